@@ -1,5 +1,6 @@
 // From the third training step on, no memory is requested from the system, and memory does not grow over many steps.
 // ctest: threads unsanitized products
+// build: alone
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>

@@ -10,7 +10,7 @@
 namespace tapegrad::tests {
 namespace {
 
-Tensor number(double value) { return scalar(value, kFloat64); }
+Tensor custom_number(double value) { return scalar(value, kFloat64); }
 
 const Op kSoftplus{"softplus"};
 Tensor softplus(const Tensor& x) {
@@ -21,7 +21,7 @@ Tensor softplus(const Tensor& x) {
 TEST(CustomOperation, PassesGradcheckToSecondOrder) {
   EXPECT_TRUE(gradcheck(softplus, {tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64)}));
   EXPECT_TRUE(gradcheck(softplus, {tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64).t()}));
-  EXPECT_TRUE(gradcheck(softplus, {number(0.4).expand({3})}));
+  EXPECT_TRUE(gradcheck(softplus, {custom_number(0.4).expand({3})}));
 }
 
 const Op kCube{"cube"};
@@ -52,7 +52,7 @@ TEST(CustomOperation, IsOneNodeAndPassesGradcheck) {
 }
 
 TEST(CustomOperation, MayReturnItsInput) {
-  const Tensor x = number(3).as_leaf();
+  const Tensor x = custom_number(3).as_leaf();
   Tape tape;
   const Tensor y = custom(
       kCube, {x}, [](const Tensor& in) { return in; }, [](const Tensor& dy) -> Grads { return dy * 7; });

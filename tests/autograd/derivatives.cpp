@@ -10,14 +10,14 @@
 namespace tapegrad {
 namespace {
 
-Tensor some(const Shape& shape, uint64_t seed = 3) {
+Tensor drawn(const Shape& shape, uint64_t seed = 3) {
   Generator generator(seed);
   return uniform(shape, -1.5, 1.5, kFloat64, &generator);
 }
 
 using tests::error_of;
 
-void expect_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
+void expect_within(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
   ASSERT_EQ(str(a.shape()), str(b.shape()));
   ASSERT_EQ(a.dtype(), b.dtype());
   const std::vector<double> x = a.to(kFloat64).to_vector<double>(), y = b.to(kFloat64).to_vector<double>();
@@ -27,31 +27,31 @@ void expect_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
 const auto cubes = [](const Tensor& x) { return sum(x * x * x); };
 
 TEST(Derivatives, OfOneTensor) {
-  const Tensor x = some({2, 3});
-  expect_close(grad(cubes)(x), 3 * x * x);
+  const Tensor x = drawn({2, 3});
+  expect_within(grad(cubes)(x), 3 * x * x);
   const auto [value, dx] = value_and_grad(cubes)(x);
-  expect_close(value, cubes(x));
-  expect_close(dx, 3 * x * x);
-  expect_close(grad([](const Tensor&) { return scalar(1.0, kFloat64); })(x), zeros({2, 3}, kFloat64));
-  expect_close(grad(cubes)(x.to(kFloat32)), (3 * x * x).to(kFloat32), 1e-6);
+  expect_within(value, cubes(x));
+  expect_within(dx, 3 * x * x);
+  expect_within(grad([](const Tensor&) { return scalar(1.0, kFloat64); })(x), zeros({2, 3}, kFloat64));
+  expect_within(grad(cubes)(x.to(kFloat32)), (3 * x * x).to(kFloat32), 1e-6);
 }
 
 TEST(Derivatives, OfSeveralTensorsAndOfSpans) {
-  const Tensor a = some({3}), b = some({3}, 5);
+  const Tensor a = drawn({3}), b = drawn({3}, 5);
   const auto [da, db] = grad([](const Tensor& x, const Tensor& y) { return sum(x * x * y); })(a, b);
-  expect_close(da, 2 * a * b);
-  expect_close(db, a * a);
+  expect_within(da, 2 * a * b);
+  expect_within(db, a * a);
   const auto [value, grads] =
       value_and_grad([](const Tensor& x, const Tensor& y, const Tensor&) { return sum(x / y); })(a, b, a);
-  expect_close(value, sum(a / b));
+  expect_within(value, sum(a / b));
   ASSERT_EQ(grads.size(), 3u);
-  expect_close(grads[1], -a / (b * b));
-  expect_close(grads[2], zeros({3}, kFloat64));
+  expect_within(grads[1], -a / (b * b));
+  expect_within(grads[2], zeros({3}, kFloat64));
   const std::vector<Tensor> list{a, b};
   const std::vector<Tensor> both = grad([](std::span<const Tensor> x) { return sum(x[0] * x[1]); })(list);
   ASSERT_EQ(both.size(), 2u);
-  expect_close(both[0], b);
-  expect_close(both[1], a);
+  expect_within(both[0], b);
+  expect_within(both[1], a);
 }
 
 TEST(Derivatives, OfAnyOrder) {
@@ -65,7 +65,7 @@ TEST(Derivatives, OfAnyOrder) {
 }
 
 TEST(Derivatives, ThirdOrderOfATensor) {
-  const Tensor x = some({4}), v = some({4}, 8);
+  const Tensor x = drawn({4}), v = drawn({4}, 8);
   const auto f = [](const Tensor& y) { return sum(tanh(y) * y); };
   const auto along = [&](const Tensor& y) { return sum(hvp(f, y, v).product * v); };  // v^T H v
   const Tensor third = grad(along)(x);
@@ -79,26 +79,26 @@ TEST(Derivatives, ThirdOrderOfATensor) {
 }
 
 TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
-  const Tensor w = some({3, 4}, 1), x = some({4}, 2), v = some({4}, 6), u = some({3}, 7);
+  const Tensor w = drawn({3, 4}, 1), x = drawn({4}, 2), v = drawn({4}, 6), u = drawn({3}, 7);
   const auto f = [&](const Tensor& y) { return tanh(matmul(w, y)); };
   const Tensor j = jacobian(f, x);  // [3, 4]
-  expect_close(j, (1 - f(x) * f(x)).reshape({3, 1}) * w);
+  expect_within(j, (1 - f(x) * f(x)).reshape({3, 1}) * w);
   const auto [y, jv] = jvp(f, x, v);
-  expect_close(y, f(x));
-  expect_close(jv, matmul(j, v));
-  expect_close(vjp(f, x, u).product, matmul(u, j));
+  expect_within(y, f(x));
+  expect_within(jv, matmul(j, v));
+  expect_within(vjp(f, x, u).product, matmul(u, j));
 
   const auto loss = [&](const Tensor& z) { return sum(exp(matmul(w, z))) + sum(z * z * z); };
   const Tensor h = hessian(loss, x);
-  expect_close(h, h.t());
-  expect_close(h, matmul(w.t() * exp(matmul(w, x)), w) + 6 * x.reshape({4, 1}) * eye(4, kFloat64));
+  expect_within(h, h.t());
+  expect_within(h, matmul(w.t() * exp(matmul(w, x)), w) + 6 * x.reshape({4, 1}) * eye(4, kFloat64));
   const auto [value, hv] = hvp(loss, x, v);
-  expect_close(value, loss(x));
-  expect_close(hv, matmul(h, v));
+  expect_within(value, loss(x));
+  expect_within(hv, matmul(h, v));
 }
 
 TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
-  const Tensor x = some({2, 3});
+  const Tensor x = drawn({2, 3});
   const Tensor j = jacobian([](const Tensor& y) { return y.t() * 2; }, x);
   ASSERT_EQ(str(j.shape()), "[3, 2, 2, 3]");
   EXPECT_EQ(sum(j).item(), 12);
@@ -108,21 +108,21 @@ TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
 }
 
 TEST(Derivatives, OfListsOfTensors) {
-  const std::vector<Tensor> x{some({2}), some({3}, 4)}, v{some({2}, 5), some({3}, 6)};
+  const std::vector<Tensor> x{drawn({2}), drawn({3}, 4)}, v{drawn({2}, 5), drawn({3}, 6)};
   const auto f = [](const Tensor& a, const Tensor& b) { return sum(a * a) * sum(b * b * b); };
   const std::vector<std::vector<Tensor>> h = hessian(f, x);
-  expect_close(h[0][1], (2 * x[0]).reshape({2, 1}) * (3 * x[1] * x[1]));
+  expect_within(h[0][1], (2 * x[0]).reshape({2, 1}) * (3 * x[1] * x[1]));
   const auto product = hvp(f, x, v).product;
-  expect_close(product[0], matmul(h[0][0], v[0]) + matmul(h[0][1], v[1]));
-  expect_close(product[1], matmul(h[1][0], v[0]) + matmul(h[1][1], v[1]));
+  expect_within(product[0], matmul(h[0][0], v[0]) + matmul(h[0][1], v[1]));
+  expect_within(product[1], matmul(h[1][0], v[0]) + matmul(h[1][1], v[1]));
   const std::vector<Tensor> j = jacobian(f, x);
-  expect_close(jvp(f, x, v).product, sum(j[0] * v[0]) + sum(j[1] * v[1]));
-  expect_close(vjp(f, x, scalar(2.0, kFloat64)).product[1], 2 * j[1]);
+  expect_within(jvp(f, x, v).product, sum(j[0] * v[0]) + sum(j[1] * v[1]));
+  expect_within(vjp(f, x, scalar(2.0, kFloat64)).product[1], 2 * j[1]);
 }
 
 // A loss made of derivatives, as in physics-informed networks: its gradient reaches the captured tensors.
 TEST(Derivatives, AreRecordedOnATape) {
-  const Tensor w = some({3}).as_leaf(), x = some({3}, 9);
+  const Tensor w = drawn({3}).as_leaf(), x = drawn({3}, 9);
   Tape tape;
   const auto f = [&](const Tensor& y) { return sum(sin(w * y)); };
   const Tensor slope = grad(f)(x);  // w cos(w x)
@@ -131,18 +131,18 @@ TEST(Derivatives, AreRecordedOnATape) {
   const Gradients grads = tape.backward(sum(slope + curve));
   EXPECT_EQ(grads.size(), 1u);  // only of w: the points of the derivatives are not leaves
   const Tensor wx = w.detach() * x, v = w.detach();
-  expect_close(grads[w], cos(wx) - wx * sin(wx) - 2 * v * sin(wx) - v * v * x * cos(wx));
+  expect_within(grads[w], cos(wx) - wx * sin(wx) - 2 * v * sin(wx) - v * v * x * cos(wx));
 }
 
 TEST(Derivatives, FlowIntoTheirPoint) {
-  const Tensor x = some({3}).as_leaf();
+  const Tensor x = drawn({3}).as_leaf();
   Tape tape;
   const Tensor loss = sum(grad(cubes)(x * 2));  // 12 x^2
-  expect_close(tape.backward(loss)[x], 24 * x.detach());
+  expect_within(tape.backward(loss)[x], 24 * x.detach());
 }
 
 TEST(Derivatives, LeaveNothingBehind) {
-  const Tensor x = some({3});
+  const Tensor x = drawn({3});
   const Tensor g = grad(cubes)(x);
   EXPECT_EQ(Tape::current(), nullptr);
   EXPECT_EQ(g.tape_index().tape, 0u);
@@ -152,13 +152,13 @@ TEST(Derivatives, LeaveNothingBehind) {
 }
 
 TEST(Derivatives, Errors) {
-  const Tensor x = some({3});
+  const Tensor x = drawn({3});
   const auto same = [](const Tensor& y) { return y * 2; };
   EXPECT_EQ(error_of([&] { grad(same)(x); }), "[grad] expected a function whose result has one element, got shape [3]");
   EXPECT_EQ(error_of([&] { hessian(same, x); }),
             "[hessian] expected a function whose result has one element, got shape [3]");
   EXPECT_EQ(error_of([&] { grad(cubes)(arange(3)); }), "[grad] expected float32 or float64 arguments, got int64");
-  EXPECT_EQ(error_of([&] { vjp(same, x, some({2})); }),
+  EXPECT_EQ(error_of([&] { vjp(same, x, drawn({2})); }),
             "[vjp] expected v to be float64 [3], as the function's result, got float64 [2]");
   EXPECT_EQ(error_of([&] { jvp(same, x, x.to(kFloat32)); }),
             "[jvp] expected v to be float64 [3], as the argument, got float32 [3]");
@@ -171,14 +171,14 @@ TEST(Derivatives, Errors) {
 // --- the options of backward that they use ---
 
 TEST(BackwardOptions, RetainGraphRunsAgain) {
-  const Tensor x = some({3}).as_leaf();
+  const Tensor x = drawn({3}).as_leaf();
   Tape tape;
   const Tensor y = sum(exp(x) * x);
   const Tensor first = tape.backward(y, {.retain_graph = true})[x];
   const int64_t size = tape.size();
-  expect_close(tape.backward(y, {.retain_graph = true})[x], first);
+  expect_within(tape.backward(y, {.retain_graph = true})[x], first);
   EXPECT_EQ(tape.size(), size);  // backward itself was not recorded
-  expect_close(tape.backward(y)[x], first);
+  expect_within(tape.backward(y)[x], first);
   EXPECT_THROW(tape.backward(y), Error);
 }
 
@@ -194,7 +194,7 @@ TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
       Tape tape;
       const Tensor y = sample.f(inputs);
       if (tape.position_of(y) < 0) continue;
-      const Tensor dy = some(y.shape());
+      const Tensor dy = drawn(y.shape());
       std::vector<std::vector<double>> first;
       for (int pass = 0; pass < 3; ++pass) {
         const Gradients grads = tape.backward(y, {.retain_graph = pass < 2, .grad_output = dy});
@@ -211,7 +211,7 @@ TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
 }
 
 TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {
-  const Tensor x = some({3}).as_leaf(), w = some({3}, 2).as_leaf(), unused = some({2}).as_leaf();
+  const Tensor x = drawn({3}).as_leaf(), w = drawn({3}, 2).as_leaf(), unused = drawn({2}).as_leaf();
   int calls = 0;
   static const Op kCounted{"counted"};
   const auto counted = [&](const Tensor& v) {
@@ -233,13 +233,13 @@ TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {
   EXPECT_EQ(only.size(), 0u);
   const Gradients all = tape.backward(loss);
   EXPECT_EQ(calls, 1);
-  expect_close(all[x], dx);
+  expect_within(all[x], dx);
   EXPECT_EQ(all.size(), 2u);
 }
 
 TEST(BackwardOptions, Errors) {
   EXPECT_EQ(error_of([] { Tape::variable(ones({2})); }), "[variable] expected a tape that records, got none");
-  const Tensor x = some({3}).as_leaf();
+  const Tensor x = drawn({3}).as_leaf();
   Tape tape;
   const Tensor y = sum(x);
   EXPECT_EQ(error_of([&] { tape.backward(y, {.only = {ones({2})}}); }),

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tensor.h>
+#include <tapegrad/tests/support/limits.h>
 
 #include <bit>
 #include <cmath>
@@ -17,10 +18,11 @@
 namespace tapegrad {
 namespace {
 
+using tests::kInf, tests::kNan;
+
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
 using Real = long double;
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The distance of y from `exact`, in units of the last place of `exact`.
 template <class T>
@@ -171,7 +173,7 @@ TEST(FixedMath, SpecialValuesAreThoseOfTheStandard) {
     return (a != a && b != b) || std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   };
   const double special[] = {0.0,    -0.0,      1,     -1,   0.5,   -0.5,    2,      -2,     3,       -3,
-                            4,      kInf,      -kInf, kNaN, 1e300, 1.7e308, -1e300, 1e-320, -1e-320, 9007199254740993.0,
+                            4,      kInf,      -kInf, kNan, 1e300, 1.7e308, -1e300, 1e-320, -1e-320, 9007199254740993.0,
                             1e-300, 0x1p-1074, 1024};
   for (const double x : special) {
     EXPECT_TRUE(same(fixed::exp(x), std::exp(x))) << x;

@@ -1,6 +1,7 @@
 // How tensors print: the texts are PyTorch's, except "torch." before a type.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/support/limits.h>
 
 #include <cmath>
 #include <limits>
@@ -9,7 +10,7 @@
 namespace tapegrad {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+using tests::kInf;
 
 TEST(Print, Numbers) {
   EXPECT_EQ(str(tensor({1., 2.5, -3.})), "tensor([ 1.0000,  2.5000, -3.0000])");

@@ -18,15 +18,15 @@ namespace {
 
 const Op kThrows{"throws"};
 
-Tensor number(double value) { return scalar(value, kFloat64); }
+Tensor number_of(double value) { return scalar(value, kFloat64); }
 
 // --- gradients ---
 
 TEST(Tape, RecordsOnlyOperationsThatDependOnALeaf) {
-  const Tensor x = number(3).as_leaf();
+  const Tensor x = number_of(3).as_leaf();
   const Tensor before = x * x;
   Tape tape;
-  const Tensor constant = number(2) * number(5);
+  const Tensor constant = number_of(2) * number_of(5);
   EXPECT_EQ(tape.size(), 0);
   const Tensor y = x * constant * x + before;
   EXPECT_EQ(tape.size(), 4);  // the leaf and three operations
@@ -50,7 +50,7 @@ TEST(Tape, AddsUpGradientsOfATensorUsedSeveralTimes) {
 }
 
 TEST(Tape, DifferentiatesThreeTimes) {
-  const Tensor x = number(0.7).as_leaf();
+  const Tensor x = number_of(0.7).as_leaf();
   Tape tape;
   const Tensor y = exp(x * x);
   const Tensor first = tape.backward(y, {.create_graph = true})[x];
@@ -75,7 +75,7 @@ TEST(Tape, TakesASeedAndKeepsGradientsOfResults) {
 }
 
 TEST(Tape, NestsWithOthersAsConstants) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   Tape outer;
   const Tensor y = x * x;
   {
@@ -90,7 +90,7 @@ TEST(Tape, NestsWithOthersAsConstants) {
 }
 
 TEST(Tape, PausesAndContinues) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   Tape tape;
   {
     const PauseRecording pause;
@@ -101,7 +101,7 @@ TEST(Tape, PausesAndContinues) {
 }
 
 TEST(Tape, RecordsIfItBeginsUnderAPause) {
-  const Tensor x = number(3).as_leaf();
+  const Tensor x = number_of(3).as_leaf();
   Tape outer;
   const PauseRecording pause;
   EXPECT_FALSE(needs_grad(x * x));
@@ -118,7 +118,7 @@ TEST(Tape, RecordsIfItBeginsUnderAPause) {
 }
 
 TEST(Tape, RecordsAgainAfterPausesThatEndInAnyOrder) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   auto first = std::make_unique<PauseRecording>();
   Tape tape;  // begun under `first`, so it records
   auto second = std::make_unique<PauseRecording>();
@@ -132,7 +132,7 @@ TEST(Tape, RecordsAgainAfterPausesThatEndInAnyOrder) {
 }
 
 TEST(Tape, MayEndBeforeAPause) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   auto outer = std::make_unique<Tape>();
   {
     const PauseRecording pause;
@@ -144,7 +144,7 @@ TEST(Tape, MayEndBeforeAPause) {
 }
 
 TEST(Tape, EndsInAnyOrder) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   auto a = std::make_unique<Tape>();
   auto b = std::make_unique<Tape>();
   auto c = std::make_unique<Tape>();
@@ -159,7 +159,7 @@ TEST(Tape, EndsInAnyOrder) {
 }
 
 TEST(Tape, TakesOuterTensorsAsLeaves) {
-  const Tensor x = number(2).as_leaf(), w = number(5).as_leaf();
+  const Tensor x = number_of(2).as_leaf(), w = number_of(5).as_leaf();
   Tape outer;
   const Tensor y = x * x, z = x * 3;
   Tape inner(OuterTensors::leaves);
@@ -191,17 +191,17 @@ TEST(Tape, HasOneNodePerFusedOperation) {
 }
 
 TEST(Tape, WithoutOneNothingIsRecorded) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   EXPECT_EQ((x * x).tape_index().tape, 0u);
   EXPECT_EQ(Tape::current(), nullptr);
 }
 
 TEST(Gradients, CanBeReplaced) {
-  const Tensor x = number(2).as_leaf(), other = number(1).as_leaf();
+  const Tensor x = number_of(2).as_leaf(), other = number_of(1).as_leaf();
   Tape tape;
   Gradients grads = tape.backward(x * x);
-  grads.set(x, number(7));
-  grads.set(other, number(8));
+  grads.set(x, number_of(7));
+  grads.set(other, number_of(8));
   EXPECT_EQ(grads[x].item(), 7);
   EXPECT_EQ(grads[other].item(), 8);
   EXPECT_EQ(error_of([&] { grads.set(x, ones({2}, kFloat64)); }),
@@ -209,15 +209,15 @@ TEST(Gradients, CanBeReplaced) {
 }
 
 TEST(Gradients, OfAConstantDoNotExist) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   Gradients grads;
-  EXPECT_EQ(error_of([&] { grads.set(number(1), number(8)); }),
+  EXPECT_EQ(error_of([&] { grads.set(number_of(1), number_of(8)); }),
             "[gradients] expected a leaf, got a constant of shape [] (make it a leaf by as_leaf())");
-  EXPECT_FALSE(grads.contains(number(3)));
+  EXPECT_FALSE(grads.contains(number_of(3)));
 }
 
 TEST(Gradients, AddUpLeafByLeafAndScale) {
-  const Tensor a = tensor({1.0, 2.0}, kFloat64).as_leaf(), b = number(3).as_leaf(), c = number(4).as_leaf();
+  const Tensor a = tensor({1.0, 2.0}, kFloat64).as_leaf(), b = number_of(3).as_leaf(), c = number_of(4).as_leaf();
   const auto gradients_of = [](auto loss) {
     Tape tape;
     return tape.backward(loss());
@@ -237,7 +237,7 @@ TEST(Gradients, AddUpLeafByLeafAndScale) {
 }
 
 TEST(Gradients, ThatAreRecordedAddUpOnTheTape) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_of(2).as_leaf();
   Tape tape;
   Gradients sum = tape.backward(x * x * x, {.create_graph = true});
   sum += tape.backward(x * x, {.create_graph = true});
@@ -262,7 +262,7 @@ TEST(Tape, IsUsableAfterABackwardThrows) {
 
 TEST(Tape, RunsAChainOfAMillionOperations) {
   const auto start = std::chrono::steady_clock::now();
-  const Tensor x = number(1).as_leaf();
+  const Tensor x = number_of(1).as_leaf();
   {
     Tape tape;
     Tensor y = x;

@@ -16,10 +16,10 @@ namespace {
 const Op kWrong{"wrong"};
 const Op kFused{"fused", false};
 
-Tensor number(double value) { return scalar(value, kFloat64); }
+Tensor number_in(double value) { return scalar(value, kFloat64); }
 
 TEST(TapeRejects, ASecondBackward) {
-  const Tensor x = number(2).as_leaf();
+  const Tensor x = number_in(2).as_leaf();
   Tape tape;
   const Tensor y = x * x;
   tape.backward(y);

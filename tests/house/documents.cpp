@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Texts = std::map<std::string, std::string>;  // by path
 using Names = std::set<std::string>;
 
-std::string read_text(const fs::path& path) {
+std::string text_of(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -33,7 +33,7 @@ Texts texts_of(const std::string& extension, const std::vector<std::string>& fol
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
       if (entry.path().extension() != extension) continue;
-      texts.emplace(fs::relative(entry.path(), checkout).generic_string(), read_text(entry.path()));
+      texts.emplace(fs::relative(entry.path(), checkout).generic_string(), text_of(entry.path()));
     }
   }
   return texts;
@@ -42,7 +42,7 @@ Texts texts_of(const std::string& extension, const std::vector<std::string>& fol
 Texts documents() {
   Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "tasks", "tests", "bench", "docs"});
   for (const char* const name : {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"}) {
-    found.emplace(name, read_text(fs::path(kSourceDir) / name));
+    found.emplace(name, text_of(fs::path(kSourceDir) / name));
   }
   return found;
 }

@@ -30,7 +30,7 @@ namespace {
 // ---- The code ----
 
 // clang-format off
-struct Net {
+struct TiedNet {
   nn::Conv2d conv{1, 8, 3, {.padding = 1}};
   nn::BatchNorm2d norm{8};
   nn::Linear head{8 * 7 * 7, 10};
@@ -44,7 +44,7 @@ struct Net {
 
 void train(const std::vector<std::pair<tg::Tensor, tg::Tensor>>& batches) {
 tg::manual_seed(0);
-Net model;
+TiedNet model;
 tg::optim::AdamW adam(nn::parameters(model), {.lr = 1e-3});
 const tg::optim::Exponential schedule{.lr = 1e-3, .gamma = 0.99};
 for (const auto& [x, y] : batches) {
@@ -91,7 +91,7 @@ TEST(FromPyTorch, TheExampleHasTheSameLosses) {
 const std::filesystem::path kHeaders(tg::tests::kIncludeDir);
 
 // A path in the sources, or an absolute one.
-std::string read(const std::filesystem::path& path) {
+std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(tg::tests::kSourceDir / path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -114,7 +114,7 @@ std::vector<Header> headers() {
     for (const auto& file : std::filesystem::directory_iterator(kHeaders / folder)) {
       if (file.path().extension() != ".h") continue;
       const std::string path = std::string(folder) + "/" + file.path().filename().string();
-      all.push_back({path, std::regex_replace(read(file.path()), comment, "")});
+      all.push_back({path, std::regex_replace(text_of(file.path()), comment, "")});
     }
   }
   return all;
@@ -228,7 +228,7 @@ std::vector<std::string> faults(const std::string& page) {
   return found;
 }
 
-std::string page() { return read("nn/FROM_PYTORCH.md"); }
+std::string page() { return text_of("nn/FROM_PYTORCH.md"); }
 
 TEST(FromPyTorch, EveryNameIsDeclaredAndEveryAbsenceHasAReason) {
   for (const std::string& fault : faults(page())) ADD_FAILURE() << fault;
@@ -252,7 +252,7 @@ TEST(FromPyTorch, FaultsAreFound) {
 
 // Functions that a header declares outside of classes.
 std::set<std::string> functions_of(const std::filesystem::path& path) {
-  const std::string code = std::regex_replace(read(path), std::regex("//[^\n]*"), "");
+  const std::string code = std::regex_replace(text_of(path), std::regex("//[^\n]*"), "");
   std::set<std::string> names =
       all_of(code, R"(\n(?:inline )?(?!return|using|friend)[A-Za-z_][\w:]*(?:<[\w:, ]+>)?&? (\w+)\()");
   names.erase("operator");
@@ -331,7 +331,7 @@ TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
   for (const Row& row : rows_of(page())) {
     for (const std::string& name : all_of(row.left, kCode)) mentioned.insert(name.substr(name.rfind('.') + 1));
   }
-  std::istringstream names(read("tests/data/pytorch_names.txt"));
+  std::istringstream names(text_of("tests/data/pytorch_names.txt"));
   int count = 0;
   for (std::string name; std::getline(names, name); ++count) {
     EXPECT_TRUE(mentioned.contains(name.substr(name.rfind('.') + 1))) << name << " is not in nn/FROM_PYTORCH.md";
@@ -426,7 +426,7 @@ TEST(FromPyTorch, FormulasThatSelectAndRoundGiveWhatPyTorchsFunctionsGive) {
 }
 
 TEST(FromPyTorch, TheCodeIsInThisFileWordForWord) {
-  const std::string here = read("tests/nn/from_pytorch.cpp"), text = page(), begin = "```cpp\n";
+  const std::string here = text_of("tests/nn/from_pytorch.cpp"), text = page(), begin = "```cpp\n";
   int blocks = 0;
   for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
     at += begin.size();

@@ -16,9 +16,9 @@ namespace {
 
 using tg::tests::error_of;
 
-struct Mlp {
+struct TestMlp {
   nn::Linear up, down;
-  explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
+  explicit TestMlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
   tg::Tensor operator()(const tg::Tensor& x) const { return x + down(tg::relu(up(x))); }
   void visit(auto&& field) {
     field("up", up);
@@ -38,7 +38,7 @@ struct Model {
     field("extra", extra);
   }
 
-  nn::List<Mlp> blocks;
+  nn::List<TestMlp> blocks;
   std::array<nn::Linear, 2> head{nn::Linear(3, 2), nn::Linear(2, 1, false)};
   nn::Buffer table;
   nn::Dropout drop{0.5};
@@ -46,7 +46,7 @@ struct Model {
 };
 
 static_assert(!std::is_copy_constructible_v<nn::Parameter> && !std::is_copy_assignable_v<nn::Parameter>);
-static_assert(!std::is_copy_constructible_v<Mlp> && !std::is_copy_assignable_v<Mlp>);
+static_assert(!std::is_copy_constructible_v<TestMlp> && !std::is_copy_assignable_v<TestMlp>);
 static_assert(std::is_nothrow_move_constructible_v<nn::Parameter> && std::is_nothrow_move_constructible_v<nn::Linear>);
 
 TEST(Module, NamesInTheOrderOfTheVisits) {
@@ -101,7 +101,7 @@ TEST(Module, CloneIsDeepAndExplicit) {
   copy.table.set(tg::ones({2, 3}));
   EXPECT_NE(model.blocks[1].up.bias->to_vector<float>(), copy.blocks[1].up.bias->to_vector<float>());
   EXPECT_EQ(model.table->to_vector<float>(), std::vector<float>(6, 0));
-  EXPECT_EQ(error_of([&] { const Mlp silent = model.blocks[0]; }),
+  EXPECT_EQ(error_of([&] { const TestMlp silent = model.blocks[0]; }),
             "[parameter] expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
 }
 
@@ -161,7 +161,7 @@ TEST(Module, AParameterThatIsVisitedTwiceIsTied) {
 }
 
 TEST(Module, AnUnusedParameterIsNamed) {
-  Mlp idle(2);
+  TestMlp idle(2);
   tg::Tape tape;
   const tg::Gradients grads = tape.backward(tg::sum(idle.up(tg::ones({1, 2}))));
   EXPECT_EQ(grads[idle.up.bias].numel(), 8);
@@ -263,7 +263,7 @@ TEST(Module, StateErrorsNameTheEntries) {
 }
 
 TEST(Module, ConvertsToDouble) {
-  Mlp model(2);
+  TestMlp model(2);
   nn::to(model, tg::kFloat64);
   EXPECT_EQ(model.up.weight->dtype(), tg::kFloat64);
   EXPECT_TRUE(model.up.weight->is_leaf());
@@ -271,7 +271,7 @@ TEST(Module, ConvertsToDouble) {
 }
 
 TEST(Module, GradientsByParameter) {
-  const Mlp model(2);
+  const TestMlp model(2);
   tg::Tape tape;
   const tg::Gradients grads = tape.backward(tg::sum(model(tg::ones({3, 2}))));
   EXPECT_EQ(grads[model.up.weight].shape(), (tg::Shape{8, 2}));

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace tapegrad {
+namespace tapegrad::summary_tests {
 namespace {
 
 using namespace tests;
@@ -138,4 +138,4 @@ TEST(Summary, OfAPartAndOfOneParameter) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::summary_tests

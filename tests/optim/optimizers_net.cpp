@@ -28,7 +28,7 @@ using optim::ParameterGroup;
 using tests::error_of;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.
-const json& golden() {
+const json& net_golden() {
   static const json data = tests::stored("optim_net.json");
   return data;
 }
@@ -107,7 +107,7 @@ Options with_betas(const json& o, Options options) {
   return options;
 }
 
-std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGroup> groups) {
+std::unique_ptr<optim::Optimizer> made_from(const json& run, std::vector<ParameterGroup> groups) {
   const json& o = run["options"];
   const std::string kind = run["kind"];
   if (kind == "rmsprop") {
@@ -175,7 +175,7 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGro
 }
 
 std::unique_ptr<optim::Optimizer> made_for(const Net& net, const json& run) {
-  std::unique_ptr<optim::Optimizer> optimizer = make(run, groups_of(net, run));
+  std::unique_ptr<optim::Optimizer> optimizer = made_from(run, groups_of(net, run));
   optimizer->allow_unknown(run["kind"] == "muon");  // biases stay
   return optimizer;
 }
@@ -183,7 +183,7 @@ std::unique_ptr<optim::Optimizer> made_for(const Net& net, const json& run) {
 std::string title(const json& run) { return run["kind"].get<std::string>() + " " + run["options"].dump(); }
 
 TEST(OptimizersOnANet, EqualPyTorchFor200Steps) {
-  for (const json& run : golden()["runs"]) {
+  for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;
     SCOPED_TRACE(title(run));
     const Net net;
@@ -200,7 +200,7 @@ TEST(OptimizersOnANet, EqualPyTorchFor200Steps) {
 
 TEST(OptimizersOnANet, GiveTheSameBitsForAnyNumberOfThreads) {
   const tests::KeepThreads keep;
-  for (const json& run : golden()["runs"]) {
+  for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;
     std::vector<double> expected;
     for (int threads : {1, 2, 3, 7}) {
@@ -215,7 +215,7 @@ TEST(OptimizersOnANet, GiveTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(OptimizersOnANet, ContinueInTheSameBitsFromTheirState) {
-  for (const json& run : golden()["runs"]) {
+  for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;
     const Net unbroken(kFloat32), first(kFloat32);
     const auto whole = made_for(unbroken, run), half = made_for(first, run);
@@ -232,7 +232,7 @@ TEST(OptimizersOnANet, ContinueInTheSameBitsFromTheirState) {
 }
 
 TEST(OptimizersOnANet, UpdateInBackwardInTheSameBits) {
-  for (const json& run : golden()["runs"]) {
+  for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;
     SCOPED_TRACE(title(run));
     const Net after(kFloat32), during(kFloat32);
@@ -273,7 +273,7 @@ double lbfgs_step(optim::LBFGS& lbfgs, const Net& net) {
 }
 
 TEST(LBFGS, EqualsPyTorch) {
-  for (const json& run : golden()["runs"]) {
+  for (const json& run : net_golden()["runs"]) {
     if (run["kind"] != "lbfgs") continue;
     SCOPED_TRACE(title(run));
     const Net net;
@@ -284,7 +284,7 @@ TEST(LBFGS, EqualsPyTorch) {
 }
 
 TEST(LBFGS, ContinuesInTheSameBitsFromItsState) {
-  for (const json& run : golden()["runs"]) {
+  for (const json& run : net_golden()["runs"]) {
     if (run["kind"] != "lbfgs") continue;
     const Net unbroken, first;
     optim::LBFGS whole(unbroken.parameters, lbfgs_options(run)), half(first.parameters, lbfgs_options(run));

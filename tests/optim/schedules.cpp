@@ -17,7 +17,7 @@ using nlohmann::json;
 using tests::error_of;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.
-const json& golden() {
+const json& schedules_golden() {
   static const json data = tests::stored("optim_net.json");
   return data;
 }
@@ -53,7 +53,7 @@ TEST(Schedules, StepsAndSizesAreChecked) {
 }
 
 void expect_rates(const std::string& name, const optim::Schedule& schedule) {
-  const json& rates = golden()["schedules"][name];
+  const json& rates = schedules_golden()["schedules"][name];
   for (std::size_t i = 0; i < rates.size(); ++i) {
     EXPECT_NEAR(schedule(static_cast<int64_t>(i) + 1), rates[i].get<double>(), 1e-12) << name << ", step " << i + 1;
   }
@@ -95,7 +95,7 @@ TEST(Schedules, OfOtherLibraries) {
 }
 
 TEST(Schedules, PlateauEqualsPyTorch) {
-  for (const json& run : golden()["plateau"]) {
+  for (const json& run : schedules_golden()["plateau"]) {
     const json& o = run["options"];
     const optim::PlateauOptions options{.lr = 0.3,
                                         .factor = o.value("factor", 0.1),
@@ -106,11 +106,11 @@ TEST(Schedules, PlateauEqualsPyTorch) {
                                         .cooldown = o.value("cooldown", 0),
                                         .min_lr = o.value("min_lr", 0.0)};
     optim::Plateau plateau(options), resumed(options);
-    for (std::size_t i = 0; i < golden()["metrics"].size(); ++i) {
+    for (std::size_t i = 0; i < schedules_golden()["metrics"].size(); ++i) {
       optim::Plateau next(options);
       next.load_state(resumed.state());
       resumed = next;
-      const double metric = golden()["metrics"][i], expected = run["rates"][i];
+      const double metric = schedules_golden()["metrics"][i], expected = run["rates"][i];
       EXPECT_DOUBLE_EQ(plateau(metric), expected) << o.dump() << ", call " << i;
       EXPECT_EQ(resumed(metric), plateau.lr());
     }

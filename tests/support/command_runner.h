@@ -36,6 +36,9 @@ Ran run_program(const Arguments& program, const RunSetting& setting = {});
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
 
+// The text with the first `from`, which it must have, made `to`.
+std::string replaced(std::string text, const std::string& from, const std::string& to);
+
 // Expects lines of at most 80 characters (of UTF-8).
 void expect_narrow(const std::string& text);
 

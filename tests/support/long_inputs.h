@@ -9,8 +9,6 @@ namespace tapegrad::tests {
 
 inline Tensor leaf(const Shape& shape, DType dtype = kFloat64) { return randn(shape, dtype).as_leaf(); }
 
-inline double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b).detach()).item(); }
-
 // The mask of three sequences: the second one ends early, the third one is all padding.
 inline Tensor padding(int64_t length) {
   Tensor ids = ones({3, length}, kInt64);

@@ -3,17 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tests/support/limits.h>
 
 #include <cmath>
+#include <cstring>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 namespace tapegrad::tests {
-
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
-inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Expects each element within 1e-5 + 1.3e-6 |expected|, as PyTorch's assert_close for float32; NaN equals NaN.
 inline void expect_near(const Tensor& x, const std::vector<double>& expected) {
@@ -30,6 +28,19 @@ inline void expect_near(const Tensor& x, const std::vector<double>& expected) {
 inline void expect_near(const Tensor& x, const Tensor& expected) {
   EXPECT_EQ(x.shape(), expected.shape());
   expect_near(x, expected.detach().to(kFloat64).contiguous().to_vector<double>());
+}
+
+// Equal shape, type and bits.
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
+}
+
+// The largest |a - b|, which must have equal shapes; 0 of no elements.
+inline double largest_difference(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(str(a.shape()), str(b.shape()));
+  return a.numel() == 0 ? 0 : amax(abs(a.detach() - b.detach())).item();
 }
 
 template <class F>

@@ -123,7 +123,7 @@ TEST(Recipe, IsTheTutorialsWithItsMasks) {
   EXPECT_EQ(to_json("addition", fields_of(o)), to_json("addition", fields_of(defaults)));
 }
 
-TEST(Command, WrongRequestsAreErrorsOfOneLine) {
+TEST(AdditionCommand, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
   const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
@@ -250,7 +250,7 @@ TEST(Resume, KeepsTheRecordOfDraws) {
 }
 
 // 2 and 7 threads: the copy task (seq2seq.cpp), and every operation (same_bits.cpp).
-TEST(Threads, OneAndThreeGiveTheSameBytes) {
+TEST(AdditionThreads, OneAndThreeGiveTheSameBytes) {
   const TemporaryFolder folder;
   std::string first;
   for (const char* threads : {"1", "3"}) {

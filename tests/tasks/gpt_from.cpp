@@ -40,12 +40,6 @@ void copy_model(const std::string& to) {
                                std::filesystem::copy_options::overwrite_existing);
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 TEST(GptFrom, FirstLossesAreThoseOfTransformers) {
   const TemporaryFolder folder;
   tests::expect_losses_of_transformers("hugging_face_gpt2", folder / "run");
@@ -166,17 +160,17 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
     return ran;
   };
   // Weights of another configuration.
-  expect_error(with("config.json", replaced(config, "\"n_embd\": 16", "\"n_embd\": 32")), 1,
+  expect_error(with("config.json", tests::replaced(config, "\"n_embd\": 16", "\"n_embd\": 32")), 1,
                {"[model] " + hf + ": ",
                 "the state does not fit the model: expected shape [296, 32] for \"tok_emb.weight\", got [296, 16]"});
-  expect_error(with("config.json", replaced(config, "\"n_layer\": 2", "\"n_layer\": 1")), 1,
+  expect_error(with("config.json", tests::replaced(config, "\"n_layer\": 2", "\"n_layer\": 1")), 1,
                {"[model] " + hf, "\"trf_blocks.1.att.W_query.bias\" is unexpected"});
-  expect_error(with("config.json", replaced(config, "\"n_layer\": 2", "\"n_layer\": 3")), 1,
+  expect_error(with("config.json", tests::replaced(config, "\"n_layer\": 2", "\"n_layer\": 3")), 1,
                {"[model] " + hf, "\"trf_blocks.2.att.W_query.weight\" is missing"});
-  expect_error(with("config.json", replaced(config, "\"gpt2\"", "\"bert\"")), 1,
+  expect_error(with("config.json", tests::replaced(config, "\"gpt2\"", "\"bert\"")), 1,
                {hf + "/config.json] expected the model_type gpt2 or llama, got \"bert\""});
   expect_error(
-      with("config.json", replaced(config, "\"attn_pdrop\": 0.0", "\"attn_pdrop\": 0.1")), 2,
+      with("config.json", tests::replaced(config, "\"attn_pdrop\": 0.0", "\"attn_pdrop\": 0.1")), 2,
       {"[--drop-rate] expected a value, because " + hf + " has several: resid_pdrop 0, attn_pdrop 0.1, embd_pdrop 0"});
   expect_error(with("config.json", config.substr(0, 40)), 1, {hf + "/config.json", "is not complete JSON"});
   // Damaged weights, and a shard that is missing.

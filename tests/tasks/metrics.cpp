@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 using tests::error_of;
 
-const Json& golden() {
+const Json& metrics_golden() {
   static const Json json = tests::stored("metrics.json");
   return json;
 }
@@ -25,9 +25,9 @@ std::vector<TextPair> pairs_of(const Json& list) {
 }
 
 TEST(Rouge, EqualsRougeScoreOnFiveHundredPairs) {
-  ASSERT_EQ(golden()["pairs"].size(), 500U);
+  ASSERT_EQ(metrics_golden()["pairs"].size(), 500U);
   double sum = 0;
-  for (const Json& one : golden()["pairs"]) {
+  for (const Json& one : metrics_golden()["pairs"]) {
     const Rouge found = rouge(one["prediction"].get<std::string>(), one["reference"].get<std::string>());
     const Overlap kinds[] = {found.rouge1, found.rouge2, found.rouge_l};
     for (std::size_t k = 0; k < 3; ++k) {
@@ -38,20 +38,20 @@ TEST(Rouge, EqualsRougeScoreOnFiveHundredPairs) {
     }
     sum += found.rouge_l.f1;
   }
-  EXPECT_NEAR(mean_rouge(pairs_of(golden()["pairs"])).rouge_l.f1, sum / 500, 1e-12);
+  EXPECT_NEAR(mean_rouge(pairs_of(metrics_golden()["pairs"])).rouge_l.f1, sum / 500, 1e-12);
   EXPECT_EQ(mean_rouge({}).rouge1.f1, 0);
 }
 
 TEST(Bleu, EqualsSacrebleuOnFiveHundredPairs) {
-  for (const Json& one : golden()["pairs"]) {
+  for (const Json& one : metrics_golden()["pairs"]) {
     const std::string prediction = one["prediction"];
     std::string words;
     for (const std::string& word : bleu_words(prediction)) words += (words.empty() ? "" : " ") + word;
     EXPECT_EQ(words, one["words"].get<std::string>());
     EXPECT_NEAR(sentence_bleu(prediction, one["reference"].get<std::string>()).score, one["bleu"], 1e-10) << prediction;
   }
-  const std::vector<TextPair> pairs = pairs_of(golden()["pairs"]);
-  for (const Json& one : golden()["corpora"]) {
+  const std::vector<TextPair> pairs = pairs_of(metrics_golden()["pairs"]);
+  for (const Json& one : metrics_golden()["corpora"]) {
     const auto first = one["first"].get<std::size_t>(), last = one["last"].get<std::size_t>();
     const Bleu found = bleu(std::span(pairs).subspan(first, last - first));
     EXPECT_NEAR(found.score, one["score"], 1e-10);
@@ -63,7 +63,7 @@ TEST(Bleu, EqualsSacrebleuOnFiveHundredPairs) {
 }
 
 TEST(Answers, FollowSquadsRule) {
-  for (const Json& one : golden()["pairs"]) {
+  for (const Json& one : metrics_golden()["pairs"]) {
     const std::string prediction = one["answer"][0], reference = one["answer"][1];
     EXPECT_EQ(exact_answer(prediction, reference), one["answer_scores"][0].get<bool>()) << one["answer"];
     EXPECT_NEAR(answer_f1(prediction, reference), one["answer_scores"][1], 1e-12) << one["answer"];
@@ -82,7 +82,7 @@ ConfusionMatrix matrix_of(const Json& one) {
 }
 
 TEST(Confusion, EqualsScikitLearn) {
-  for (const Json& one : golden()["classifiers"]) {
+  for (const Json& one : metrics_golden()["classifiers"]) {
     const ConfusionMatrix matrix = matrix_of(one);
     EXPECT_NEAR(matrix.accuracy(), one["accuracy"], 1e-12);
     EXPECT_NEAR(matrix.macro_f1(), one["macro_f1"], 1e-12);
@@ -93,7 +93,7 @@ TEST(Confusion, EqualsScikitLearn) {
 }
 
 TEST(Confusion, Pictures) {
-  EXPECT_TRUE(tests::faults_of_svg(svg_file(draw(matrix_of(golden()["classifiers"][0]), "Test part"))).empty());
+  EXPECT_TRUE(tests::faults_of_svg(svg_file(draw(matrix_of(metrics_golden()["classifiers"][0]), "Test part"))).empty());
   std::vector<std::string> names;
   for (int i = 0; i < 52; ++i) names.push_back("section" + std::to_string(i));
   ConfusionMatrix large(names);

@@ -36,7 +36,7 @@ std::string text_of(const train::Checkpoint& checkpoint) {
   return all;
 }
 
-std::vector<nlohmann::json> lines_of(const std::string& file) {
+std::vector<nlohmann::json> json_lines_of(const std::string& file) {
   std::vector<nlohmann::json> out;
   std::istringstream text(slurp(file));
   for (std::string line; std::getline(text, line);) out.push_back(nlohmann::json::parse(line));
@@ -45,7 +45,7 @@ std::vector<nlohmann::json> lines_of(const std::string& file) {
 
 // The results of a run, without its speed.
 std::vector<nlohmann::json> decided(const std::string& file) {
-  std::vector<nlohmann::json> all = lines_of(file);
+  std::vector<nlohmann::json> all = json_lines_of(file);
   for (nlohmann::json& line : all) line.erase("tokens_per_s");
   return all;
 }
@@ -203,7 +203,7 @@ TEST(Train, WritesItsFiles) {
   EXPECT_NE(ran.out.find(", Learning Rate: 0.000100\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("Model saved to "), std::string::npos);
 
-  std::vector<nlohmann::json> lines = lines_of(out + "/metrics.jsonl");
+  std::vector<nlohmann::json> lines = json_lines_of(out + "/metrics.jsonl");
   ASSERT_EQ(lines.size(), 23u);
   EXPECT_TRUE(ran.out.ends_with("\nbits " + lines.back().at("bits").get<std::string>() + "\n")) << ran.out;
   lines.pop_back();
@@ -277,7 +277,7 @@ TEST(Train, NoamScheduleReachesTheMetrics) {
                         {.folder = folder.path()})
                 .code,
             0);
-  for (const nlohmann::json& line : lines_of(folder / "run/metrics.jsonl")) {
+  for (const nlohmann::json& line : json_lines_of(folder / "run/metrics.jsonl")) {
     if (!line.contains("step")) continue;
     const double step = line["step"];
     EXPECT_NEAR(line["lr"].get<double>(),

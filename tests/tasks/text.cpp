@@ -38,13 +38,13 @@ data::TextLoader loader_of(const Json& one) {
 // The first token of each window, which in `counting` is its position.
 Ids firsts(const data::TextBatch& batch) { return batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(); }
 
-const Json& golden() {
+const Json& text_golden() {
   static const Json json = Json::parse(tests::slurp(fs::path(tests::kTestsDir) / "data/text.json"));
   return json;
 }
 
 TEST(TextLoader, BatchesComeInPyTorchsOrder) {
-  for (const Json& one : golden()) {
+  for (const Json& one : text_golden()) {
     const data::TextLoader loader = loader_of(one);
     EXPECT_EQ(loader.size(), one["size"].get<int64_t>()) << one.dump();
     Generator generator(one["seed"].get<uint64_t>());
@@ -65,7 +65,7 @@ TEST(TextLoader, BatchesComeInPyTorchsOrder) {
 }
 
 TEST(TextLoader, AnIterationContinuesFromAnyPosition) {
-  const Json& one = golden()[3];
+  const Json& one = text_golden()[3];
   const data::TextLoader loader = loader_of(one);
   for (int64_t stop = 0; stop <= loader.size(); ++stop) {
     Generator generator(one["seed"].get<uint64_t>());

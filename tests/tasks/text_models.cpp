@@ -168,16 +168,16 @@ TextOptions quick(const TextTask& task) {
   return options;
 }
 
-using Trainer = tests::InTraining<TextRecipe>;
+using TextTrainer = tests::InTraining<TextRecipe>;
 
 TEST(TextTrainer, ContinuesWithTheSameBits) {
   for (const TextTask* task : text_tasks()) {
     const TextOptions options = quick(*task);
-    Trainer whole(options);
+    TextTrainer whole(options);
     for (int i = 0; i < 2; ++i) whole.step();
     const train::Checkpoint saved = whole.checkpoint();
     for (int i = 0; i < 3; ++i) whole.step();
-    Trainer resumed(saved, *task);
+    TextTrainer resumed(saved, *task);
     for (int i = 0; i < 3; ++i) resumed.step();
     const NamedTensors a = nn::state_dict(whole->model()), b = nn::state_dict(resumed->model());
     for (std::size_t i = 0; i < a.size(); ++i)
@@ -191,7 +191,7 @@ TEST(TextTrainer, TheValidationLossDoesNotDependOnTheBatches) {
     const auto loss_with = [&](int64_t batch_size) {
       TextOptions options = quick(*task);
       options.batch_size = batch_size;
-      Trainer trainer(options);
+      TextTrainer trainer(options);
       return trainer.loop().evaluate().validation;
     };
     const double whole = loss_with(200);

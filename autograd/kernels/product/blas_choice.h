@@ -17,7 +17,7 @@ namespace tapegrad::blas {
 inline constexpr int64_t kTile = 256;                // most columns of a tile of C; and most rows, if L2 has 512 KiB
 inline constexpr int64_t kLeastDouble = 512 << 10;   // multiplications of a product that BLIS computes, in float64,
 inline constexpr int64_t kLeastAvx2 = 6 << 20;       // and in float32 with AVX2;
-inline constexpr int64_t kLeastWeight = 2 << 20;     // elements of B, with AVX-512, for few rows
+inline constexpr int64_t kLeastWeight = 8 << 20;     // elements of B, with AVX-512, for few rows
 inline constexpr int64_t kLeastAliased = 512 << 10;  // the same for many rows that fall on the same lines of the cache
 inline constexpr int64_t kLeastTile = 128 * 384;     // elements of C for each of many threads: each packs its operands
 inline constexpr int64_t kPieceWork = 800000;        // least multiplications of a piece for another thread: about 20 us

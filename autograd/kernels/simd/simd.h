@@ -39,8 +39,11 @@
 
 #include <tapegrad/autograd/kernels/family.h>
 
+// The portable family is for checks: its functions, between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE, need not be fast.
 #if HWY_TARGET == HWY_SSE4 && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("Os")  // the portable family, compiled last, is for checks: it need not be fast
+#undef HWY_PUSH_ATTRIBUTES
+#define HWY_PUSH_ATTRIBUTES(targets_str) \
+  HWY_PRAGMA(GCC push_options) HWY_PRAGMA(GCC target targets_str) HWY_PRAGMA(GCC optimize("Os"))
 #endif
 
 HWY_BEFORE_NAMESPACE();

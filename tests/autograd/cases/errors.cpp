@@ -7,9 +7,9 @@
 namespace tapegrad::tests {
 namespace {
 
-const Tensor kX = zeros({2, 3});  // float32
-const Tensor kY = zeros({4, 5});
-const Tensor kIds = zeros({2, 3}, kInt64);
+const Tensor kMatrix = zeros({2, 3});  // float32
+const Tensor kOtherMatrix = zeros({4, 5});
+const Tensor kMatrixIds = zeros({2, 3}, kInt64);
 const Tensor kMask = zeros({2, 3}, kBool);
 const Tensor kDoubles = zeros({2, 3}, kFloat64);
 const Tensor kNumber = scalar(1);
@@ -28,13 +28,14 @@ TEST(Errors, AreOneLine) {
 TEST(Errors, OfTensors) {
   expect_texts({
       {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { Tensor().shape(); }},
-      {"[item] expected one element, got shape [2, 3] with 6", [] { kX.item(); }},
-      {"[data] expected a tensor of float64, got float32 (convert with to())", [] { kX.data<double>(); }},
-      {"[to_vector] expected a tensor of float64, got float32 (convert with to())", [] { kX.to_vector<double>(); }},
-      {"[to_vector] expected a tensor of bool, got float32 (convert with to())", [] { kX.to_vector<bool>(); }},
+      {"[item] expected one element, got shape [2, 3] with 6", [] { kMatrix.item(); }},
+      {"[data] expected a tensor of float64, got float32 (convert with to())", [] { kMatrix.data<double>(); }},
+      {"[to_vector] expected a tensor of float64, got float32 (convert with to())",
+       [] { kMatrix.to_vector<double>(); }},
+      {"[to_vector] expected a tensor of bool, got float32 (convert with to())", [] { kMatrix.to_vector<bool>(); }},
       {"[to_vector] expected a tensor of int64, got float32 (convert with to())",
-       [] { kX.slice(0, 0, 0).to_vector<int64_t>(); }},
-      {"[size] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.size(2); }},
+       [] { kMatrix.slice(0, 0, 0).to_vector<int64_t>(); }},
+      {"[size] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.size(2); }},
       {"[tensor] shape [2, -1] has a negative size",
        [] {
          return zeros({2, -1});
@@ -66,192 +67,199 @@ TEST(Errors, OfViews) {
   expect_texts({
       {"[reshape] expected a shape with the 6 elements of [2, 3], got [4, 2]",
        [] {
-         kX.reshape({4, 2});
+         kMatrix.reshape({4, 2});
        }},
       {"[reshape] expected sizes of 0 or more, and at most one -1 (the rest), got [-1, -1]",
        [] {
-         kX.reshape({-1, -1});
+         kMatrix.reshape({-1, -1});
        }},
       {"[reshape] expected a shape with the 6 elements of [2, 3], got [-1, 4]",
        [] {
-         kX.reshape({-1, 4});
+         kMatrix.reshape({-1, 4});
        }},
       {"[reshape] expected sizes of 0 or more, and at most one -1 (the rest), got [-2, 3]",
        [] {
-         kX.reshape({-2, 3});
+         kMatrix.reshape({-2, 3});
        }},
-      {"[flatten] the first axis must not come after the last one, got 1 and 0 for [2, 3]", [] { kX.flatten(1, 0); }},
-      {"[flatten] axis 5 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.flatten(0, 5); }},
-      {"[transpose] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.transpose(0, 2); }},
+      {"[flatten] the first axis must not come after the last one, got 1 and 0 for [2, 3]",
+       [] { kMatrix.flatten(1, 0); }},
+      {"[flatten] axis 5 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.flatten(0, 5); }},
+      {"[transpose] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.transpose(0, 2); }},
       {"[transpose] axis 0 given, but a scalar has no axes", [] { kNumber.transpose(0, 1); }},
-      {"[permute] expected the 2 axes of [2, 3], got [0]", [] { kX.permute({0}); }},
+      {"[permute] expected the 2 axes of [2, 3], got [0]", [] { kMatrix.permute({0}); }},
       {"[permute] expected each axis once, got [0, 0] (axis 0 twice)",
        [] {
-         kX.permute({0, 0});
+         kMatrix.permute({0, 0});
        }},
       {"[permute] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
        [] {
-         kX.permute({0, 2});
+         kMatrix.permute({0, 2});
        }},
-      {"[slice] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.slice(2); }},
-      {"[slice] the step must not be zero", [] { kX.slice(0, 0, 1, 0); }},
-      {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { kX[2]; }},
-      {"[select] index -4 is out of range for axis 1 of [2, 3]", [] { kX.select(1, -4); }},
+      {"[slice] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.slice(2); }},
+      {"[slice] the step must not be zero", [] { kMatrix.slice(0, 0, 1, 0); }},
+      {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { kMatrix[2]; }},
+      {"[select] index -4 is out of range for axis 1 of [2, 3]", [] { kMatrix.select(1, -4); }},
       {"[select] axis 0 given, but a scalar has no axes", [] { kNumber[0]; }},
       {"[expand] [2, 3] cannot be expanded to [2, 4] (only axes of size 1 and new leading axes can grow)",
        [] {
-         kX.expand({2, 4});
+         kMatrix.expand({2, 4});
        }},
       {"[expand] [2, 3] cannot be expanded to [3] (only axes of size 1 and new leading axes can grow)",
-       [] { kX.expand({3}); }},
-      {"[squeeze] expected axis 0 to have size 1, got 2 in [2, 3]", [] { kX.squeeze(0); }},
-      {"[squeeze] axis 5 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.squeeze(5); }},
-      {"[unsqueeze] axis 4 is out of range for [2, 3] with a new axis", [] { kX.unsqueeze(4); }},
+       [] { kMatrix.expand({3}); }},
+      {"[squeeze] expected axis 0 to have size 1, got 2 in [2, 3]", [] { kMatrix.squeeze(0); }},
+      {"[squeeze] axis 5 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.squeeze(5); }},
+      {"[unsqueeze] axis 4 is out of range for [2, 3] with a new axis", [] { kMatrix.unsqueeze(4); }},
   });
 }
 
 TEST(Errors, OfElementwiseOperations) {
   expect_texts({
       {"[add] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { kX + kY; }},
+       [] { kMatrix + kOtherMatrix; }},
       {"[mul] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { kX* kY; }},
+       [] { kMatrix* kOtherMatrix; }},
       {"[pow] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { pow(kX, kY); }},
+       [] { pow(kMatrix, kOtherMatrix); }},
       {"[maximum] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { maximum(kX, kY); }},
+       [] { maximum(kMatrix, kOtherMatrix); }},
       {"[eq] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { eq(kX, kY); }},
-      {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { sub(kX, Tensor()); }},
-      {"[exp] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { exp(kIds); }},
+       [] { eq(kMatrix, kOtherMatrix); }},
+      {"[tensor] an empty handle was used (it was never given a value, or was moved from)",
+       [] { sub(kMatrix, Tensor()); }},
+      {"[exp] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { exp(kMatrixIds); }},
       {"[sqrt] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))", [] { sqrt(kMask); }},
-      {"[gelu] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { gelu(kIds); }},
+      {"[gelu] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { gelu(kMatrixIds); }},
       {"[relu] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))", [] { relu(kMask); }},
       {"[sigmoid] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { sigmoid(kIds); }},
+       [] { sigmoid(kMatrixIds); }},
       {"[logical_and] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
-       [] { logical_and(kX, kMask); }},
+       [] { logical_and(kMatrix, kMask); }},
       {"[logical_not] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
-       [] { logical_not(kX); }},
-      {"[clamp] expected a lower bound, an upper bound or both", [] { clamp(kX, {}, {}); }},
+       [] { logical_not(kMatrix); }},
+      {"[clamp] expected a lower bound, an upper bound or both", [] { clamp(kMatrix, {}, {}); }},
       {"[where] the condition must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
-       [] { where(kX, kX, kX); }},
+       [] { where(kMatrix, kMatrix, kMatrix); }},
       {"[where] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { where(kMask, kX, kY); }},
+       [] { where(kMask, kMatrix, kOtherMatrix); }},
       {"[masked_fill] the mask must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
-       [] { masked_fill(kX, kX, 0); }},
+       [] { masked_fill(kMatrix, kMatrix, 0); }},
       {"[masked_fill] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
-       [] { masked_fill(kX, zeros({4}, kBool), 0); }},
+       [] { masked_fill(kMatrix, zeros({4}, kBool), 0); }},
       {"[tril] expected two axes or more, got shape [3]", [] { tril(zeros({3})); }},
       {"[triu] expected two axes or more, got shape []", [] { triu(kNumber); }},
-      {"[all] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)", [] { all(kX); }},
+      {"[all] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)", [] { all(kMatrix); }},
       {"[any] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { any(kMask, 2); }},
   });
 }
 
 TEST(Errors, OfReductions) {
   expect_texts({
-      {"[sum] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { sum(kX, 2); }},
+      {"[sum] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { sum(kMatrix, 2); }},
       {"[sum] axis 0 is named twice in [0, 0]",
        [] {
-         return sum(kX, {0, 0});
+         return sum(kMatrix, {0, 0});
        }},
       {"[sum] axis -2 is named twice in [0, -2]",
        [] {
-         return sum(kX, {0, -2});
+         return sum(kMatrix, {0, -2});
        }},
       {"[sum] axis 0 given, but a scalar has no axes", [] { sum(kNumber, 0); }},
-      {"[mean] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { mean(kIds); }},
-      {"[mean] axis -3 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { mean(kX, -3); }},
-      {"[var] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { var(kIds); }},
-      {"[std] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { std(kX, 2); }},
+      {"[mean] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { mean(kMatrixIds); }},
+      {"[mean] axis -3 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { mean(kMatrix, -3); }},
+      {"[var] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { var(kMatrixIds); }},
+      {"[std] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { std(kMatrix, 2); }},
       {"[amax] expected at least one element along axes [0], got shape [0, 3]",
        [] {
          return amax(zeros({0, 3}), 0);
        }},
       {"[amin] expected at least one element along axes [], got shape [0]", [] { amin(zeros({0})); }},
       {"[logsumexp] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { logsumexp(kIds); }},
-      {"[cumsum] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumsum(kX, 2); }},
-      {"[argmax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { argmax(kX, 2); }},
+       [] { logsumexp(kMatrixIds); }},
+      {"[cumsum] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumsum(kMatrix, 2); }},
+      {"[argmax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { argmax(kMatrix, 2); }},
       {"[argmax] expected at least one element along axis 0, got shape [0]", [] { argmax(zeros({0})); }},
       {"[argmin] expected at least one element along axis 1, got shape [3, 0]",
        [] {
          return argmin(zeros({3, 0}), 1);
        }},
       {"[softmax] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { softmax(kIds); }},
-      {"[softmax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { softmax(kX, 2); }},
-      {"[sum_to] expected a shape that [2] broadcasts to, got [2, 3]", [] { sum_to(kX, {2}); }},
-      {"[sort] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { sort(kX, 2); }},
-      {"[topk] expected k between 0 and 3 for axis -1 of [2, 3], got 4", [] { topk(kX, 4); }},
-      {"[topk] expected k between 0 and 3 for axis -1 of [2, 3], got -1", [] { topk(kX, -1); }},
+       [] { softmax(kMatrixIds); }},
+      {"[softmax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { softmax(kMatrix, 2); }},
+      {"[sum_to] expected a shape that [2] broadcasts to, got [2, 3]", [] { sum_to(kMatrix, {2}); }},
+      {"[sort] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { sort(kMatrix, 2); }},
+      {"[topk] expected k between 0 and 3 for axis -1 of [2, 3], got 4", [] { topk(kMatrix, 4); }},
+      {"[topk] expected k between 0 and 3 for axis -1 of [2, 3], got -1", [] { topk(kMatrix, -1); }},
   });
 }
 
 TEST(Errors, OfProducts) {
   expect_texts({
-      {"[matmul] inner sizes differ: [2, 3] @ [4, 5] (3 against 4)", [] { matmul(kX, kY); }},
-      {"[matmul] inner sizes differ: [2, 3] @ [4, 1] (3 against 4)", [] { matmul(kX, zeros({4})); }},
+      {"[matmul] inner sizes differ: [2, 3] @ [4, 5] (3 against 4)", [] { matmul(kMatrix, kOtherMatrix); }},
+      {"[matmul] inner sizes differ: [2, 3] @ [4, 1] (3 against 4)", [] { matmul(kMatrix, zeros({4})); }},
       {"[matmul] expected operands with at least one axis, got [] @ [2, 3] (use * for scalars)",
-       [] { matmul(kNumber, kX); }},
+       [] { matmul(kNumber, kMatrix); }},
       {"[matmul] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
        "[3, 2] (convert with to(kFloat32))",
-       [] { matmul(kX, kDoubles.t()); }},
+       [] { matmul(kMatrix, kDoubles.t()); }},
       {"[matmul] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and int64 of shape [3, "
        "2] (convert with to(kFloat32))",
-       [] { matmul(kIds, kIds.t()); }},
+       [] { matmul(kMatrixIds, kMatrixIds.t()); }},
       {"[matmul] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
        [] {
          return matmul(zeros({2, 3, 4}), zeros({3, 4, 5}));
        }},
-      {"[linear] the last axis of the input must be 5 for weight [4, 5] [out, in], got [2, 3]", [] { linear(kX, kY); }},
+      {"[linear] the last axis of the input must be 5 for weight [4, 5] [out, in], got [2, 3]",
+       [] { linear(kMatrix, kOtherMatrix); }},
       {"[linear] expected a bias float32 [4], got float32 [3]",
        [] {
-         return linear(kX, zeros({4, 3}), zeros({3}));
+         return linear(kMatrix, zeros({4, 3}), zeros({3}));
        }},
-      {"[linear] expected a weight [out, in], got [3]", [] { linear(kX, zeros({3})); }},
+      {"[linear] expected a weight [out, in], got [3]", [] { linear(kMatrix, zeros({3})); }},
       {"[linear] the last axis of the input must be 3 for weight [2, 3] [out, in], got []",
-       [] { linear(kNumber, kX); }},
+       [] { linear(kNumber, kMatrix); }},
       {"[linear] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
        "[4, 3] (convert with to(kFloat32))",
        [] {
-         return linear(kX, zeros({4, 3}, kFloat64));
+         return linear(kMatrix, zeros({4, 3}, kFloat64));
        }},
       {"[scaled_dot_product_attention] query and key must have the same last size, got query [2, 3], key [4, 5], value "
        "[2, 3] (3 against 5)",
-       [] { scaled_dot_product_attention(kX, kY, kX); }},
+       [] { scaled_dot_product_attention(kMatrix, kOtherMatrix, kMatrix); }},
       {"[scaled_dot_product_attention] expected as many values as keys, got query [2, 3], key [4, 3], value [2, 3] (4 "
        "keys against 2 values)",
        [] {
-         return scaled_dot_product_attention(kX, zeros({4, 3}), kX);
+         return scaled_dot_product_attention(kMatrix, zeros({4, 3}), kMatrix);
        }},
       {"[scaled_dot_product_attention] expected operands of one type, float32 or float64, got float32 of shape [2, 3] "
        "and "
        "float32 of shape [2, 3] and float64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { scaled_dot_product_attention(kX, kX, kDoubles); }},
+       [] { scaled_dot_product_attention(kMatrix, kMatrix, kDoubles); }},
       {"[scaled_dot_product_attention] expected two axes or more for each ([..., T, D]), got query [3], key [2, 3], "
        "value [2, 3]",
-       [] { scaled_dot_product_attention(zeros({3}), kX, kX); }},
+       [] { scaled_dot_product_attention(zeros({3}), kMatrix, kMatrix); }},
       {"[scaled_dot_product_attention] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be "
        "equal or 1)",
        [] {
          return scaled_dot_product_attention(zeros({2, 4, 3}), zeros({3, 4, 3}), zeros({3, 4, 3}));
        }},
       {"[scaled_dot_product_attention] expected a mask that broadcasts to the scores [2, 2], got [2, 3]",
-       [] { scaled_dot_product_attention(kX, kX, kX, {.mask = kMask}); }},
+       [] { scaled_dot_product_attention(kMatrix, kMatrix, kMatrix, {.mask = kMask}); }},
       {"[scaled_dot_product_attention] the mask must be bool (true: may be attended to) or floating (added to the "
        "scores), "
        "got "
        "int64",
        [] {
-         return scaled_dot_product_attention(kX, kX, kX, {.mask = zeros({2, 2}, kInt64)});
+         return scaled_dot_product_attention(kMatrix, kMatrix, kMatrix, {.mask = zeros({2, 2}, kInt64)});
        }},
       {"[scaled_dot_product_attention] dropout must be between 0 and 1, got 1.5",
-       [] { scaled_dot_product_attention(kX, kX, kX, {.dropout = 1.5}); }},
-      {"[dropout] the probability must be between 0 and 1, got -0.1", [] { dropout(kX, -0.1); }},
+       [] { scaled_dot_product_attention(kMatrix, kMatrix, kMatrix, {.dropout = 1.5}); }},
+      {"[dropout] the probability must be between 0 and 1, got -0.1", [] { dropout(kMatrix, -0.1); }},
       {"[dropout] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { dropout(kIds, 0.5); }},
+       [] { dropout(kMatrixIds, 0.5); }},
   });
 }
 
@@ -260,15 +268,15 @@ TEST(Errors, OfJoiningAndIndexing) {
       {"[cat] expected at least one tensor, got none", [] { cat(std::vector<Tensor>{}); }},
       {"[cat] expected shapes that are equal except along axis 0, got [2, 3] and [4, 5]",
        [] {
-         return cat({kX, kY});
+         return cat({kMatrix, kOtherMatrix});
        }},
       {"[cat] expected shapes that are equal except along axis 0, got [2, 3] and [2, 3, 1]",
        [] {
-         return cat({kX, zeros({2, 3, 1})});
+         return cat({kMatrix, zeros({2, 3, 1})});
        }},
       {"[cat] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
        [] {
-         return cat({kX, kX}, 2);
+         return cat({kMatrix, kMatrix}, 2);
        }},
       {"[cat] axis 0 given, but a scalar has no axes",
        [] {
@@ -276,73 +284,73 @@ TEST(Errors, OfJoiningAndIndexing) {
        }},
       {"[stack] expected equal shapes, got [2, 3] and [4, 5]",
        [] {
-         return stack({kX, kY});
+         return stack({kMatrix, kOtherMatrix});
        }},
       {"[stack] axis 3 is out of range for [2, 3] with a new axis",
        [] {
-         return stack({kX, kX}, 3);
+         return stack({kMatrix, kMatrix}, 3);
        }},
       {"[stack] expected at least one tensor, got none", [] { stack(std::vector<Tensor>{}); }},
-      {"[split] expected pieces of size 1 or more, got 0", [] { split(kX, 0); }},
-      {"[split] expected pieces of size 1 or more, got -1", [] { split(kX, -1); }},
+      {"[split] expected pieces of size 1 or more, got 0", [] { split(kMatrix, 0); }},
+      {"[split] expected pieces of size 1 or more, got -1", [] { split(kMatrix, -1); }},
       {"[split] expected sizes that add up to axis 0 of [2, 3], got [1, 2]",
        [] {
-         return split(kX, std::vector<int64_t>{1, 2});
+         return split(kMatrix, std::vector<int64_t>{1, 2});
        }},
-      {"[chunk] expected 1 chunk or more, got 0", [] { chunk(kX, 0); }},
-      {"[narrow] start 2 and length 2 are out of range for axis 1 of [2, 3]", [] { narrow(kX, 1, 2, 2); }},
-      {"[narrow] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { narrow(kX, 2, 0, 1); }},
-      {"[flip] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { flip(kX, 2); }},
+      {"[chunk] expected 1 chunk or more, got 0", [] { chunk(kMatrix, 0); }},
+      {"[narrow] start 2 and length 2 are out of range for axis 1 of [2, 3]", [] { narrow(kMatrix, 1, 2, 2); }},
+      {"[narrow] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { narrow(kMatrix, 2, 0, 1); }},
+      {"[flip] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { flip(kMatrix, 2); }},
       {"[flip] axis 0 is named twice in [0, 0]",
        [] {
-         return flip(kX, {0, 0});
+         return flip(kMatrix, {0, 0});
        }},
       {"[index_select] 2 at [1] of the indices [2] is out of range for axis 0 of [2, 3]",
        [] {
-         return index_select(kX, 0, tensor({0, 2}));
+         return index_select(kMatrix, 0, tensor({0, 2}));
        }},
       {"[index_select] -1 at [0] of the indices [1] is out of range for axis 0 of [2, 3]",
-       [] { index_select(kX, 0, tensor({-1})); }},
-      {"[index_select] expected indices with one axis, got shape [2, 3]", [] { index_select(kX, 0, kX); }},
-      {"[index_select] expected indices with one axis, got shape [2, 3]", [] { index_select(kX, 0, kIds); }},
+       [] { index_select(kMatrix, 0, tensor({-1})); }},
+      {"[index_select] expected indices with one axis, got shape [2, 3]", [] { index_select(kMatrix, 0, kMatrix); }},
+      {"[index_select] expected indices with one axis, got shape [2, 3]", [] { index_select(kMatrix, 0, kMatrixIds); }},
       {"[index_select] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
-       [] { index_select(kX, 2, tensor({0})); }},
+       [] { index_select(kMatrix, 2, tensor({0})); }},
       {"[gather] 2 at [0, 1] of the indices [1, 3] is out of range for axis 0 of [2, 3]",
        [] {
-         return gather(kX, 0, tensor({{0, 2, 0}}));
+         return gather(kMatrix, 0, tensor({{0, 2, 0}}));
        }},
       {"[gather] expected indices with as many axes as x [2, 3], none of them longer, got shape [1]",
-       [] { gather(kX, 0, tensor({0})); }},
+       [] { gather(kMatrix, 0, tensor({0})); }},
       {"[gather] expected indices with as many axes as x [2, 3], none of them longer, got shape [3, 1]",
        [] {
-         return gather(kX, 1, zeros({3, 1}, kInt64));
+         return gather(kMatrix, 1, zeros({3, 1}, kInt64));
        }},
       {"[scatter_add] 5 at [0, 1] of the indices [1, 3] is out of range for axis 0 of [2, 3]",
        [] {
-         return scatter_add(kX, 0, tensor({{0, 5, 0}}), zeros({1, 3}));
+         return scatter_add(kMatrix, 0, tensor({{0, 5, 0}}), zeros({1, 3}));
        }},
       {"[scatter_add] expected indices with as many axes as source [1, 3], none of them longer, got shape [2, 3]",
        [] {
-         return scatter_add(kX, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
+         return scatter_add(kMatrix, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
        }},
       {"[scatter_add] expected x and source of one type, got float32 and float64",
        [] {
-         return scatter_add(kX, 0, zeros({2, 3}, kInt64), kDoubles);
+         return scatter_add(kMatrix, 0, zeros({2, 3}, kInt64), kDoubles);
        }},
       {"[one_hot] 4 at [1] of the indices [2] is out of range for 4 classes",
        [] {
          return one_hot(tensor({0, 4}), 4);
        }},
-      {"[one_hot] expected int64 indices, got float32", [] { one_hot(kX, 4); }},
+      {"[one_hot] expected int64 indices, got float32", [] { one_hot(kMatrix, 4); }},
       {"[embedding] 2 at [1] of the ids [2] is out of range for a table of 2 rows",
        [] {
-         return embedding(kX, tensor({1, 2}));
+         return embedding(kMatrix, tensor({1, 2}));
        }},
       {"[embedding] -1 at [0] of the ids [1] is out of range for a table of 2 rows",
-       [] { embedding(kX, tensor({-1})); }},
-      {"[embedding] expected int64 ids, got float32", [] { embedding(kX, kX); }},
+       [] { embedding(kMatrix, tensor({-1})); }},
+      {"[embedding] expected int64 ids, got float32", [] { embedding(kMatrix, kMatrix); }},
       {"[embedding] expected a weight [rows, columns], got [3]", [] { embedding(zeros({3}), tensor({0})); }},
-      {"[embedding] padding row 2 is out of range for a table of 2 rows", [] { embedding(kX, tensor({0}), 2); }},
+      {"[embedding] padding row 2 is out of range for a table of 2 rows", [] { embedding(kMatrix, tensor({0}), 2); }},
   });
 }
 
@@ -350,54 +358,54 @@ TEST(Errors, OfNormsAndLosses) {
   const Tensor targets = tensor({0, 1});
   expect_texts({
       {"[layer_norm] weight and bias must have the shape of the last axes of x [2, 3], got [2]",
-       [] { layer_norm(kX, zeros({2}), {}); }},
+       [] { layer_norm(kMatrix, zeros({2}), {}); }},
       {"[layer_norm] weight and bias must have one shape, got [3] and [2]",
-       [] { layer_norm(kX, zeros({3}), zeros({2})); }},
+       [] { layer_norm(kMatrix, zeros({3}), zeros({2})); }},
       {"[layer_norm] expected operands of one type, float32 or float64, got int64 of shape [2, 3] (convert with "
        "to(kFloat32))",
-       [] { layer_norm(kIds, {}, {}); }},
+       [] { layer_norm(kMatrixIds, {}, {}); }},
       {"[layer_norm] expected x with at least one axis, got a scalar", [] { layer_norm(kNumber, {}, {}); }},
       {"[layer_norm] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of "
        "shape [3] (convert with to(kFloat32))",
-       [] { layer_norm(kX, zeros({3}, kFloat64), {}); }},
+       [] { layer_norm(kMatrix, zeros({3}, kFloat64), {}); }},
       {"[layer_norm_std] weight and bias must have one shape, got [2] and [3]",
-       [] { layer_norm_std(kX, zeros({2}), zeros({3})); }},
+       [] { layer_norm_std(kMatrix, zeros({2}), zeros({3})); }},
       {"[rms_norm] weight and bias must have the shape of the last axes of x [2, 3], got [4]",
-       [] { rms_norm(kX, zeros({4})); }},
+       [] { rms_norm(kMatrix, zeros({4})); }},
       {"[cross_entropy] target 3 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)",
        [=] {
-         return cross_entropy(kX, tensor({0, 3}));
+         return cross_entropy(kMatrix, tensor({0, 3}));
        }},
       {"[cross_entropy] target -1 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)",
        [=] {
-         return cross_entropy(kX, tensor({0, -1}));
+         return cross_entropy(kMatrix, tensor({0, -1}));
        }},
       {"[cross_entropy] expected a target with the axes of the input [2, 3] except the last (the classes), got [3]",
        [=] {
-         return cross_entropy(kX, tensor({0, 1, 2}));
+         return cross_entropy(kMatrix, tensor({0, 1, 2}));
        }},
       {"[cross_entropy] expected int64 class numbers as the target, got bool",
-       [=] { cross_entropy(kX, zeros({2}, kBool)); }},
+       [=] { cross_entropy(kMatrix, zeros({2}, kBool)); }},
       {"[cross_entropy] expected int64 class numbers, or probabilities of shape [2, 3], got float32 of shape [4, 5]",
-       [=] { cross_entropy(kX, kY); }},
+       [=] { cross_entropy(kMatrix, kOtherMatrix); }},
       {"[cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [=] { cross_entropy(kIds, targets); }},
+       [=] { cross_entropy(kMatrixIds, targets); }},
       {"[cross_entropy] expected a target with the axes of the input [] except the last (the classes), got [2]",
        [=] { cross_entropy(kNumber, targets); }},
       {"[cross_entropy] label smoothing must be between 0 and 1, got 2",
-       [=] { cross_entropy(kX, targets, {.label_smoothing = 2}); }},
+       [=] { cross_entropy(kMatrix, targets, {.label_smoothing = 2}); }},
       {"[nll_loss] target 3 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)",
        [=] {
-         return nll_loss(kX, tensor({0, 3}));
+         return nll_loss(kMatrix, tensor({0, 3}));
        }},
       {"[nll_loss] expected a target with the axes of the input [2, 3] except the last (the classes), got [1]",
-       [=] { nll_loss(kX, tensor({0})); }},
+       [=] { nll_loss(kMatrix, tensor({0})); }},
       {"[mse_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { mse_loss(kX, kY); }},
+       [] { mse_loss(kMatrix, kOtherMatrix); }},
       {"[mse_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { mse_loss(kIds, kIds); }},
+       [] { mse_loss(kMatrixIds, kMatrixIds); }},
       {"[kl_div] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { kl_div(kX, kY); }},
+       [] { kl_div(kMatrix, kOtherMatrix); }},
   });
 }
 

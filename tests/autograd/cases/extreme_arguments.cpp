@@ -20,20 +20,20 @@ namespace tapegrad::tests {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Small ones, and those that overflow when they are added, multiplied or negated. None is a size that a machine could
 // just hold.
 const std::vector<int64_t> kIntegers = {
     kMin, kMin + 1, -(int64_t{1} << 53) - 1, -2, -1, 0, 1, 3, (int64_t{1} << 53) + 1, int64_t{1} << 62, kMax - 1, kMax};
-const std::vector<double> kNumbers = {kNaN, kInf, -kInf, 1e300, -1e300, 1e-310,  0,
+const std::vector<double> kNumbers = {kNan, kInf, -kInf, 1e300, -1e300, 1e-310,  0,
                                       -0.0, 1,    -1,    0.5,   0x1p63, -0x1p63, 0x1p53};
 
 template <class T>
-using Call = std::function<void(T, T)>;
+using TypedCall = std::function<void(T, T)>;
 
 template <class T>
-void try_pairs(const std::vector<Call<T>>& calls, const std::vector<T>& values) {
+void try_pairs(const std::vector<TypedCall<T>>& calls, const std::vector<T>& values) {
   int returned = 0, errors = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     int here = 0;
@@ -261,7 +261,7 @@ TEST(ExtremeArguments, OfNumbers) {
   using V = double;
   const Tensor i = ids({kMin, kMax, -1, 0, 5}), b = i > 0, x = tensor({-1.5, 0., 2., 1e300, -1e-310}, kFloat32);
   const Tensor wide = x.to(kFloat64), rows = ones({2, 4}), logits = zeros({1, 3});
-  std::vector<Call<V>> calls = {
+  std::vector<TypedCall<V>> calls = {
       [](V v, V w) { arange(v, w, 0x1p58); },
       [](V v, V w) { arange(0, v, w); },
       [](V v, V w) { arange(v, v + 3, w, kFloat32); },
@@ -362,7 +362,7 @@ TEST(ExtremeArguments, IntegersWrapAround) {
 }
 
 TEST(ExtremeArguments, WhatInt64CannotHoldBecomesItsSmallest) {
-  const std::vector<double> numbers = {kNaN, kInf, -kInf, 1e300, 0x1p63, -0x1p63, -1.9, 0x1p62};
+  const std::vector<double> numbers = {kNan, kInf, -kInf, 1e300, 0x1p63, -0x1p63, -1.9, 0x1p62};
   const std::vector<int64_t> expected = {kMin, kMin, kMin, kMin, kMin, kMin, -1, kMax / 2 + 1};
   for (const DType dtype : {kFloat32, kFloat64}) {
     EXPECT_EQ(tensor(numbers, {8}).to(dtype).to(kInt64).to_vector<int64_t>(), expected);

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/tests/support/limits.h>
 
 #include <cstring>
 #include <functional>
@@ -18,9 +19,6 @@ namespace tapegrad::tests {
 namespace {
 
 using Inputs = std::vector<Tensor>;
-
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
 
 // What is done to the inputs of a sample. `changed(x)` is the new operand, or an empty handle if it does not apply.
 struct Change {
@@ -62,7 +60,7 @@ Change sprinkled(std::string name, std::vector<double> values) {
 const std::vector<Change>& changes() {
   constexpr double kLargest = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
   static const std::vector<Change> all = {
-      sprinkled("a NaN", {kNaN}),
+      sprinkled("a NaN", {kNan}),
       sprinkled("infinities", {kInf, -kInf}),
       floats("zeros", kFloat64, {0., -0.}),
       floats("the largest numbers", kFloat64, {kLargest, -kLargest, kLargest}),
@@ -92,7 +90,7 @@ const std::vector<Change>& changes() {
 }
 
 // What became of all calls.
-struct Outcome {
+struct OutcomeOf {
   int returned = 0, errors = 0;
   std::vector<std::string> wrong;      // exceptions of other types, and operands that were changed
   std::set<std::string_view> reached;  // operations that a changed operand did not keep from computing
@@ -109,7 +107,7 @@ std::string bytes_of(const Inputs& inputs) {
 }
 
 // f and its gradients of first and second order.
-void call(const tasks::OpSample& sample, const Inputs& given, Outcome& outcome) {
+void call(const tasks::OpSample& sample, const Inputs& given, OutcomeOf& outcome) {
   Tape tape;
   Inputs inputs;
   for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
@@ -133,7 +131,7 @@ void call(const tasks::OpSample& sample, const Inputs& given, Outcome& outcome) 
   }
 }
 
-void try_call(const std::string& what, const std::function<void()>& f, Outcome& outcome) {
+void try_call(const std::string& what, const std::function<void()>& f, OutcomeOf& outcome) {
   try {
     f();
     ++outcome.returned;
@@ -147,7 +145,7 @@ void try_call(const std::string& what, const std::function<void()>& f, Outcome& 
   }
 }
 
-void try_changes(const std::string& op, const tasks::OpSample& sample, Outcome& outcome) {
+void try_changes(const std::string& op, const tasks::OpSample& sample, OutcomeOf& outcome) {
   for (const Change& change : changes()) {
     const std::size_t turns = change.one_at_a_time ? sample.inputs.size() : 1;
     for (std::size_t turn = 0; turn < turns; ++turn) {
@@ -172,7 +170,7 @@ void try_changes(const std::string& op, const tasks::OpSample& sample, Outcome& 
 constexpr std::size_t kMostSamples = 12;
 
 TEST(Extremes, OfEveryOperation) {
-  Outcome outcome;
+  OutcomeOf outcome;
   for (const tasks::OpSamples& of : tasks::op_samples()) {
     const std::size_t count = of.samples.size(), some = std::min(count, kMostSamples);
     for (std::size_t i = 0; i < some; ++i) try_changes(of.op, of.samples[i * count / some], outcome);
@@ -185,7 +183,7 @@ TEST(Extremes, OfEveryOperation) {
 
 // The tester finds what it is for.
 TEST(Extremes, FindsWrongOperations) {
-  Outcome outcome;
+  OutcomeOf outcome;
   const auto sample = [](std::function<Tensor(std::span<const Tensor>)> f) {
     return tasks::OpSample{"wrong", {ones({4}, kFloat64), zeros({2}, kInt64)}, std::move(f)};
   };

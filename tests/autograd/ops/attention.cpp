@@ -27,12 +27,6 @@ Tensor normal(const Shape& shape, DType dtype, uint64_t seed) {
   return x;
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  EXPECT_EQ(str(a.shape()), str(b.shape()));
-  if (a.numel() == 0) return 0;
-  return amax(abs(a - b)).item();
-}
-
 Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   const double nothing = -std::numeric_limits<double>::infinity();
   Tensor scores = matmul(q, k.t()) * options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
@@ -69,8 +63,8 @@ TEST_P(AttentionOfShape, EqualsItsDefinitionWithGradients) {
       expected = by_definition(q, k, v, options);
       theirs = tape.backward(sum(expected * cos(expected)));
     }
-    EXPECT_LT(largest_difference(y, expected), 1e-13) << form;
-    for (const Tensor& x : {q, k, v}) EXPECT_LT(largest_difference(ours[x], theirs[x]), 1e-12) << form;
+    EXPECT_LT(tests::largest_difference(y, expected), 1e-13) << form;
+    for (const Tensor& x : {q, k, v}) EXPECT_LT(tests::largest_difference(ours[x], theirs[x]), 1e-12) << form;
   }
 }
 
@@ -158,8 +152,8 @@ void expect_dropout_by_definition(int64_t t, int64_t s) {
         expected = matmul(softmax(scores, -1) * factor, v);
         theirs = tape.backward(sum(expected * cos(expected)));
       }
-      EXPECT_LT(largest_difference(y, expected), 1e-13);
-      for (const Tensor& x : {q, k, v}) EXPECT_LT(largest_difference(ours[x], theirs[x]), 1e-12);
+      EXPECT_LT(tests::largest_difference(y, expected), 1e-13);
+      for (const Tensor& x : {q, k, v}) EXPECT_LT(tests::largest_difference(ours[x], theirs[x]), 1e-12);
       EXPECT_EQ(generator.random32(), same.random32());
     }
   }
@@ -184,7 +178,7 @@ TEST(Attention, AFullyMaskedQueryOfManyKeysGivesZerosAndNoGradient) {
     tape.trap_nan();
     const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
     EXPECT_EQ(y.select(0, 1).to_vector<float>(), std::vector<float>(4, 0.0f));
-    EXPECT_LT(largest_difference(y.slice(0, 2), expected.slice(0, 2)), 1e-6);
+    EXPECT_LT(tests::largest_difference(y.slice(0, 2), expected.slice(0, 2)), 1e-6);
     const Gradients grads = tape.backward(sum(y * y));
     EXPECT_EQ(grads[q].select(0, 1).to_vector<float>(), std::vector<float>(4, 0.0f));
     for (const Tensor& x : {q, k, v}) EXPECT_TRUE(all_finite(grads[x]));

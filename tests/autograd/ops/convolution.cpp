@@ -22,7 +22,7 @@ Tensor numbers(const Shape& shape, DType dtype, uint64_t seed) {
   return rand(shape, dtype, &generator) - 0.5;
 }
 
-struct Case {
+struct ConvolutionCase {
   Shape x, weight;
   ConvOptions options = {};
 };
@@ -65,7 +65,7 @@ double error(const Tensor& ours, const std::vector<double>& theirs) {
   return most;
 }
 
-void check(const Case& one, DType dtype) {
+void check(const ConvolutionCase& one, DType dtype) {
   const Tensor x = numbers(one.x, dtype, 1).as_leaf(), weight = numbers(one.weight, dtype, 2).as_leaf();
   Tape tape;
   const Tensor y = conv2d(x, weight, {}, one.options);
@@ -90,7 +90,7 @@ void check(const Case& one, DType dtype) {
 }
 
 TEST(Convolution, EqualsPlainLoops) {
-  const std::vector<Case> cases = {
+  const std::vector<ConvolutionCase> cases = {
       {{1, 1, 1, 1}, {1, 1, 1, 1}},
       {{3, 40, 9, 9}, {33, 40, 3, 3}, {.padding = 1}},       // several blocks along the taps
       {{40, 3, 4, 4}, {8, 3, 3, 3}, {.padding = 1}},         // several images in a block
@@ -115,7 +115,7 @@ TEST(Convolution, EqualsPlainLoops) {
       {{300, 2, 3, 3}, {2, 1, 2, 2}, {.groups = 2}},
       {{1, 2, 30, 30}, {3, 2, 7, 7}, {.padding = 20}},  // windows that contain only padding
   };
-  for (const Case& one : cases) {
+  for (const ConvolutionCase& one : cases) {
     check(one, kFloat32);
     check(one, kFloat64);
   }
@@ -131,12 +131,12 @@ void each_small_shape(F f) {
   };
   for (int i = 0; i < 150; ++i) {
     const int64_t groups = draw(1, 3), c = draw(1, 4), o = draw(1, 9);
-    Case one{{draw(1, 3), groups * c, draw(4, 14), draw(4, 14)},
-             {groups * o, c, draw(1, 3), draw(1, 3)},
-             {.stride = {draw(1, 4), draw(1, 4)},
-              .padding = {draw(0, 3), draw(0, 3)},
-              .dilation = {draw(1, 2), draw(1, 2)},
-              .groups = groups}};
+    ConvolutionCase one{{draw(1, 3), groups * c, draw(4, 14), draw(4, 14)},
+                        {groups * o, c, draw(1, 3), draw(1, 3)},
+                        {.stride = {draw(1, 4), draw(1, 4)},
+                         .padding = {draw(0, 3), draw(0, 3)},
+                         .dilation = {draw(1, 2), draw(1, 2)},
+                         .groups = groups}};
     one.x[2] = std::max(one.x[2], (one.weight[2] - 1) * 2 + 1);
     one.x[3] = std::max(one.x[3], (one.weight[3] - 1) * 2 + 1);
     f(one, i);
@@ -144,14 +144,14 @@ void each_small_shape(F f) {
 }
 
 TEST(Convolution, ManySmallShapes) {
-  each_small_shape([](const Case& one, int i) { check(one, i % 2 == 0 ? kFloat32 : kFloat64); });
+  each_small_shape([](const ConvolutionCase& one, int i) { check(one, i % 2 == 0 ? kFloat32 : kFloat64); });
 }
 
 // The gradient for x, and so a transposed convolution, where some elements of the weight are not finite.
 TEST(Convolution, BrokenWeightsReachOnlyWhatTheyContributeTo) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   int untouched = 0, infinite = 0;
-  each_small_shape([&](const Case& one, int i) {
+  each_small_shape([&](const ConvolutionCase& one, int i) {
     const DType dtype = i % 2 == 0 ? kFloat32 : kFloat64;
     std::vector<double> w = numbers(one.weight, dtype, 2).to(kFloat64).to_vector<double>();
     const auto some = static_cast<std::size_t>(i);
@@ -180,13 +180,13 @@ TEST(Convolution, BrokenWeightsReachOnlyWhatTheyContributeTo) {
   const auto transposed = [](const Tensor& weight, const ConvTransposeOptions& options) {
     return conv_transpose1d(tensor({{{1., 2., 3.}}}), weight, {}, options);
   };
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(allclose(transposed(tensor({{{kInf, 2.}}}), {.stride = 3, .output_padding = 2}),
                        tensor({{{kInf, 2., 0., kInf, 4., 0., kInf, 6., 0., 0.}}}), 0, 0));
   EXPECT_TRUE(
-      allclose(transposed(tensor({{{kNaN, 1., 1.}}}), {.padding = 1}), tensor({{{kNaN, kNaN, 5.}}}), 0, 0, true));
+      allclose(transposed(tensor({{{kNan, 1., 1.}}}), {.padding = 1}), tensor({{{kNan, kNan, 5.}}}), 0, 0, true));
   // A zero of the padding is an element of a convolution's windows, also of the gradient for the weight.
-  const Tensor x = tensor({{{1., 2., 3.}}}), weight = tensor({{{kNaN, 1., 1.}}});
+  const Tensor x = tensor({{{1., 2., 3.}}}), weight = tensor({{{kNan, 1., 1.}}});
   EXPECT_TRUE(all(isnan(conv1d(x, weight, {}, {.padding = 1}))));
 }
 
@@ -357,7 +357,7 @@ TEST(Convolution, GradientsOfWeightsHaveTheSameBitsInAllFamilies) {
   const Tensor x = numbers({6, 8, 12, 12}, kFloat32, 1), weight = numbers({8, 8, 3, 3}, kFloat32, 2).as_leaf();
   const Tensor y = conv2d(x, weight);
   const Gradients grads = tape.backward(y, {.grad_output = numbers(y.shape(), kFloat32, 3)});
-  EXPECT_EQ(bits_of({{"weight", grads[weight]}}), "3e23 14b6 0dbb d14a");
+  EXPECT_EQ(tapegrad::bits_of({{"weight", grads[weight]}}), "3e23 14b6 0dbb d14a");
 }
 
 }  // namespace

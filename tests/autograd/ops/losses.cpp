@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
 
@@ -28,8 +29,8 @@ struct Pair {
   Tensor a, b;
 };
 
-using Function = std::function<Tensor(std::span<const Tensor>)>;
-void expect_gradients(const Function& f, const std::vector<Tensor>& inputs) {
+using LossFunction = std::function<Tensor(std::span<const Tensor>)>;
+void expect_gradients(const LossFunction& f, const std::vector<Tensor>& inputs) {
   const GradcheckReport report = gradcheck(f, inputs);
   EXPECT_TRUE(report.ok) << report.text;
 }

@@ -17,8 +17,8 @@ using tg::tests::expect_near;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using tg::tests::kInf;
+using tg::tests::kNan;
 
 // Gradient of sum(f(x) * weights), and with `again` through a recorded backward.
 template <class F>

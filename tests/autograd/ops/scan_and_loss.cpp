@@ -10,12 +10,12 @@
 namespace tapegrad::tests {
 namespace {
 
-void expect_gradients(const std::function<Tensor(std::span<const Tensor>)>& f, const std::vector<Tensor>& inputs) {
+void expect_all_gradients(const std::function<Tensor(std::span<const Tensor>)>& f, const std::vector<Tensor>& inputs) {
   const GradcheckReport report = gradcheck(f, inputs);
   EXPECT_TRUE(report.ok) << report.text;
 }
 
-Tensor some(const Shape& shape, double step = 0.37) {
+Tensor numbers_of(const Shape& shape, double step = 0.37) {
   const Tensor x = Tensor::empty(shape, kFloat64);
   for (int64_t i = 0; i < x.numel(); ++i) {
     x.mutable_data<double>()[i] = std::sin(step * static_cast<double>(7 * i + 3)) * 2;
@@ -79,7 +79,7 @@ TEST(Scans, PassNoGradientToMinusInfinity) {
 }
 
 TEST(Scans, OfWideRows) {  // more columns than one thread takes at a time
-  const Tensor x = some({3, 700});
+  const Tensor x = numbers_of({3, 700});
   const Tensor y = cumprod(x, 0), z = logcumsumexp(x, 0), best = cummax(x, 0).values;
   for (int64_t j : {0, 255, 256, 699}) {
     const double a = x[0][j].item(), b = x[1][j].item(), c = x[2][j].item();
@@ -91,7 +91,7 @@ TEST(Scans, OfWideRows) {  // more columns than one thread takes at a time
 
 TEST(Extremes, OfLongRowsAndWideColumns) {
   for (const Shape& shape : {Shape{2, 70'000}, Shape{70, 700}}) {
-    const Tensor x = some(shape, 0.7310585);
+    const Tensor x = numbers_of(shape, 0.7310585);
     for (int axis : {0, 1}) {
       const Sorted y = max(x, axis);
       expect_near(y.values, amax(x, axis));
@@ -117,20 +117,23 @@ TEST(Median, OfManyEqualElements) {
 }
 
 TEST(Vectors, HaveSecondDerivatives) {
-  expect_gradients([](auto x) { return normalize(x[0]); }, {some({3, 4})});
-  expect_gradients([](auto x) { return normalize(x[0], 3, 0); }, {some({3, 4})});
-  expect_gradients([](auto x) { return pairwise_distance(x[0], x[1]); }, {some({3, 4}), some({4}, 0.9)});
-  expect_gradients([](auto x) { return cosine_similarity(x[0], x[1]); }, {some({3, 4}), some({3, 4}, 0.9)});
-  expect_gradients([](auto x) { return cosine_similarity(x[0], x[1], -1); }, {some({2, 1, 3}), some({4, 3}, 0.9)});
+  expect_all_gradients([](auto x) { return normalize(x[0]); }, {numbers_of({3, 4})});
+  expect_all_gradients([](auto x) { return normalize(x[0], 3, 0); }, {numbers_of({3, 4})});
+  expect_all_gradients([](auto x) { return pairwise_distance(x[0], x[1]); },
+                       {numbers_of({3, 4}), numbers_of({4}, 0.9)});
+  expect_all_gradients([](auto x) { return cosine_similarity(x[0], x[1]); },
+                       {numbers_of({3, 4}), numbers_of({3, 4}, 0.9)});
+  expect_all_gradients([](auto x) { return cosine_similarity(x[0], x[1], -1); },
+                       {numbers_of({2, 1, 3}), numbers_of({4, 3}, 0.9)});
   for (bool swap : {false, true}) {
-    expect_gradients([swap](auto x) { return triplet_margin_loss(x[0], x[1], x[2], {.margin = 3, .swap = swap}); },
-                     {some({3, 4}), some({3, 4}, 0.9), some({3, 4}, 1.7)});
+    expect_all_gradients([swap](auto x) { return triplet_margin_loss(x[0], x[1], x[2], {.margin = 3, .swap = swap}); },
+                         {numbers_of({3, 4}), numbers_of({3, 4}, 0.9), numbers_of({3, 4}, 1.7)});
   }
-  expect_gradients(
+  expect_all_gradients(
       [](auto x) {
         return cosine_embedding_loss(x[0], x[1], tensor({1, -1, -1}), {.reduction = Reduction::none, .margin = -0.9});
       },
-      {some({3, 4}), some({3, 4}, 0.9)});
+      {numbers_of({3, 4}), numbers_of({3, 4}, 0.9)});
 }
 
 // The norm of each short vector is clamped separately; below eps it is a constant.
@@ -171,44 +174,46 @@ TEST(Losses, OfSmallVariancesPassTheGradientOfEps) {
               {5e5, -1.249995e11, -0.25});
 }
 
-const Tensor kX = zeros({2, 3});
-const Tensor kY = zeros({4, 5});
-const Tensor kIds = zeros({2, 3}, kInt64);
+const Tensor kZeros = zeros({2, 3});
+const Tensor kOtherZeros = zeros({4, 5});
+const Tensor kZeroIds = zeros({2, 3}, kInt64);
 
 TEST(Errors, OfNormsAndScans) {
   expect_texts({
-      {"[norm] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { norm(kIds); }},
-      {"[norm] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { norm(kX, 2, 2); }},
-      {"[norm] expected a p other than NaN", [] { norm(kX, kNan); }},
+      {"[norm] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { norm(kZeroIds); }},
+      {"[norm] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { norm(kZeros, 2, 2); }},
+      {"[norm] expected a p other than NaN", [] { norm(kZeros, kNan); }},
       {"[norm] expected at least one element along axes [0], got shape [0, 3]",
        [] {
          norm(zeros({0, 3}), kInf, 0);
        }},
       {"[norm] expected at least one element along axes [], got shape [0]", [] { norm(zeros({0}), -1); }},
-      {"[count_nonzero] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { count_nonzero(kX, 2); }},
+      {"[count_nonzero] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
+       [] { count_nonzero(kZeros, 2); }},
       {"[normalize] axis 1 is out of range for shape [3] (axes go from -1 to 0)", [] { normalize(zeros({3})); }},
       {"[normalize] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { normalize(kIds); }},
-      {"[pairwise_distance] expected float32 or float64, got int64", [] { pairwise_distance(kIds, kIds); }},
+       [] { normalize(kZeroIds); }},
+      {"[pairwise_distance] expected float32 or float64, got int64", [] { pairwise_distance(kZeroIds, kZeroIds); }},
       {"[pairwise_distance] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
        "1)",
-       [] { pairwise_distance(kX, kY); }},
-      {"[cosine_similarity] expected float32 or float64, got int64", [] { cosine_similarity(kIds, kIds); }},
+       [] { pairwise_distance(kZeros, kOtherZeros); }},
+      {"[cosine_similarity] expected float32 or float64, got int64", [] { cosine_similarity(kZeroIds, kZeroIds); }},
       {"[cosine_similarity] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
-       [] { cosine_similarity(kX, kX, 2); }},
+       [] { cosine_similarity(kZeros, kZeros, 2); }},
       {"[cosine_similarity] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
        "1)",
-       [] { cosine_similarity(kX, kY); }},
-      {"[cumprod] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumprod(kX, 2); }},
-      {"[cummax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummax(kX, 2); }},
-      {"[cummin] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummin(kX, 2); }},
+       [] { cosine_similarity(kZeros, kOtherZeros); }},
+      {"[cumprod] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumprod(kZeros, 2); }},
+      {"[cummax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummax(kZeros, 2); }},
+      {"[cummin] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummin(kZeros, 2); }},
       {"[logcumsumexp] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { logcumsumexp(kIds, 0); }},
+       [] { logcumsumexp(kZeroIds, 0); }},
       {"[max] expected at least one element along axis 0, got shape [0, 3]",
        [] {
          max(zeros({0, 3}), 0);
        }},
-      {"[max] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { max(kX, 2); }},
+      {"[max] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { max(kZeros, 2); }},
       {"[max] expected at least one element along axes [], got shape [0]", [] { max(zeros({0})); }},
       {"[min] expected at least one element along axis 0, got shape [0, 3]",
        [] {
@@ -227,19 +232,19 @@ TEST(Errors, OfNormsAndScans) {
 TEST(Errors, OfLosses) {
   expect_texts({
       {"[binary_cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { binary_cross_entropy(kIds, kX); }},
+       [] { binary_cross_entropy(kZeroIds, kZeros); }},
       {"[binary_cross_entropy_with_logits] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes "
        "must be equal or 1)",
-       [] { binary_cross_entropy_with_logits(kX, kX, {.pos_weight = kY}); }},
+       [] { binary_cross_entropy_with_logits(kZeros, kZeros, {.pos_weight = kOtherZeros}); }},
       {"[cosine_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be "
        "equal or 1)",
-       [] { cosine_embedding_loss(kX, kY, zeros({2})); }},
+       [] { cosine_embedding_loss(kZeros, kOtherZeros, zeros({2})); }},
       {"[l1_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { l1_loss(kX, kY); }},
+       [] { l1_loss(kZeros, kOtherZeros); }},
       {"[l1_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [] { l1_loss(kX, kIds); }},
-      {"[huber_loss] expected a delta above 0, got 0", [] { huber_loss(kX, kX, {.delta = 0}); }},
-      {"[smooth_l1_loss] expected a beta of 0 or more, got -1", [] { smooth_l1_loss(kX, kX, {.beta = -1}); }},
+       [] { l1_loss(kZeros, kZeroIds); }},
+      {"[huber_loss] expected a delta above 0, got 0", [] { huber_loss(kZeros, kZeros, {.delta = 0}); }},
+      {"[smooth_l1_loss] expected a beta of 0 or more, got -1", [] { smooth_l1_loss(kZeros, kZeros, {.beta = -1}); }},
       {"[binary_cross_entropy] expected probabilities between 0 and 1, got 1.5 at [1, 0]",
        [] {
          return binary_cross_entropy(tensor({{0., 1.}, {1.5, -1.}}), zeros({2, 2}));
@@ -250,29 +255,30 @@ TEST(Errors, OfLosses) {
        }},
       {"[gaussian_nll_loss] expected a variance of 0 or more, got -1",
        [] {
-         gaussian_nll_loss(kX, kX, full({2, 3}, -1));
+         gaussian_nll_loss(kZeros, kZeros, full({2, 3}, -1));
        }},
       {"[gaussian_nll_loss] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
-       [] { gaussian_nll_loss(kX, kX, ones({4})); }},
+       [] { gaussian_nll_loss(kZeros, kZeros, ones({4})); }},
       {"[triplet_margin_loss] expected anchor, positive and negative with equally many axes, got [2, 3], [2, 3] and "
        "[3]",
-       [] { triplet_margin_loss(kX, kX, zeros({3})); }},
+       [] { triplet_margin_loss(kZeros, kZeros, zeros({3})); }},
       {"[triplet_margin_loss] expected a margin above 0, got 0",
-       [] { triplet_margin_loss(kX, kX, kX, {.margin = 0}); }},
-      {"[triplet_margin_loss] expected float32 or float64, got int64", [] { triplet_margin_loss(kX, kIds, kX); }},
+       [] { triplet_margin_loss(kZeros, kZeros, kZeros, {.margin = 0}); }},
+      {"[triplet_margin_loss] expected float32 or float64, got int64",
+       [] { triplet_margin_loss(kZeros, kZeroIds, kZeros); }},
       {"[triplet_margin_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal "
        "or 1)",
-       [] { triplet_margin_loss(kX, kX, kY); }},
+       [] { triplet_margin_loss(kZeros, kZeros, kOtherZeros); }},
       {"[cosine_embedding_loss] expected a target with the axes of the vectors [2, 3] and [2, 3] except the last, got "
        "[3]",
-       [] { cosine_embedding_loss(kX, kX, zeros({3})); }},
+       [] { cosine_embedding_loss(kZeros, kZeros, zeros({3})); }},
       {"[cross_entropy] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
        [] {
-         return cross_entropy(kX, tensor({0, 1}), {.weight = ones({2})});
+         return cross_entropy(kZeros, tensor({0, 1}), {.weight = ones({2})});
        }},
       {"[nll_loss] expected one weight per class, float32 of shape [3], got float64 of shape [3]",
        [] {
-         return nll_loss(kX, tensor({0, 1}), {.weight = ones({3}, kFloat64)});
+         return nll_loss(kZeros, tensor({0, 1}), {.weight = ones({3}, kFloat64)});
        }},
   });
 }

@@ -9,7 +9,7 @@
 namespace tapegrad::tests {
 namespace {
 
-const Tensor kX = arange(0, 6, 1, kFloat32).reshape({2, 3});
+const Tensor kCounted = arange(0, 6, 1, kFloat32).reshape({2, 3});
 const Tensor kIds = arange(6).reshape({2, 3});
 
 bool shares_memory(const Tensor& a, const Tensor& b) { return a.storage() == b.storage(); }
@@ -92,85 +92,86 @@ TEST(Shape, Errors) {
   expect_texts({
       {"[unflatten] expected sizes whose product is axis 1 of [2, 3], at most one of them -1 (the rest), got [2, -1]",
        [] {
-         unflatten(kX, 1, {2, -1});
+         unflatten(kCounted, 1, {2, -1});
        }},
       {"[unflatten] expected sizes whose product is axis 0 of [2, 3], at most one of them -1 (the rest), got [-1, -1]",
        [] {
-         unflatten(kX, 0, {-1, -1});
+         unflatten(kCounted, 0, {-1, -1});
        }},
-      {"[unflatten] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { unflatten(kX, 2, {1}); }},
+      {"[unflatten] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
+       [] { unflatten(kCounted, 2, {1}); }},
       {"[movedim] expected as many new positions as axes, got [0, 1] and [0]",
        [] {
-         movedim(kX, {0, 1}, {0});
+         movedim(kCounted, {0, 1}, {0});
        }},
       {"[movedim] axis -1 is named twice in [1, -1]",
        [] {
-         movedim(kX, {1, -1}, {0, 1});
+         movedim(kCounted, {1, -1}, {0, 1});
        }},
       {"[movedim] axis 0 is named twice in [0, 0]",
        [] {
-         movedim(kX, {0, 1}, {0, 0});
+         movedim(kCounted, {0, 1}, {0, 0});
        }},
       {"[squeeze] expected axis 2 to have size 1, got 3 in [1, 2, 3]",
        [] {
          zeros({1, 2, 3}).squeeze({0, 2});
        }},
-      {"[diagonal] expected two different axes of [2, 3], got 0 and -2", [] { diagonal(kX, 0, 0, -2); }},
+      {"[diagonal] expected two different axes of [2, 3], got 0 and -2", [] { diagonal(kCounted, 0, 0, -2); }},
       {"[diagonal] axis 1 is out of range for shape [2] (axes go from -1 to 0)", [] { diagonal(zeros({2})); }},
-      {"[diag_embed] expected two different axes of [2, 3, 1], got 2 and -1", [] { diag_embed(kX, 0, 2, -1); }},
+      {"[diag_embed] expected two different axes of [2, 3, 1], got 2 and -1", [] { diag_embed(kCounted, 0, 2, -1); }},
       {"[diag_embed] expected one axis or more, got a scalar", [] { diag_embed(scalar(1)); }},
       {"[diag] expected one or two axes, got shape []", [] { diag(scalar(1)); }},
       {"[unfold] expected windows of at most the 3 elements of axis 1 of [2, 3], and a step of 1 or more, got size 4 "
        "and step 1",
-       [] { unfold(kX, 1, 4, 1); }},
+       [] { unfold(kCounted, 1, 4, 1); }},
       {"[unfold] expected windows of at most the 3 elements of axis 1 of [2, 3], and a step of 1 or more, got size 2 "
        "and step 0",
-       [] { unfold(kX, 1, 2, 0); }},
+       [] { unfold(kCounted, 1, 2, 0); }},
       {"[unfold] expected windows of at most the 1 elements of axis 0 of [], and a step of 1 or more, got size 2 "
        "and step 1",
        [] { unfold(scalar(1), 0, 2, 1); }},
       {"[unfold] axis 1 given, but a scalar has no axes", [] { unfold(scalar(1), 1, 1, 1); }},
-      {"[repeat] expected a count for each axis of [2, 3], got [2]", [] { repeat(kX, {2}); }},
+      {"[repeat] expected a count for each axis of [2, 3], got [2]", [] { repeat(kCounted, {2}); }},
       {"[repeat] expected counts of 0 or more, got [1, -1]",
        [] {
-         repeat(kX, {1, -1});
+         repeat(kCounted, {1, -1});
        }},
-      {"[tile] expected counts of 0 or more, got [1, -1]", [] { tile(kX, {-1}); }},
-      {"[repeat_interleave] expected a count of 0 or more, got -1", [] { repeat_interleave(kX, -1, 0); }},
+      {"[tile] expected counts of 0 or more, got [1, -1]", [] { tile(kCounted, {-1}); }},
+      {"[repeat_interleave] expected a count of 0 or more, got -1", [] { repeat_interleave(kCounted, -1, 0); }},
       {"[repeat_interleave] expected a count for each element of axis 0 of [2, 3], or a single one, got shape [3]",
-       [] { repeat_interleave(kX, zeros({3}, kInt64), 0); }},
+       [] { repeat_interleave(kCounted, zeros({3}, kInt64), 0); }},
       {"[repeat_interleave] -1 at [1] of the counts [2] is out of range for a number of copies",
        [] {
-         repeat_interleave(kX, tensor({1, -1}), 0);
+         repeat_interleave(kCounted, tensor({1, -1}), 0);
        }},
       {"[repeat_interleave] expected int64 counts, got float32",
        [] {
-         repeat_interleave(kX, tensor({1., 2.}), 0);
+         repeat_interleave(kCounted, tensor({1., 2.}), 0);
        }},
       {"[roll] expected one shift for each axis, got [1, 2] and [0]",
        [] {
-         roll(kX, {1, 2}, {0});
+         roll(kCounted, {1, 2}, {0});
        }},
-      {"[roll] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { roll(kX, 1, 2); }},
+      {"[roll] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { roll(kCounted, 1, 2); }},
       {"[pad] expected two widths for each of at most 2 axes of [2, 3], got [1, 2, 3]",
        [] {
-         pad(kX, {1, 2, 3});
+         pad(kCounted, {1, 2, 3});
        }},
       {"[pad] expected two widths for each of at most 2 axes of [2, 3], got [1, 2, 3, 4, 5, 6]",
        [] {
-         pad(kX, {1, 2, 3, 4, 5, 6});
+         pad(kCounted, {1, 2, 3, 4, 5, 6});
        }},
       {"[pad] expected widths that leave 0 or more elements of axis 1 of [2, 3], got [-2, -2]",
        [] {
-         pad(kX, {-2, -2});
+         pad(kCounted, {-2, -2});
        }},
       {"[pad] expected widths of at most 2 for axis 1 of [2, 3] with PadMode::reflect, got [3, 0]",
        [] {
-         pad(kX, {3, 0}, PadMode::reflect);
+         pad(kCounted, {3, 0}, PadMode::reflect);
        }},
       {"[pad] expected widths of at most 2 for axis 0 of [2, 3] with PadMode::circular, got [0, 0, 0, 3]",
        [] {
-         pad(kX, {0, 0, 0, 3}, PadMode::circular);
+         pad(kCounted, {0, 0, 0, 3}, PadMode::circular);
        }},
       {"[pad] expected widths of at most 0 for axis 0 of [0] with PadMode::replicate, got [1, 0]",
        [] {
@@ -182,10 +183,10 @@ TEST(Shape, Errors) {
        }},
       {"[pad] shape [2, 9007199254740995] has more elements than a machine can hold",
        [] {
-         pad(kX, {0, INT64_MAX});
+         pad(kCounted, {0, INT64_MAX});
        }},
       {"[meshgrid] expected at least one vector, got none", [] { meshgrid(std::vector<Tensor>{}); }},
-      {"[meshgrid] expected vectors, got shape [2, 3]", [] { meshgrid({kX}); }},
+      {"[meshgrid] expected vectors, got shape [2, 3]", [] { meshgrid({kCounted}); }},
   });
 }
 
@@ -195,22 +196,23 @@ TEST(Regions, Errors) {
   expect_texts({
       {"[slice] expected at most 2 slices, one per axis of [2, 3], got 3",
        [] {
-         slice(kX, {{}, {}, 1});
+         slice(kCounted, {{}, {}, 1});
        }},
       {"[slice_update] expected at most 2 slices, one per axis of [2, 3], got 3",
        [] {
-         slice_update(kX, {{}, {}, 1}, 0);
+         slice_update(kCounted, {{}, {}, 1}, 0);
        }},
-      {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { slice(kX, {2}); }},
+      {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { slice(kCounted, {2}); }},
       {"[slice] the step must not be zero",
        [] {
-         slice(kX, {{0, 1, 0}});
+         slice(kCounted, {{0, 1, 0}});
        }},
       {"[slice_update] expected values that broadcast to the region [2, 2] of [2, 3], got [3]",
        [] {
-         slice_update(kX, {{}, {1, kAll}}, zeros({3}));
+         slice_update(kCounted, {{}, {1, kAll}}, zeros({3}));
        }},
-      {"[slice_update] expected x and values of one type, got float32 and int64", [] { slice_update(kX, {{}}, kIds); }},
+      {"[slice_update] expected x and values of one type, got float32 and int64",
+       [] { slice_update(kCounted, {{}}, kIds); }},
       {"[slice_update] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
        [] { slice_update(kIds, {1}, 0.5); }},
   });
@@ -221,13 +223,13 @@ TEST(Regions, Errors) {
 // The last value wins, however many threads there are, and only it has a gradient.
 TEST(Index, LastOfRepeatedPlacesRemains) {
   const Tensor ids = tensor({1, 1}), source = tensor({{10., 11., 12.}, {20., 21., 22.}});
-  expect_near(index_copy(kX, 0, ids, source), {0, 1, 2, 20, 21, 22});
-  expect_near(index_put(kX, {ids}, source), {0, 1, 2, 20, 21, 22});
-  expect_near(scatter(kX, 0, ids.reshape({2, 1}).expand({2, 3}), source), {0, 1, 2, 20, 21, 22});
+  expect_near(index_copy(kCounted, 0, ids, source), {0, 1, 2, 20, 21, 22});
+  expect_near(index_put(kCounted, {ids}, source), {0, 1, 2, 20, 21, 22});
+  expect_near(scatter(kCounted, 0, ids.reshape({2, 1}).expand({2, 3}), source), {0, 1, 2, 20, 21, 22});
   const auto of_source = [&](auto f) { expect_near(gradient(f, source), {0, 0, 0, 4, 5, 6}); };
-  of_source([&](const Tensor& s) { return index_copy(kX, 0, ids, s); });
-  of_source([&](const Tensor& s) { return index_put(kX, {ids}, s); });
-  of_source([&](const Tensor& s) { return scatter(kX, 0, ids.reshape({2, 1}).expand({2, 3}), s); });
+  of_source([&](const Tensor& s) { return index_copy(kCounted, 0, ids, s); });
+  of_source([&](const Tensor& s) { return index_put(kCounted, {ids}, s); });
+  of_source([&](const Tensor& s) { return scatter(kCounted, 0, ids.reshape({2, 1}).expand({2, 3}), s); });
 
   const int64_t n = 100'003;
   const Tensor many = zeros({n}, kInt64), values = arange(0, n, 1, kFloat64);
@@ -246,70 +248,71 @@ TEST(Index, Errors) {
   expect_texts({
       {"[index] 2 at [1] of the indices [2] is out of range for axis 0 of [2, 3]",
        [] {
-         index(kX, {tensor({0, 2})});
+         index(kCounted, {tensor({0, 2})});
        }},
       {"[index] -4 at [0] of the indices [1] is out of range for axis 1 of [2, 3]",
        [] {
-         index(kX, {tensor({0}), tensor({-4})});
+         index(kCounted, {tensor({0}), tensor({-4})});
        }},
-      {"[index] expected int64 indices, got float32", [] { index(kX, {kX}); }},
+      {"[index] expected int64 indices, got float32", [] { index(kCounted, {kCounted}); }},
       {"[index] expected indices of at most the 2 axes of [2, 3], got more",
        [] {
-         index(kX, {tensor({0}), tensor({0}), tensor({0})});
+         index(kCounted, {tensor({0}), tensor({0}), tensor({0})});
        }},
-      {"[index] expected at least one index tensor, got none", [=] { index(kX, {none}); }},
+      {"[index] expected at least one index tensor, got none", [=] { index(kCounted, {none}); }},
       {"[index] expected a mask with the sizes of [2, 3] from axis 0 on, got shape [3]",
-       [] { index(kX, {zeros({3}, kBool)}); }},
-      {"[index] expected a mask with one axis or more, got a scalar", [] { index(kX, {zeros({}, kBool)}); }},
+       [] { index(kCounted, {zeros({3}, kBool)}); }},
+      {"[index] expected a mask with one axis or more, got a scalar", [] { index(kCounted, {zeros({}, kBool)}); }},
       {"[index] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
        [] {
-         index(kX, {tensor({0, 1}), tensor({0, 1, 2})});
+         index(kCounted, {tensor({0, 1}), tensor({0, 1, 2})});
        }},
       {"[index_put] 2 at [0] of the indices [1] is out of range for axis 0 of [2, 3]",
-       [] { index_put(kX, {tensor({2})}, scalar(1)); }},
+       [] { index_put(kCounted, {tensor({2})}, scalar(1)); }},
       {"[index_put] expected values that broadcast to [1, 3], got [2]",
-       [] { index_put(kX, {tensor({1})}, zeros({2})); }},
+       [] { index_put(kCounted, {tensor({1})}, zeros({2})); }},
       {"[index_put] expected x and values of one type, got float32 and int64",
-       [] { index_put(kX, {tensor({1})}, tensor({2})); }},
+       [] { index_put(kCounted, {tensor({1})}, tensor({2})); }},
       {"[masked_select] the mask must be bool, got int64 of shape [2, 3] (compare it first: x != 0)",
-       [] { masked_select(kX, kIds); }},
+       [] { masked_select(kCounted, kIds); }},
       {"[masked_select] shapes [2, 3] and [2] do not broadcast: axis -1 has 3 against 2 (sizes must be equal or 1)",
-       [] { masked_select(kX, zeros({2}, kBool)); }},
+       [] { masked_select(kCounted, zeros({2}, kBool)); }},
       {"[take_along_axis] 3 at [0, 1] of the indices [1, 2] is out of range for axis 1 of [2, 3]",
        [] {
-         take_along_axis(kX, tensor({{0, 3}}), 1);
+         take_along_axis(kCounted, tensor({{0, 3}}), 1);
        }},
       {"[take_along_axis] expected indices with the 2 axes of x [2, 3], got shape [1]",
-       [] { take_along_axis(kX, tensor({0}), 1); }},
+       [] { take_along_axis(kCounted, tensor({0}), 1); }},
       {"[take_along_axis] shapes [1, 3] and [1, 2] do not broadcast: axis -1 has 3 against 2 (sizes must be equal or "
        "1)",
        [] {
-         take_along_axis(kX, tensor({{0, 1}}), 0);
+         take_along_axis(kCounted, tensor({{0, 1}}), 0);
        }},
       {"[scatter] 2 at [0, 1] of the indices [1, 3] is out of range for axis 0 of [2, 3]",
        [] {
-         scatter(kX, 0, tensor({{0, 2, 0}}), kX);
+         scatter(kCounted, 0, tensor({{0, 2, 0}}), kCounted);
        }},
       {"[scatter] expected indices with as many axes as source [1, 3], none of them longer, got shape [2, 3]",
        [] {
-         scatter(kX, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
+         scatter(kCounted, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
        }},
       {"[scatter] expected indices with as many axes as x [2, 3], none of them longer, got shape [2]",
        [] {
-         scatter(kX, 0, tensor({0, 1}), 1);
+         scatter(kCounted, 0, tensor({0, 1}), 1);
        }},
-      {"[scatter] expected x and source of one type, got float32 and int64", [] { scatter(kX, 0, kIds * 0, kIds); }},
+      {"[scatter] expected x and source of one type, got float32 and int64",
+       [] { scatter(kCounted, 0, kIds * 0, kIds); }},
       {"[scatter] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
        [] { scatter(kIds, 0, kIds * 0, 0.5); }},
       {"[index_add] 2 at [0] of the indices [1] is out of range for axis 0 of [2, 3]",
        [] {
-         index_add(kX, 0, tensor({2}), zeros({1, 3}));
+         index_add(kCounted, 0, tensor({2}), zeros({1, 3}));
        }},
       {"[index_add] expected a source of shape [1, 3] for 1 indices along axis 0 of [2, 3], got [3]",
-       [] { index_add(kX, 0, tensor({1}), zeros({3})); }},
+       [] { index_add(kCounted, 0, tensor({1}), zeros({3})); }},
       {"[index_add] expected x and source of one type, got float32 and int64",
        [] {
-         index_add(kX, 0, tensor({0, 1}), kIds);
+         index_add(kCounted, 0, tensor({0, 1}), kIds);
        }},
       {"[index_add] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
        [] {
@@ -317,15 +320,16 @@ TEST(Index, Errors) {
        }},
       {"[index_copy] -1 at [0] of the indices [1] is out of range for axis 1 of [2, 3]",
        [] {
-         index_copy(kX, 1, tensor({-1}), zeros({2, 1}));
+         index_copy(kCounted, 1, tensor({-1}), zeros({2, 1}));
        }},
-      {"[index_copy] expected indices with one axis, got shape [2, 3]", [] { index_copy(kX, 0, kIds, kX); }},
+      {"[index_copy] expected indices with one axis, got shape [2, 3]",
+       [] { index_copy(kCounted, 0, kIds, kCounted); }},
       {"[index_copy] expected a source of shape [2, 2] for 2 indices along axis 1 of [2, 3], got [2, 3]",
        [] {
-         index_copy(kX, 1, tensor({0, 1}), kX);
+         index_copy(kCounted, 1, tensor({0, 1}), kCounted);
        }},
       {"[index_fill] 3 at [0] of the indices [1] is out of range for axis 1 of [2, 3]",
-       [] { index_fill(kX, 1, tensor({3}), 0); }},
+       [] { index_fill(kCounted, 1, tensor({3}), 0); }},
       {"[index_fill] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
        [] { index_fill(kIds, 0, tensor({0}), 0.5); }},
   });

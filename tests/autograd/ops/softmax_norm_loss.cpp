@@ -15,8 +15,8 @@ using tg::tests::expect_near;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using tg::tests::kInf;
+using tg::tests::kNan;
 
 tg::Tensor wave(const tg::Shape& shape, double step, tg::DType dtype = tg::kFloat32) {
   return (tg::sin(tg::arange(0, static_cast<double>(shape.numel()), 1, tg::kFloat64) * step) * 2)

@@ -23,11 +23,6 @@ Tensor normal(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
   return randn(shape, dtype, &generator);
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  EXPECT_EQ(str(a.shape()), str(b.shape()));
-  return a.numel() == 0 ? 0 : amax(abs(a.detach() - b.detach())).item();
-}
-
 // The keys that queries see, [T, S], from the definition.
 Tensor visible(int64_t queries, int64_t keys, const Options& options) {
   const Tensor mask = Tensor::empty({queries, keys}, kBool);
@@ -65,20 +60,20 @@ Result run(const F& f, const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 void expect_same(const Result& a, const Result& b, double room, const std::string& what) {
-  EXPECT_LE(largest_difference(a.y, b.y), room) << what;
-  EXPECT_LE(largest_difference(a.dq, b.dq), room) << what;
-  EXPECT_LE(largest_difference(a.dk, b.dk), room) << what;
-  EXPECT_LE(largest_difference(a.dv, b.dv), room) << what;
+  EXPECT_LE(tests::largest_difference(a.y, b.y), room) << what;
+  EXPECT_LE(tests::largest_difference(a.dq, b.dq), room) << what;
+  EXPECT_LE(tests::largest_difference(a.dk, b.dk), room) << what;
+  EXPECT_LE(tests::largest_difference(a.dv, b.dv), room) << what;
 }
 
-struct Case {
+struct WindowCase {
   std::string name;
   int64_t queries, keys;
   Options options;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<WindowCase> cases() {
+  std::vector<WindowCase> all;
   for (const bool causal : {false, true}) {
     const std::string suffix = causal ? ", causal" : "";
     const auto add = [&](const std::string& name, int64_t t, int64_t s, Options options) {
@@ -108,7 +103,7 @@ std::vector<Case> cases() {
 }
 
 TEST(WindowAttention, EqualsFullAttentionBehindAMask) {
-  for (const Case& c : cases()) {
+  for (const WindowCase& c : cases()) {
     for (const Shape& lead : {Shape{}, Shape{2, 3}}) {
       const auto shaped = [&](int64_t rows, int64_t columns) {
         Shape shape = lead;
@@ -130,7 +125,7 @@ TEST(WindowAttention, EqualsFullAttentionBehindAMask) {
 }
 
 TEST(WindowAttention, TakesMasksAndBroadcasts) {
-  for (const Case& c : cases()) {
+  for (const WindowCase& c : cases()) {
     const Tensor q = normal({2, 3, c.queries, 4}, 1), k = normal({2, 1, c.keys, 4}, 2), v = normal({c.keys, 4}, 3);
     for (const Shape& shape : {Shape{2, 1, 1, c.keys}, Shape{2, 3, c.queries, c.keys}, Shape{c.queries, c.keys}}) {
       Options options = c.options;
@@ -183,7 +178,7 @@ TEST(WindowAttention, OneQueryAtATimeGivesTheSame) {
     Options so_far = options;
     if (t == 0) so_far.global_tokens = {0};
     const Tensor keys = x.slice(1, 0, t + 1), one = sliding_window_attention(x.slice(1, t, t + 1), keys, keys, so_far);
-    EXPECT_LE(largest_difference(one, y.slice(1, t, t + 1)), 1e-12) << t;
+    EXPECT_LE(tests::largest_difference(one, y.slice(1, t, t + 1)), 1e-12) << t;
   }
 }
 

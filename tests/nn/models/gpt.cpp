@@ -23,13 +23,13 @@ using nlohmann::json;
 using namespace tests;
 
 // tests/data/gpt.json, made by make_gpt.py next to it.
-const json& golden() {
+const json& gpt_golden() {
   static const json data = tests::stored("gpt.json");
   return data;
 }
 
 nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const json& c = golden()["config"];
+  const json& c = gpt_golden()["config"];
   return {.vocab_size = c["vocab_size"],
           .context_length = c["context_length"],
           .emb_dim = c["emb_dim"],
@@ -40,24 +40,18 @@ nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = fal
           .tied_head = tied};
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
-}
-
 TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
-  for (const json& expected : golden()["cases"]) {
+  for (const json& expected : gpt_golden()["cases"]) {
     for (const DType dtype : {kFloat64, kFloat32}) {
       nn::GPTModel model(small(0, expected["qkv_bias"], expected["tied"]));
       nn::to(model, dtype);
       set_weights(model);
       const bool wide = dtype == kFloat64;
       Tape tape;
-      const Tensor logits = model(ids(golden()["ids"]));
+      const Tensor logits = model(ids(gpt_golden()["ids"]));
       const double room = wide ? 1e-12 : 1e-5;
       expect_close(logits, expected["logits"], {room, room}, "logits");
-      const Tensor loss = cross_entropy(logits, ids(golden()["target"]));
+      const Tensor loss = cross_entropy(logits, ids(gpt_golden()["target"]));
       EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), room);
       expect_close_gradients(model, tape.backward(loss), expected["grads"],
                              {.relative = wide ? 1e-9 : 1e-4, .absolute = wide ? 1e-10 : 1e-6});
@@ -69,17 +63,17 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
   manual_seed(123);
   nn::GPTModel model(small(0.1));
   const auto parameters = nn::named_parameters(model);
-  ASSERT_EQ(parameters.size(), golden()["start"].size());
+  ASSERT_EQ(parameters.size(), gpt_golden()["start"].size());
   for (const auto& [name, parameter] : parameters) {
-    const json& expected = golden()["start"][name];
+    const json& expected = gpt_golden()["start"][name];
     EXPECT_NEAR(sum(parameter.tensor().to(kFloat64)).item(), expected["sum"].get<double>(), 1e-6) << name;
     expect_close(parameter.tensor().reshape({-1}).slice(0, 0, 2), expected["first"],
                  {.relative = 1e-6, .absolute = 1e-7}, name);
   }
   optim::AdamW adam(nn::parameters(model), {.lr = 4e-3, .weight_decay = 0.1});
-  for (const json& expected : golden()["losses"]) {
+  for (const json& expected : gpt_golden()["losses"]) {
     Tape tape;
-    const Tensor loss = cross_entropy(model(ids(golden()["ids"])), ids(golden()["target"]));
+    const Tensor loss = cross_entropy(model(ids(gpt_golden()["ids"])), ids(gpt_golden()["target"]));
     EXPECT_NEAR(loss.item(), expected.get<double>(), 2e-5);
     adam.step(tape.backward(loss));
   }
@@ -128,7 +122,7 @@ TEST(Gpt, ShapesAndAttentionMaps) {
   nn::GPTModel model(small());
   nn::eval(model);
   nn::AttentionMaps maps;
-  EXPECT_EQ(model(ids(golden()["ids"]), nullptr, &maps).shape(), (Shape{2, 6, 17}));
+  EXPECT_EQ(model(ids(gpt_golden()["ids"]), nullptr, &maps).shape(), (Shape{2, 6, 17}));
   ASSERT_EQ(maps.size(), 2U);
   EXPECT_EQ(maps[1].name, "trf_blocks.1.att");
   EXPECT_EQ(maps[1].tensor.shape(), (Shape{2, 2, 6, 6}));
@@ -140,8 +134,8 @@ TEST(Gpt, IsCausal) {
   nn::GPTModel model(small());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4, 1, 5, 9}}), b = tensor({{3, 1, 4, 2, 6, 0}});
-  EXPECT_TRUE(same_bits(narrow(model(a), 1, 0, 3), narrow(model(b), 1, 0, 3)));
-  EXPECT_FALSE(same_bits(narrow(model(a), 1, 3, 1), narrow(model(b), 1, 3, 1)));
+  EXPECT_TRUE(tests::same_bits(narrow(model(a), 1, 0, 3), narrow(model(b), 1, 0, 3)));
+  EXPECT_FALSE(tests::same_bits(narrow(model(a), 1, 3, 1), narrow(model(b), 1, 3, 1)));
   // Nor does a loss on early positions reach later tokens.
   Tape tape;
   const Gradients grads = tape.backward(sum(narrow(model(a), 1, 0, 2)));
@@ -155,7 +149,7 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
     model.recompute_blocks = recompute;
     manual_seed(9);
     Tape tape;
-    const Tensor loss = cross_entropy(model(ids(golden()["ids"])), ids(golden()["target"]));
+    const Tensor loss = cross_entropy(model(ids(gpt_golden()["ids"])), ids(gpt_golden()["target"]));
     std::vector<Tensor> found{loss.detach()};
     const Gradients grads = tape.backward(loss);
     for (const NamedTensor& p : nn::parameters(model)) found.push_back(grads[p.tensor]);
@@ -164,9 +158,9 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
   };
   const std::vector<Tensor> plain = run(false), again = run(true);
   ASSERT_EQ(plain.size(), again.size());
-  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(same_bits(plain[i], again[i])) << i;
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(tests::same_bits(plain[i], again[i])) << i;
   Tape tape;
-  const Tensor loss = sum(model(ids(golden()["ids"])));
+  const Tensor loss = sum(model(ids(gpt_golden()["ids"])));
   EXPECT_EQ(error_of([&] { tape.backward(loss, {.create_graph = true}); }),
             "[recompute] cannot be differentiated twice: its backward is a fused kernel (compose it of plain "
             "operations)");
@@ -177,8 +171,8 @@ TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
   nn::GPTModel copy = nn::clone(model);
   nn::eval(model);
   nn::eval(copy);
-  EXPECT_TRUE(same_bits(model(ids(golden()["ids"])), copy(ids(golden()["ids"]))));
-  for (const auto& entry : nn::state_dict(copy)) EXPECT_TRUE(golden()["start"].contains(entry.name)) << entry.name;
+  EXPECT_TRUE(tests::same_bits(model(ids(gpt_golden()["ids"])), copy(ids(gpt_golden()["ids"]))));
+  for (const auto& entry : nn::state_dict(copy)) EXPECT_TRUE(gpt_golden()["start"].contains(entry.name)) << entry.name;
 }
 
 TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
@@ -193,7 +187,7 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
     };
     const Tensor joined = find("transformer.h.1.attn.c_attn.weight");
     EXPECT_EQ(joined.shape(), (Shape{8, 24}));
-    EXPECT_TRUE(same_bits(narrow(joined, 1, 8, 8).t(), model.trf_blocks[1].att.key->weight));
+    EXPECT_TRUE(tests::same_bits(narrow(joined, 1, 8, 8).t(), model.trf_blocks[1].att.key->weight));
     EXPECT_EQ(find("transformer.h.0.mlp.c_fc.weight").shape(), (Shape{8, 32}));
     EXPECT_EQ(find("lm_head.weight").defined(), !tied);
     theirs.push_back({"transformer.h.0.attn.bias", ones({1, 1, 8, 8}, kBool)});  // buffers of older files
@@ -208,7 +202,7 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
       nn::GPTModel copy(small(0, true, tied));
       nn::load_state_dict(copy, nn::from_hugging_face(given, copy.config));
       const NamedTensors a = nn::state_dict(model), b = nn::state_dict(copy);
-      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
+      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(tests::same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
     }
     const nn::GPTConfig config =
         nn::gpt_config_of_hugging_face(nn::to_hugging_face_config(model.config), "config.json");

@@ -17,13 +17,13 @@ using nlohmann::json;
 using namespace tests;
 
 // tests/data/gpt.json, made by make_gpt.py next to it.
-const json& golden() {
+const json& cache_golden() {
   static const json data = tests::stored("gpt.json");
   return data;
 }
 
-nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const json& c = golden()["config"];
+nn::GPTConfig small_cached(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
+  const json& c = cache_golden()["config"];
   return {.vocab_size = c["vocab_size"],
           .context_length = c["context_length"],
           .emb_dim = c["emb_dim"],
@@ -34,19 +34,13 @@ nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = fal
           .tied_head = tied};
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
-}
-
 TEST(Gpt, CachedEqualsUncached) {
   for (const DType dtype : {kFloat64, kFloat32}) {
-    nn::GPTModel model(small());
+    nn::GPTModel model(small_cached());
     nn::to(model, dtype);
     nn::eval(model);
     const double room = dtype == kFloat64 ? 1e-12 : 1e-5;
-    const Tensor all = ids(golden()["ids"]), whole = model(all);
+    const Tensor all = ids(cache_golden()["ids"]), whole = model(all);
     const std::vector<std::vector<int64_t>> ways = {{1, 1, 1, 1, 1, 1}, {4, 1, 1}, {2, 3, 1}};
     for (const std::vector<int64_t>& cuts : ways) {
       nn::KVCache cache;
@@ -62,7 +56,7 @@ TEST(Gpt, CachedEqualsUncached) {
 }
 
 TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
-  nn::GPTModel model(small());
+  nn::GPTModel model(small_cached());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4}, {2, 6, 5}}), next = tensor({7, 8, 9}).reshape({3, 1});
   nn::KVCache cache;
@@ -73,7 +67,7 @@ TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
   const Tensor whole = model(tensor({{2, 6, 5, 7}, {2, 6, 5, 8}, {3, 1, 4, 9}}));
   EXPECT_LE(amax(abs(after - narrow(whole, 1, 3, 1))).item(), 1e-5);
   cache.truncate(3);
-  EXPECT_TRUE(same_bits(model(next, &cache), after));
+  EXPECT_TRUE(tests::same_bits(model(next, &cache), after));
   EXPECT_EQ(error_of([&] { cache.truncate(9); }),
             "[kv_cache] expected a length from 0 to 4, the tokens in the cache, got 9");
   EXPECT_EQ(error_of([&] {
@@ -158,7 +152,7 @@ TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
 }
 
 TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
-  nn::GPTModel model(small());
+  nn::GPTModel model(small_cached());
   nn::eval(model);
   nn::KVCache cache;
   model(tensor({{3, 1, 4}}), &cache);
@@ -179,7 +173,7 @@ TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
 }
 
 TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
-  nn::GPTModel model(small());
+  nn::GPTModel model(small_cached());
   nn::eval(model);
   const auto read = [&](std::initializer_list<Literal> tokens, nn::KVCache* cache) {
     return model(tensor(tokens).reshape({1, -1}), cache).select(1, -1);
@@ -197,8 +191,8 @@ TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
     read(second, &fresh);
     return read({5}, &fresh);
   };
-  EXPECT_TRUE(same_bits(read({5}, &a), alone({1, 2, 3}, {4})));
-  EXPECT_TRUE(same_bits(read({5}, &b), alone({1, 2, 3}, {9})));
+  EXPECT_TRUE(tests::same_bits(read({5}, &a), alone({1, 2, 3}, {4})));
+  EXPECT_TRUE(tests::same_bits(read({5}, &b), alone({1, 2, 3}, {9})));
   EXPECT_LE(amax(abs(read({5}, &shorter) - model(tensor({{1, 6, 7, 5}})).select(1, -1))).item(), 1e-5);
 }
 

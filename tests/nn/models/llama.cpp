@@ -53,12 +53,6 @@ double difference(const Tensor& a, const Tensor& b) {
   return amax(abs(a.detach().to(kFloat64) - b.detach().to(kFloat64))).item();
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.shape() == y.shape() &&
-         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
-}
-
 nn::LlamaConfig small_llama() {
   return {.vocab_size = 11,
           .hidden_size = 8,
@@ -119,7 +113,7 @@ TEST(Llama, CachedEqualsUncachedAndLaterTokensChangeNothing) {
     const int64_t start = cache.length();
     EXPECT_LT(difference(model(narrow(all, 1, start, tokens), &cache), narrow(whole, 1, start, tokens)), 1e-12);
   }
-  EXPECT_TRUE(same_bits(narrow(model(tensor({{3, 1, 4, 2, 2, 2}})), 1, 0, 3), narrow(whole, 1, 0, 3)));
+  EXPECT_TRUE(tests::same_bits(narrow(model(tensor({{3, 1, 4, 2, 2, 2}})), 1, 0, 3), narrow(whole, 1, 0, 3)));
 }
 
 TEST(Llama, GivesTheSameBitsForEveryNumberOfThreads) {
@@ -135,7 +129,8 @@ TEST(Llama, GivesTheSameBitsForEveryNumberOfThreads) {
     std::vector<Tensor> found{loss.detach()};
     for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
     if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same_bits(found[i], first[i])) << threads << " " << i;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_TRUE(tests::same_bits(found[i], first[i])) << threads << " " << i;
   }
 }
 
@@ -166,7 +161,7 @@ TEST(Llama, RecomputedBlocksGiveTheSameGradients) {
     std::vector<Tensor> found;
     for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
     if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same_bits(found[i], first[i])) << i;
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(tests::same_bits(found[i], first[i])) << i;
   }
 }
 
@@ -187,7 +182,7 @@ TEST(Llama, WeightsInFewerBytes) {
     return model;
   }();
   nn::load_state_dict(again, nn::stored_state(nn::state_dict(wide), again));
-  EXPECT_TRUE(same_bits(again(in), quarter(in)));
+  EXPECT_TRUE(tests::same_bits(again(in), quarter(in)));
   EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
 }
 
@@ -198,7 +193,7 @@ TEST(Llama, UpdatesOfLowRank) {
   const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), plain = model(in);
   EXPECT_EQ(nn::lora(model, {.rank = 2, .targets = {"q_proj", "v_proj"}}).size(), 4U);
   nn::eval(model);
-  EXPECT_TRUE(same_bits(model(in), plain));
+  EXPECT_TRUE(tests::same_bits(model(in), plain));
   manual_seed(4);
   for (nn::LlamaBlock& block : model.layers) {
     for (nn::Linear* layer : {&block.self_attn.query, &block.self_attn.value}) {
@@ -217,7 +212,7 @@ TEST(Llama, UpdatesOfLowRank) {
   EXPECT_EQ(file["base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight"].shape(), Shape({8, 2}));
   nn::load_adapter(other, folder / "adapter");
   nn::eval(other);
-  EXPECT_TRUE(same_bits(other(in), expected));
+  EXPECT_TRUE(tests::same_bits(other(in), expected));
   nn::LlamaModel merged = loaded("llama2_tiny");  // to_hugging_face merges
   nn::load_state_dict(merged, nn::to_hugging_face(other));
   EXPECT_LT(difference(merged(in), expected), 1e-4);
@@ -232,9 +227,9 @@ TEST(Llama, AnyDecoderIsAModule) {
   nn::AnyDecoder copy = nn::clone(any);
   ASSERT_NE(copy.as<nn::LlamaModel>(), nullptr);
   const Tensor in = tensor({{3, 1, 4}});
-  EXPECT_TRUE(same_bits((*copy)(in), (*any)(in)));
+  EXPECT_TRUE(tests::same_bits((*copy)(in), (*any)(in)));
   nn::init::zeros(copy.as<nn::LlamaModel>()->lm_head.weight);
-  EXPECT_FALSE(same_bits((*copy)(in), (*any)(in)));
+  EXPECT_FALSE(tests::same_bits((*copy)(in), (*any)(in)));
 }
 
 // The figures of transformers' formula, in turns.
@@ -265,7 +260,7 @@ TEST(Llama, HuggingFacesFilesGoBothWays) {
     nn::LlamaModel again(read);
     nn::load_state_dict(again, nn::from_hugging_face(nn::to_hugging_face(model), read));
     nn::eval(again);
-    EXPECT_TRUE(same_bits(again(tensor({{1, 2, 3}})), model(tensor({{1, 2, 3}}))));
+    EXPECT_TRUE(tests::same_bits(again(tensor({{1, 2, 3}})), model(tensor({{1, 2, 3}}))));
   }
 }
 

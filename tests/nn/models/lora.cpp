@@ -19,7 +19,7 @@ namespace {
 using namespace tests;
 using Names = std::vector<std::string>;
 
-struct Net {
+struct LoraNet {
   Linear up{3, 5}, down{5, 2, false};
   Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
   void visit(auto&& field) {
@@ -56,7 +56,7 @@ Names names_of(const NamedTensors& state) {
 
 TEST(Lora, AddsAnUpdateToEveryTarget) {
   manual_seed(1);
-  Net net;
+  LoraNet net;
   const Tensor x = randn({4, 3}), before = net(x);
   EXPECT_EQ(lora(net, {.rank = 2, .alpha = 6, .targets = {"up"}}), Names{"up"});
   EXPECT_TRUE(has_lora(net));
@@ -69,7 +69,7 @@ TEST(Lora, AddsAnUpdateToEveryTarget) {
   const Tensor up = linear(x, net.up.weight, net.up.bias) + 3 * matmul(matmul(x, update.a->t()), update.b->t());
   expect_near(net(x), linear(tanh(up), net.down.weight));
 
-  Net copy = clone(net);
+  LoraNet copy = clone(net);
   EXPECT_EQ(copy(x).to_vector<float>(), net(x).to_vector<float>());
   EXPECT_EQ(merge_lora(copy), 1);
   EXPECT_FALSE(has_lora(copy));
@@ -80,7 +80,7 @@ TEST(Lora, AddsAnUpdateToEveryTarget) {
 
 TEST(Lora, TrainsNothingElse) {
   manual_seed(1);
-  Net net;
+  LoraNet net;
   lora(net, {.rank = 2, .targets = {"*"}});
   EXPECT_EQ(names_of(trainable_parameters(net)),
             (Names{"up.lora_A.weight", "up.lora_B.weight", "down.lora_A.weight", "down.lora_B.weight"}));
@@ -116,7 +116,7 @@ TEST(Lora, PatternsFitPathsAndTheirEnds) {
 }
 
 TEST(Lora, ErrorsNameWhatIsWrong) {
-  Net net;
+  LoraNet net;
   EXPECT_EQ(error_of([&] {
               lora(net, {.targets = {"up", "sideways"}});
             }),
@@ -125,7 +125,7 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(error_of([&] { lora(net, {.rank = 0, .targets = {"up"}}); }), "[lora] rank must be positive, got 0");
   Dropout none;
   EXPECT_EQ(error_of([&] { lora(none, {.targets = {"up"}}); }), "[lora] the model has no linear layers");
-  Net twice;
+  LoraNet twice;
   lora(twice, {.targets = {"up"}});
   EXPECT_EQ(error_of([&] { lora(twice, {.targets = {"up"}}); }),
             "[lora] the model already has low-rank updates (merge_lora adds them to its weights)");
@@ -233,14 +233,14 @@ TEST(Adapter, JoinsUpdatesThatShareNoA) {
 TEST(Adapter, OwnPathsWithoutNames) {
   const TemporaryFolder folder;
   manual_seed(1);
-  Net net;
-  const Net plain = clone(net);
+  LoraNet net;
+  const LoraNet plain = clone(net);
   lora(net, {.rank = 2, .targets = {"down"}});
   fill_updates(net);
   save_adapter(net, folder / "a");
   EXPECT_EQ(names_of(load_safetensors(folder / "a/adapter_model.safetensors").tensors),
             (Names{"base_model.model.down.lora_A.weight", "base_model.model.down.lora_B.weight"}));
-  Net other = clone(plain);
+  LoraNet other = clone(plain);
   load_adapter(other, folder / "a");
   const Tensor x = randn({4, 3});
   EXPECT_EQ(other(x).to_vector<float>(), net(x).to_vector<float>());

@@ -10,20 +10,14 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/llama.h>
+#include <tapegrad/tests/support/near.h>
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace tapegrad {
 namespace {
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.shape() == y.shape() &&
-         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
-}
 
 Tensor some_ids(int64_t batch, int64_t length, int64_t vocab) {
   Generator draws(4);
@@ -49,7 +43,7 @@ Tensor generated(const nn::Decoder& model, const Tensor& ids, int64_t prompt) {
 
 int64_t positions_that_differ(const Tensor& a, const Tensor& b) {
   int64_t count = 0;
-  for (int64_t t = 0; t < a.size(1); ++t) count += same_bits(a.select(1, t), b.select(1, t)) ? 0 : 1;
+  for (int64_t t = 0; t < a.size(1); ++t) count += tests::same_bits(a.select(1, t), b.select(1, t)) ? 0 : 1;
   return count;
 }
 

@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 using Tokens = std::vector<int64_t>;
 
-Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
+Tokens tokens_of(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
 
 TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
   const json runs = tests::stored("generate.json");
@@ -44,8 +44,8 @@ TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
                                             .top_k = run.value("top_k", 0),
                                             .top_p = run.value("top_p", 1.0),
                                             .generator = &generator});
-    EXPECT_EQ(row(out.tokens, 0), run["tokens"][0].get<Tokens>());
-    EXPECT_EQ(row(out.tokens, 1), run["tokens"][1].get<Tokens>());
+    EXPECT_EQ(tokens_of(out.tokens, 0), run["tokens"][0].get<Tokens>());
+    EXPECT_EQ(tokens_of(out.tokens, 1), run["tokens"][1].get<Tokens>());
   }
 }
 
@@ -90,7 +90,7 @@ TEST(Sampling, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {
       nn::generate(model, zeros({2, 1}, kInt64), {.max_new_tokens = 8, .end_token = 2, .temperature = 1});
   for (int64_t i = 0; i < 2; ++i) {
     const auto length = static_cast<std::size_t>(ended.lengths[static_cast<std::size_t>(i)]);
-    for (std::size_t t = 0; t < length; ++t) EXPECT_EQ(row(ended.tokens, i)[t], row(all.tokens, i)[t]);
+    for (std::size_t t = 0; t < length; ++t) EXPECT_EQ(tokens_of(ended.tokens, i)[t], tokens_of(all.tokens, i)[t]);
   }
 }
 
@@ -271,13 +271,13 @@ TEST(Sampling, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
       const auto longest = static_cast<std::size_t>(*std::ranges::max_element(out.lengths));
       ASSERT_EQ(out.tokens.shape(), (Shape{drawn.size(0), static_cast<int64_t>(longest)}));
       for (int64_t i = 0; i < drawn.size(0); ++i) {
-        Tokens tokens = row(drawn, i);
+        Tokens tokens = tokens_of(drawn, i);
         std::size_t length = 1;
         while (length < tokens.size() && !ends(std::span(tokens).first(length))) ++length;
         shortened += length < tokens.size() ? 1 : 0;
         tokens.resize(length);
         tokens.resize(longest, pad);
-        EXPECT_EQ(row(out.tokens, i), tokens) << "row " << i;
+        EXPECT_EQ(tokens_of(out.tokens, i), tokens) << "row " << i;
         EXPECT_EQ(out.lengths[static_cast<std::size_t>(i)], static_cast<int64_t>(length)) << "row " << i;
       }
     };

@@ -23,8 +23,6 @@ using nn::Positions;
 using tests::error_of;
 using tests::filled;
 
-double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
-
 constexpr std::string_view kLearnedKinds[] = {"conv",    "conv-multiscale", "lstm",   "ode",
                                               "complex", "composite",       "dynamic"};
 
@@ -114,7 +112,7 @@ TEST(AddedPositions, NeverSeeLaterTokensOfACausalModel) {
     const Tensor ids = randint(0, 11, {2, 6}), other = cat({ids.slice(1, 0, 4), 10 - ids.slice(1, 4, 6)}, 1);
     const auto first = [&](const Tensor& tokens) { return model(tokens).slice(1, 0, 4).contiguous(); };
     EXPECT_EQ(first(ids).to_vector<double>(), first(other).to_vector<double>());
-    EXPECT_GT(largest_difference(model(ids), model(other)), 1e-6);
+    EXPECT_GT(tests::largest_difference(model(ids), model(other)), 1e-6);
   }
 }
 
@@ -145,14 +143,15 @@ TEST(AddedPositions, ContinueFromACache) {
         parts.push_back(model(narrow(ids, 1, read, next), &cache));
         read += next;
       }
-      EXPECT_LT(largest_difference(cat(parts, 1), all), 1e-11);
+      EXPECT_LT(tests::largest_difference(cat(parts, 1), all), 1e-11);
 
       cache.truncate(3);
       nn::KVCache branch = cache;
       branch.reorder(tensor({1, 0, 1}));
       const Tensor swapped = index_select(ids, 0, tensor({1, 0, 1}));
-      EXPECT_LT(largest_difference(model(narrow(swapped, 1, 3, 3), &branch), narrow(model(swapped), 1, 3, 3)), 1e-11);
-      EXPECT_LT(largest_difference(model(narrow(ids, 1, 3, 3), &cache), narrow(all, 1, 3, 3)), 1e-11);
+      EXPECT_LT(tests::largest_difference(model(narrow(swapped, 1, 3, 3), &branch), narrow(model(swapped), 1, 3, 3)),
+                1e-11);
+      EXPECT_LT(tests::largest_difference(model(narrow(ids, 1, 3, 3), &cache), narrow(all, 1, 3, 3)), 1e-11);
     }
   }
 }
@@ -167,7 +166,7 @@ TEST(AddedPositions, ATransformerDecodesWithACacheAsWithout) {
     nn::TransformerNext plain(model, source, nn::padding_mask(source), false);
     for (const int64_t length : {1, 2, 5, 8}) {
       const Tensor read = narrow(ids, 1, 0, length);
-      EXPECT_LT(largest_difference(cached.logits(read), plain.logits(read)), 1e-11) << length;
+      EXPECT_LT(tests::largest_difference(cached.logits(read), plain.logits(read)), 1e-11) << length;
     }
   }
 }
@@ -178,7 +177,7 @@ TEST(AddedPositions, DoNotSeePadding) {
     const nn::Transformer model = transformer(nn::positions_named(kind));
     const Tensor alone = tensor({{3, 1, 4, 1, 5}}), padded = tensor({{3, 1, 4, 1, 5, 0, 0, 0}});
     const Tensor y = model.encode(alone, nn::padding_mask(alone));
-    EXPECT_LT(largest_difference(narrow(model.encode(padded, nn::padding_mask(padded)), 1, 0, 5), y), 1e-12);
+    EXPECT_LT(tests::largest_difference(narrow(model.encode(padded, nn::padding_mask(padded)), 1, 0, 5), y), 1e-12);
     EXPECT_TRUE(all_finite(model.encode(zeros({1, 4}, kInt64), nn::padding_mask(zeros({1, 4}, kInt64)))));
   }
 }
@@ -189,8 +188,9 @@ TEST(AddedPositions, DynamicOnesAverageTokensOnly) {
   const nn::DynamicPositions model(8, 5, true);
   const Tensor x = randn({2, 6, 8}), mask = tensor({{1, 1, 1, 0, 0, 0}, {0, 0, 1, 1, 1, 1}}).reshape({2, 6, 1}) != 0.0;
   const Tensor p = model(x, 0, mask);
-  EXPECT_LT(largest_difference(p[0].slice(0, 0, 3), model(x.slice(1, 0, 3))[0]), 1e-6);
-  EXPECT_LT(largest_difference(p[1].slice(0, 2, 6), model(x.slice(1, 2, 6), 2, ones({2, 4, 1}, kBool))[1]), 1e-6);
+  EXPECT_LT(tests::largest_difference(p[0].slice(0, 0, 3), model(x.slice(1, 0, 3))[0]), 1e-6);
+  EXPECT_LT(tests::largest_difference(p[1].slice(0, 2, 6), model(x.slice(1, 2, 6), 2, ones({2, 4, 1}, kBool))[1]),
+            1e-6);
 }
 
 TEST(AddedPositions, HaveNoEnd) {
@@ -259,9 +259,10 @@ TEST(AddedPositions, ComplexOnesTurnWhenTheyShift) {  // z(i + j) = z(i) e^(i om
   nn::to(model, kFloat64);
   for (const auto& [name, p] : nn::named_parameters(model)) p.set(randn(p->shape(), kFloat64));
   const Tensor z = model(30), shifted = model(30, 7), angle = model.frequency.tensor() * 7;
-  EXPECT_LT(largest_difference(nn::rotate_pairs(z, cos(angle), sin(angle)), shifted), 1e-12);
+  EXPECT_LT(tests::largest_difference(nn::rotate_pairs(z, cos(angle), sin(angle)), shifted), 1e-12);
   const nn::ComplexPositions first(8);  // begin as the sinusoidal ones, cosines first
-  EXPECT_LT(largest_difference(first(50).slice(1, 0, kAll, 2), nn::sinusoidal_table(50, 8).slice(1, 1, kAll, 2)), 1e-5);
+  EXPECT_LT(tests::largest_difference(first(50).slice(1, 0, kAll, 2), nn::sinusoidal_table(50, 8).slice(1, 1, kAll, 2)),
+            1e-5);
 }
 
 TEST(AddedPositions, OdeGradientsByAdjointAreThoseThroughTheSolver) {
@@ -281,7 +282,7 @@ TEST(AddedPositions, OdeGradientsByAdjointAreThoseThroughTheSolver) {
     const std::vector<Tensor> through = gradients(solver, false), adjoint = gradients(solver, true);
     for (std::size_t i = 0; i < through.size(); ++i) {
       EXPECT_GT(amax(abs(through[i])).item(), 0) << solver << " " << i;
-      EXPECT_LT(largest_difference(through[i], adjoint[i]), 1e-6) << solver << " " << i;
+      EXPECT_LT(tests::largest_difference(through[i], adjoint[i]), 1e-6) << solver << " " << i;
     }
   }
 }
@@ -307,15 +308,15 @@ TEST(AddedPositions, CompositeOnesAreAnyPair) {
         return one(ids);
       };
       const Tensor both = pair(ids);
-      EXPECT_GT(largest_difference(both, part(added)), 1e-6);
+      EXPECT_GT(tests::largest_difference(both, part(added)), 1e-6);
       if (added != "index") {  // which the norms remove
-        EXPECT_GT(largest_difference(both, part(relative)), 1e-6);
+        EXPECT_GT(tests::largest_difference(both, part(relative)), 1e-6);
       }
       set(pair, "relative_positions.beta", 0);
-      EXPECT_LT(largest_difference(pair(ids), part(added)), 1e-12);
+      EXPECT_LT(tests::largest_difference(pair(ids), part(added)), 1e-12);
       set(pair, "relative_positions.beta", 1);
       set(pair, "pos_emb.alpha", 0);
-      EXPECT_LT(largest_difference(pair(ids), part(relative)), 1e-12);
+      EXPECT_LT(tests::largest_difference(pair(ids), part(relative)), 1e-12);
     }
   }
 }

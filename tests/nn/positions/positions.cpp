@@ -27,7 +27,7 @@ std::vector<Positions> all_kinds() {
 }
 const std::vector<Positions> kAll = all_kinds();
 
-const json& golden() {
+const json& positions_golden() {
   static const json data = tests::stored("positions.json");
   return data;
 }
@@ -36,14 +36,12 @@ void expect_close(const Tensor& x, const json& expected, const std::string& what
   tests::expect_close(x, expected, {.relative = 0, .absolute = 1e-10}, what);
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
-
 // --- tables ---
 
 TEST(Positions, RopeRotatesPairs) {
   const Tensor x = filled({2, 6, 8}, 7);
-  expect_close(nn::rope(x, 3), golden()["rope"], "rope");
-  expect_close(nn::rope(x, 3, nn::ntk_base(10000, 4, 8)), golden()["rope_ntk"], "with NTK-aware scaling");
+  expect_close(nn::rope(x, 3), positions_golden()["rope"], "rope");
+  expect_close(nn::rope(x, 3, nn::ntk_base(10000, 4, 8)), positions_golden()["rope_ntk"], "with NTK-aware scaling");
 }
 
 TEST(Positions, NtkScalingKeepsTheFastestPairAndSlowsTheSlowestByTheScale) {
@@ -57,10 +55,10 @@ TEST(Positions, NtkScalingKeepsTheFastestPairAndSlowsTheSlowestByTheScale) {
 TEST(Positions, T5BucketsAndAlibiSlopesAreThePapers) {
   for (int distance = -300; distance <= 300; ++distance) {
     const auto i = static_cast<std::size_t>(distance + 300);
-    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, false), golden()["t5_causal"][i]) << distance;
-    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, true), golden()["t5_both"][i]) << distance;
+    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, false), positions_golden()["t5_causal"][i]) << distance;
+    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, true), positions_golden()["t5_both"][i]) << distance;
   }
-  for (const auto& [heads, slopes] : golden()["slopes"].items()) {
+  for (const auto& [heads, slopes] : positions_golden()["slopes"].items()) {
     expect_close(nn::alibi_slopes(std::stoi(heads), kFloat64), slopes, "slopes of " + heads);
   }
 }
@@ -69,10 +67,11 @@ TEST(Positions, LearnedInterpolate) {
   nn::LearnedPositions positions(5, 3);
   nn::to(positions, kFloat64);
   positions.weight.set(filled({5, 3}, 1));
-  expect_close(positions.interpolated(12, 0, 12), golden()["interpolated"], "5 rows for 12 positions");
-  EXPECT_EQ(largest_difference(positions.interpolated(4, 8, 12), narrow(positions.interpolated(12, 0, 12), 0, 8, 4)),
-            0);
-  EXPECT_EQ(largest_difference(positions.interpolated(5, 0, 5), positions(5)), 0);
+  expect_close(positions.interpolated(12, 0, 12), positions_golden()["interpolated"], "5 rows for 12 positions");
+  EXPECT_EQ(
+      tests::largest_difference(positions.interpolated(4, 8, 12), narrow(positions.interpolated(12, 0, 12), 0, 8, 4)),
+      0);
+  EXPECT_EQ(tests::largest_difference(positions.interpolated(5, 0, 5), positions(5)), 0);
   EXPECT_EQ(error_of([&] { positions.interpolated(5, 8, 12); }),
             "[positions] a sequence of length 13 is longer than max_position_embeddings 12");
 }
@@ -86,8 +85,8 @@ TEST(Positions, IndexIsTheTutorialsDisplay) {  // section 8.3.1
 TEST(Positions, SinusoidalHasNoEnd) {
   const nn::AddedPositions added(Positions::sinusoidal, 4, 6);
   const Tensor long_table = nn::sinusoidal_table(50, 6);
-  EXPECT_EQ(largest_difference(added(zeros({1, 50, 6}))[0], long_table), 0);
-  EXPECT_EQ(largest_difference(added(zeros({1, 3, 6}), 40)[0], narrow(long_table, 0, 40, 3)), 0);
+  EXPECT_EQ(tests::largest_difference(added(zeros({1, 50, 6}))[0], long_table), 0);
+  EXPECT_EQ(tests::largest_difference(added(zeros({1, 3, 6}), 40)[0], narrow(long_table, 0, 40, 3)), 0);
 }
 
 // --- attention ---
@@ -110,7 +109,7 @@ struct SelfAttention {
 const nn::PositionOptions kSmall(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
 
 TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
-  for (const json& expected : golden()["attention"]) {
+  for (const json& expected : positions_golden()["attention"]) {
     std::string kind = expected["kind"];
     const bool causal = expected["causal"], composite = expected["composite"];
     SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));
@@ -155,9 +154,9 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
       const Tensor x = randn({1, 5, 8}, kFloat64), other = randn({1, 7, 8}, kFloat64);
       const Tensor mask = cat({zeros({1, 1, 1, 7}, kBool), ones({1, 1, 1, 5}, kBool)}, 3);
       const Tensor shifted = narrow(model(cat({other, x}, 1), mask), 1, 7, 5);
-      EXPECT_LT(largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
+      EXPECT_LT(tests::largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
       const Tensor swapped = tensor({1, 0, 2, 3, 4});  // depends on the order
-      EXPECT_GT(largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
+      EXPECT_GT(tests::largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
           << nn::name(kind);
     }
   }
@@ -188,7 +187,7 @@ TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
       const Tensor y = model(x, mask);
       // Fully masked: the output is the output layer's bias.
       for (int t = 0; t < 3; ++t) {
-        EXPECT_EQ(largest_difference(y[1][t], model.attention.output.bias), 0) << nn::name(kind);
+        EXPECT_EQ(tests::largest_difference(y[1][t], model.attention.output.bias), 0) << nn::name(kind);
       }
       const Gradients grads = tape.backward(sum(y * y));
       EXPECT_TRUE(all_finite(grads[x])) << nn::name(kind);

@@ -19,14 +19,12 @@ namespace {
 using nn::Positions;
 using tests::error_of;
 
-const std::vector<Positions> kAll = [] {
+const std::vector<Positions> kAllInModels = [] {
   std::vector<Positions> kinds;
   for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
   return kinds;
 }();
-const nn::PositionOptions kSmall(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
-
-double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
+const nn::PositionOptions kSmallModels(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
 
 nn::TransformerConfig small(Positions kind) {
   return {.vocab_size = 11,
@@ -36,7 +34,7 @@ nn::TransformerConfig small(Positions kind) {
           .intermediate_size = 16,
           .max_position_embeddings = 6,
           .positions = kind,
-          .position_options = kSmall};
+          .position_options = kSmallModels};
 }
 
 nn::GPTConfig small_gpt(Positions kind) {
@@ -46,7 +44,7 @@ nn::GPTConfig small_gpt(Positions kind) {
           .n_heads = 2,
           .n_layers = 2,
           .positions = kind,
-          .position_options = kSmall};
+          .position_options = kSmallModels};
 }
 
 template <class Model, class Config>
@@ -59,7 +57,7 @@ Model seeded(const Config& config) {
 }
 
 TEST(Positions, EveryKindMakesATransformer) {
-  for (const Positions kind : kAll) {
+  for (const Positions kind : kAllInModels) {
     SCOPED_TRACE(nn::name(kind));
     manual_seed(5);
     nn::Transformer model(small(kind));
@@ -92,7 +90,7 @@ TEST(Positions, EveryKindMakesATransformer) {
 }
 
 TEST(Positions, GptRecomputesThemWithEqualGradients) {
-  for (const Positions kind : kAll) {
+  for (const Positions kind : kAllInModels) {
     SCOPED_TRACE(nn::name(kind));
     const auto gradients = [&](bool recompute) {
       manual_seed(6);
@@ -102,7 +100,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
                           .n_heads = 2,
                           .n_layers = 2,
                           .positions = kind,
-                          .position_options = kSmall});
+                          .position_options = kSmallModels});
       model.recompute_blocks = recompute;
       Tape tape;
       const Tensor y = model(tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}}));
@@ -129,7 +127,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
 
 TEST(Positions, OnlyLearnedPositionsAreBounded) {
   const Tensor src = ones({1, 9}, kInt64), tgt = ones({1, 7}, kInt64);
-  for (const Positions kind : kAll) {
+  for (const Positions kind : kAllInModels) {
     const std::string error = error_of([&] { nn::Transformer(small(kind))(src, tgt); });
     EXPECT_EQ(error, kind == Positions::learned
                          ? "[positions] a sequence of length 9 is longer than max_position_embeddings 6"
@@ -165,8 +163,8 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
   const double base = nn::ntk_base(500, kScale, 4);
   const nn::Transformer scaled = model_of(500, kScale), based = model_of(base, 1), plain = model_of(500, 1);
   const Tensor y = scaled(src, tgt, {}, causal);
-  EXPECT_EQ(largest_difference(y, based(src, tgt, {}, causal)), 0);
-  EXPECT_GT(largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
+  EXPECT_EQ(tests::largest_difference(y, based(src, tgt, {}, causal)), 0);
+  EXPECT_GT(tests::largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
 
   nn::AttentionMaps encoder, decoder;
   const Tensor memory = scaled.encoder(src, {}, &encoder);
@@ -175,8 +173,8 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
                                 const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& mask) {
     ASSERT_TRUE(maps[0].name.ends_with(name)) << maps[0].name;
     const Tensor q = attention.query(x), k = (*attention.key)(x);
-    EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
-    EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
+    EXPECT_LT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
+    EXPECT_GT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
   };
   const nn::TransformerEncoderLayer& read = scaled.encoder.layers[0];
   expect_first(encoder, "layers.0.attention", read.attention, read.sublayer[0].norm(scaled.encoder.embeddings(src)),
@@ -197,16 +195,16 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   const nn::GPTModel scaled = model_of(500, 3), based = model_of(base, 1), plain = model_of(500, 1);
   nn::AttentionMaps maps;
   const Tensor y = scaled(tokens, nullptr, &maps);
-  EXPECT_EQ(largest_difference(y, based(tokens)), 0);
-  EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);
+  EXPECT_EQ(tests::largest_difference(y, based(tokens)), 0);
+  EXPECT_GT(tests::largest_difference(y, plain(tokens)), 1e-3);
   const nn::GPTBlock& block = scaled.trf_blocks[0];
   const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.query(x), k = (*block.att.key)(x);
-  EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
-  EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
+  EXPECT_LT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
+  EXPECT_GT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
 
   nn::KVCache cache;  // also with later tokens alone
   const Tensor begun = scaled(narrow(tokens, 1, 0, 13), &cache), rest = scaled(narrow(tokens, 1, 13, 7), &cache);
-  EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
+  EXPECT_LT(tests::largest_difference(cat({begun, rest}, 1), y), 1e-12);
 }
 
 // [wide, rows]: position i of `wide` is at row i rows / wide, between two rows of the table, or at the last one.
@@ -237,11 +235,12 @@ void expect_interpolation(Model narrow, Model wide, const Run& run) {
   }
   Tape tape;
   const Tensor y = run(narrow), expected = run(wide);
-  EXPECT_LT(largest_difference(y, expected), 1e-12);
+  EXPECT_LT(tests::largest_difference(y, expected), 1e-12);
   const Gradients grads = tape.backward(sum(y * y) + sum(expected * expected));
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const Tensor dx = grads[theirs[i].parameter];
-    EXPECT_LT(largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx), 1e-9)
+    EXPECT_LT(tests::largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx),
+              1e-9)
         << ours[i].name;
   }
 }
@@ -263,7 +262,7 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   const nn::GPTModel gpt = seeded<nn::GPTModel>(narrow_gpt);
   nn::KVCache cache;  // a token's place does not depend on how many follow
   const Tensor begun = gpt(tapegrad::narrow(src, 1, 0, 4), &cache), rest = gpt(tapegrad::narrow(src, 1, 4, 5), &cache);
-  EXPECT_LT(largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
+  EXPECT_LT(tests::largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
 }
 
 TEST(Positions, RopeNeedsHeadsOfAnEvenSize) {

@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 const fs::path kData = fs::path(tests::kTestsDir) / "data";
 const fs::path kCut = kData / "gpt2_cut";  // GPT-2's vocabulary, its first 1000 merges
 
-const Json& golden() {
+const Json& tokenizer_golden() {
   static const Json json = Json::parse(slurp(kData / "tokenizer.json"));
   return json;
 }
@@ -41,16 +41,10 @@ std::string text_of(const Json& one) {
   return one.contains("hex") ? from_hex(one["hex"].get<std::string>()) : one["text"].get<std::string>();
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 void expect_golden(const data::Tokenizer& tokenizer) {
   ASSERT_EQ(tokenizer.size(), 1257);
   EXPECT_EQ(tokenizer.end_of_text(), 1256);
-  for (const Json& one : golden()["cases"]) {
+  for (const Json& one : tokenizer_golden()["cases"]) {
     const std::string text = text_of(one);
     const Ids ids = tokenizer.encode(text);
     EXPECT_EQ(ids, one["ids"].get<Ids>()) << one.dump();
@@ -62,7 +56,7 @@ void expect_golden(const data::Tokenizer& tokenizer) {
 
 TEST(BytePairs, HardTextsEqualTheReference) {
   expect_golden(*data::load_tokenizer(kCut.string()));
-  EXPECT_GT(golden()["cases"].size(), 390u);
+  EXPECT_GT(tokenizer_golden()["cases"].size(), 390u);
 }
 
 TEST(BytePairs, EveryKindOfFileGivesTheSameTokenizer) {
@@ -111,7 +105,7 @@ TEST(BytePairs, AllBytesAndAllPairsOfBytesRoundTrip) {
 }
 
 TEST(BytePairs, TrainingEqualsHuggingFaces) {
-  const Json& training = golden()["training"];
+  const Json& training = tokenizer_golden()["training"];
   const auto tokenizer = data::train_byte_pairs(training["text"].get<std::string>(), training["vocab_size"]);
   EXPECT_EQ(tokenizer->size(), 400);
   EXPECT_EQ(tokenizer->end_of_text(), 399);
@@ -194,7 +188,7 @@ TEST(Streaming, CharactersAreNeverSplit) {
 
 TEST(Streaming, EndsInTheSameTextAsDecodingAtOnce) {
   const auto tokenizer = data::load_tokenizer(kCut.string());
-  for (const Json& one : golden()["cases"]) {
+  for (const Json& one : tokenizer_golden()["cases"]) {
     const std::string text = text_of(one);
     data::TextStream stream(*tokenizer);
     std::string shown;
@@ -330,7 +324,9 @@ TEST_F(BrokenFiles, TokenizerJson) {
                       {"Sequence":{"id":"A","type_id":0}}],"special_tokens":{"x":{"id":"x","ids":[1],"tokens":["x"]}}})"),
             "tokenizer.json: the post-processor TemplateProcessing is not supported");
   EXPECT_EQ(json("[]"), "tokenizer.json: has no \"model\" (is this a tokenizer.json?)");
-  const auto with = [&](const std::string& from, const std::string& to) { return json(replaced(good, from, to)); };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    return json(tests::replaced(good, from, to));
+  };
   EXPECT_EQ(with(R"("type":"BPE")", R"("type":"Unigram")"),
             "tokenizer.json: expected a BPE model (byte pairs), got \"Unigram\"");
   EXPECT_EQ(with(R"("dropout":null)", R"("dropout":0.1)"), "tokenizer.json: dropout 0.1 of the model is not supported");
@@ -375,7 +371,7 @@ tests::Ran run(const std::vector<std::string>& more, const std::string& input = 
 
 TEST(TokenizeCommand, RoundTrips) {
   int tried = 0;
-  for (const Json& one : golden()["cases"]) {
+  for (const Json& one : tokenizer_golden()["cases"]) {
     if (one["ids"].size() < (one.contains("hex") ? 22 : 80)) continue;  // a few of the longest
     const std::string text = text_of(one);
     const tests::Ran to = run({"--tokenizer", kCut.string()}, text);

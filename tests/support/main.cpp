@@ -1,0 +1,39 @@
+// main of the test programs: --file=PATH runs the tests of one source file, which a program has several of.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace {
+
+// gtest's filter of the tests that the file defines: "Suite.Test:Suite.Test".
+std::string tests_of(std::string_view file) {
+  std::string filter;
+  const testing::UnitTest& unit = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < unit.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *unit.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      if (!std::string_view(test.file()).ends_with(file)) continue;
+      filter += (filter.empty() ? "" : ":") + std::string(suite.name()) + "." + test.name();
+    }
+  }
+  return filter;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  testing::InitGoogleTest(&count, arguments);
+  if (count > 1 && std::strncmp(arguments[1], "--file=", 7) == 0) {
+    const std::string filter = tests_of(arguments[1] + 7);
+    if (filter.empty()) {
+      std::fprintf(stderr, "no test is in %s\n", arguments[1] + 7);
+      return 2;
+    }
+    if (GTEST_FLAG_GET(filter) == "*") GTEST_FLAG_SET(filter, filter);
+  }
+  return RUN_ALL_TESTS();
+}

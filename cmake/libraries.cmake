@@ -26,7 +26,9 @@ foreach(target tapegrad tapegrad_small)
   tapegrad_precompile(${target} <fmt/format.h> <tapegrad/autograd/op.h> <tapegrad/autograd/ops.h> <tapegrad/autograd/parallel.h>)
 endforeach()
 # LAPACK's functions and BLIS's kernels stay inside: a program may have others of the same names.
-target_link_options(tapegrad PRIVATE -Wl,-Bsymbolic-functions -Wl,--exclude-libs,liblapack.a:libblis.a)
+target_link_options(tapegrad PRIVATE -Wl,-Bsymbolic-functions -Wl,--exclude-libs,liblapack.a:libblis.a
+                    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/tapegrad.map)
+set_property(TARGET tapegrad APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/tapegrad.map)
 set_target_properties(tapegrad PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                       POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "${BLIS_LIBRARY_DIR}")
 

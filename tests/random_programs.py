@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs random programs in PyTorch and compares values and gradients with ours.
 
-random_programs.py TEST [PROGRAMS [SEED]]   TEST is build/release/test_autograd
+random_programs.py TEST [PROGRAMS [SEED]]   TEST is build/release/test_autograd_random_programs
 """
 import collections
 import json

@@ -1,5 +1,6 @@
 // parallel_for: every element once, errors reach the caller, and the number of threads.
 // ctest: threads
+// build: alone
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>

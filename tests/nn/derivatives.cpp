@@ -13,7 +13,7 @@ namespace {
 
 using tests::error_of;
 
-struct Net {
+struct DerivedNet {
   Linear up{3, 4}, down{4, 2};
   Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
   void visit(auto&& field) {
@@ -27,14 +27,14 @@ Tensor some(const Shape& shape, uint64_t seed = 3) {
   return uniform(shape, -1.5, 1.5, kFloat64, &generator);
 }
 
-Net net(DType dtype = kFloat64) {
+DerivedNet net(DType dtype = kFloat64) {
   manual_seed(5);
-  Net made;
+  DerivedNet made;
   to(made, dtype);
   return made;
 }
 
-std::vector<Tensor> values_like(const Net& model, uint64_t seed) {
+std::vector<Tensor> values_like(const DerivedNet& model, uint64_t seed) {
   std::vector<Tensor> values;
   for (const NamedParameter& p : named_parameters(model)) values.push_back(some(p.parameter->shape(), ++seed));
   return values;
@@ -46,10 +46,10 @@ void expect_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
 }
 
 const Tensor kX = some({5, 3}, 21), kY = some({5, 2}, 22);
-const auto loss_of = [](const Net& model) { return mse_loss(model(kX), kY); };
+const auto loss_of = [](const DerivedNet& model) { return mse_loss(model(kX), kY); };
 
 TEST(ModelDerivatives, GradientsAreThoseOfBackward) {
-  Net model = net();
+  DerivedNet model = net();
   const auto [value, grads] = value_and_grad(model, loss_of);
   Tape tape;
   const Tensor loss = loss_of(model);
@@ -60,13 +60,13 @@ TEST(ModelDerivatives, GradientsAreThoseOfBackward) {
   for (std::size_t i = 0; i < grads.size(); ++i) {
     EXPECT_TRUE(equal(grads[i], expected[leaves[i].tensor])) << leaves[i].name;
   }
-  Net single = net(kFloat32);
+  DerivedNet single = net(kFloat32);
   const Tensor x = kX.to(kFloat32);
-  EXPECT_EQ(grad(single, [&](const Net& m) { return sum(m(x)); })[0].dtype(), kFloat32);
+  EXPECT_EQ(grad(single, [&](const DerivedNet& m) { return sum(m(x)); })[0].dtype(), kFloat32);
 }
 
 TEST(ModelDerivatives, ProductsAreThoseOfTheWholeMatrices) {
-  Net model = net();
+  DerivedNet model = net();
   const std::vector<Tensor> v = values_like(model, 40);
   const auto [value, hv] = hvp(model, v, loss_of);
   expect_close(value, loss_of(model));
@@ -78,7 +78,7 @@ TEST(ModelDerivatives, ProductsAreThoseOfTheWholeMatrices) {
     expect_close(hv[i], expected);
   }
 
-  const auto outputs = [](const Net& m) { return m(kX); };
+  const auto outputs = [](const DerivedNet& m) { return m(kX); };
   const std::vector<Tensor> j = jacobian(model, outputs);
   const Tensor u = some({5, 2}, 60);
   Tensor jv = zeros({5, 2}, kFloat64);
@@ -103,7 +103,7 @@ TEST(ModelDerivatives, HessianOfLogisticRegression) {
 }
 
 TEST(ModelDerivatives, AreRecordedByATape) {
-  Net model = net();
+  DerivedNet model = net();
   const Tensor rate = scalar(0.1, kFloat64).as_leaf();
   // The loss after one step of gradient descent, differentiated with respect to the step size: -<g(step), g>.
   Tape tape;
@@ -122,18 +122,18 @@ TEST(ModelDerivatives, AreRecordedByATape) {
 }
 
 TEST(ModelDerivatives, LeaveTheModelAsItWas) {
-  Net model = net();
+  DerivedNet model = net();
   freeze(model.down);
   const NamedTensors before = parameters(model);
   const std::vector<Tensor> values = values_like(model, 70);
-  const Tensor other = functional_call(model, values, [&](const Net& m) {
+  const Tensor other = functional_call(model, values, [&](const DerivedNet& m) {
     EXPECT_TRUE(equal(m.up.weight.tensor(), values[0]));
     return m(kX);
   });
   EXPECT_FALSE(allclose(other, model(kX)));
-  EXPECT_THROW(functional_call(model, values, [](const Net&) -> Tensor { fail("test", "no"); }), Error);
+  EXPECT_THROW(functional_call(model, values, [](const DerivedNet&) -> Tensor { fail("test", "no"); }), Error);
   hvp(model, values, loss_of);
-  EXPECT_THROW(grad(model, [](const Net&) -> Tensor { fail("test", "no"); }), Error);
+  EXPECT_THROW(grad(model, [](const DerivedNet&) -> Tensor { fail("test", "no"); }), Error);
   const NamedTensors after = parameters(model);
   for (std::size_t i = 0; i < before.size(); ++i) {
     EXPECT_EQ(after[i].name, before[i].name);
@@ -186,11 +186,11 @@ struct Empty {
 };
 
 TEST(ModelDerivatives, ParametersInOneRow) {
-  Net model = net();
+  DerivedNet model = net();
   const Tensor row = parameters_to_vector(model);
   EXPECT_EQ(str(row.shape()), "[26]");
   EXPECT_TRUE(equal(row.slice(0, 12, 16), model.up.bias.tensor()));
-  Net other = net();
+  DerivedNet other = net();
   vector_to_parameters(some({26}, 8), other);
   EXPECT_TRUE(equal(parameters_to_vector(other), some({26}, 8)));
   vector_to_parameters(row.to(kFloat32), other);  // converted to the parameter's type
@@ -212,7 +212,7 @@ TEST(ModelDerivatives, ParametersInOneRow) {
 }
 
 TEST(ModelDerivatives, Errors) {
-  Net model = net();
+  DerivedNet model = net();
   std::vector<Tensor> values = values_like(model, 1);
   const auto call = [&] { functional_call(model, values, loss_of); };
   values[2] = zeros({3, 3});
@@ -223,9 +223,9 @@ TEST(ModelDerivatives, Errors) {
   EXPECT_EQ(error_of(call), "[functional_call] expected one tensor per parameter, got 3 for 4");
   EXPECT_EQ(error_of([&] { vector_to_parameters(zeros({25}), model); }),
             "[vector_to_parameters] expected float32 or float64 [26] for all parameters, got float32 [25]");
-  EXPECT_EQ(error_of([&] { grad(model, [](const Net& m) { return m(kX); }); }),
+  EXPECT_EQ(error_of([&] { grad(model, [](const DerivedNet& m) { return m(kX); }); }),
             "[grad] expected a function whose result has one element, got shape [5, 2]");
-  Net stored = net();
+  DerivedNet stored = net();
   to(stored, kBFloat16);
   EXPECT_EQ(error_of([&] { grad(stored, loss_of); }), "[grad] expected float32 or float64 arguments, got bfloat16");
   EXPECT_EQ(error_of([&] { functional_call(stored, values_like(model, 1), loss_of); }),

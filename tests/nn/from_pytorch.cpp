@@ -30,7 +30,7 @@ namespace {
 // ---- The code ----
 
 // clang-format off
-struct TiedNet {
+struct Net {
   nn::Conv2d conv{1, 8, 3, {.padding = 1}};
   nn::BatchNorm2d norm{8};
   nn::Linear head{8 * 7 * 7, 10};
@@ -44,7 +44,7 @@ struct TiedNet {
 
 void train(const std::vector<std::pair<tg::Tensor, tg::Tensor>>& batches) {
 tg::manual_seed(0);
-TiedNet model;
+Net model;
 tg::optim::AdamW adam(nn::parameters(model), {.lr = 1e-3});
 const tg::optim::Exponential schedule{.lr = 1e-3, .gamma = 0.99};
 for (const auto& [x, y] : batches) {

@@ -44,7 +44,7 @@ tg::nn::eval(model);                                    // no dropout; tg::nn::t
 Mlp copy = tg::nn::clone(model);                        // equal values in new memory
 tg::save_safetensors("mlp.safetensors", tg::nn::state_dict(model));
 tg::nn::load_state_dict(copy, tg::load_safetensors("mlp.safetensors").tensors);
-std::cout << tg::bits_of(tg::nn::state_dict(model));    // "3f9c 1c02 ...": equal where every bit is
+std::cout << tg::bits_of(tg::nn::state_dict(model));    // "3f9c 1c02 ...": equal if every bit is equal
 EXPECT_EQ(tg::bits_of(tg::nn::state_dict(copy)), tg::bits_of(tg::nn::state_dict(model)));
 
 tg::GradcheckReport report = tg::nn::gradcheck(model, {tg::randn({2, 8})}, {.gradcheck = {.order = 1}});

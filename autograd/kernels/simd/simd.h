@@ -39,7 +39,8 @@
 
 #include <tapegrad/autograd/kernels/family.h>
 
-// The portable family is for checks: its functions, between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE, need not be fast.
+// The portable family is for checks: its functions, between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE, need not be
+// fast.
 #if HWY_TARGET == HWY_SSE4 && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #undef HWY_PUSH_ATTRIBUTES
 #define HWY_PUSH_ATTRIBUTES(targets_str) \
@@ -110,7 +111,7 @@ HWY_NOINLINE __attribute__((cold)) V emulated_fused(V a, V b, V c) {
 
 /// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
 template <class V>
-HWY_INLINE V fused(V a, V b, V c) {
+HWY_NOINLINE V fused(V a, V b, V c) {
   if (HWY_UNLIKELY(!detail::has_fma)) return emulated_fused(a, b, c);
   // Most processors have the instruction, but the compiler must not use it here.
   if constexpr (sizeof(hn::TFromV<V>) == sizeof(double)) {

@@ -1,5 +1,6 @@
 // Values and gradients of every operation against PyTorch's, within the tolerances of torch.testing.assert_close.
 // ctest: families products
+// build: alone
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>

@@ -5,6 +5,7 @@
 // TAPEGRAD_PROGRAM_FIRST is the number of the first. With TAPEGRAD_PROGRAMS_PYTHON, programs are not checked, but
 // written to that file for tests/random_programs.py.
 // ctest: sanitized:TAPEGRAD_PROGRAMS=200
+// build: alone
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/op.h>

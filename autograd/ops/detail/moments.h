@@ -47,9 +47,9 @@ using Wide = long double;
 #endif
 static_assert(sizeof(Wide) == 16);
 
-/// The square root of a finite x >= 0, by Newton's method from that of a double.
+/// The square root, by Newton's method from that of a double; of 0, a negative number, infinity or NaN, the double's.
 inline Wide square_root(Wide x) {
-  if (x == 0) return x;
+  if (!(x > 0) || x - x != 0) return std::sqrt(static_cast<double>(x));
   Wide scale = 1;
   for (; x > 0x1p1000; x *= 0x1p-1000) scale *= 0x1p500;
   for (; x < 0x1p-1000; x *= 0x1p1000) scale *= 0x1p-500;

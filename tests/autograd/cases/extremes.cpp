@@ -1,5 +1,6 @@
 // Every operation on extreme operands, and every function with sizes or numbers on extreme arguments: it returns, or
 // throws an Error. Under the sanitizers (PRESET=asan) also: without undefined behaviour.
+// build: alone
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>

@@ -112,6 +112,7 @@ void expect_the_instructions_bits(void (Arguments3<T>::*draw)(T&, T&, T&), doubl
 template <class T>
 class Fused : public testing::Test {
  protected:
+  // Skipped on processors without the instruction: there the emulation is what every family test runs.
   void SetUp() override {
     if (!detail::has_fma) GTEST_SKIP() << "there is no instruction to compare with";
   }

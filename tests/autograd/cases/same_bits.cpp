@@ -100,7 +100,7 @@ void print_bits(int number, const std::string& op, const Sample& sample) {
   }
 }
 
-// These two are disabled, because by themselves they test nothing.
+// These two are disabled, because by themselves they test nothing: KernelFamilies runs them in processes of their own.
 TEST_F(Threads, DISABLED_PrintBits) {
   int number = 0;
   for (const tasks::LargeSample& sample : tasks::large_cases().larges) print_bits(++number, sample.op, sample);

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <cmath>

@@ -7,7 +7,8 @@
 
 namespace tapegrad {
 
-/// In order of promotion: an operation on two types computes in the one that comes later here. bfloat16 (float32
+/// In order of promotion: an operation on two types computes in the one that comes later here (but see result_type in
+/// tensor.h for tensors without axes). bfloat16 (float32
 /// without its last 16 bits) only stores: linear() and embedding() accept bfloat16 weights, and views, copies and
 /// Tensor::to() work on any tensor. Any other operation on bfloat16 is an Error, and none is recorded.
 enum class DType : uint8_t { boolean, int64, bfloat16, float32, float64 };

@@ -67,6 +67,16 @@ class Axes : public Dims {
   explicit Axes(const Dims& axes) : Dims(axes) {}
 };
 
+/// A bool to which numbers do not convert: mean(x, 1, 2), where {1, 2} was meant, does not compile.
+class Flag {
+ public:
+  constexpr Flag(std::same_as<bool> auto value) : value_(value) {}  // NOLINT: keepdim = true
+  constexpr operator bool() const { return value_; }                // NOLINT
+
+ private:
+  bool value_;
+};
+
 /// "[2, 3]".
 std::string str(const Dims& dims);
 

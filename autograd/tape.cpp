@@ -138,7 +138,10 @@ int64_t Tape::position_of(const Tensor& x) {
          fmt::format("a tensor of shape {} was recorded on the tape of another thread (detach() it there first)",
                      str(x.shape())));
   }
-  return -1;
+  fail("tape",
+       fmt::format("a tensor of shape {} was computed on a tape that has ended, and no gradient can flow to what "
+                   "it was computed from (detach() makes it a constant)",
+                   str(x.shape())));
 }
 
 int64_t Tape::enter_leaf(const Tensor& x) {

@@ -41,7 +41,8 @@ enum class OuterTensors {
 };
 
 /// Records the operations of this thread from its construction to its destruction or its backward(). If several tapes
-/// are alive, only the innermost records. Everything that the tape has not recorded is a constant, except leaves.
+/// are alive, only the innermost records. Everything that the tape has not recorded is a constant, except leaves; but a
+/// tensor of a tape that has ended is an Error, because its gradient would be lost without a word (detach() it).
 /// Without a tape nothing is recorded, and nothing is kept for backward.
 ///
 /// A tape belongs to the thread that constructed it, and must be destroyed there (otherwise the process is aborted).

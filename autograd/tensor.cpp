@@ -232,6 +232,12 @@ Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
 Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
 
+DType result_type(const Tensor& a, const Tensor& b) {
+  const bool both_floating = is_floating(a.dtype()) && is_floating(b.dtype());
+  if (both_floating && (a.dim() == 0) != (b.dim() == 0)) return a.dim() == 0 ? b.dtype() : a.dtype();
+  return std::max(a.dtype(), b.dtype());
+}
+
 Tensor arange(int64_t stop) { return arange(0, static_cast<double>(stop)); }
 
 Tensor arange(double start, double stop, double step, DType dtype) {

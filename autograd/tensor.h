@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/dtype.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/index.h>
 #include <tapegrad/autograd/literal.h>
 #include <tapegrad/autograd/shape.h>
 
@@ -63,13 +64,12 @@ class Storage {
   Header* header_ = nullptr;
 };
 
-/// A bound of Tensor::slice that is left out.
-inline constexpr int64_t kAll = INT64_MIN;
+class Indexed;
 
 /// A handle; copies refer to the same tensor. Tensors are immutable: operations return new ones, and views (reshape,
 /// transpose, permute, slice, expand ...) share memory invisibly. Only a leaf changes its values, through an optimiser
 /// or its nn::Parameter; views, detached tensors and everything else that shared its memory keep the old values.
-class Tensor {
+class [[nodiscard]] Tensor {
  public:
   /// No tensor: defined() is false, and any other use is an Error.
   Tensor() = default;
@@ -77,10 +77,12 @@ class Tensor {
     if (body_) body_->references.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
-  Tensor& operator=(Tensor other) noexcept {
+  /// From now on, this handle refers to the other's tensor.
+  Tensor& operator=(Tensor other) & noexcept {
     std::swap(body_, other.body_);
     return *this;
   }
+  void operator=(const Tensor&) && = delete;  // x[0] = y would be lost: write x(0) = y, for a tensor with the name x
   ~Tensor() {
     if (body_ && body_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) free_body(body_);
   }
@@ -139,6 +141,21 @@ class Tensor {
   /// One index along an axis; the axis is removed. Error if the index is out of range.
   Tensor select(int64_t axis, int64_t index) const;
   Tensor operator[](int64_t index) const { return select(0, index); }
+  /// x(all, range(1, 3), ids): what index.h describes. Of the axes that tensors index (int64, or bool as its true
+  /// positions) one remains, as in index(). Error for more entries than axes, an index out of range, two ellipses.
+  Tensor operator()(const Index& a, const Index& b = Index::absent(), const Index& c = Index::absent(),
+                    const Index& d = Index::absent(), const Index& e = Index::absent(),
+                    const Index& f = Index::absent(), const Index& g = Index::absent(),
+                    const Index& h = Index::absent(), const Index& i = Index::absent(),
+                    const Index& j = Index::absent()) const& {
+    return at(Indices(a, b, c, d, e, f, g, h, i, j));
+  }
+  /// The same of a named tensor, which can be written to.
+  inline Indexed operator()(const Index& a, const Index& b = Index::absent(), const Index& c = Index::absent(),
+                            const Index& d = Index::absent(), const Index& e = Index::absent(),
+                            const Index& f = Index::absent(), const Index& g = Index::absent(),
+                            const Index& h = Index::absent(), const Index& i = Index::absent(),
+                            const Index& j = Index::absent()) &;
   /// Repeats axes of size 1 to the given sizes, and adds leading axes; -1 keeps a size.
   Tensor expand(const Shape& shape) const;
   /// Removes one axis, or several, which must have size 1.
@@ -211,6 +228,7 @@ class Tensor {
   static constexpr int32_t kMostTapes = 32'767;
 
  private:
+  friend class Indexed;
   struct Body {  // three cache lines
     std::atomic<int32_t> references{1};
     std::atomic<uint16_t> recordings{0};
@@ -231,6 +249,7 @@ class Tensor {
     return *body_;
   }
   [[noreturn]] void fail_recording() const;
+  Tensor at(const Indices& indices) const;
   const void* only_element() const;
   const void* typed_data(DType dtype) const;
   void copy_elements(std::vector<bool>& out) const;
@@ -243,6 +262,52 @@ class Tensor {
   Body* body_ = nullptr;
 };
 
+/// x(...) of a named tensor x: a tensor like any other, which can also be assigned to. Tensors are immutable, so an
+/// assignment gives the *handle* x a new tensor, with these elements replaced; other handles keep the old one, and
+/// gradients flow as through slice_update and index_put. Only x(...) itself writes: after `auto y = x(0);`, `y = z` is
+/// about y alone.
+///
+///   x(all, 0) = y;    x(mask) = 0;    x(ids) += y;    x(0) = x(1);
+///
+/// Values have x's type and broadcast to the elements. Of several values for one place the last one remains, also with
+/// += (index_add and scatter_add add them all). Error for a leaf: an optimiser or nn::Parameter::set changes it.
+class [[nodiscard]] Indexed : public Tensor {
+ public:
+  Indexed(const Indexed&) = default;
+  Indexed(Tensor& target, const Indices& indices)
+      : Tensor(std::as_const(target).at(indices)), target_(&target), indices_(indices) {}
+
+  void operator=(const Tensor& values) && { put(values); }
+  void operator=(const Indexed& values) && { put(values); }
+  void operator=(double value) &&;
+  void operator+=(const Tensor& values) &&;
+  void operator-=(const Tensor& values) &&;
+  void operator*=(const Tensor& values) &&;
+  void operator/=(const Tensor& values) &&;
+  void operator+=(double value) &&;
+  void operator-=(double value) &&;
+  void operator*=(double value) &&;
+  void operator/=(double value) &&;
+
+  // Of a name, `auto y = x(0);`: y becomes another tensor.
+  Indexed& operator=(Tensor tensor) & {
+    Tensor::operator=(std::move(tensor));
+    return *this;
+  }
+  Indexed& operator=(const Indexed& tensor) & { return *this = static_cast<const Tensor&>(tensor); }
+
+ private:
+  void put(Tensor values);
+
+  Tensor* target_;
+  Indices indices_;
+};
+
+inline Indexed Tensor::operator()(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e,
+                                  const Index& f, const Index& g, const Index& h, const Index& i, const Index& j) & {
+  return Indexed(*this, Indices(a, b, c, d, e, f, g, h, i, j));
+}
+
 // --- factories: the results are constants, not leaves ---
 
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
@@ -252,6 +317,10 @@ Tensor ones(const Shape& shape, DType dtype = kFloat32);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, double value);
+/// The type that an operation on a and b computes in: the later one of DType. Of two floating types, that of the
+/// operand with axes, if the other has none.
+DType result_type(const Tensor& a, const Tensor& b);
+
 /// One value with no axes.
 Tensor scalar(double value, DType dtype = kFloat32);
 /// int64: 0, 1, ... stop - 1.

@@ -1,16 +1,17 @@
 # Tests that are programs: mistakes that must not compile, the tutorials, the examples, a project that uses an installed tapegrad.
 
 # Mistakes that must not compile: the compiler's message has the text of the file's first line.
-file(GLOB mistakes CONFIGURE_DEPENDS tests/nn/mistakes/*.cpp)
+file(GLOB mistakes CONFIGURE_DEPENDS tests/autograd/mistakes/*.cpp tests/nn/mistakes/*.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mistakes})  # their first lines
 foreach(file IN LISTS mistakes)
-  cmake_path(GET file STEM name)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE name)
+  string(REGEX REPLACE "/mistakes/(.*)[.]cpp" "_mistake_\\1" name ${name})
   file(STRINGS ${file} text LIMIT_COUNT 1)
   string(REPLACE "// " "" text "${text}")
-  add_test(NAME nn_mistake_${name}
+  add_test(NAME ${name}
            COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I${include_dir} ${file})
-  set_tests_properties(nn_mistake_${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
-  add_custom_target(test_nn_mistake_${name})  # nothing to build
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
+  add_custom_target(test_${name})  # nothing to build
 endforeach()
 
 # The tutorials as programs: each is run, and must print the text file next to it.

@@ -15,7 +15,7 @@ struct LinformerOptions {
   Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true: may be attended to
   bool causal = false;               ///< Error if true: each projected key mixes all positions
   double dropout = 0;                ///< on the weights [T, K], in training
-  bool training = true;              ///< false: no dropout
+  Mode training = true;              ///< false: no dropout
   std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
   Generator* generator = nullptr;    ///< for dropout; the default generator if left out
 };

@@ -41,7 +41,7 @@ struct BatchNorm {
   int64_t num_features;
   double eps;
   std::optional<double> momentum;
-  bool training = true;
+  Mode training = true;
 };
 
 /// BatchNorm of x [N, C] or [N, C, L]. Error for other shapes.
@@ -103,7 +103,7 @@ struct InstanceNorm {
   int64_t num_features;
   double eps;
   double momentum;
-  bool training = true;
+  Mode training = true;
 };
 
 /// InstanceNorm of x [N, C, L] or [C, L]. Error for other shapes.

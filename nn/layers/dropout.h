@@ -12,7 +12,7 @@ struct Dropout {
   void visit(auto&&) {}
 
   double p;
-  bool training = true;
+  Mode training = true;
 };
 
 }  // namespace tapegrad::nn

@@ -70,7 +70,7 @@ struct RecurrentStack {
 
   int64_t input_size, hidden_size;
   RecurrentOptions options;
-  bool training = true;
+  Mode training = true;
   List<RecurrentDirection> parts;  // by layer, in each layer forward, then reverse
 };
 

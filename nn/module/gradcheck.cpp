@@ -34,6 +34,7 @@ std::string owner(const std::vector<NamedParameter>& parameters, int64_t index) 
 
 GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, const ModuleCall& call,
                           const ModuleGradcheckOptions& options) {
+  require_whole_visit(model);
   const KeepGenerator keep;
   convert(model, kFloat64);
   const std::vector<NamedParameter> parameters = named_parameters(model, true);

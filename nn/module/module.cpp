@@ -130,6 +130,7 @@ void convert(const AnyModel& model, DType dtype) {
 }
 
 NamedTensors state_dict(const AnyModel& model) {
+  require_whole_visit(model);
   NamedTensors state;
   for (Entry& e : state_of(model))
     state.push_back({std::move(e.name), e.tensor().view(e.tensor().shape(), e.tensor().strides())});

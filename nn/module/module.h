@@ -88,6 +88,9 @@ struct LoadReport {
 
 namespace detail {
 
+// Error for parameters, buffers and modes that are in the memory of a module of this model and that no visit names.
+void require_whole_visit(const AnyModel& model);
+
 // The functions below, for a model of any type.
 std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename);
 std::vector<NamedBuffer> named_buffers(const AnyModel& model);
@@ -99,6 +102,15 @@ NamedTensors state_dict(const AnyModel& model);
 LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict);
 
 }  // namespace detail
+
+/// Error if the visit of a module does not name a parameter, a buffer or a Mode (a Dropout has one) that the module
+/// holds: it would be neither trained nor saved. field.ignore(member), in the visit, leaves one out on purpose. What is
+/// behind a pointer, or in a list that no visit names, is not seen. Called by state_dict, gradcheck, a trainer's Loop
+/// and, without NDEBUG, parameters().
+template <class Model>
+void require_whole_visit(const Model& model) {
+  detail::require_whole_visit(detail::AnyModel(model));
+}
 
 /// Every parameter with its path, in the order of the visits. Valid until the model is moved or destroyed. If the model
 /// is not const, parameters take their paths as names, for error messages. A tied parameter (one that is visited twice,
@@ -116,6 +128,9 @@ std::vector<NamedBuffer> named_buffers(Model& model) {
 /// ones, which the optimiser ignores until they are unfrozen.
 template <class Model>
 NamedTensors parameters(Model& model) {
+#ifndef NDEBUG
+  require_whole_visit(model);
+#endif
   NamedTensors leaves;
   for (NamedParameter& p : named_parameters(model)) leaves.push_back({std::move(p.name), p.parameter.tensor()});
   return leaves;
@@ -186,7 +201,8 @@ requires(!std::is_const_v<Model>) void to(Model& model, DType dtype) {
 }
 
 /// Parameters and buffers in the order of the visits: a snapshot, which later steps do not change. (It shares memory
-/// with the model until the next step, which copies.) A tied parameter is saved once, under its first path.
+/// with the model until the next step, which copies.) A tied parameter is saved once, under its first path. The
+/// Error of require_whole_visit.
 template <class Model>
 NamedTensors state_dict(const Model& model) {
   return detail::state_dict(detail::AnyModel(model));

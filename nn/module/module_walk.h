@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -99,6 +100,11 @@ class Visitor {
   }
   /// For the matrix of a layer, whose path is path(), before its tensors.
   virtual void weight(std::string_view /*name*/, Weight&) {}
+  /// A member that is left out on purpose: neither trained nor saved, nor converted.
+  template <class Field>
+  void ignore(const Field& field) {
+    left_out(memory_of(field));
+  }
   /// Walks through a whole model.
   template <class Field>
   void go(Field& field) {
@@ -109,7 +115,7 @@ class Visitor {
     } else if constexpr (requires { field.walk(*this); }) {
       field.walk(*this);
     } else if constexpr (requires { field.visit(*this); }) {
-      enter(detail::type_name<Field>(), &field);
+      enter(detail::type_name<Field>(), memory_of(field));
       if constexpr (requires { field.training = true; }) mode(field.training);
       field.visit(*this);
       leave();
@@ -126,13 +132,18 @@ class Visitor {
  protected:
   const std::string& path() const { return path_; }
   /// Before and after the members of a module.
-  virtual void enter(std::string_view /*type*/, const void* /*module*/) {}
+  virtual void enter(std::string_view /*type*/, std::span<const std::byte> /*module*/) {}
   virtual void leave() {}
   virtual void parameter(Parameter&) {}
   virtual void buffer(Buffer&) {}
   virtual void mode(bool& /*training*/) {}
+  virtual void left_out(std::span<const std::byte> /*member*/) {}
 
  private:
+  template <class Field>
+  static std::span<const std::byte> memory_of(const Field& field) {
+    return {reinterpret_cast<const std::byte*>(&field), sizeof(Field)};
+  }
   std::string path_;
 };
 
@@ -159,6 +170,7 @@ inline constexpr bool kIsVector<std::vector<Element, Allocator>> = true;
 
 // Visits a model at compile time only, to find members that clone() cannot copy.
 struct CloneCheck {
+  void ignore(const auto&) const {}
   template <class Field>
   void operator()(std::string_view, Field& field) const {
     if constexpr (requires { field.visit(*this); }) {

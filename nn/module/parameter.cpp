@@ -59,9 +59,10 @@ void Parameter::Leaf::become(Tensor values) {
   if (!name.empty()) tapegrad::detail::name_leaf(tensor.tape_index(), name);
 }
 
-Parameter::Parameter(Tensor&& values, Adopt) : leaf_(std::make_shared<Leaf>(own(std::move(values)).as_leaf())) {}
+Parameter::Parameter(Tensor&& values, Adopt)
+    : Member(detail::MemberKind::parameter), leaf_(std::make_shared<Leaf>(own(std::move(values)).as_leaf())) {}
 
-Parameter::Parameter(Parameter& other) {
+Parameter::Parameter(Parameter& other) : Member(other) {
   require_clone("parameter");
   if (!other.defined()) return;
   const bool tied = other.leaf_.use_count() > 1;
@@ -146,9 +147,9 @@ void Parameter::convert(DType dtype) {
 
 // --- Buffer ---
 
-Buffer::Buffer(Tensor&& values, Adopt) : values_(own(std::move(values))) {}
+Buffer::Buffer(Tensor&& values, Adopt) : Member(detail::MemberKind::buffer), values_(own(std::move(values))) {}
 
-Buffer::Buffer(Buffer& other) {
+Buffer::Buffer(Buffer& other) : Member(other) {
   require_clone("buffer");
   if (other.defined()) values_ = other.values_.clone();
 }

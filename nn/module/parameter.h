@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
+#include <tapegrad/nn/member.h>
 
 #include <concepts>
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace tapegrad::nn {
 
 /// A tensor that is trained: a leaf, which gets gradients. Usable wherever a `const Tensor&` is. Tied parameters share
 /// one leaf: its values, its name and whether it is frozen.
-class Parameter {
+class Parameter : public detail::Member {
  public:
-  Parameter() = default;  ///< none: a layer without bias
+  Parameter() noexcept : Member(detail::MemberKind::parameter) {}  ///< none: a layer without bias
   /// A leaf with these values (a floating tensor), in its own memory.
   explicit Parameter(std::same_as<Tensor> auto values) : Parameter(std::move(values), Adopt{}) {}
   Parameter(Parameter&& other) noexcept = default;
@@ -83,9 +84,9 @@ class Parameter {
 void tie(Parameter& first, Parameter& second);
 
 /// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
-class Buffer {
+class Buffer : public detail::Member {
  public:
-  Buffer() = default;
+  Buffer() noexcept : Member(detail::MemberKind::buffer) {}
   explicit Buffer(std::same_as<Tensor> auto values) : Buffer(std::move(values), Adopt{}) {}
   Buffer(Buffer&& other) noexcept = default;
   Buffer(Buffer& other);  ///< for clone(); an Error anywhere else

@@ -36,10 +36,10 @@ class RowVisitor : public Visitor {
 
  private:
   void mode(bool& training) override { modes.push_back(&training); }
-  void enter(std::string_view type, const void* module) override {
+  void enter(std::string_view type, std::span<const std::byte> module) override {
     Row& row = add();
     row.type = type;
-    row.module = {module, type};
+    row.module = {module.data(), type};
     if (row.path.empty()) row.name = type;
     open_.push_back(rows.size() - 1);
   }

@@ -223,6 +223,7 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
              .parameters = [&model] { return nn::count_parameters(model); }},
       optimizer_(optimizer),
       options_(std::move(options)) {
+  nn::require_whole_visit(model);
   const auto connect = [&](auto batches) {  // a pointer of some kind
     using Batch = decltype(next_of(*batches));
     const auto batch = std::make_shared<std::optional<Batch>>();

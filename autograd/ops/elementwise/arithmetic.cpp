@@ -168,7 +168,7 @@ constexpr IntegerLoops kRemainderLoops{plain_loop<Int, Int, 2>([](Int a, Int b) 
 
 // Calls the operation again, on operands of the later of their two types.
 Tensor promoted(Tensor (*operation)(const Tensor&, const Tensor&), const Tensor& a, const Tensor& b) {
-  const DType dtype = std::max(a.dtype(), b.dtype());
+  const DType dtype = result_type(a, b);
   return operation(a.to(dtype), b.to(dtype));
 }
 

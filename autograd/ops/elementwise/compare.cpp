@@ -92,7 +92,7 @@ constexpr std::string_view kAllclose = "allclose";
 
 Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) {
-    const DType dtype = std::max(a.dtype(), b.dtype());
+    const DType dtype = result_type(a, b);
     return compare(where, kernel, integers, a.detach().to(dtype), b.detach().to(dtype));
   }
   if (a.dtype() == kBool) return compare(where, kernel, integers, a.to(kInt64), b.to(kInt64));
@@ -143,21 +143,26 @@ bool contains(const Tensor& x, bool value) {
   return std::find(from, from + all.numel(), value) != from + all.numel();
 }
 
-// Whether `value` occurs along one axis.
-Tensor contains(std::string_view where, const Tensor& x, int64_t axis, bool keepdim, bool value) {
+// Whether `value` occurs along axes.
+Tensor contains(std::string_view where, const Tensor& x, const Axes& axes, bool keepdim, bool value) {
   require_bool(where, x, "operand");
-  if (is_scalar_axis(x, axis)) return contains(where, x.reshape({1}), 0, false, value);
-  const int i = normal_axis(where, axis, x.shape());
-  const Tensor all = packed(x);
-  const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), Axes(i), keepdim), kBool);
-  const OuterAxisInner whole(x.shape(), i);
+  if (axes.rank() == 1 && is_scalar_axis(x, axes[0])) return contains(where, x.reshape({1}), 0, false, value);
+  const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), axes, keepdim), kBool);
+  bool reduced[kMaxRank] = {};
+  for (const int64_t axis : axes) reduced[normal_axis(where, axis, x.shape())] = true;
+  Dims order;
+  for (const bool last : {false, true}) {
+    for (int i = 0; i < x.dim(); ++i) {
+      if ((axes.empty() || reduced[i]) == last) order.push_back(i);
+    }
+  }
+  const Tensor all = packed(x.permute(order));
   const bool* const from = all.data<bool>();
   bool* const out = y.mutable_data<bool>();
+  const int64_t row = y.numel() ? all.numel() / y.numel() : 0;
   for (int64_t j = 0; j < y.numel(); ++j) {
-    const bool* const first = from + j / whole.inner * whole.inner * whole.size + j % whole.inner;
-    bool found = false;
-    for (int64_t k = 0; k < whole.size && !found; ++k) found = first[k * whole.inner] == value;
-    out[j] = found;
+    const bool* const end = from + (j + 1) * row;
+    out[j] = std::find(from + j * row, end, value) != end;
   }
   return y;
 }
@@ -258,10 +263,10 @@ bool any(const Tensor& x) {
   require_bool(kAnyTrue, x, "operand");
   return contains(x, true);
 }
-Tensor all(const Tensor& x, int64_t axis, bool keepdim) {
-  return logical_not(contains(kAllTrue, x, axis, keepdim, false));
+Tensor all(const Tensor& x, const Axes& axes, Flag keepdim) {
+  return logical_not(contains(kAllTrue, x, axes, keepdim, false));
 }
-Tensor any(const Tensor& x, int64_t axis, bool keepdim) { return contains(kAnyTrue, x, axis, keepdim, true); }
+Tensor any(const Tensor& x, const Axes& axes, Flag keepdim) { return contains(kAnyTrue, x, axes, keepdim, true); }
 
 bool all_finite(const Tensor& x) {
   if (x.dtype() < kBFloat16) return true;

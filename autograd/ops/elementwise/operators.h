@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <concepts>
 #include <optional>
 
 namespace tapegrad {
@@ -67,6 +68,25 @@ inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }
 inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
+/// x = x + y: the handle x gets a new tensor, while other handles keep the old one, and gradients flow. Error if the
+/// result has another shape or type than x, and for a leaf, which an optimiser or nn::Parameter::set changes.
+Tensor& operator+=(Tensor& x, const Tensor& y);
+Tensor& operator-=(Tensor& x, const Tensor& y);
+Tensor& operator*=(Tensor& x, const Tensor& y);
+Tensor& operator/=(Tensor& x, const Tensor& y);
+Tensor& operator+=(Tensor& x, double y);
+Tensor& operator-=(Tensor& x, double y);
+Tensor& operator*=(Tensor& x, double y);
+Tensor& operator/=(Tensor& x, double y);
+template <std::same_as<Tensor> X>
+void operator+=(X&& x, const auto& y) = delete;  // x[0] += y would be lost: write x(0) += y
+template <std::same_as<Tensor> X>
+void operator-=(X&& x, const auto& y) = delete;
+template <std::same_as<Tensor> X>
+void operator*=(X&& x, const auto& y) = delete;
+template <std::same_as<Tensor> X>
+void operator/=(X&& x, const auto& y) = delete;
+
 // --- comparison and logic: bool results, no gradient (ops/elementwise/compare.cpp) ---
 
 /// Elementwise comparisons. If either operand is NaN, only `ne` is true.
@@ -102,9 +122,9 @@ bool equal(const Tensor& a, const Tensor& b);
 /// types.
 bool all(const Tensor& x);
 bool any(const Tensor& x);
-/// The same along one axis, which is removed, or kept with size 1.
-Tensor all(const Tensor& x, int64_t axis, bool keepdim = false);
-Tensor any(const Tensor& x, int64_t axis, bool keepdim = false);
+/// The same along axes, which are removed, or kept with size 1; along all of them if none is given.
+Tensor all(const Tensor& x, const Axes& axes, Flag keepdim = false);
+Tensor any(const Tensor& x, const Axes& axes, Flag keepdim = false);
 
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
 inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }

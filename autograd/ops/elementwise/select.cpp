@@ -115,7 +115,7 @@ Tensor where_number(const Selection& selection, const Tensor& condition, const T
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   require_bool(kWhere.name, condition, "condition");
   if (a.dtype() != b.dtype()) {
-    const DType dtype = std::max(a.dtype(), b.dtype());
+    const DType dtype = result_type(a, b);
     return where(condition, a.to(dtype), b.to(dtype));
   }
   const Shape shape = shape_of(kWhere.name, a, b);

@@ -159,11 +159,11 @@ Tensor place(std::string_view where, ReduceKind kind, const Tensor& x) {
 
 }  // namespace
 
-Tensor amax(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor amax(const Tensor& x, const Axes& axes, Flag keepdim) {
   return extreme(kAmax, ReduceKind::maximum, x, axes, keepdim);
 }
 
-Tensor amin(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor amin(const Tensor& x, const Axes& axes, Flag keepdim) {
   return extreme(kAmin, ReduceKind::minimum, x, axes, keepdim);
 }
 
@@ -171,21 +171,21 @@ Tensor max(const Tensor& x) { return extreme(kMax, ReduceKind::maximum, x, {}, f
 
 Tensor min(const Tensor& x) { return extreme(kMin, ReduceKind::minimum, x, {}, false); }
 
-Sorted max(const Tensor& x, int64_t axis, bool keepdim) {
+Sorted max(const Tensor& x, int64_t axis, Flag keepdim) {
   return extreme_along(kMax, ReduceKind::maximum, x, axis, keepdim);
 }
 
-Sorted min(const Tensor& x, int64_t axis, bool keepdim) {
+Sorted min(const Tensor& x, int64_t axis, Flag keepdim) {
   return extreme_along(kMin, ReduceKind::minimum, x, axis, keepdim);
 }
 
-Tensor argmax(const Tensor& x, int64_t axis, bool keepdim) {
+Tensor argmax(const Tensor& x, int64_t axis, Flag keepdim) {
   return place(kArgmax, ReduceKind::maximum, x, axis, keepdim);
 }
 
 Tensor argmax(const Tensor& x) { return place(kArgmax, ReduceKind::maximum, x); }
 
-Tensor argmin(const Tensor& x, int64_t axis, bool keepdim) {
+Tensor argmin(const Tensor& x, int64_t axis, Flag keepdim) {
   return place(kArgmin, ReduceKind::minimum, x, axis, keepdim);
 }
 

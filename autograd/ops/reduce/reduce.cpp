@@ -119,13 +119,13 @@ Tensor rows_of_minus_infinity(const Tensor& x) {
   return reduced("softmax", ReduceKind::maximum, x, -1, true) == -kInfinity;
 }
 
-Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor sum(const Tensor& x, const Axes& axes, Flag keepdim) {
   if (x.dtype() == kBool) return sum(x.to(kInt64), axes, keepdim);
   return record(kSum, reduced(kSum.name, ReduceKind::sum, x, axes, keepdim), {x},
                 [shape = x.shape(), axes](const Tensor& dy) -> Grads { return expand_to_input(dy, shape, axes); });
 }
 
-Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim) {
   require_floating(kMean.name, {&x});
   const Tensor y = reduced(kMean.name, ReduceKind::sum, x, axes, keepdim);
   const int64_t n = reduced_count(x, y);
@@ -139,7 +139,7 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   });
 }
 
-Tensor var(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
+Tensor var(const Tensor& x, const Axes& axes, Flag keepdim, double correction) {
   const Tensor y = variance(kVar, x, axes, keepdim, correction, false);
   return record(kVar, y, {x}, [x, axes, n = reduced_count(x, y), correction](const Tensor& dy) -> Grads {
     return expand_to_input(dy, x.shape(), axes) *
@@ -147,7 +147,7 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   });
 }
 
-Tensor std(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
+Tensor std(const Tensor& x, const Axes& axes, Flag keepdim, double correction) {
   const Tensor y = variance(kStd, x, axes, keepdim, correction, true);
   return record(kStd, y, {x}, [x, y, axes, n = reduced_count(x, y), correction](const Tensor& dy) -> Grads {
     // dx = dy * (x - mean) / (y * (n - correction)), and 0 where y is 0
@@ -157,7 +157,7 @@ Tensor std(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   });
 }
 
-Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor prod(const Tensor& x, const Axes& axes, Flag keepdim) {
   if (x.dtype() == kBool) return prod(x.to(kInt64), axes, keepdim);
   const Tensor y = reduced(kProd.name, ReduceKind::product, x, axes, keepdim);
   return record(kProd, y, {x}, [x, axes, n = reduced_count(x, y)](const Tensor& dy) -> Grads {
@@ -171,7 +171,7 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
   });
 }
 
-Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const Axes& axes, Flag keepdim) {
   require_floating(kLogsumexp.name, {&x});
   Tensor y;
   {

@@ -9,37 +9,37 @@ namespace tapegrad {
 // They reduce `axes`, or all axes if none is given. Reduced axes are removed, or kept with size 1 (keepdim).
 
 /// The sum; 0 for no elements. bool is summed as int64.
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor sum(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 /// The mean; NaN for no elements. float32 and float64.
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 /// The variance: the sum of squared differences from the mean, divided by n - correction. A correction of 1 gives the
 /// sample variance (PyTorch's default), 0 the population variance. NaN or inf where n <= correction. float32 and
 /// float64.
-Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 1);
+Tensor var(const Tensor& x, const Axes& axes = {}, Flag keepdim = false, double correction = 1);
 /// The square root of the variance; gradient 0 where it is 0.
-Tensor std(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 1);
+Tensor std(const Tensor& x, const Axes& axes = {}, Flag keepdim = false, double correction = 1);
 /// The product; 1 for no elements. The gradient is exact for any number of zeros. bool is multiplied as int64.
-Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor prod(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 /// The largest (smallest) element; NaN if any is NaN. Equal extremes share the gradient evenly. Error for no elements.
-Tensor amax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-Tensor amin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor amax(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
+Tensor amin(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 /// log(sum(exp(x))) without overflow; -inf for no elements. float32 and float64.
-Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor logsumexp(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 /// The int64 index of the first largest (smallest) element, or of the first NaN, along one axis or in the flattened
 /// tensor. No gradient. Error for no elements.
-Tensor argmax(const Tensor& x, int64_t axis, bool keepdim = false);
+Tensor argmax(const Tensor& x, int64_t axis, Flag keepdim = false);
 Tensor argmax(const Tensor& x);
-Tensor argmin(const Tensor& x, int64_t axis, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t axis, Flag keepdim = false);
 Tensor argmin(const Tensor& x);
 /// The largest (smallest) of all elements: amax(x), amin(x).
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);
 /// The number of elements that are not zero, int64; NaN is not zero. No gradient.
-Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 /// The vector norm sum(|x|^p)^(1/p). For p = 0, the number of elements that are not zero, without a gradient. For p =
 /// infinity (-infinity), the largest (smallest) |x|; equal ones share the gradient. Gradient 0 for a vector of zeros.
 /// For no elements 0, but an Error for p < 0 and p = infinity. float32 and float64.
-Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
+Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, Flag keepdim = false);
 
 // --- along one axis, in the shape of x (ops/reduce/scan.cpp) ---
 
@@ -61,15 +61,15 @@ struct Sorted {
 Sorted sort(const Tensor& x, int64_t axis = -1, bool descending = false);
 /// The largest (smallest) element along an axis: the first of equal ones, or the first NaN. Only this element gets a
 /// gradient. Error for no elements.
-Sorted max(const Tensor& x, int64_t axis, bool keepdim = false);
-Sorted min(const Tensor& x, int64_t axis, bool keepdim = false);
+Sorted max(const Tensor& x, int64_t axis, Flag keepdim = false);
+Sorted min(const Tensor& x, int64_t axis, Flag keepdim = false);
 /// The running maximum (minimum) along an axis, in the shape of x: the last of equal elements so far, or the last NaN.
 Sorted cummax(const Tensor& x, int64_t axis);
 Sorted cummin(const Tensor& x, int64_t axis);
 /// The median along an axis; for an even number of elements, the lower of the two in the middle. The index is that of
 /// the element that a stable sort puts there. If there is a NaN, the first one is the result. Error for no elements and
 /// for bool.
-Sorted median(const Tensor& x, int64_t axis, bool keepdim = false);
+Sorted median(const Tensor& x, int64_t axis, Flag keepdim = false);
 /// The median of all elements. Elements equal to it share the gradient evenly. NaN for an empty floating tensor; Error
 /// for an empty int64 tensor and for bool.
 Tensor median(const Tensor& x);
@@ -81,7 +81,7 @@ Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 /// x / max(norm(x, p, axis), eps): vectors of norm 1.
 Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1e-12);
 /// norm(a - b + eps, p) along the last axis; a and b broadcast.
-Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, bool keepdim = false);
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, Flag keepdim = false);
 /// sum(a b) / (max(|a|, eps) max(|b|, eps)) along an axis, with 2-norms; a and b broadcast.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1, double eps = 1e-8);
 

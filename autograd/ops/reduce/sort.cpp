@@ -184,7 +184,7 @@ Sorted topk(const Tensor& x, int64_t k, int64_t axis, bool largest) {
   return first_in_order(kTopk, x, axis, of_scalar ? 1 : k, largest);
 }
 
-Sorted median(const Tensor& x, int64_t axis, bool keepdim) {
+Sorted median(const Tensor& x, int64_t axis, Flag keepdim) {
   require_numbers(kMedian, x);
   if (is_scalar_axis(x, axis)) {
     const auto [value, place] = medians(x.reshape({1}));

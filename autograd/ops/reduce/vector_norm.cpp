@@ -102,7 +102,7 @@ void count_block(const T* x, int64_t rows, int64_t inner, int64_t width, int64_t
 
 }  // namespace
 
-Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor count_nonzero(const Tensor& x, const Axes& axes, Flag keepdim) {
   const ReduceView view = view_for_reduction(kCountNonzero, x, axes);
   const Tensor y = Tensor::empty(reduced_shape(kCountNonzero, x.shape(), axes, keepdim), kInt64);
   const int64_t n = view.n, inner = view.inner;
@@ -126,7 +126,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdim) {
   return y;
 }
 
-Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+Tensor norm(const Tensor& x, double p, const Axes& axes, Flag keepdim) {
   require_floating(kNorm.name, {&x});
   if (std::isnan(p)) kNorm.fail("expected a p other than NaN");
   if (p < 0 || p == kInfinity) require_elements(kNorm.name, x, axes);
@@ -150,7 +150,7 @@ Tensor normalize(const Tensor& x, double p, int64_t axis, double eps) {
   return x / clamp(length, eps, {});
 }
 
-Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, Flag keepdim) {
   require_floating(kPairwiseDistance, std::max(a.dtype(), b.dtype()));
   broadcast(kPairwiseDistance, a.shape(), b.shape());
   const Tensor apart = (a - b) + eps;

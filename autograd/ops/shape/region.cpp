@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/ops/detail/lines.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -41,8 +42,10 @@ Tensor slice(const Tensor& x, std::span<const Slice> slices) {
   return y;
 }
 
-Tensor slice(const Tensor& x, std::initializer_list<Slice> slices) {
-  return slice(x, std::span<const Slice>(slices.begin(), slices.size()));
+Tensor slice(const Tensor& x, std::initializer_list<Number> indices) {
+  std::vector<Slice> slices;
+  for (const Number& number : indices) slices.emplace_back(number.index);
+  return slice(x, std::span<const Slice>(slices));
 }
 
 Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& values) {

@@ -88,21 +88,16 @@ std::vector<Tensor> meshgrid(std::initializer_list<Tensor> vectors, MeshIndexing
 
 // --- regions (ops/shape/region.cpp) ---
 
-/// One axis of a region: {} is the whole axis; {start, stop} and {start, stop, step} are ranges by Python's rules, with
-/// kAll for a missing bound; a number is a single index, and removes the axis. A list of slices begins at the first
-/// axis.
-struct Slice {
-  int64_t start = kAll;
-  int64_t stop = kAll;
-  int64_t step = 1;
-  bool single = false;  ///< `start` is one index
-  Slice() = default;
-  Slice(int64_t index) : start(index), single(true) {}  // NOLINT: {{}, 2} is x[:, 2]
-  Slice(int64_t from, int64_t to, int64_t every = 1) : start(from), stop(to), step(every) {}
-};
-/// slice(x, {{}, {1, 3}, 2}) is Python's x[:, 1:3, 2]: a view.
+/// slice(x, {{}, {1, 3}, 2}) is Python's x[:, 1:3, 2]: a view. x(all, range(1, 3), 2) is the same (index.h).
 Tensor slice(const Tensor& x, std::span<const Slice> slices);
-Tensor slice(const Tensor& x, std::initializer_list<Slice> slices);
+template <int = 0>  // so that a list of numbers alone takes the next one
+Tensor slice(const Tensor& x, std::initializer_list<Slice> slices) {
+  return slice(x, std::span<const Slice>(slices.begin(), slices.size()));
+}
+/// Numbers alone are indices, where a range may be meant.
+[[deprecated("x(0, 2) is x[0, 2]; x(range(0, 2)) and slice(x, {{0, 2}}) are x[0:2]")]]  //
+Tensor
+slice(const Tensor& x, std::initializer_list<Number> indices);
 /// A copy of x with that region replaced by `values`, which have x's type and broadcast to the region: x[:, 1:3, 2] =
 /// values.
 Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& values);

@@ -1,0 +1,110 @@
+// What stands in the parentheses of x(...): one entry per axis, as between the brackets of NumPy and PyTorch.
+//
+//   x(0)                    x[0]                   x(newaxis, all)        x[None, :]
+//   x(all, range(1, 3))     x[:, 1:3]              x(ids)                 x[ids]        int64 tensors
+//   x(ellipsis, -1)         x[..., -1]             x(all, ids)            x[:, ids]
+//   x(range(kAll, kAll, -1))  x[::-1]              x(mask)                x[mask]       a bool tensor
+//
+// Reading gives a view, or a copy where a tensor is among the entries. On the name of a tensor, the same can be written
+// to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in tensor.h).
+#pragma once
+
+#include <tapegrad/autograd/shape.h>
+
+#include <concepts>
+#include <cstdint>
+
+namespace tapegrad {
+
+class Tensor;
+
+/// The name of the reduction, `all`, also means a whole axis.
+bool all(const Tensor& x);
+
+/// A bound of a range that is left out.
+inline constexpr int64_t kAll = INT64_MIN;
+
+/// One axis of a region: {} is the whole axis; {start, stop} and {start, stop, step} are ranges by Python's rules, with
+/// kAll for a missing bound; a number is a single index, and removes the axis. A list of slices begins at the first
+/// axis.
+struct Slice {
+  int64_t start = kAll;
+  int64_t stop = kAll;
+  int64_t step = 1;
+  bool single = false;  ///< `start` is one index
+  constexpr Slice() = default;
+  constexpr Slice(int64_t index) : start(index), single(true) {}  // NOLINT: {{}, 2} is x[:, 2]
+  constexpr Slice(int64_t from, int64_t to, int64_t every = 1) : start(from), stop(to), step(every) {}
+};
+
+/// One index, which {} is not.
+struct Number {
+  constexpr Number(std::integral auto number) : index(static_cast<int64_t>(number)) {}  // NOLINT
+  int64_t index;
+};
+
+/// Elements start, start + step, ... before stop of an axis, by Python's rules: negative bounds count from the end, and
+/// kAll stands for a bound that is left out.
+constexpr Slice range(int64_t start, int64_t stop, int64_t step = 1) { return {start, stop, step}; }
+
+/// An axis of size 1 that x does not have.
+struct NewAxis {};
+inline constexpr NewAxis newaxis;
+/// All axes that no other entry stands for; at most once.
+struct Ellipsis {};
+inline constexpr Ellipsis ellipsis;
+
+/// One entry of x(...). It refers to its tensor, and lives as long as the expression.
+class Index {
+ public:
+  enum class Kind : uint8_t { slice, newaxis, ellipsis, tensor, absent };
+
+  Index() = default;                     ///< {}: the whole axis, as is `all`
+  Index(bool (*whole)(const Tensor&)) {  // NOLINT: this and the next ones are meant to be written without a name
+    if (whole != static_cast<bool (*)(const Tensor&)>(&tapegrad::all)) refuse();
+  }
+  Index(std::integral auto index) : slice_(static_cast<int64_t>(index)) {  // NOLINT
+    static_assert(!std::same_as<decltype(index), bool>,
+                  "an index is a number, a range, all, newaxis, ellipsis or a tensor");
+  }
+  Index(const Slice& slice) : slice_(slice) {}                                         // NOLINT
+  Index(int64_t start, int64_t stop, int64_t step = 1) : slice_(start, stop, step) {}  // NOLINT
+  Index(NewAxis) : kind_(Kind::newaxis) {}                                             // NOLINT
+  Index(Ellipsis) : kind_(Kind::ellipsis) {}                                           // NOLINT
+  Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
+  static Index absent() {
+    Index none;
+    none.kind_ = Kind::absent;
+    return none;
+  }
+
+  Kind kind() const { return kind_; }
+  const Slice& slice() const { return slice_; }
+  const Tensor& tensor() const { return *tensor_; }
+
+ private:
+  [[noreturn]] static void refuse();
+
+  Kind kind_ = Kind::slice;
+  Slice slice_;
+  const Tensor* tensor_ = nullptr;
+};
+
+/// The entries of one x(...): at most kMost.
+class Indices {
+ public:
+  static constexpr int kMost = 10;
+  template <class... Entries>
+  explicit Indices(const Entries&... entries) : entries_{&entries...} {
+    static_assert(sizeof...(entries) == kMost);
+    while (count_ < kMost && entries_[count_]->kind() != Index::Kind::absent) ++count_;
+  }
+  int size() const { return count_; }
+  const Index& operator[](int i) const { return *entries_[i]; }
+
+ private:
+  const Index* entries_[kMost];
+  int count_ = 0;
+};
+
+}  // namespace tapegrad

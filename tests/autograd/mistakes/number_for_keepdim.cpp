@@ -1,0 +1,7 @@
+// could not convert|no matching function for call to 'mean'
+#include <tapegrad/autograd/ops.h>
+
+int main() {
+  const tapegrad::Tensor x = tapegrad::zeros({2, 3, 4});
+  return tapegrad::mean(x, 1, 2).dim();  // {1, 2} was meant
+}

@@ -1,0 +1,85 @@
+// What a visit forgets is found.
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/sequential.h>
+#include <tapegrad/tests/support/near.h>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+
+struct ForgetsALayer {
+  nn::Linear up{2, 3}, down{3, 2};
+  Tensor operator()(const Tensor& x) const { return down(up(x)); }
+  void visit(auto&& field) { field("up", up); }
+};
+
+struct ForgetsADropout {
+  nn::Linear up{2, 3};
+  nn::Dropout dropout{0.1};
+  void visit(auto&& field) { field("up", up); }
+};
+
+struct ForgetsABuffer {
+  nn::Buffer table{ones({4})};
+  nn::Parameter scale{ones({1})};
+  void visit(auto&& field) { field("scale", scale); }
+};
+
+struct LeavesOneOut {
+  nn::Linear student{2, 2}, teacher{2, 2};
+  void visit(auto&& field) {
+    field("student", student);
+    field.ignore(teacher);
+  }
+};
+
+const char* const kHint =
+    " not named by its visit: field(\"name\", member) names a member, and field.ignore(member) leaves one out on "
+    "purpose";
+
+std::string found(std::string_view what) { return "[visit] " + std::string(what) + kHint; }
+
+TEST(WholeVisit, NamesWhatIsForgottenAndWhere) {
+  ForgetsALayer layer;
+  const auto offset = [&](const auto& member) {
+    return std::to_string(reinterpret_cast<const std::byte*>(&member) - reinterpret_cast<const std::byte*>(&layer));
+  };
+  EXPECT_EQ(error_of([&] { nn::state_dict(layer); }),
+            found("a parameter of shape [2, 3] at byte " + offset(layer.down.weight) +
+                  " of the ForgetsALayer; a parameter of shape [2] at byte " + offset(layer.down.bias) +
+                  " of the ForgetsALayer are"));
+  ForgetsADropout dropout;
+  EXPECT_NE(error_of([&] { nn::state_dict(dropout); }).find("a module with a training mode, as Dropout is, at byte"),
+            std::string::npos);
+  ForgetsABuffer buffer;
+  EXPECT_EQ(error_of([&] { nn::state_dict(buffer); }),
+            found("a buffer of shape [4] at byte 0 of the ForgetsABuffer is"));
+}
+
+TEST(WholeVisit, AlsoInsideOfOtherModules) {
+  nn::List<nn::AnyModule> list;
+  list.emplace_back(nn::Linear(2, 2));
+  list.emplace_back(ForgetsALayer());
+  EXPECT_NE(error_of([&] { nn::state_dict(list); }).find("of the ForgetsALayer \"1\""), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              nn::gradcheck(ForgetsALayer(), {ones({1, 2})});
+            }).find("[visit] a parameter of shape"),
+            std::string::npos);
+}
+
+TEST(WholeVisit, LeftOutOnPurposeOrElsewhereIsNoError) {
+  LeavesOneOut model;
+  const ForgetsALayer other;  // not a part of the model
+  EXPECT_EQ(nn::state_dict(model).size(), 2u);
+  LeavesOneOut moved = std::move(model);
+  EXPECT_EQ(nn::state_dict(moved).size(), 2u);
+  EXPECT_EQ(nn::state_dict(nn::clone(moved)).size(), 2u);
+  EXPECT_NO_THROW(nn::require_whole_visit(moved));
+  EXPECT_THROW(nn::require_whole_visit(other), Error);
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -24,10 +24,7 @@ inline testing::AssertionResult assertion(const GradcheckReport& report) {
 }
 
 template <class F>
-concept IsModule = requires(F& f, nn::Visitor& visitor) {
-  f.visit(visitor);
-}
-|| requires(F& f, nn::Visitor& visitor) { f.walk(visitor); };
+concept IsModule = nn::detail::NamesItsMembers<F> || nn::detail::PlainModule<F>;
 
 }  // namespace detail
 

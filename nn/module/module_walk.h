@@ -1,6 +1,8 @@
 // The walk through a model: `visit` receives a Visitor and calls it for every member that it names.
 #pragma once
 
+#include <tapegrad/nn/reflection.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -16,6 +18,7 @@ namespace tapegrad::nn {
 
 class Parameter;
 class Buffer;
+class Visitor;
 class Weight;
 
 /// In addition to a parameter, a buffer or a module, a field may be an optional, a pointer or a list.
@@ -51,6 +54,38 @@ void report_call(const void* module, std::string_view type, const Tensor& result
 }  // namespace detail
 
 namespace detail {
+
+template <class T>
+concept NamesItsMembers = requires(T& t, Visitor& v) {
+  t.visit(v);
+}
+|| requires(T& t, Visitor& v) { t.walk(v); };
+
+// Whether a member of a plain struct is, or holds, something to be visited; numbers, texts and functions do not.
+template <class Field>
+constexpr bool is_visitable() {
+  using T = std::remove_const_t<Field>;
+  if constexpr (!std::is_class_v<T>) {
+    return false;
+  } else if constexpr (std::is_convertible_v<T*, Parameter*> || std::is_same_v<T, Buffer> || NamesItsMembers<T>) {
+    return true;
+  } else if constexpr (MaybeModule<T> && requires(T & t) { *t; }) {
+    return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>())>>();
+  } else if constexpr (ModuleList<T>) {
+    return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>().begin())>>();
+  } else if constexpr (std::is_aggregate_v<T> && count_members<T>() > 0) {
+    return decltype(with_members<count_members<T>()>(std::declval<T&>(), [](auto&... members) {
+      return std::bool_constant<(is_visitable<std::remove_reference_t<decltype(members)>>() || ...)>();
+    }))::value;
+  } else {
+    return false;
+  }
+}
+
+// A struct that needs no visit.
+template <class T>
+concept PlainModule = std::is_class_v<T> && std::is_aggregate_v<T> && !MaybeModule<T> && !ModuleList<T> &&
+                      !NamesItsMembers<T> && is_visitable<T>();
 
 // For fields that no branch of the walk accepts: a compile error with a hint.
 template <class Field>
@@ -124,6 +159,17 @@ class Visitor {
     } else if constexpr (ModuleList<Field>) {
       std::size_t index = 0;
       for (auto& element : field) (*this)(std::to_string(index++), element);
+    } else if constexpr (detail::PlainModule<Field>) {
+      enter(detail::type_name<Field>(), memory_of(field));
+      if constexpr (requires { field.training = true; }) mode(field.training);
+      detail::for_each_member(field, [this]<class Member>(std::string_view name, Member& member) {
+        static_assert(
+            !std::is_same_v<Member, Tensor>,
+            "a plain struct has a Tensor: make it an nn::Parameter, which is trained, or an nn::Buffer, which is "
+            "not; or write a visit, which leaves it out");
+        if constexpr (detail::is_visitable<Member>()) (*this)(name, member);
+      });
+      leave();
     } else {
       static_assert(detail::may_be_visited<Field>());
     }
@@ -192,6 +238,8 @@ struct CloneCheck {
       static_assert(std::is_constructible_v<Field, Field&>,
                     "clone cannot copy a std::optional of a module: use nn::Optional");
       (*this)({}, *field);
+    } else if constexpr (PlainModule<Field>) {
+      for_each_member(field, *this);
     }
   }
 };

@@ -21,12 +21,9 @@ namespace tapegrad::nn {
 
 namespace detail {
 
-// A part with a visit: a module, not a function.
+// A module, not a function.
 template <class T>
-concept Visited = requires(T& t, Visitor& v) {
-  t.visit(v);
-}
-|| requires(T& t, Visitor& v) { t.walk(v); };
+concept Visited = NamesItsMembers<T> || PlainModule<T>;
 
 // A type with parameters cannot be copied, so it must have a visit; functions can be copied.
 template <class T>
@@ -101,7 +98,7 @@ class AnyModule {
  public:
   AnyModule() = default;  ///< empty; a call is an Error
   template <class Module>
-  requires(!std::is_same_v<std::remove_cvref_t<Module>, AnyModule>)
+  requires(!std::is_same_v<Module, AnyModule> && !std::is_same_v<Module, detail::AnyMember>)
       AnyModule(Module module)  // NOLINT: any module converts
       : held_(std::make_unique<Held<Module>>(std::move(module))) {
     static_assert(std::is_invocable_r_v<Tensor, const Module&, const Tensor&>,
@@ -148,9 +145,7 @@ class AnyModule {
       if constexpr (detail::Visited<Module>) visitor.go(module);
     }
     std::unique_ptr<Base> copy() override {
-      if constexpr (requires { module.visit(detail::CloneCheck{}); }) {
-        if (false) module.visit(detail::CloneCheck{});
-      }
+      if (false) detail::CloneCheck()({}, module);
       return std::make_unique<Held>(Module(module));
     }
     Module module;

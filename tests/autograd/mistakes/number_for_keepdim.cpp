@@ -1,4 +1,4 @@
-// could not convert|no matching function for call to 'mean'
+// could not convert .2. from|no viable conversion from .int. to
 #include <tapegrad/autograd/ops.h>
 
 int main() {

@@ -3,6 +3,7 @@
 #include <tapegrad/nn/sequential.h>
 
 struct Layer {
+  Layer() {}  // with a constructor it is no plain struct
   tapegrad::nn::Linear inner{2, 3};
   tapegrad::Tensor operator()(const tapegrad::Tensor& x) const { return inner(x); }
 };

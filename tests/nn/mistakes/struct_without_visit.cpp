@@ -2,6 +2,7 @@
 #include <tapegrad/nn/linear.h>
 
 struct Layer {
+  Layer() {}  // with a constructor it is no plain struct
   tapegrad::nn::Linear inner{2, 3};
 };
 

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace tapegrad {
 
@@ -21,6 +22,16 @@ class Dims {
   Dims(std::initializer_list<int64_t> values) : Dims(values.begin(), static_cast<int64_t>(values.size())) {}
   /// Error if count > kMaxRank.
   Dims(const int64_t* values, int64_t count);
+  /// From a vector, an array or another list of whole numbers. The same Error.
+  template <class List>
+  requires(!std::derived_from<List, Dims>) && requires(const List& list) {
+    { *list.begin() } -> std::convertible_to<int64_t>;
+    requires std::integral<std::remove_cvref_t<decltype(*list.begin())>> && sizeof(*list.begin()) >= 4;
+    list.end();
+  }
+  Dims(const List& list) {  // NOLINT: a list of sizes is a shape
+    for (const auto value : list) push_back(static_cast<int64_t>(value));
+  }
   static Dims filled(int rank, int64_t value);
 
   int rank() const { return rank_; }

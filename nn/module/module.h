@@ -31,12 +31,6 @@
 
 namespace tapegrad::nn {
 
-// So that argument-dependent lookup finds the arithmetic of two Parameters.
-using tapegrad::operator+;
-using tapegrad::operator-;
-using tapegrad::operator*;
-using tapegrad::operator/;
-
 /// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy.
 template <class Module>
 class List : public std::vector<Module> {

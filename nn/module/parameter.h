@@ -1,7 +1,7 @@
 // The tensors of a module: parameters, which are trained, and buffers, which are not.
 #pragma once
 
-#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/autograd/tensor_holder.h>
 #include <tapegrad/nn/member.h>
 
 #include <concepts>
@@ -15,7 +15,7 @@ namespace tapegrad::nn {
 
 /// A tensor that is trained: a leaf, which gets gradients. Usable wherever a `const Tensor&` is. Tied parameters share
 /// one leaf: its values, its name and whether it is frozen.
-class Parameter : public detail::Member {
+class Parameter : public detail::Member, public TensorHolder<Parameter> {
  public:
   Parameter() noexcept : Member(detail::MemberKind::parameter) {}  ///< none: a layer without bias
   /// A leaf with these values (a floating tensor), in its own memory.
@@ -84,7 +84,7 @@ class Parameter : public detail::Member {
 void tie(Parameter& first, Parameter& second);
 
 /// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
-class Buffer : public detail::Member {
+class Buffer : public detail::Member, public TensorHolder<Buffer> {
  public:
   Buffer() noexcept : Member(detail::MemberKind::buffer) {}
   explicit Buffer(std::same_as<Tensor> auto values) : Buffer(std::move(values), Adopt{}) {}

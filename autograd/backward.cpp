@@ -4,11 +4,14 @@
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 
 namespace tapegrad {
@@ -52,6 +55,7 @@ class Tape::BackwardRun {
   Tensor& sum_of(int64_t position) const { return memory_.sums[static_cast<std::size_t>(position)]; }
   Tensor constant_value(Tensor grad) const;
   Grads run_node(int64_t position, const Tensor& dy);
+  Grads call(detail::Node& node, const Tensor& dy, BackwardPass& pass, int64_t position);
   void accumulate(const Op& op, int64_t position, Tensor grad);
 
   Tape* tape_;
@@ -92,6 +96,7 @@ Tape::BackwardRun::BackwardRun(Tape& tape, int64_t last, const BackwardOptions& 
       timer_(memory_, last) {
   tape.running_ = this;
   if (!options.create_graph) tape.state_ = State::running_backward;  // records nothing
+  detail::last_leaf = {};                                            // of the forward pass
 }
 
 Tape::BackwardRun::BackwardRun(Tape& tape, const Tensor& loss, const BackwardOptions& options)
@@ -178,6 +183,17 @@ void Tape::BackwardRun::propagate(int64_t position, const Tensor& dy) {
   }
 }
 
+// An Error of the closure gets the place where the node was recorded: the nearest leaf with a name.
+Grads Tape::BackwardRun::call(detail::Node& node, const Tensor& dy, BackwardPass& pass, int64_t position) {
+  try {
+    return node.backward(dy, pass);
+  } catch (const Error& error) {
+    const std::string_view text = error.what();
+    if (typeid(error) != typeid(Error) || text.find("(near ") != std::string_view::npos) throw;
+    throw Error(std::string(text) + detail::place_of(detail::nearest_leaf(memory_, position)));
+  }
+}
+
 // Gradients of the node's inputs from that of its result.
 Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
   detail::Node& node = memory_.node(position);
@@ -186,7 +202,7 @@ Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
   BackwardPass pass{.retained = retain_, .sums = {}, .positions = memory_.inputs_of(node)};
   if (!options_.create_graph && !tape_->trap_nan_ && memory_.needed.empty()) pass.sums = memory_.sums;
-  Grads grads = node.backward(dy, pass);
+  Grads grads = call(node, dy, pass, position);
   require_tape();
   if (!retain_) node.backward.reset();  // before the gradients are summed
   if (grads.size() != node.input_count)

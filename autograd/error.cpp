@@ -27,6 +27,4 @@ std::string error_text(std::string_view where, std::string_view message) {
   return fmt::format("[{}] {}", printable(where), printable(message));
 }
 
-void fail(std::string_view where, std::string_view message) { throw Error(error_text(where, message)); }
-
 }  // namespace tapegrad

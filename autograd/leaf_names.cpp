@@ -1,4 +1,5 @@
 // Names of leaves by their ids.
+#include <fmt/format.h>
 #include <pthread.h>
 #include <tapegrad/autograd/leaf_names.h>
 
@@ -9,9 +10,13 @@ namespace tapegrad::detail {
 
 namespace {
 
+struct Named {
+  std::string name, owner;
+};
+
 struct LeafNames {
   std::mutex mutex;
-  std::unordered_map<int64_t, std::string> by_number;
+  std::unordered_map<int64_t, Named> by_number;
 
   // Never destroyed: a leaf may have static lifetime. Locked during a fork, so that the child finds the mutex unlocked.
   static LeafNames& get() {
@@ -26,23 +31,36 @@ struct LeafNames {
 
 [[maybe_unused]] const LeafNames& kMadeAtLoad = LeafNames::get();  // so that no fork interrupts it
 
+Named find(const TapeIndex& leaf) {
+  LeafNames& names = LeafNames::get();
+  const std::lock_guard lock(names.mutex);
+  const auto at = names.by_number.find(leaf.position);
+  return at == names.by_number.end() ? Named() : at->second;
+}
+
 }  // namespace
 
-void name_leaf(const TapeIndex& leaf, std::string_view name) {
+constinit thread_local TapeIndex last_leaf;
+
+void name_leaf(const TapeIndex& leaf, std::string_view name, std::string_view owner) {
   LeafNames& names = LeafNames::get();
   const std::lock_guard lock(names.mutex);
   if (name.empty()) {
     names.by_number.erase(leaf.position);
   } else {
-    names.by_number[leaf.position] = name;
+    names.by_number[leaf.position] = {std::string(name), std::string(owner)};
   }
 }
 
-std::string leaf_name(const TapeIndex& leaf) {
-  LeafNames& names = LeafNames::get();
-  const std::lock_guard lock(names.mutex);
-  const auto at = names.by_number.find(leaf.position);
-  return at == names.by_number.end() ? std::string() : at->second;
+std::string leaf_name(const TapeIndex& leaf) { return find(leaf).name; }
+
+std::string place_of(const TapeIndex& leaf) {
+  const Named found = leaf.tape == 0 ? Named() : find(leaf);
+  if (found.name.empty()) return "";
+  const std::size_t dot = found.name.rfind('.');
+  if (dot == std::string::npos || found.owner.empty()) return fmt::format(" (near {})", found.name);
+  const bool vowel = std::string_view("AEIOU").find(found.owner[0]) != std::string_view::npos;
+  return fmt::format(" (near {}, {} {})", found.name.substr(0, dot), vowel ? "an" : "a", found.owner);
 }
 
 }  // namespace tapegrad::detail

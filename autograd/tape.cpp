@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ Tape::Tape(OuterTensors outer_tensors)
       memory_(detail::TapeMemory::take()),
       outer_tensors_(outer_tensors) {
   innermost = this;
+  detail::last_leaf = {};
 }
 
 Tape::~Tape() {

@@ -16,16 +16,14 @@ namespace {
 
 bool is_finite(const Tensor& x) { return all_finite(x.detach()); }
 
-// ", near "encoder.norm.gamma"": the first leaf with a name among the inputs of a node, their inputs, and so on.
-std::string nearest_name(const TapeMemory& memory, int64_t position) {
+}  // namespace
+
+TapeIndex nearest_leaf(const TapeMemory& memory, int64_t position) {
   std::vector<int64_t> reached{position};
   std::vector<bool> seen(static_cast<std::size_t>(position) + 1);
   for (std::size_t i = 0; i < reached.size(); ++i) {
     const Node& node = memory.node(reached[i]);
-    if (node.leaf.defined()) {
-      const std::string name = leaf_name(node.leaf.tape_index());
-      if (!name.empty()) return fmt::format(", near \"{}\"", name);
-    }
+    if (node.leaf.defined() && !leaf_name(node.leaf.tape_index()).empty()) return node.leaf.tape_index();
     for (const int64_t from : memory.inputs_of(node)) {
       if (from < 0 || seen[static_cast<std::size_t>(from)]) continue;
       seen[static_cast<std::size_t>(from)] = true;
@@ -35,8 +33,6 @@ std::string nearest_name(const TapeMemory& memory, int64_t position) {
   return {};
 }
 
-}  // namespace
-
 void require_finite(const TapeMemory& memory, const Tensor& x, std::string_view op, int64_t position,
                     std::string_view what) {
   if (is_finite(x)) return;
@@ -44,8 +40,11 @@ void require_finite(const TapeMemory& memory, const Tensor& x, std::string_view 
   for (const int64_t from : memory.inputs_of(memory.node(position)))
     inputs +=
         fmt::format("{}{}", inputs.empty() ? ", inputs " : ", ", from < 0 ? "constant" : str(memory.node(from).shape));
+  const TapeIndex leaf = nearest_leaf(memory, position);
+  const std::string near = leaf.tape == 0 ? "" : fmt::format(", near \"{}\"", leaf_name(leaf));
+  last_leaf = {};  // this error has its place
   fail(op, fmt::format("the {} is not finite at position {} of the tape: shape {} {}{}{}", what, position,
-                       str(x.shape()), name(x.dtype()), inputs, nearest_name(memory, position)));
+                       str(x.shape()), name(x.dtype()), inputs, near));
 }
 
 void require_finite_result(const TapeMemory& memory, const Op& op, const Tensor& y, std::span<const Input> inputs) {

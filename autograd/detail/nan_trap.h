@@ -11,6 +11,9 @@ namespace tapegrad::detail {
 
 struct TapeMemory;
 
+/// The first leaf with a name among a node, its inputs, their inputs, and so on; {} if there is none.
+TapeIndex nearest_leaf(const TapeMemory& memory, int64_t position);
+
 /// Error unless all elements of x are finite. `what` says which tensor of the operation at `position` it is:
 /// "gradient".
 void require_finite(const TapeMemory& memory, const Tensor& x, std::string_view op, int64_t position,

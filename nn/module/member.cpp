@@ -1,5 +1,6 @@
 // The list of all members that live, and the search for those that a model's visit forgets.
 #include <fmt/format.h>
+#include <pthread.h>
 #include <tapegrad/nn/module.h>
 
 #include <algorithm>
@@ -15,6 +16,10 @@ namespace {
 
 constinit std::mutex list_mutex;
 constinit Member* first = nullptr;
+
+// Locked during a fork, so that the child finds the mutex unlocked.
+[[maybe_unused]] const int kRegisteredAtLoad =
+    pthread_atfork([] { list_mutex.lock(); }, [] { list_mutex.unlock(); }, [] { list_mutex.unlock(); });
 
 // Where the modules of a model are in memory, and which of the members in there its visits name.
 class Search : public Visitor {

@@ -21,6 +21,7 @@ struct Entry {
   Parameter* parameter;
   Buffer* buffer;
   std::vector<std::string> other_names;  // if it is tied
+  std::string_view owner = {};           // the type of its module
   const Tensor& tensor() const { return parameter ? parameter->tensor() : buffer->tensor(); }
 };
 
@@ -31,7 +32,11 @@ class StateVisitor : public Visitor {
   std::vector<Entry> entries;
 
  private:
-  void parameter(Parameter& p) override { add(&p.tensor(), {path(), &p, nullptr, {}}); }
+  void enter(std::string_view type, std::span<const std::byte>) override { types_.push_back(type); }
+  void leave() override { types_.pop_back(); }
+  void parameter(Parameter& p) override {
+    add(&p.tensor(), {path(), &p, nullptr, {}, types_.empty() ? std::string_view() : types_.back()});
+  }
   void buffer(Buffer& b) override { add(&b, {path(), nullptr, &b, {}}); }
   // One entry per leaf or buffer; further paths are its other names.
   void add(const void* member, Entry entry) {
@@ -46,6 +51,7 @@ class StateVisitor : public Visitor {
       entries[at->second].other_names.push_back(std::move(entry.name));
     }
   }
+  std::vector<std::string_view> types_;  // of the modules around
   std::unordered_set<std::string> names_;
   std::unordered_map<const void*, std::size_t> places_;
 };
@@ -95,7 +101,7 @@ std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename)
   std::vector<NamedParameter> out;
   for (Entry& e : state_of(model)) {
     if (!e.parameter) continue;
-    if (rename && e.parameter->name() != e.name) e.parameter->set_name(e.name);
+    if (rename) e.parameter->set_name(e.name, e.owner);
     out.push_back({std::move(e.name), *e.parameter});
   }
   return out;
@@ -220,7 +226,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
   if (!wrong.empty())
     fail("load_state_dict", fmt::format("the state does not fit the model: {}", fmt::join(wrong, "; ")));
   for (const Entry& e : entries) {
-    if (e.parameter) e.parameter->set_name(e.name);
+    if (e.parameter) e.parameter->set_name(e.name, e.owner);
   }
   for (const auto& [entry, values] : found) {
     if (entry->parameter) entry->tensor().require_writable("load_state_dict", entry->name);

@@ -56,7 +56,7 @@ void Parameter::Leaf::become(Tensor values) {
   tensor = std::move(values);
   if (!tensor.is_leaf()) return;
   tensor.set_frozen(frozen);
-  if (!name.empty()) tapegrad::detail::name_leaf(tensor.tape_index(), name);
+  if (!name.empty()) tapegrad::detail::name_leaf(tensor.tape_index(), name, owner);
 }
 
 Parameter::Parameter(Tensor&& values, Adopt)
@@ -74,6 +74,7 @@ Parameter::Parameter(Parameter& other) : Member(other) {
   }
   leaf_ = std::make_shared<Leaf>(Tensor());
   leaf_->name = other.leaf_->name;
+  leaf_->owner = other.leaf_->owner;
   leaf_->frozen = other.leaf_->frozen;
   leaf_->become(detail::leaf_of(other.leaf_->tensor.clone()));
   if (tied) clones_of_tied.emplace(other.leaf_.get(), leaf_);
@@ -81,10 +82,11 @@ Parameter::Parameter(Parameter& other) : Member(other) {
 
 int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
 
-void Parameter::set_name(std::string_view name) {
-  if (!leaf_ || leaf_->name == name) return;
+void Parameter::set_name(std::string_view name, std::string_view owner) {
+  if (!leaf_ || (leaf_->name == name && leaf_->owner == owner)) return;
   leaf_->name = name;
-  if (leaf_->tensor.is_leaf()) tapegrad::detail::name_leaf(leaf_->tensor.tape_index(), name);
+  leaf_->owner = owner;
+  if (leaf_->tensor.is_leaf()) tapegrad::detail::name_leaf(leaf_->tensor.tape_index(), name, owner);
 }
 
 void Parameter::freeze(bool frozen) {

@@ -1,6 +1,7 @@
 // The tensors of a module: parameters, which are trained, and buffers, which are not.
 #pragma once
 
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/tensor_holder.h>
 #include <tapegrad/nn/member.h>
 
@@ -26,12 +27,17 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
 
   bool defined() const { return leaf_ != nullptr; }
   operator const Tensor&() const { return tensor(); }  // NOLINT: a parameter is a tensor to every operation
-  const Tensor& tensor() const { return leaf_ ? leaf_->tensor : kNone; }
+  const Tensor& tensor() const {
+    if (!leaf_) return kNone;
+    tapegrad::detail::last_leaf = leaf_->tensor.tape_index();
+    return leaf_->tensor;
+  }
   const Tensor* operator->() const { return &tensor(); }
   /// Its path in the model, "encoder.norm.gamma", once parameters(model) or load_state_dict(model) has set it; ""
   /// before.
   std::string_view name() const { return leaf_ ? std::string_view(leaf_->name) : std::string_view(); }
-  void set_name(std::string_view name);
+  /// `owner` is the type of the module that has it, for error messages.
+  void set_name(std::string_view name, std::string_view owner = {});
 
   /// Freezes or unfreezes it. A frozen parameter is a constant: it gets no gradient, nothing is recorded or computed
   /// for it, and optimisers do not change it. Affects only what is recorded afterwards.
@@ -72,7 +78,7 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
     void become(Tensor values);
     void forget_name() const;
     Tensor tensor;
-    std::string name;
+    std::string name, owner;
     bool frozen = false;
   };
   Parameter(Tensor&& values, Adopt);

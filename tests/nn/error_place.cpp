@@ -1,0 +1,69 @@
+// The place in a model that ends the text of an error.
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/norm.h>
+#include <tapegrad/tests/support/near.h>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+
+struct PlacedBlock {
+  nn::LayerNorm norm{4};
+  nn::Parameter gain{ones({1, 3})};
+  Tensor operator()(const Tensor& x) const { return norm(x) * gain; }
+};
+
+struct PlacedNet {
+  nn::Linear embedding{2, 4};
+  nn::List<PlacedBlock> ups;
+  Tensor operator()(const Tensor& x) const { return ups[0](x); }
+};
+
+PlacedNet placed_net() {
+  PlacedNet net;
+  net.ups.emplace_back();
+  return net;
+}
+
+const Op kRefuses{"refuses"};
+
+TEST(ErrorPlace, IsTheModuleWhoseParameterWasUsedLast) {
+  const PlacedNet net = placed_net();
+  PlacedNet named = placed_net();
+  nn::parameters(named);
+  const Tape tape;
+  EXPECT_EQ(error_of([&] {
+              named(ones({2, 4}));
+            }),
+            "[mul] shapes [2, 4] and [1, 3] do not broadcast (near ups.0, a PlacedBlock)");
+  EXPECT_NE(error_of([&] { named(ones({2, 5})); }).find("(near ups.0.norm, a LayerNorm)"), std::string::npos);
+  EXPECT_NE(error_of([&] { named.embedding(ones({2, 5})); }).find("(near embedding, a Linear)"), std::string::npos);
+  EXPECT_EQ(error_of([&] { net(ones({2, 4})); }), "[mul] shapes [2, 4] and [1, 3] do not broadcast");
+}
+
+TEST(ErrorPlace, IsNotToldOutsideOfATapeNorOfAnEarlierOne) {
+  PlacedNet net = placed_net();
+  nn::parameters(net);
+  EXPECT_EQ(error_of([&] { net(ones({2, 4})); }), "[mul] shapes [2, 4] and [1, 3] do not broadcast");
+  {
+    const Tape first;
+    EXPECT_NE(error_of([&] { net(ones({2, 4})); }).find("near"), std::string::npos);
+  }
+  const Tape second;
+  EXPECT_EQ(error_of([] { ones({2}).reshape({3}); }).find("near"), std::string::npos);
+}
+
+TEST(ErrorPlace, OfBackwardIsTheNearestParameter) {
+  PlacedNet net = placed_net();
+  nn::parameters(net);
+  Tape tape;
+  const Tensor x = net.embedding(ones({1, 2}));
+  const Tensor y = record(kRefuses, x.detach().clone(), {x}, [](const Tensor&) -> Grads { kRefuses.fail("never"); });
+  const Tensor z = net.ups[0].norm(y);
+  EXPECT_EQ(error_of([&] { tape.backward(sum(z)); }), "[refuses] never (near embedding, a Linear)");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -48,4 +48,18 @@ class Epochs {
   std::optional<typename Loader::Iteration> iteration_;
 };
 
+/// A source without data, for steps that make their own: `size` steps are an epoch, and a batch is its number.
+class StepCount {
+ public:
+  using Batch = int64_t;
+  explicit StepCount(int64_t size) : size_(size) {}
+  int64_t next() { return next_++; }
+  int64_t size() const { return size_; }
+  void save(Checkpoint& out) const { out.set("epoch.next", next_); }
+  void load(const Checkpoint& in) { next_ = in.get<int64_t>("epoch.next"); }
+
+ private:
+  int64_t size_, next_ = 0;
+};
+
 }  // namespace tapegrad::train

@@ -67,6 +67,23 @@ void Loop::check_options() const {
   if (o.evaluate_every > 0 && !o.evaluate) fail("loop", "evaluate_every is set, but evaluate is not");
   if (o.patience > 0 && o.evaluate_every == 0) fail("loop", "patience counts evaluations, but evaluate_every is 0");
   if (source_.size() < 1) fail("loop", "the source has no batches (is batch_size larger than the data?)");
+  if (source_.step) check_own_step();
+}
+
+// What only a loop can do that has the loss.
+void Loop::check_own_step() const {
+  const LoopOptions& o = options_;
+  if (optimizers_.empty()) fail("loop", "expected at least one optimiser among the parts, got none");
+  for (const auto& [is_set, name] : {std::pair(o.accumulate != 1, "accumulate"),
+                                     {o.clip_grad_norm != 0, "clip_grad_norm"},
+                                     {o.dtype != kFloat32, "dtype"},
+                                     {o.schedule.has_value(), "schedule"},
+                                     {o.world && o.world->size() > 1, "a world of several processes"}}) {
+    if (is_set)
+      fail("loop",
+           fmt::format("{} is for a loop with a function from a batch to a loss, not for one with a step of your own",
+                       name));
+  }
 }
 
 int64_t Loop::steps_per_epoch() const {
@@ -94,9 +111,10 @@ int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t pro
 }
 
 void Loop::begin() {
+  check_options();
   const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
   parallel_ = std::make_unique<distributed::DataParallel>(
-      world, optimizer_, steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
+      world, *optimizers_.front(), steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
 }
 
 Loop::Figures Loop::figures_of(const BatchLoss& found) {
@@ -136,6 +154,20 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
   return found;
 }
 
+void Loop::own_step(StepMetrics& metrics) {
+  if (trap_nan_)
+    fail("loop", "a step of your own has its own tapes: call trap_nan() of each instead of setting it here");
+  next_batch(true);
+  StepResult found = source_.step();
+  if (!std::isfinite(found.loss))
+    fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", metrics.step));
+  metrics.loss = found.loss;
+  metrics.accuracy = found.accuracy;
+  metrics.tokens = found.tokens;
+  metrics.terms = found.terms;
+  metrics.figures = std::move(found.figures);
+}
+
 // A step of one batch, in one process: forward, backward, update.
 void Loop::plain_step(StepMetrics& metrics) {
   next_batch(true);
@@ -143,12 +175,14 @@ void Loop::plain_step(StepMetrics& metrics) {
   const BatchLoss found = forward(tape, metrics.step);
   add_up({figures_of(found)}, metrics);
   if (options_.clip_grad_norm == 0) {
-    optimizer_.step(tape, found.loss);  // backward, and the update of each parameter as soon as it has its gradient
+    optimizers_.front()->step(tape,
+                              found.loss);  // backward, and the update of each parameter as soon as it has its gradient
     return;
   }
   Gradients grads = tape.backward(found.loss);
-  optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer_);
-  optimizer_.step(grads);
+  optim::Optimizer& optimizer = *optimizers_.front();
+  optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer);
+  optimizer.step(grads);
 }
 
 // A step of several batches or processes. Every process reads all batches, so that all draw the same numbers, and
@@ -205,11 +239,18 @@ StepMetrics Loop::step() {
   if (batch_ == 0) loss_ = accuracy_ = {};
   StepMetrics metrics;
   metrics.step = steps_ + 1;
-  if (options_.schedule) optimizer_.set_lr((*options_.schedule)(metrics.step));
-  metrics.lr = optimizer_.lr();
-  const bool alone = !parallel_->world().transport();
-  alone&& options_.accumulate == 1 ? plain_step(metrics) : shared_step(metrics);
+  if (model_.parts) model_.parts->set_rates(metrics.step);
+  if (options_.schedule) optimizers_.front()->set_lr((*options_.schedule)(metrics.step));
+  metrics.lr = optimizers_.front()->lr();
+  if (source_.step) {
+    own_step(metrics);
+  } else if (!parallel_->world().transport() && options_.accumulate == 1) {
+    plain_step(metrics);
+  } else {
+    shared_step(metrics);
+  }
   ++steps_;
+  if (options_.after_step) options_.after_step(steps_);
   loss_.add(metrics.loss, metrics.terms);
   accuracy_.add(metrics.accuracy, metrics.terms);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -257,7 +298,11 @@ std::optional<EpochMetrics> Loop::ended_epoch() const {
 Checkpoint Loop::checkpoint() const {
   Checkpoint out;
   out.add(kModelPrefix, model_.state());
-  out.add(kAdamPrefix, parallel_->state());
+  if (model_.parts) {
+    model_.parts->save(out);
+  } else {
+    out.add(kAdamPrefix, parallel_->state());
+  }
   out.add(kGeneratorName, default_generator());
   out.set("steps", steps_);
   out.set("steps_per_epoch", steps_per_epoch());
@@ -299,7 +344,11 @@ void Loop::restore(const Checkpoint& in) {
   in.restore(kGeneratorName, generator);
   if (options_.load) options_.load(in);
   source_.load(in);
-  parallel_->load_state(in.with_prefix(kAdamPrefix));
+  if (model_.parts) {
+    model_.parts->load(in);
+  } else {
+    parallel_->load_state(in.with_prefix(kAdamPrefix));
+  }
   model_.load(values);
   default_generator().set_state(generator.state());
   steps_ = steps, batch_ = batch, stale_ = stale;

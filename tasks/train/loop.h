@@ -10,6 +10,7 @@
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/epochs.h>
 #include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/tasks/train/parts.h>
 #include <tapegrad/tasks/train/progress.h>
 #include <tapegrad/tasks/train/report.h>
 
@@ -35,6 +36,16 @@ struct BatchLoss {
   /// large batch. With the default, all batches count alike, however large they are. 0: nothing in the batch counts,
   /// and the loss may be NaN; a step without terms is an Error, and so is a number that is negative or not finite.
   double terms = 1;
+};
+
+/// What a step of a program's own returns: the loss that decides nothing but what is shown, and other figures, which
+/// have a curve each.
+struct StepResult {
+  double loss = 0;
+  std::vector<Figure> figures = {};  ///< the same names in every step
+  double accuracy = kNotMeasured;
+  int64_t tokens = 0;  ///< as in BatchLoss
+  double terms = 1;    ///< as in BatchLoss
 };
 
 /// Mean losses of an evaluation. `validation` decides which model is best, and when a run stops early.
@@ -63,6 +74,8 @@ struct LoopOptions {
   std::function<void(const Checkpoint&)> load = {};
   /// Called once per step, before its first forward pass and after its first batch was read, by every process.
   std::function<void()> begin_step = {};
+  /// Called after the update of each step, before an evaluation, by every process: for averages of weights, and so on.
+  std::function<void(int64_t step)> after_step = {};
   /// The processes that train together, each with its own loop over the same data; nullptr: this one alone. A run has
   /// the same bits for any number of them. It must outlive the loop.
   const distributed::World* world = nullptr;
@@ -121,6 +134,19 @@ class Loop {
   template <class Model, class Source, class LossOf>
   Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options = {});
 
+  /// A training whose step is `step`, from a batch to a StepResult: with any number of tapes, models and optimisers,
+  /// which `parts` names. A source without data is StepCount.
+  ///
+  ///     train::Loop loop(parts, loader, [&](const Batch& b) -> train::StepResult {
+  ///       const double of_critic = train_critic(b), of_generator = train_generator(b);
+  ///       return {.loss = of_generator, .figures = {{"critic loss", of_critic}}};
+  ///     });
+  ///
+  /// In one process; accumulation, clipping, bfloat16, NaN traps and schedules are the step's own business
+  /// (Parts::add takes a schedule): Error if the options set them.
+  template <class Source, class Step>
+  Loop(Parts& parts, Source& source, Step step, LoopOptions options = {});
+
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
@@ -163,10 +189,21 @@ class Loop {
     std::function<void(const NamedTensors&)> load;
     std::function<std::unique_ptr<nn::EvalMode>()> eval_mode;  // as long as the result lives
     std::function<int64_t()> parameters;
+    Parts* parts = nullptr;  // of a loop with a step of its own
   };
+  template <class Model>
+  static ModelAccess access_to(Model& model) {
+    nn::require_whole_visit(model);
+    nn::train(model);
+    return {.state = [&model] { return nn::state_dict(model); },
+            .load = [&model](const NamedTensors& state) { nn::load_state_dict(model, state); },
+            .eval_mode = [&model] { return std::make_unique<nn::EvalMode>(model); },
+            .parameters = [&model] { return nn::count_parameters(model); }};
+  }
   struct SourceAccess {
-    std::function<void()> next;       // reads the next batch
-    std::function<BatchLoss()> loss;  // of the batch that was read last
+    std::function<void()> next;        // reads the next batch
+    std::function<BatchLoss()> loss;   // of the batch that was read last
+    std::function<StepResult()> step;  // of a program's own, instead of `loss`
     std::function<int64_t()> size;
     std::function<void(Checkpoint&)> save;
     std::function<void(const Checkpoint&)> load;
@@ -176,7 +213,10 @@ class Loop {
     const ProfileScope scope(ProfilePhase::data);
     return batches.next();
   }
+  template <class Source, class Use>
+  void connect(Source& source, Use use);
   void check_options() const;
+  void check_own_step() const;
   void begin();
   bool is_first() const { return parallel_->world().rank() == 0; }
   struct Figures {  // of a batch
@@ -185,6 +225,7 @@ class Loop {
   static Figures figures_of(const BatchLoss& found);
   void next_batch(bool first);
   BatchLoss forward(Tape& tape, int64_t step) const;
+  void own_step(StepMetrics& metrics);
   void plain_step(StepMetrics& metrics);
   void shared_step(StepMetrics& metrics);
   static void add_up(const std::vector<Figures>& figures, StepMetrics& metrics);
@@ -200,7 +241,7 @@ class Loop {
 
   ModelAccess model_;
   SourceAccess source_;
-  optim::Optimizer& optimizer_;
+  std::vector<optim::Optimizer*> optimizers_;  // one, but for a step of the program's own
   LoopOptions options_;
   std::unique_ptr<distributed::DataParallel> parallel_;
   int64_t steps_ = 0;
@@ -215,32 +256,43 @@ class Loop {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-template <class Model, class Source, class LossOf>
-Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options)
-    : model_{.state = [&model] { return nn::state_dict(model); },
-             .load = [&model](const NamedTensors& state) { nn::load_state_dict(model, state); },
-             .eval_mode = [&model] { return std::make_unique<nn::EvalMode>(model); },
-             .parameters = [&model] { return nn::count_parameters(model); }},
-      optimizer_(optimizer),
-      options_(std::move(options)) {
-  nn::require_whole_visit(model);
-  const auto connect = [&](auto batches) {  // a pointer of some kind
+template <class Source, class Use>
+void Loop::connect(Source& source, Use use) {
+  const auto to = [&](auto batches) {  // a pointer of some kind
     using Batch = decltype(next_of(*batches));
     const auto batch = std::make_shared<std::optional<Batch>>();
     source_ = {.next = [batches, batch] { batch->emplace(next_of(*batches)); },
-               .loss = [batch, loss_of]() -> BatchLoss { return loss_of(*std::exchange(*batch, std::nullopt)); },
                .size = [batches] { return batches->size(); },
                .save = [batches](Checkpoint& out) { batches->save(out); },
                .load = [batches](const Checkpoint& in) { batches->load(in); }};
+    const auto result = [batch, use] { return use(*std::exchange(*batch, std::nullopt)); };
+    if constexpr (std::is_convertible_v<decltype(result()), StepResult>) {
+      source_.step = result;
+    } else {
+      source_.loss = result;
+    }
   };
   if constexpr (requires { source.begin(); }) {
-    connect(std::make_shared<Epochs<Source>>(source));
+    to(std::make_shared<Epochs<Source>>(source));
   } else {
-    connect(&source);
+    to(&source);
   }
-  check_options();
+}
+
+template <class Model, class Source, class LossOf>
+Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options)
+    : model_(access_to(model)), optimizers_{&optimizer}, options_(std::move(options)) {
+  connect(source, [loss_of](auto&& batch) -> BatchLoss { return loss_of(batch); });
   begin();
-  nn::train(model);
+}
+
+template <class Source, class Step>
+Loop::Loop(Parts& parts, Source& source, Step step, LoopOptions options)
+    : model_(access_to(parts)), options_(std::move(options)) {
+  model_.parts = &parts;
+  for (const Parts::Rated& one : parts.optimizers_) optimizers_.push_back(one.optimizer);
+  connect(source, [step](auto&& batch) -> StepResult { return step(batch); });
+  begin();
 }
 
 }  // namespace tapegrad::train

@@ -82,6 +82,22 @@ std::optional<double> maybe(const nlohmann::json& object, const char* key) {
 
 double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
 
+// ,"figures":{"critic loss":0.5}
+std::string figures_text(const std::vector<Figure>& figures) {
+  nlohmann::ordered_json object;
+  for (const Figure& one : figures) object[one.name] = one.value;  // null where it is not finite
+  return ",\"figures\":" + object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::vector<Figure> figures_of(const nlohmann::json& step) {
+  std::vector<Figure> figures;
+  const auto found = step.find("figures");
+  if (found == step.end() || !found->is_object()) return figures;
+  for (const auto& [name, value] : found->items())
+    figures.push_back({name, value.is_number() ? value.get<double>() : kNotMeasured});
+  return figures;
+}
+
 }  // namespace
 
 void MeanOfGroups::add(double mean, double terms) {
@@ -108,6 +124,10 @@ void MetricsFile::add(const StepMetrics& m) {
   end = put_rate(fmt::format_to(end, ",\"tokens_per_s\":"), m.tokens_per_s);
   if (m.train_loss) end = put_number(fmt::format_to(end, ",\"train_loss\":"), *m.train_loss);
   if (m.validation_loss) end = put_number(fmt::format_to(end, ",\"validation_loss\":"), *m.validation_loss);
+  if (!m.figures.empty()) {
+    file_.append(std::string(line, end) + figures_text(m.figures) + "}\n");
+    return;
+  }
   end = fmt::format_to(end, "}}\n");
   file_.append({line, static_cast<std::size_t>(end - line)});
 }
@@ -133,6 +153,7 @@ Metrics read_metrics(const fs::path& path) {
       out.steps.push_back({object["step"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured),
                            number(object, "lr"), number(object, "tokens_per_s"), maybe(object, "train_loss"),
                            maybe(object, "validation_loss")});
+      out.steps.back().figures = figures_of(object);
     } else if (object.contains("bits")) {
       out.bits = object["bits"];
     } else {

@@ -15,6 +15,12 @@ namespace tapegrad::train {
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
+/// A number that a program measures, with its name.
+struct Figure {
+  std::string name;
+  double value = 0;
+};
+
 struct StepMetrics {
   int64_t step = 0;                // from 1
   double loss = 0;                 // of the step's batch, before its update
@@ -24,6 +30,7 @@ struct StepMetrics {
   std::optional<double> train_loss = {}, validation_loss = {};  // after the update, if it was evaluated
   int64_t tokens = 0;                                           // target tokens; not in the file
   double terms = 0;                                             // that the loss is the mean of; not in the file
+  std::vector<Figure> figures = {};                             // of a step of the program's own
 };
 
 struct EpochMetrics {

@@ -58,6 +58,14 @@ std::vector<Series> losses(const Metrics& metrics, int64_t steps_per_epoch) {
   return all;
 }
 
+Series series_of(const Metrics& metrics, std::string_view name) {
+  Series series{std::string(name), {}, {}, false};
+  for (const StepMetrics& m : metrics.steps)
+    for (const Figure& figure : m.figures)
+      if (figure.name == name && std::isfinite(figure.value)) add(series, static_cast<double>(m.step), figure.value);
+  return series;
+}
+
 void facts(std::string& out, const ReportText& text, const Metrics& metrics, int64_t parameters) {
   out += "<div class=\"facts\">\n";
   fact(out, grouped(metrics.steps.empty() ? 0 : metrics.steps.back().step), "steps");
@@ -97,6 +105,11 @@ void curves(std::string& out, const ReportText& text, const Metrics& metrics, in
                             .series = curve(metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
                             .y_high = 1}));
   }
+  for (const Figure& figure : metrics.steps.empty() ? std::vector<Figure>() : metrics.steps.front().figures)
+    drawing::card(out, draw(LineChart{.title = figure.name,
+                                      .x_label = "step",
+                                      .y_label = figure.name,
+                                      .series = {series_of(metrics, figure.name)}}));
   Series rate{"learning rate", {}, {}, false};
   for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);
   const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());

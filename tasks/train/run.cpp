@@ -119,7 +119,8 @@ void Loop::require_finite() const {
                        "learning rate may help)",
                        entry.name, steps_));
   };
-  for (const NamedTensor& p : optimizer_.parameters()) check(p, p.tensor.is_frozen() || all_finite(p.tensor));
+  for (const optim::Optimizer* optimizer : optimizers_)
+    for (const NamedTensor& p : optimizer->parameters()) check(p, p.tensor.is_frozen() || all_finite(p.tensor));
   if (!is_first()) return;
   for (const NamedTensor& entry : model_.state()) check(entry, all_finite(entry.tensor) || !any(isnan(entry.tensor)));
 }

@@ -1,0 +1,176 @@
+// A training loop whose step is the program's own: several models and optimisers, named figures, exact resumption.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/bits.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/average.h>
+#include <tapegrad/optim/sgd.h>
+#include <tapegrad/tasks/data/data_loader.h>
+#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/small_loop.h>
+
+#include <optional>
+#include <string>
+
+namespace tapegrad::train {
+namespace {
+
+using tests::error_of;
+using tests::slurp;
+using tests::TemporaryFolder;
+
+struct PlayersMaker {
+  nn::Linear layer{2, 2};
+  nn::Dropout dropout{0.2};
+  Tensor operator()(const Tensor& x) const { return dropout(layer(x)); }
+};
+
+// A generator and a critic, each with an optimiser; an average of the generator; noise of its own.
+struct Players {
+  explicit Players(LoopOptions options = {})
+      : loop((parts_of(), parts), loader, [this](const auto& batch) { return step(batch); },
+             with_average(std::move(options))) {}
+
+  Parts& parts_of() {
+    return parts.add("generator", maker)
+        .add("critic", critic)
+        .add("generator_adam", adam, [](int64_t step) { return 0.01 / static_cast<double>(step); })
+        .add("critic_sgd", sgd)
+        .add("average", average)
+        .add("noise", noise);
+  }
+  LoopOptions with_average(LoopOptions options) {
+    options.after_step = [this](int64_t) { average.update(); };
+    return options;
+  }
+  StepResult step(const std::pair<Tensor, Tensor>& batch) {
+    const Tensor z = randn(batch.first.shape(), kFloat32, &noise);
+    double of_critic = 0;
+    {
+      Tape tape;
+      const Tensor loss = mean(critic(maker(z).detach())) - mean(critic(batch.first)) + 0.1 * mean(square(critic(z)));
+      of_critic = loss.item();
+      sgd.step(tape.backward(loss, {.only = nn_leaves(critic)}));
+    }
+    Tape tape;
+    const Tensor loss = -mean(critic(maker(z)));
+    adam.step(tape.backward(loss, {.only = nn_leaves(maker)}));
+    return {.loss = loss.item(), .figures = {{"critic loss", of_critic}, {"step size", adam.lr()}}, .tokens = 4};
+  }
+  template <class Model>
+  static std::vector<Tensor> nn_leaves(Model& model) {
+    std::vector<Tensor> leaves;
+    for (const NamedTensor& p : nn::parameters(model)) leaves.push_back(p.tensor);
+    return leaves;
+  }
+  std::string bits() const { return bits_of(loop.checkpoint().tensors); }
+
+  PlayersMaker maker = (manual_seed(5), PlayersMaker());
+  nn::Linear critic{2, 1};
+  optim::Adam adam{nn::parameters(maker), {.lr = 0.01}};
+  optim::SGD sgd{nn::parameters(critic), {.lr = 0.05, .momentum = 0.5}};
+  optim::ExponentialAverage average{nn::parameters(maker), {.decay = 0.9}};
+  Generator noise{7};
+  data::DataLoader<tests::Numbers> loader{tests::Numbers(), {.batch_size = 4, .shuffle = true}};
+  Parts parts;
+  Loop loop;
+};
+
+TEST(OwnStep, ResumesToTheSameBits) {
+  Players whole({.epochs = 2}), first({.epochs = 2}), second({.epochs = 2});
+  while (!whole.loop.finished()) whole.loop.step();
+  for (int i = 0; i < 5; ++i) first.loop.step();
+  const Checkpoint saved = first.loop.checkpoint();
+  manual_seed(99);
+  second.loop.restore(saved);
+  EXPECT_EQ(second.bits(), first.bits());
+  while (!second.loop.finished()) second.loop.step();
+  EXPECT_EQ(second.bits(), whole.bits());
+  EXPECT_EQ(second.average.updates(), 16);
+}
+
+TEST(OwnStep, ACheckpointHasThePartsUnderTheirNames) {
+  Players players;
+  players.loop.step();
+  const Checkpoint saved = players.loop.checkpoint();
+  EXPECT_EQ(saved.with_prefix("model.generator.").size(), 2u);
+  EXPECT_EQ(saved.with_prefix("model.critic.").size(), 2u);
+  EXPECT_GT(saved.with_prefix("generator_adam.").size(), 4u);
+  EXPECT_GT(saved.with_prefix("critic_sgd.").size(), 2u);
+  EXPECT_GT(saved.with_prefix("average.").size(), 2u);
+  Checkpoint damaged = saved;
+  std::erase_if(damaged.tensors, [](const NamedTensor& t) { return t.name.starts_with("average."); });
+  Players other;
+  const std::string before = other.bits();
+  EXPECT_NE(error_of([&] { other.loop.restore(damaged); }), "no error");
+  EXPECT_EQ(other.bits(), before);
+}
+
+TEST(OwnStep, ARunHasACurveForEachFigure) {
+  const TemporaryFolder folder;
+  Players players({.epochs = 1});
+  players.loop.run({.folder = folder / "run", .progress = false, .messages = stderr});
+  const Metrics metrics = read_metrics(folder / "run/metrics.jsonl");
+  ASSERT_EQ(metrics.steps.size(), 8u);
+  ASSERT_EQ(metrics.steps[3].figures.size(), 2u);
+  EXPECT_EQ(metrics.steps[3].figures[0].name, "critic loss");
+  EXPECT_EQ(metrics.steps[3].figures[1].value, 0.01 / 4);
+  const std::string report = slurp(folder / "run/report.html");
+  EXPECT_NE(report.find("critic loss"), std::string::npos);
+  EXPECT_NE(report.find("step size"), std::string::npos);
+}
+
+TEST(OwnStep, StepsWithoutData) {
+  nn::Linear model(1, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  Parts parts;
+  parts.add("net", model).add("sgd", sgd);
+  StepCount source(3);
+  std::vector<int64_t> seen;
+  Loop loop(parts, source,
+            [&](int64_t step) -> StepResult { return {.loss = static_cast<double>(seen.emplace_back(step))}; },
+            {.epochs = 2});
+  while (!loop.finished()) loop.step();
+  EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(OwnStep, Errors) {
+  nn::Linear model(1, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  Generator generator(1);
+  StepCount source(3);
+  const auto loop_of = [&](Parts& parts, LoopOptions options) {
+    return Loop(
+        parts, source, [](int64_t) -> StepResult { return {}; }, std::move(options));
+  };
+  Parts parts, without;
+  parts.add("net", model).add("sgd", sgd);
+  without.add("net", model);
+  tests::expect_texts({
+      {"[parts] expected a name without a dot, got \"a.b\"", [&] { parts.add("a.b", model); }},
+      {"[parts] expected a different name for each part, got \"net\" twice", [&] { parts.add("net", sgd); }},
+      {"[parts] expected another name than \"model\", which checkpoints use", [&] { parts.add("model", sgd); }},
+      {"[parts] expected another name than \"generator\", which is the default one's",
+       [&] { parts.add("generator", generator); }},
+      {"[parts] expected a schedule for an optimiser only, got one for \"other\"",
+       [&] { parts.add("other", generator, [](int64_t) { return 0.1; }); }},
+      {"[loop] expected at least one optimiser among the parts, got none", [&] { loop_of(without, {}); }},
+      {"[loop] accumulate is for a loop with a function from a batch to a loss, not for one with a step of your own",
+       [&] { loop_of(parts, {.accumulate = 2}); }},
+      {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with a step of your "
+       "own",
+       [&] { loop_of(parts, {.clip_grad_norm = 1}); }},
+      {"[loop] a step of your own has its own tapes: call trap_nan() of each instead of setting it here",
+       [&] {
+         const TemporaryFolder folder;
+         loop_of(parts, {}).run({.folder = folder / "run", .progress = false, .trap_nan = true, .messages = stderr});
+       }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::train

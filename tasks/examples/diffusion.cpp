@@ -1,6 +1,7 @@
 // A diffusion model in the plane: it transforms noise into points of two moons, step by step.
 //
-//   diffusion OUT [SEED]   writes diffusion.svg into the folder OUT; fails above a sliced Wasserstein distance of 0.1
+//   diffusion OUT [SEED] [--resume]   writes the run and diffusion.svg into the folder OUT; fails above a sliced
+//                                     Wasserstein distance of 0.1
 //
 // Ho, Jain, Abbeel 2020, with the cosine schedule of Nichol, Dhariwal 2021.
 #include <tapegrad/tapegrad.h>
@@ -8,7 +9,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -48,13 +48,6 @@ struct Denoiser {
     h = h + tg::silu(hidden(h));
     h = h + tg::silu(last(h));
     return out(h);
-  }
-  void visit(auto&& field) {
-    field("in", in);
-    field("time", time);
-    field("hidden", hidden);
-    field("last", last);
-    field("out", out);
   }
 };
 
@@ -97,28 +90,28 @@ tg::drawing::Drawing scatter(std::string title, const Tensor& points) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: diffusion OUT [SEED]\n"), 2;
-  std::filesystem::create_directories(argv[1]);
-  tg::manual_seed(argc > 2 ? std::stoull(argv[2]) : 0);
+  const bool resume = argc > 2 && argv[argc - 1] == std::string("--resume");
+  if (argc < 2) return std::fprintf(stderr, "usage: diffusion OUT [SEED] [--resume]\n"), 2;
+  tg::manual_seed(argc - resume > 2 ? std::stoull(argv[2]) : 0);
   const Noise noise;
   Denoiser denoiser;
   tg::optim::Adam adam(tg::nn::parameters(denoiser), {.lr = 2e-3});
   tg::optim::ExponentialAverage average(tg::nn::parameters(denoiser), {.decay = 0.995});
-  const tg::optim::Schedule rate = tg::optim::WarmupCosine{.lr = 2e-3, .warmup = 100, .total = kSteps};
-  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kSteps, "points");
-  for (int64_t step = 1; step <= kSteps; ++step) {
+  tg::train::Parts parts;
+  parts.add("denoiser", denoiser).add("average", average);
+  parts.add("adam", adam, tg::optim::WarmupCosine{.lr = 2e-3, .warmup = 100, .total = kSteps});
+  const auto step = [&](int64_t) -> tg::train::StepResult {
     const Tensor x = two_moons(kBatch), e = tg::randn_like(x), t = tg::randint(0, kNoiseSteps, {kBatch});
-    const Tensor bar = tg::index_select(noise.alpha_bar, 0, t).unsqueeze(1);
+    const Tensor bar = noise.alpha_bar(t, tg::newaxis);
     const Tensor noisy = tg::sqrt(bar) * x + tg::sqrt(1 - bar) * e;
     tg::Tape tape;
     const Tensor loss = tg::mse_loss(denoiser(noisy, t), e);
-    const tg::Gradients grads = tape.backward(loss);
-    adam.set_lr(rate(step));
-    adam.step(grads);
-    average.update();
-    progress.step({.step = step, .loss = loss.item(), .lr = adam.lr(), .tokens = kBatch});
-  }
-  progress.finish();
+    adam.step(tape.backward(loss));
+    return {.loss = loss.item(), .tokens = kBatch};
+  };
+  tg::train::StepCount steps(kSteps);
+  tg::train::Loop loop(parts, steps, step, {.after_step = [&](int64_t) { average.update(); }});
+  loop.run({.folder = argv[1], .resume = resume, .checkpoint_every = 1000, .report = {.unit = "points"}});
 
   const tg::optim::ExponentialAverage::Use use(average);
   const std::vector<Tensor> states = sample(denoiser, noise, kSamples);

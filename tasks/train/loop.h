@@ -201,9 +201,9 @@ class Loop {
             .parameters = [&model] { return nn::count_parameters(model); }};
   }
   struct SourceAccess {
-    std::function<void()> next;        // reads the next batch
-    std::function<BatchLoss()> loss;   // of the batch that was read last
-    std::function<StepResult()> step;  // of a program's own, instead of `loss`
+    std::function<void()> next;             // reads the next batch
+    std::function<BatchLoss()> loss = {};   // of the batch that was read last
+    std::function<StepResult()> step = {};  // of a program's own, instead of `loss`
     std::function<int64_t()> size;
     std::function<void(Checkpoint&)> save;
     std::function<void(const Checkpoint&)> load;

@@ -1,4 +1,4 @@
-"""Segments, linear recurrences, sets and counts."""
+"""Segments, sparse matrices, linear recurrences, sets and counts."""
 import torch
 
 from golden_file import *
@@ -62,6 +62,39 @@ def segment():
         for op, reference in kinds.items():
             if op != "segment_softmax":
                 f.case(op, lambda x, i: reference(x, i, 2), [x, torch.tensor([0, 0, 1, 1])], label="NaN and infinities", segments=2)
+    return f
+
+
+def sparse():
+    f = Family("sparse")
+
+    def places(rows, columns):
+        filled = torch.rand(rows, columns) < 0.3
+        filled[rows // 2] = False
+        return torch.cat([torch.zeros(1, dtype=I64), filled.sum(1).cumsum(0)]), filled.nonzero()[:, 1].contiguous()
+
+    def rows_of(offsets):
+        return torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets.diff())
+
+    def product(offsets, columns, values, dense):
+        matrix = torch.zeros(len(offsets) - 1, dense.shape[0], dtype=dense.dtype)
+        return matrix.index_put((rows_of(offsets), columns), values, accumulate=True) @ dense
+
+    def sampled(offsets, columns, left, right):
+        return (left[rows_of(offsets)] * right[columns]).sum(1)
+
+    for dtype in FLOATS:
+        for m, k, c in ((4, 5, 3), (1, 1, 1), (7, 3, 16), (9, 20, 33), (30, 17, 130), (3, 4, 0)):
+            offsets, columns = places(m, k)
+            value = lambda *shape: rand(*shape, dtype=dtype)
+            f.case("sparse_matmul", product, [offsets, columns, value(len(columns)), value(k, c)], grad=c > 0)
+            f.case("sampled_matmul", sampled, [offsets, columns, value(m, c), value(k, c)], grad=c > 0)
+            f.case("sparse_matmul", product, [offsets, columns, value(len(columns)), value(k)], grad=True, label="vector")
+        offsets, columns = places(6, 5)
+        again = columns % 2
+        for x in layouts(rand(5, 7, dtype=dtype)):
+            f.case("sparse_matmul", product, [strided(offsets), strided(again), strided(rand(len(columns), dtype=dtype)), x], grad=True, label="repeated columns")
+            f.case("sampled_matmul", sampled, [offsets, again, transposed(rand(6, 7, dtype=dtype)), x], grad=True, label="repeated columns")
     return f
 
 
@@ -153,4 +186,4 @@ def sets():
     return f
 
 
-FAMILIES = (segment, linear_scan, sets)
+FAMILIES = (segment, sparse, linear_scan, sets)

@@ -1,5 +1,4 @@
 // linear_scan: h[t] = a[t] h[t - 1] + b[t] along an axis, and its gradient, which is a scan in the other direction.
-// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/scan/linear_scan.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

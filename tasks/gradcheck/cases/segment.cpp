@@ -1,8 +1,9 @@
-// Cases of segments, linear recurrences, sets and counts.
+// Cases of segments, sparse matrices, linear recurrences, sets and counts.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/scan.h>
 #include <tapegrad/autograd/segment.h>
 #include <tapegrad/autograd/sets.h>
+#include <tapegrad/autograd/sparse.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 
 namespace tapegrad::tasks {
@@ -71,6 +72,66 @@ void add_segment_rules(CaseTable& t) {
   rule("segment_min", reduce("amin"), segment_min, apart);
   rule("segment_logsumexp", sum + "{t0}.exp()).log()", segment_logsumexp);
   rule("segment_softmax", "(lambda e, s: e / s[{c0}])({t0}.exp(), " + sum + "{t0}.exp()))", segment_softmax);
+}
+
+// A sparse matrix [rows, columns] with elements in about every third place, some columns repeated, and an empty row.
+struct Sparse {
+  Tensor offsets, columns;
+};
+Sparse some_sparse(int64_t rows, int64_t columns) {
+  std::vector<int64_t> offsets{0}, places;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = (i * 5) % columns; i != 1 && k < columns; k += 3) places.push_back((k * 7 + i) % columns);
+    if (i == 2) places.push_back(places.back());
+    offsets.push_back(static_cast<int64_t>(places.size()));
+  }
+  return {tensor(offsets, {rows + 1}), tensor(places, {static_cast<int64_t>(places.size())})};
+}
+
+void add_sparse(CaseTable& t) {
+  t.call("sparse_matmul", sparse_matmul);
+  t.call("sampled_matmul", sampled_matmul);
+  const Sparse m = some_sparse(4, 5);
+  const int64_t n = m.columns.numel();
+  for (const LaidOut& a : layouts(5, 3)) {
+    t.add("sparse_matmul", a.label, {m.offsets, m.columns, spread({n}), a.x});
+    t.add("sampled_matmul", a.label + ", right", {m.offsets, m.columns, spread({4, 3}, -1, 1), a.x});
+  }
+  for (const LaidOut& a : layouts(4, 3)) {
+    t.add("sampled_matmul", a.label, {m.offsets, m.columns, a.x, spread({5, 3}, -1, 1)});
+  }
+  t.add("sparse_matmul", "strided values",
+        {m.offsets, m.columns, spread({2 * n}).slice(0, 0, kAll, 2), spread({5, 2})});
+  t.add("sparse_matmul", "vector", {m.offsets, m.columns, spread({n}), spread({5})});
+  t.add("sparse_matmul", "wide", {m.offsets, m.columns, spread({n}), spread({5, 19})});
+  t.add("sparse_matmul", "no elements", {zeros({3}, kInt64), zeros({0}, kInt64), spread({0}), spread({5, 2})});
+  t.add("sparse_matmul", "no columns", {m.offsets, m.columns, spread({n}), spread({5, 0})});
+  t.add("sampled_matmul", "wide", {m.offsets, m.columns, spread({4, 19}), spread({5, 19}, -1, 1)});
+  t.add("sampled_matmul", "no elements", {zeros({3}, kInt64), zeros({0}, kInt64), spread({2, 3}), spread({5, 3})});
+  // As random programs call them: rows 0 and 1 of a matrix with three elements.
+  const auto draw = [](const Draw& d, Call& c) {
+    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.size(0) >= 2; })) return false;
+    c.c = {d.index({3}, d.last(c).size(0))};
+    return true;
+  };
+  t.rule(
+      "sparse_matmul(tensor({0, 1, 3}), {c0}, sin({t0}.flatten().slice(0, 0, 1)).expand({3}), {t0})",
+      "torch.stack([{t0}.flatten()[0].sin() * {t0}[{c0}[:1]].sum(0), {t0}.flatten()[0].sin() * {t0}[{c0}[1:]].sum(0)])",
+      [draw](const Draw& d, Call& c) { return draw(d, c) && d.last(c).size(1) > 0; },
+      [](const A& a) {
+        return sparse_matmul(tensor({0, 1, 3}), a.c(0), sin(a.t[0].flatten().slice(0, 0, 1)).expand({3}), a.t[0]);
+      });
+  t.rule("sampled_matmul(tensor({0, 1, 3}), {c0}, {t0}.slice(0, 0, 2), {t0})", "({t0}[[0, 1, 1]] * {t0}[{c0}]).sum(1)",
+         draw, [](const A& a) {
+           return sampled_matmul(tensor({0, 1, 3}), a.c(0), a.t[0].slice(0, 0, 2), a.t[0]);
+         });
+  if (!t.large()) return;
+  const Sparse large = some_sparse(700, 301);
+  const int64_t count = large.columns.numel();
+  for (const int64_t width : {1, 67, 128}) {
+    t.add_large("sparse_matmul", {large.offsets, large.columns, numbers({count}), numbers({301, width})});
+    t.add_large("sampled_matmul", {large.offsets, large.columns, numbers({700, width}), numbers({301, width})});
+  }
 }
 
 OpCall scan_call() {
@@ -143,6 +204,7 @@ void add_sets(CaseTable& t) {
 void add_segment_cases(CaseTable& table) {
   add_segments(table);
   add_segment_rules(table);
+  add_sparse(table);
   add_scans(table);
   add_sets(table);
 }

@@ -1,10 +1,11 @@
-// Segments, linear recurrences, sets and counts: what samples and PyTorch's values do not show.
+// Segments, sparse matrices, linear recurrences, sets and counts: what samples and PyTorch's values do not show.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/scan.h>
 #include <tapegrad/autograd/segment.h>
 #include <tapegrad/autograd/sets.h>
+#include <tapegrad/autograd/sparse.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
@@ -106,6 +107,54 @@ TEST(Segments, SaySoIfTheyAreWrong) {
       {"[segment_mean] expected float32 or float64, got int64", [&] { segment_mean(x.to(kInt64), index, 2); }},
       {"[segment_softmax] expected float32 or float64, got int64", [&] { segment_softmax(x.to(kInt64), index, 2); }},
       {"[segment_logsumexp] expected float32 or float64, got bool", [&] { segment_logsumexp(x == 0, index, 2); }},
+  });
+}
+
+// --- sparse matrices ---
+
+TEST(SparseMatrices, HaveTheGradientsOfSegments) {
+  Generator generator(7);
+  const Tensor offsets = tensor({0, 2, 2, 5}), columns = tensor({3, 0, 1, 1, 2});
+  const Tensor rows = repeat_interleave(arange(3), tensor({2, 0, 3}));
+  const Tensor weights = randn({5}, kFloat64, &generator), x = randn({4, 6}, kFloat64, &generator);
+  Tape tape;
+  const Tensor w = weights.as_leaf(), leaf = x.as_leaf();
+  const Tensor one = sparse_matmul(offsets, columns, w, leaf);
+  const Tensor other = segment_sum(index_select(leaf, 0, columns) * w.unsqueeze(1), rows, 3);
+  EXPECT_LT(largest_difference(one, other), 1e-14);
+  const Gradients of_one = tape.backward(sum(one * cos(one)), {.create_graph = true});
+  const Gradients of_other = tape.backward(sum(other * cos(other)));
+  for (const Tensor& input : {w, leaf}) EXPECT_LT(largest_difference(of_one[input], of_other[input]), 1e-13);
+}
+
+TEST(SparseMatrices, SaySoIfTheyAreWrong) {
+  const Tensor offsets = tensor({0, 1, 2}), columns = tensor({2, 0}), values = ones({2}), x = zeros({3, 4});
+  expect_texts({
+      {"[sparse_matmul] expected int64 offsets with one axis, got float32 [2]",
+       [&] { sparse_matmul(values, columns, values, x); }},
+      {"[sparse_matmul] expected int64 columns with one axis, got int64 [1, 2]",
+       [&] { sparse_matmul(offsets, columns.unsqueeze(0), values, x); }},
+      {"[sparse_matmul] expected offsets that ascend from 0 to the 2 columns",
+       [&] {
+         sparse_matmul(tensor({0, 3, 2}), columns, values, x);
+       }},
+      {"[sparse_matmul] expected offsets that ascend from 0 to the 2 columns",
+       [&] { sparse_matmul(zeros({0}, kInt64), columns, values, x); }},
+      {"[sparse_matmul] 2 at [0] of the columns [2] is out of range for a matrix of 2 columns",
+       [&] {
+         sparse_matmul(offsets, columns, values, zeros({2, 4}));
+       }},
+      {"[sparse_matmul] expected values of shape [2], one for each column, got [3]",
+       [&] { sparse_matmul(offsets, columns, ones({3}), x); }},
+      {"[sparse_matmul] expected a dense operand with one or two axes, got [1, 3, 4]",
+       [&] { sparse_matmul(offsets, columns, values, x.unsqueeze(0)); }},
+      {"[sampled_matmul] expected matrices with equally many columns, got [2, 3] and [3, 4]",
+       [&] {
+         sampled_matmul(offsets, columns, zeros({2, 3}), x);
+       }},
+      {"[sampled_matmul] expected 4 offsets for left [3, 4], got 3", [&] { sampled_matmul(offsets, columns, x, x); }},
+      {"[sampled_matmul] expected float32 or float64, got int64 and float32",
+       [&] { sampled_matmul(offsets, columns, x.to(kInt64), x); }},
   });
 }
 

@@ -104,9 +104,12 @@ TEST(Segments, SaySoIfTheyAreWrong) {
       {"[segment_min] expected 0 segments or more, got -1", [&] { segment_min(x, index, -1); }},
       {"[segment_min] expected int64, float32 or float64, got bool (convert with to(kInt64))",
        [&] { segment_min(x == 0, index, 2); }},
-      {"[segment_mean] expected float32 or float64, got int64", [&] { segment_mean(x.to(kInt64), index, 2); }},
-      {"[segment_softmax] expected float32 or float64, got int64", [&] { segment_softmax(x.to(kInt64), index, 2); }},
-      {"[segment_logsumexp] expected float32 or float64, got bool", [&] { segment_logsumexp(x == 0, index, 2); }},
+      {"[segment_mean] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { segment_mean(x.to(kInt64), index, 2); }},
+      {"[segment_softmax] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { segment_softmax(x.to(kInt64), index, 2); }},
+      {"[segment_logsumexp] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))",
+       [&] { segment_logsumexp(x == 0, index, 2); }},
   });
 }
 
@@ -153,7 +156,8 @@ TEST(SparseMatrices, SaySoIfTheyAreWrong) {
          sampled_matmul(offsets, columns, zeros({2, 3}), x);
        }},
       {"[sampled_matmul] expected 4 offsets for left [3, 4], got 3", [&] { sampled_matmul(offsets, columns, x, x); }},
-      {"[sampled_matmul] expected float32 or float64, got int64 and float32",
+      {"[sampled_matmul] expected operands of one type, float32 or float64, got int64 of shape [3, 4] and float32 of "
+       "shape [3, 4] (convert with to(kFloat32))",
        [&] { sampled_matmul(offsets, columns, x.to(kInt64), x); }},
   });
 }
@@ -197,7 +201,10 @@ TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
 TEST(LinearScan, SaysSoIfItIsWrong) {
   const Tensor x = zeros({2, 3});
   expect_texts({
-      {"[linear_scan] expected float32 or float64, got int64", [&] { linear_scan(x.to(kInt64), x, 0); }},
+      {"[linear_scan] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and float32 of "
+       "shape "
+       "[2, 3] (convert with to(kFloat32))",
+       [&] { linear_scan(x.to(kInt64), x, 0); }},
       {"[linear_scan] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [&] { linear_scan(x, x, 2); }},
       {"[linear_scan] expected an initial state that broadcasts to [3], got [2]",
        [&] { linear_scan(x, x, 0, zeros({2})); }},
@@ -266,7 +273,8 @@ TEST(Sets, SaySoIfTheyAreWrong) {
        }},
       {"[histogram] expected at least two edges with one axis, got shape [1]", [&] { histogram(x, zeros({1})); }},
       {"[histogram] expected weights in the shape of x [2, 3], got [2]", [&] { histogram(x, zeros({2}), zeros({2})); }},
-      {"[histogram] expected float32 or float64, got int64", [&] { histogram(x.to(kInt64), 2); }},
+      {"[histogram] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { histogram(x.to(kInt64), 2); }},
   });
 }
 

@@ -115,12 +115,16 @@ HWY_INLINE void scan_lines(const LinearScan<T>& s, const int64_t* first, int64_t
 template <int64_t kCount, class T>
 HWY_INLINE void scan_gradient_lines(const LinearScan<T>& s, const int64_t* first, int64_t state) {
   T g[kCount];
-  for (int64_t i = s.n - 1; i >= 0; --i) {
+  const auto put = [&](int64_t i, int64_t r, T value) {
+    const int64_t at = first[r] + i * s.step;
+    g[r] = s.y[at] = value;
+    if (s.da) s.da[at] = value * (i > 0 ? s.h[at - s.step] : s.initial ? s.initial[state + r] : T{0});
+  };
+  for (int64_t r = 0; r < kCount; ++r) put(s.n - 1, r, s.b[first[r] + (s.n - 1) * s.step]);
+  for (int64_t i = s.n - 2; i >= 0; --i) {
     for (int64_t r = 0; r < kCount; ++r) {
       const int64_t at = first[r] + i * s.step;
-      g[r] = i + 1 < s.n ? std::fma(s.a[at + s.step], g[r], s.b[at]) : s.b[at];
-      s.y[at] = g[r];
-      if (s.da) s.da[at] = g[r] * (i > 0 ? s.h[at - s.step] : s.initial ? s.initial[state + r] : T{0});
+      put(i, r, std::fma(s.a[at + s.step], g[r], s.b[at]));
     }
   }
 }

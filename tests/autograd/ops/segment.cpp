@@ -37,7 +37,7 @@ TEST(Segments, OfNoRows) {
 TEST(Segments, OfMinusInfinityAreLikeMaskedRowsOfSoftmax) {
   const Tensor x = tensor({-kInf, 1., -kInf, 1.}), index = tensor({0, 1, 0, 1});
   expect_near(segment_softmax(x, index, 2), {0, 0.5, 0, 0.5});
-  expect_near(segment_softmax(tensor({kInf, 1., 2., 2.}), index, 2), {kNan, 0.5, kNan, 0.5});
+  expect_near(segment_softmax(tensor({kInf, 1., 2., 1.}), index, 2), {kNan, 0.5, kNan, 0.5});
   expect_near(segment_softmax(tensor({1000., 1., 1000., kNan}), index, 2), {0.5, kNan, 0.5, kNan});
   for (const bool again : {false, true}) {
     Tape tape;
@@ -195,7 +195,7 @@ TEST(LinearScan, IsAnOperationPerStep) {
 TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
   const Tensor x = arange(600).to(kFloat32).reshape({20, 30});
   for (const int axis : {0, 1}) EXPECT_TRUE(same_bits(linear_scan(ones({}), x, axis), cumsum(x, axis)));
-  expect_near(linear_scan(tensor({2., 3.}), tensor({1., 1.}), 0, scalar(10.0, kFloat64).to(kFloat32), true), {11, 31});
+  expect_near(linear_scan(tensor({2., 3.}), tensor({1., 1.}), 0, scalar(10), true), {63, 31});
 }
 
 TEST(LinearScan, SaysSoIfItIsWrong) {

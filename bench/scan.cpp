@@ -1,4 +1,8 @@
-// Reductions, scans and order along an axis, forward or with gradients: the cases that are compared with PyTorch.
+// Reductions, scans and order along an axis, and reductions by segment, forward or with gradients: the cases that are
+// compared with PyTorch.
+#include <tapegrad/autograd/scan.h>
+#include <tapegrad/autograd/segment.h>
+
 #include <vector>
 
 #include "gradients_of.h"
@@ -50,6 +54,35 @@ void gather_with_gradients(benchmark::State& state) {
   const Tensor index = randint(0, state.range(1), {state.range(0), state.range(1)}, &generator);
   with_gradients(state, [&](const Tensor& x) { return gather(x, -1, index); });
 }
+void linear_scan_with_gradients(benchmark::State& state) {
+  const Tensor b = rows(state);
+  gradients_of(state, {b * 0.6, b}, [](const std::vector<Tensor>& v) { return linear_scan(v[0], v[1], -1); });
+}
+// Along the first of three axes: [T, B, C].
+void linear_scan_of_steps_with_gradients(benchmark::State& state) {
+  Generator generator(0);
+  const Tensor b = rand({state.range(0), state.range(1), state.range(2)}, kFloat32, &generator) + 0.5;
+  gradients_of(state, {b * 0.6, b}, [](const std::vector<Tensor>& v) { return linear_scan(v[0], v[1], 0); });
+}
+
+// x [edges, channels] in segments [edges / 20], unsorted.
+template <class F>
+void by_segment(benchmark::State& state, F f) {
+  const int64_t segments = state.range(0) / 20;
+  Generator generator(1);
+  const Tensor index = randint(0, segments, {state.range(0)}, &generator);
+  with_gradients(state, [&](const Tensor& x) { return f(x, index, segments); });
+}
+void index_add_with_gradients(benchmark::State& state) {
+  by_segment(state, [](const Tensor& x, const Tensor& index, int64_t segments) {
+    return index_add(zeros({segments, x.size(1)}), 0, index, x);
+  });
+}
+void segment_sum_with_gradients(benchmark::State& state) { by_segment(state, segment_sum); }
+void segment_mean_with_gradients(benchmark::State& state) { by_segment(state, segment_mean); }
+void segment_max_with_gradients(benchmark::State& state) { by_segment(state, segment_max); }
+void segment_softmax_with_gradients(benchmark::State& state) { by_segment(state, segment_softmax); }
+
 void median(benchmark::State& state) {
   forward(state, [](const Tensor& x) { return tapegrad::median(x, -1); });
 }
@@ -71,9 +104,20 @@ BENCHMARK(cumsum_with_gradients)->Apply(shapes);
 BENCHMARK(cumprod_with_gradients)->Apply(shapes);
 BENCHMARK(logcumsumexp_with_gradients)->Apply(shapes);
 BENCHMARK(gather_with_gradients)->Apply(shapes);
+BENCHMARK(linear_scan_with_gradients)->Apply(shapes);
+BENCHMARK(linear_scan_of_steps_with_gradients)->Args({1024, 4, 1024})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(median)->Apply(shapes);
 BENCHMARK(sort)->Apply(shapes);
 BENCHMARK(topk)->Apply(shapes);
+
+void edges(benchmark::internal::Benchmark* b) {
+  b->Args({200'000, 64})->Args({200'000, 4})->UseRealTime()->Unit(benchmark::kMillisecond);
+}
+BENCHMARK(index_add_with_gradients)->Apply(edges);
+BENCHMARK(segment_sum_with_gradients)->Apply(edges);
+BENCHMARK(segment_mean_with_gradients)->Apply(edges);
+BENCHMARK(segment_max_with_gradients)->Apply(edges);
+BENCHMARK(segment_softmax_with_gradients)->Apply(edges);
 
 }  // namespace
 }  // namespace tapegrad

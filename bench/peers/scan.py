@@ -4,8 +4,39 @@ import torch
 from pooling import with_gradients
 
 
+def segments(edges, channels):
+    """The functions of segments by index_add and index_reduce."""
+    count = edges // 20
+    x = torch.rand(edges, channels, generator=torch.Generator().manual_seed(0)) + 0.5
+    index = torch.randint(count, (edges,), generator=torch.Generator().manual_seed(1))
+
+    def reduced(kind):
+        return lambda x: x.new_zeros(count, channels).index_reduce(0, index, x, kind, include_self=False)
+
+    def softmax(x):
+        e = (x - reduced("amax")(x.detach())[index]).exp()
+        return e / e.new_zeros(count, channels).index_add(0, index, e)[index]
+
+    def index_add(x):
+        return x.new_zeros(count, channels).index_add(0, index, x)
+
+    functions = {"index_add": index_add, "segment_sum": index_add, "segment_mean": reduced("mean"), "segment_max": reduced("amax"), "segment_softmax": softmax}
+    return {f"{name}_with_gradients/{edges}/{channels}": with_gradients(function, x) for name, function in functions.items()}
+
+
+def linear_scan(a, b):
+    """A loop of operations per step, along the first axis."""
+    steps, state = [], None
+    for factor, term in zip(a, b):
+        state = term if state is None else factor * state + term
+        steps.append(state)
+    return torch.stack(steps)
+
+
 def cases():
-    result = {}
+    result = {**segments(200_000, 64), **segments(200_000, 4)}
+    b = torch.rand(1024, 4, 1024, generator=torch.Generator().manual_seed(0)) + 0.5
+    result["linear_scan_of_steps_with_gradients/1024/4/1024"] = with_gradients(linear_scan, b * 0.6, b)
     for shape in ((4096, 768), (64, 65536)):
         x = torch.rand(shape, generator=torch.Generator().manual_seed(0)) + 0.5
         index = torch.randint(shape[1], shape, generator=torch.Generator().manual_seed(1))

@@ -88,7 +88,7 @@ std::vector<std::string> operations_in(const std::string& header) {
   const std::string text = contents(header);
   // A declaration starts a line with its type; operators and inline functions call these.
   const std::regex declaration(
-      R"(\n(?:Tensor|Sorted|MaxPooled|SignLogDet|Qr|Eigh|Svd|RecurrentResult|LSTMResult|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");
+      R"(\n(?:Tensor|Sorted|Unique|Histogram|MaxPooled|SignLogDet|Qr|Eigh|Svd|RecurrentResult|LSTMResult|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");
   std::set<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) names.insert((*at)[1]);
   return {names.begin(), names.end()};

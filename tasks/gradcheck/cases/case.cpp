@@ -38,6 +38,7 @@ CaseTable filled(CaseTable::Size size) {
   add_view_cases(table);
   add_shape_cases(table);
   add_index_cases(table);
+  add_segment_cases(table);
   add_reduction_cases(table);
   add_order_cases(table);
   add_product_cases(table);

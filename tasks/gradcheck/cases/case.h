@@ -180,6 +180,7 @@ void add_order_cases(CaseTable& table);
 void add_view_cases(CaseTable& table);
 void add_shape_cases(CaseTable& table);
 void add_index_cases(CaseTable& table);
+void add_segment_cases(CaseTable& table);
 void add_product_cases(CaseTable& table);
 void add_linalg_cases(CaseTable& table);
 void add_norm_cases(CaseTable& table);

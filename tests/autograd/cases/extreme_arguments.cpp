@@ -9,6 +9,9 @@
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/recurrent.h>
+#include <tapegrad/autograd/scan.h>
+#include <tapegrad/autograd/segment.h>
+#include <tapegrad/autograd/sets.h>
 #include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -202,6 +205,21 @@ TEST(ExtremeArguments, OfIndicesAndLayers) {
             index_put(line, {ids({a, a})}, ids({b, b}), true);
           },
           [&](N a, N b) { index_fill(line, 0, ids({a}), static_cast<double>(b)); },
+          [&](N a, N b) {
+            segment_max(x, ids({0, a, 1}), b);
+          },
+          [&](N a, N b) {
+            segment_softmax(ones({2}), ids({a, 0}), b);
+          },
+          [&](N a, N) { linear_scan(x, x, a); },
+          [&](N a, N b) {
+            bincount(ids({a, 0}), b);
+          },
+          [&](N a, N b) {
+            searchsorted(ids({0, a}), ids({b}));
+          },
+          [&](N a, N) { argsort(x, a); },
+          [&](N a, N) { histogram(x, a); },
           [&](N a, N b) { embedding(x, ids({a}), b); },
           [&](N a, N b) { embedding(int8, a, ids({b})); },
           [&](N a, N) { dequantize_int8(int8, a); },
@@ -266,6 +284,9 @@ TEST(ExtremeArguments, OfNumbers) {
       [](V v, V w) { arange(0, v, w); },
       [](V v, V w) { arange(v, v + 3, w, kFloat32); },
       [](V v, V w) { linspace(v, w, 5); },
+      [](V v, V w) {
+        histogram(ones({3}), 4, std::pair{v, w});
+      },
       [](V v, V) { full({2}, v, kInt64); },
       [](V v, V) { full({2}, v, kBool); },
       [](V v, V w) {

@@ -1,0 +1,225 @@
+// Distinct values, counts, and places in sorted numbers: unique, bincount, searchsorted, bucketize, argsort, histogram.
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/wrapping.h>
+#include <tapegrad/autograd/sets.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad {
+namespace {
+
+constexpr std::string_view kBincount = "bincount";
+constexpr std::string_view kSearchsorted = "searchsorted";
+constexpr std::string_view kBucketize = "bucketize";
+constexpr std::string_view kHistogram = "histogram";
+
+constexpr int64_t kSearches = 4096;  // values for one thread to search at a time
+
+// The runs of equal elements of `values` [n]; place[i] is the position of values[i] in the result's inverse.
+Unique runs_of(const Tensor& values, const int64_t* place, const Shape& shape) {
+  const int64_t n = values.numel();
+  const Tensor starts = Tensor::empty({n}, kInt64), inverse = Tensor::empty(shape, kInt64);
+  int64_t* const start = starts.mutable_data<int64_t>();
+  int64_t count = 0;
+  with_type(values.dtype(), [&](auto t) {
+    const auto* const value = values.data<decltype(t)>();
+    for (int64_t i = 0; i < n; ++i) {
+      if (i == 0 || value[i] != value[i - 1]) start[count++] = i;
+      inverse.mutable_data<int64_t>()[place ? place[i] : i] = count - 1;
+    }
+  });
+  const Tensor counts = Tensor::empty({count}, kInt64);
+  for (int64_t k = 0; k < count; ++k) counts.mutable_data<int64_t>()[k] = (k + 1 < count ? start[k + 1] : n) - start[k];
+  return {index_select(values, 0, starts.slice(0, 0, count)), inverse, counts};
+}
+
+// The first place in sorted[0 .. n) at which `after` holds.
+template <class T, class F>
+int64_t first_place(const T* sorted, int64_t n, F after) {
+  int64_t low = 0;
+  while (n > 0) {
+    const int64_t half = n / 2;
+    const bool later = !after(sorted[low + half]);
+    low = later ? low + half + 1 : low;
+    n = later ? n - half - 1 : half;
+  }
+  return low;
+}
+
+// The place of a value that keeps the order, NaN being the largest.
+template <class T>
+int64_t place_in(const T* sorted, int64_t n, T value, bool right) {
+  if (value != value) return right ? n : first_place(sorted, n, [](T v) { return v != v; });
+  if (right) return first_place(sorted, n, [=](T v) { return v > value || v != v; });
+  return first_place(sorted, n, [=](T v) { return v >= value || v != v; });
+}
+
+// `rows` sorted lines of n numbers, or one for all values.
+Tensor searched(const Tensor& sorted, const Tensor& values, bool right) {
+  const Tensor y = Tensor::empty(values.shape(), kInt64);
+  if (y.numel() == 0) return y;
+  const Tensor lines = packed(sorted), given = packed(values);
+  const int64_t n = sorted.shape().back();
+  const int64_t of_line = sorted.dim() == 1 ? y.numel() : values.shape().back();
+  with_type(values.dtype(), [&](auto t) {
+    using T = decltype(t);
+    parallel_for(y.numel(), kSearches, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        y.mutable_data<int64_t>()[i] = place_in(lines.data<T>() + i / of_line * n, n, given.data<T>()[i], right);
+    });
+  });
+  return y;
+}
+
+void require_one_type(std::string_view where, std::string_view names, const Tensor& a, const Tensor& b) {
+  if (a.dtype() == b.dtype()) return;
+  fail(where, fmt::format("expected {} of one type, got {} and {}", names, name(a.dtype()), name(b.dtype())));
+}
+
+void require_weights(std::string_view where, const Tensor& x, const Tensor& weights) {
+  if (weights.shape() == x.shape()) return;
+  fail(where, fmt::format("expected weights in the shape of x {}, got {}", str(x.shape()), str(weights.shape())));
+}
+
+// The number of bins for x, whose elements are checked.
+int64_t bins_of(const Tensor& x, int64_t minimum) {
+  if (x.dtype() != kInt64) fail(kBincount, fmt::format("expected int64, got {}", name(x.dtype())));
+  if (minimum < 0) fail(kBincount, fmt::format("expected a minimum of 0 or more, got {}", minimum));
+  int64_t bins = minimum;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const int64_t v = x.data<int64_t>()[i];
+    if (v < 0) {
+      fail(kBincount, fmt::format("expected numbers of 0 or more, got {} at {}", v, index_text(i, x.shape())));
+    }
+    bins = std::max(bins, v == std::numeric_limits<int64_t>::max() ? v : v + 1);
+  }
+  return checked_numel(kBincount, {bins});
+}
+
+// The edges of `bins` bins of equal width.
+Tensor edges_of(const Tensor& x, int64_t bins, const std::optional<std::pair<double, double>>& range) {
+  if (bins < 1) fail(kHistogram, fmt::format("expected 1 bin or more, got {}", bins));
+  double low = 0, high = 1;
+  if (range) {
+    std::tie(low, high) = *range;
+  } else if (x.numel() > 0) {
+    low = amin(x).to(kFloat64).item<double>();
+    high = amax(x).to(kFloat64).item<double>();
+  }
+  if (!std::isfinite(low) || !std::isfinite(high) || !(low <= high)) {
+    fail(kHistogram, fmt::format("expected a finite range, got {} to {}", low, high));
+  }
+  if (low == high) {
+    low -= 0.5;
+    high += 0.5;
+  }
+  return linspace(low, high, checked_numel(kHistogram, {bins}) + 1, x.dtype());
+}
+
+// The counts between ascending edges, or the sums of weights.
+template <class Add>
+void count_between(const Tensor& x, const Tensor& edges, Add add) {
+  const int64_t bins = edges.numel() - 1;
+  const Tensor places = searched(edges, x, true);
+  with_floating_type(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* const value = x.data<T>();
+    const T last = edges.data<T>()[bins];
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const int64_t bin = value[i] == last ? bins - 1 : places.data<int64_t>()[i] - 1;
+      if (bin >= 0 && bin < bins) add(bin, i);
+    }
+  });
+}
+
+}  // namespace
+
+Unique unique(const Tensor& x) {
+  const auto [values, places] = sort(x.detach().reshape({x.numel()}), 0);
+  return runs_of(values, places.data<int64_t>(), x.shape());
+}
+
+Unique unique_consecutive(const Tensor& x) {
+  return runs_of(packed(x.detach()).reshape({x.numel()}), nullptr, x.shape());
+}
+
+Tensor bincount(const Tensor& x, int64_t minimum) {
+  const Tensor numbers = packed(x);
+  const Tensor y = zeros({bins_of(numbers, minimum)}, kInt64);
+  for (int64_t i = 0; i < x.numel(); ++i) ++y.mutable_data<int64_t>()[numbers.data<int64_t>()[i]];
+  return y;
+}
+
+Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minimum) {
+  require_weights(kBincount, x, weights);
+  if (weights.dtype() == kBool) return bincount(x, weights.detach().to(kInt64), minimum);
+  const Tensor numbers = packed(x), added = packed(weights);
+  const Tensor y = zeros({bins_of(numbers, minimum)}, weights.dtype());
+  with_type(weights.dtype(), [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      T& sum = y.mutable_data<T>()[numbers.data<int64_t>()[i]];
+      sum = wrapping_sum(sum, added.data<T>()[i]);
+    }
+  });
+  return y;
+}
+
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, Flag right) {
+  require_one_type(kSearchsorted, "sorted numbers and values", sorted, values);
+  bool fits = sorted.dim() == 1 || (sorted.dim() > 0 && sorted.dim() == values.dim());
+  for (int i = 0; fits && i < sorted.dim() - 1; ++i) fits = sorted.shape()[i] == values.shape()[i];
+  if (!fits) {
+    fail(kSearchsorted,
+         fmt::format("expected sorted numbers [n], or [..., n] with the leading axes of values {}, got {}",
+                     str(values.shape()), str(sorted.shape())));
+  }
+  return searched(sorted, values, right);
+}
+
+Tensor bucketize(const Tensor& x, const Tensor& boundaries, Flag right) {
+  require_one_type(kBucketize, "x and boundaries", x, boundaries);
+  if (boundaries.dim() != 1) {
+    fail(kBucketize, fmt::format("expected boundaries with one axis, got {}", str(boundaries.shape())));
+  }
+  return searched(boundaries, x, right);
+}
+
+Tensor argsort(const Tensor& x, int64_t axis, bool descending) { return sort(x.detach(), axis, descending).indices; }
+
+Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> range,
+                    const Tensor& weights) {
+  require_floating(kHistogram, {&x});
+  return histogram(x, edges_of(x.detach(), bins, range), weights);
+}
+
+Histogram histogram(const Tensor& x, const Tensor& given, const Tensor& weights) {
+  require_floating(kHistogram, {&x});
+  require_one_type(kHistogram, "x and edges", x, given);
+  if (given.dim() != 1 || given.numel() < 2) {
+    fail(kHistogram, fmt::format("expected at least two edges with one axis, got shape {}", str(given.shape())));
+  }
+  const Tensor values = packed(x.detach()), edges = packed(given.detach());
+  if (any(!(edges.slice(0, 0, -1) <= edges.slice(0, 1)))) fail(kHistogram, "expected ascending edges");
+  const Shape bins{edges.numel() - 1};
+  if (!weights.defined()) {
+    const Tensor counts = zeros(bins, kInt64);
+    count_between(values, edges, [&](int64_t bin, int64_t) { ++counts.mutable_data<int64_t>()[bin]; });
+    return {counts, edges};
+  }
+  require_weights(kHistogram, x, weights);
+  require_floating(kHistogram, {&weights});
+  const Tensor counts = zeros(bins, weights.dtype()), added = packed(weights.detach());
+  with_floating_type(weights.dtype(), [&](auto t) {
+    using T = decltype(t);
+    count_between(values, edges, [&](int64_t bin, int64_t i) { counts.mutable_data<T>()[bin] += added.data<T>()[i]; });
+  });
+  return {counts, edges};
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,158 @@
+// Reductions of rows by segment: sum, mean, extremes, softmax, logsumexp.
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/segment/detail/segments.h>
+#include <tapegrad/autograd/segment.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tapegrad {
+namespace {
+
+const Op kSum{"segment_sum"};
+const Op kMean{"segment_mean"};
+const Op kMax{"segment_max"};
+const Op kMin{"segment_min"};
+const Op kSoftmax{"segment_softmax"};
+const Op kLogsumexp{"segment_logsumexp"};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Segments segments_of(const Op& op, const Tensor& x, const Tensor& index, int64_t count) {
+  if (x.dim() == 0) op.fail("expected x with one axis or more, got a scalar");
+  return make_segments(op.name, index, x.shape()[0], count);
+}
+
+// The reduction of x by segment, [count, ...], in the type of x. Not recorded.
+Tensor reduced_by_segment(SegmentKind kind, const Tensor& x, const Segments& segments) {
+  Shape shape = x.shape();
+  shape[0] = segments.count;
+  const Tensor y = Tensor::empty(shape, x.dtype());
+  run_segments(kind, segments, {.x = packed(x)}, y);
+  return y;
+}
+
+// Row i of the result is row ids[i] of y [count, ...]. Recorded.
+Tensor of_rows(const Tensor& y, const Segments& segments) { return index_select(y, 0, segments.ids); }
+
+// segment_sum with segments that are known. Recorded.
+Tensor summed(const Tensor& x, const Segments& segments) {
+  return record(kSum, reduced_by_segment(SegmentKind::sum, x, segments), {x},
+                [segments](const Tensor& dy) -> Grads { return of_rows(dy, segments); });
+}
+
+// The number of rows of each segment, at least 1, [count, 1, ...] for `rank` axes.
+Tensor sizes_of(const Segments& segments, int rank, DType dtype) {
+  Shape shape = Shape::filled(rank, 1);
+  shape[0] = segments.count;
+  const Tensor sizes = Tensor::empty(shape, dtype);
+  const int64_t* const start = segments.starts.data<int64_t>();
+  with_floating_type(dtype, [&](auto t) {
+    using T = decltype(t);
+    for (int64_t s = 0; s < segments.count; ++s)
+      sizes.mutable_data<T>()[s] = static_cast<T>(std::max<int64_t>(start[s + 1] - start[s], 1));
+  });
+  return sizes;
+}
+
+// The gradient of x in one pass over the segments, where backward itself is not recorded. Softmax needs no x.
+Tensor gradient(SegmentKind kind, const Segments& segments, const Tensor& x, const Tensor& y, const Tensor& dy) {
+  const Tensor dx = Tensor::empty(x.defined() ? x.shape() : y.shape(), dy.dtype());
+  run_segments(kind, segments, {.x = packed(x), .y = y, .dy = packed(dy)}, dx);
+  return dx;
+}
+
+Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& index, int64_t count) {
+  if (x.dtype() == kBool) op.fail("expected int64, float32 or float64, got bool (convert with to(kInt64))");
+  const Segments segments = segments_of(op, x, index, count);
+  const Tensor y = reduced_by_segment(kind, x, segments);
+  return record(op, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
+    if (!Tape::current()) return gradient(SegmentKind::extreme_gradient, segments, x, y, dy);
+    const Tensor chosen = (x.detach() == of_rows(y.detach(), segments)).to(dy.dtype());
+    return of_rows(dy / reduced_by_segment(SegmentKind::sum, chosen, segments), segments) * chosen;
+  });
+}
+
+}  // namespace
+
+Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count,
+                       std::string_view what) {
+  if (index.dtype() != kInt64) fail(where, fmt::format("expected an int64 index, got {}", name(index.dtype())));
+  if (index.dim() != 1 || index.shape()[0] != rows) {
+    fail(where,
+         fmt::format("expected an index of shape [{}], one for each row of x, got {}", rows, str(index.shape())));
+  }
+  if (count < 0) fail(where, fmt::format("expected 0 {} or more, got {}", what, count));
+  Segments made{count, rows, packed(index), zeros({checked_numel(where, {count}) + 1}, kInt64),
+                zeros({rows + kLookAhead}, kInt64)};
+  const int64_t* const id = made.ids.data<int64_t>();
+  int64_t* const start = made.starts.mutable_data<int64_t>();
+  int64_t* const order = made.order.mutable_data<int64_t>();
+  bool ascending = true;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (id[i] < 0 || id[i] >= count) {
+      fail(where, fmt::format("{} at {} of the index {} is out of range for {} {}", id[i], index_text(i, index.shape()),
+                              str(index.shape()), count, what));
+    }
+    ++start[id[i] + 1];
+    ascending = ascending && (i == 0 || id[i - 1] <= id[i]);
+  }
+  for (int64_t s = 0; s < count; ++s) start[s + 1] += start[s];
+  if (ascending) {
+    for (int64_t i = 0; i < rows; ++i) order[i] = i;
+  } else {
+    Scratch<int64_t> next(count);
+    std::copy(start, start + count, next.get());
+    for (int64_t i = 0; i < rows; ++i) order[next.get()[id[i]]++] = i;
+  }
+  return made;
+}
+
+Tensor segment_sum(const Tensor& x, const Tensor& index, int64_t segments) {
+  if (x.dtype() == kBool) return segment_sum(x.to(kInt64), index, segments);
+  return summed(x, segments_of(kSum, x, index, segments));
+}
+
+Tensor segment_mean(const Tensor& x, const Tensor& index, int64_t count) {
+  require_floating(kMean.name, {&x});
+  const Segments segments = segments_of(kMean, x, index, count);
+  return record(kMean, reduced_by_segment(SegmentKind::mean, x, segments), {x}, [segments](const Tensor& dy) -> Grads {
+    return of_rows(dy / sizes_of(segments, dy.dim(), dy.dtype()), segments);
+  });
+}
+
+Tensor segment_max(const Tensor& x, const Tensor& index, int64_t segments) {
+  return extreme(kMax, SegmentKind::maximum, x, index, segments);
+}
+
+Tensor segment_min(const Tensor& x, const Tensor& index, int64_t segments) {
+  return extreme(kMin, SegmentKind::minimum, x, index, segments);
+}
+
+Tensor segment_logsumexp(const Tensor& x, const Tensor& index, int64_t count) {
+  require_floating(kLogsumexp.name, {&x});
+  const Segments segments = segments_of(kLogsumexp, x, index, count);
+  const Tensor y = reduced_by_segment(SegmentKind::log_sum_exp, x, segments);
+  return record(kLogsumexp, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
+    if (!Tape::current()) return gradient(SegmentKind::log_sum_exp_gradient, segments, x, y, dy);
+    // dx = dy * exp(x - y); where all of a segment is -inf it is 0
+    return of_rows(dy, segments) * exp(x - of_rows(masked_fill(y, y == -kInfinity, 0), segments));
+  });
+}
+
+Tensor segment_softmax(const Tensor& x, const Tensor& index, int64_t count) {
+  require_floating(kSoftmax.name, {&x});
+  const Segments segments = segments_of(kSoftmax, x, index, count);
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  run_segments(SegmentKind::softmax, segments, {.x = packed(x)}, y);
+  return record(kSoftmax, y, {x}, [y, segments](const Tensor& dy) -> Grads {
+    if (!Tape::current()) return gradient(SegmentKind::softmax_gradient, segments, {}, y, dy);
+    return y * (dy - of_rows(summed(y * dy, segments), segments));
+  });
+}
+
+}  // namespace tapegrad

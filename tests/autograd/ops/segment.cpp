@@ -1,0 +1,282 @@
+// Segments, sparse matrices, linear recurrences, sets and counts: what samples and PyTorch's values do not show.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/scan.h>
+#include <tapegrad/autograd/segment.h>
+#include <tapegrad/autograd/sets.h>
+#include <tapegrad/autograd/sparse.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tests {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+// --- segments ---
+
+TEST(Segments, OfNoRows) {
+  const Tensor x = tensor({{1., 2.}, {3., -4.}}), index = tensor({2, 2});
+  expect_near(segment_sum(x, index, 4), {0, 0, 0, 0, 4, -2, 0, 0});
+  expect_near(segment_mean(x, index, 4), {0, 0, 0, 0, 2, -1, 0, 0});
+  expect_near(segment_max(x, index, 3), {-kInf, -kInf, -kInf, -kInf, 3, 2});
+  expect_near(segment_min(x, index, 3), {kInf, kInf, kInf, kInf, 1, -4});
+  expect_near(segment_logsumexp(x, index, 2 + 1).slice(0, 0, 2), {-kInf, -kInf, -kInf, -kInf});
+  const Tensor whole = x.to(kInt64);
+  EXPECT_EQ(segment_max(whole, index, 3)(0, 0).item<int64_t>(), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(segment_min(whole, index, 3)(0, 0).item<int64_t>(), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(segment_sum(zeros({0, 3}), zeros({0}, kInt64), 0).shape(), (Shape{0, 3}));
+  expect_near(segment_sum(tensor({true, true, false}), tensor({1, 1, 0}), 2), {0, 2});
+}
+
+TEST(Segments, OfMinusInfinityAreLikeMaskedRowsOfSoftmax) {
+  const Tensor x = tensor({-kInf, 1., -kInf, 1.}), index = tensor({0, 1, 0, 1});
+  expect_near(segment_softmax(x, index, 2), {0, 0.5, 0, 0.5});
+  expect_near(segment_softmax(tensor({kInf, 1., 2., 1.}), index, 2), {kNan, 0.5, kNan, 0.5});
+  expect_near(segment_softmax(tensor({1000., 1., 1000., kNan}), index, 2), {0.5, kNan, 0.5, kNan});
+  for (const bool again : {false, true}) {
+    Tape tape;
+    const Tensor leaf = x.as_leaf();
+    const Tensor y = sum(segment_softmax(leaf, index, 2) * tensor({1., 2., 3., 4.}));
+    expect_near(tape.backward(y, {.create_graph = again})[leaf], {0, -0.5, 0, 0.5});
+  }
+}
+
+TEST(Segments, ShareTheGradientOfEqualExtremes) {
+  const Tensor x = tensor({1., 3., 3., 3., 2.}), index = tensor({0, 0, 0, 1, 0});
+  for (const bool again : {false, true}) {
+    Tape tape;
+    const Tensor leaf = x.as_leaf();
+    const Tensor y = sum(segment_max(leaf, index, 2) * tensor({3., 5.}));
+    expect_near(tape.backward(y, {.create_graph = again})[leaf], {0, 1.5, 1.5, 5, 0});
+  }
+}
+
+// A gradient that is recorded consists of other operations than one that is not.
+TEST(Segments, HaveOneGradientRecordedOrNot) {
+  Generator generator(3);
+  const Tensor x = randn({97, 37}, kFloat32, &generator), index = randint(0, 11, {97}, &generator);
+  for (const auto f : {segment_max, segment_min, segment_softmax, segment_logsumexp}) {
+    Tensor grads[2];
+    for (const bool again : {false, true}) {
+      Tape tape;
+      const Tensor leaf = x.as_leaf(), y = f(leaf, index, 11);
+      grads[again] =
+          tape.backward(sum(y * sin(arange(y.numel()).to(kFloat32)).reshape(y.shape())), {.create_graph = again})[leaf]
+              .detach();
+    }
+    EXPECT_TRUE(same_bits(grads[0], grads[1]));
+  }
+}
+
+TEST(Segments, AddRowsInTheOrderOfTheirPositions) {
+  Generator generator(4);
+  const Tensor x = randn({5000, 24}, kFloat32, &generator), index = randint(0, 37, {5000}, &generator);
+  EXPECT_TRUE(same_bits(segment_sum(x, index, 37), index_add(zeros({37, 24}), 0, index, x)));
+}
+
+TEST(Segments, SaySoIfTheyAreWrong) {
+  const Tensor x = zeros({2, 3}), index = tensor({0, 1});
+  expect_texts({
+      {"[segment_sum] expected x with one axis or more, got a scalar", [&] { segment_sum(scalar(1), index, 2); }},
+      {"[segment_sum] expected an int64 index, got float32", [&] { segment_sum(x, zeros({2}), 2); }},
+      {"[segment_max] expected an index of shape [2], one for each row of x, got [3]",
+       [&] {
+         segment_max(x, tensor({0, 1, 1}), 2);
+       }},
+      {"[segment_max] expected an index of shape [2], one for each row of x, got [2, 1]",
+       [&] {
+         segment_max(x, index.reshape({2, 1}), 2);
+       }},
+      {"[segment_mean] 2 at [1] of the index [2] is out of range for 2 segments",
+       [&] {
+         segment_mean(x, tensor({0, 2}), 2);
+       }},
+      {"[segment_softmax] -1 at [0] of the index [2] is out of range for 2 segments",
+       [&] {
+         segment_softmax(x, tensor({-1, 2}), 2);
+       }},
+      {"[segment_min] expected 0 segments or more, got -1", [&] { segment_min(x, index, -1); }},
+      {"[segment_min] expected int64, float32 or float64, got bool (convert with to(kInt64))",
+       [&] { segment_min(x == 0, index, 2); }},
+      {"[segment_mean] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { segment_mean(x.to(kInt64), index, 2); }},
+      {"[segment_softmax] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { segment_softmax(x.to(kInt64), index, 2); }},
+      {"[segment_logsumexp] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))",
+       [&] { segment_logsumexp(x == 0, index, 2); }},
+  });
+}
+
+// --- sparse matrices ---
+
+TEST(SparseMatrices, HaveTheGradientsOfSegments) {
+  Generator generator(7);
+  const Tensor offsets = tensor({0, 2, 2, 5}), columns = tensor({3, 0, 1, 1, 2});
+  const Tensor rows = repeat_interleave(arange(3), tensor({2, 0, 3}));
+  const Tensor weights = randn({5}, kFloat64, &generator), x = randn({4, 6}, kFloat64, &generator);
+  Tape tape;
+  const Tensor w = weights.as_leaf(), leaf = x.as_leaf();
+  const Tensor one = sparse_matmul(offsets, columns, w, leaf);
+  const Tensor other = segment_sum(index_select(leaf, 0, columns) * w.unsqueeze(1), rows, 3);
+  EXPECT_LT(largest_difference(one, other), 1e-14);
+  const Gradients of_one = tape.backward(sum(one * cos(one)), {.create_graph = true});
+  const Gradients of_other = tape.backward(sum(other * cos(other)));
+  for (const Tensor& input : {w, leaf}) EXPECT_LT(largest_difference(of_one[input], of_other[input]), 1e-13);
+}
+
+TEST(SparseMatrices, SaySoIfTheyAreWrong) {
+  const Tensor offsets = tensor({0, 1, 2}), columns = tensor({2, 0}), values = ones({2}), x = zeros({3, 4});
+  expect_texts({
+      {"[sparse_matmul] expected int64 offsets with one axis, got float32 [2]",
+       [&] { sparse_matmul(values, columns, values, x); }},
+      {"[sparse_matmul] expected int64 columns with one axis, got int64 [1, 2]",
+       [&] { sparse_matmul(offsets, columns.unsqueeze(0), values, x); }},
+      {"[sparse_matmul] expected offsets that ascend from 0 to the 2 columns",
+       [&] {
+         sparse_matmul(tensor({0, 3, 2}), columns, values, x);
+       }},
+      {"[sparse_matmul] expected offsets that ascend from 0 to the 2 columns",
+       [&] { sparse_matmul(zeros({0}, kInt64), columns, values, x); }},
+      {"[sparse_matmul] 2 at [0] of the columns [2] is out of range for a matrix of 2 columns",
+       [&] {
+         sparse_matmul(offsets, columns, values, zeros({2, 4}));
+       }},
+      {"[sparse_matmul] expected values of shape [2], one for each column, got [3]",
+       [&] { sparse_matmul(offsets, columns, ones({3}), x); }},
+      {"[sparse_matmul] expected a dense operand with one or two axes, got [1, 3, 4]",
+       [&] { sparse_matmul(offsets, columns, values, x.unsqueeze(0)); }},
+      {"[sampled_matmul] expected matrices with equally many columns, got [2, 3] and [3, 4]",
+       [&] {
+         sampled_matmul(offsets, columns, zeros({2, 3}), x);
+       }},
+      {"[sampled_matmul] expected 4 offsets for left [3, 4], got 3", [&] { sampled_matmul(offsets, columns, x, x); }},
+      {"[sampled_matmul] expected operands of one type, float32 or float64, got int64 of shape [3, 4] and float32 of "
+       "shape [3, 4] (convert with to(kFloat32))",
+       [&] { sampled_matmul(offsets, columns, x.to(kInt64), x); }},
+  });
+}
+
+// --- linear recurrences ---
+
+// The same with an operation per step.
+Tensor stepwise(const Tensor& a, const Tensor& b, const Tensor& initial, bool reverse) {
+  const int64_t n = b.shape()[0];
+  std::vector<Tensor> steps(static_cast<std::size_t>(n));
+  Tensor h = initial;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t t = reverse ? n - 1 - i : i;
+    h = a.select(0, t) * h + b.select(0, t);
+    steps[static_cast<std::size_t>(t)] = h;
+  }
+  return stack(steps, 0);
+}
+
+TEST(LinearScan, IsAnOperationPerStep) {
+  Generator generator(5);
+  const Tensor a = rand({50, 3, 13}, kFloat64, &generator), b = randn({50, 3, 13}, kFloat64, &generator);
+  const Tensor initial = randn({3, 13}, kFloat64, &generator);
+  for (const bool reverse : {false, true}) {
+    Tape tape;
+    const Tensor x = a.as_leaf(), y = b.as_leaf(), h = initial.as_leaf();
+    const Tensor one = linear_scan(x, y, 0, h, reverse), other = stepwise(x, y, h, reverse);
+    EXPECT_LT(largest_difference(one, other), 1e-13);
+    const Gradients of_one = tape.backward(sum(one * cos(one)), {.create_graph = true});
+    const Gradients of_other = tape.backward(sum(other * cos(other)));
+    for (const Tensor& leaf : {x, y, h}) EXPECT_LT(largest_difference(of_one[leaf], of_other[leaf]), 1e-12);
+  }
+}
+
+TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
+  const Tensor x = arange(600).to(kFloat32).reshape({20, 30});
+  for (const int axis : {0, 1}) EXPECT_TRUE(same_bits(linear_scan(ones({}), x, axis), cumsum(x, axis)));
+  expect_near(linear_scan(tensor({2., 3.}), tensor({1., 1.}), 0, scalar(10), true), {63, 31});
+}
+
+TEST(LinearScan, SaysSoIfItIsWrong) {
+  const Tensor x = zeros({2, 3});
+  expect_texts({
+      {"[linear_scan] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and float32 of "
+       "shape "
+       "[2, 3] (convert with to(kFloat32))",
+       [&] { linear_scan(x.to(kInt64), x, 0); }},
+      {"[linear_scan] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [&] { linear_scan(x, x, 2); }},
+      {"[linear_scan] expected an initial state that broadcasts to [3], got [2]",
+       [&] { linear_scan(x, x, 0, zeros({2})); }},
+      {"[linear_scan] axis 0 given, but a scalar has no axes", [&] { linear_scan(scalar(1), scalar(1), 0); }},
+  });
+}
+
+// --- sets and counts ---
+
+TEST(Sets, TakeEachNanAsAValue) {
+  const Unique of = unique(tensor({kNan, 2., kNan, 2., -kInf}));
+  expect_near(of.values, {-kInf, 2, kNan, kNan});
+  expect_near(of.inverse, {2, 1, 3, 1, 0});
+  expect_near(of.counts, {1, 2, 1, 1});
+  const Tensor sorted = tensor({1., 2., kNan});
+  expect_near(searchsorted(sorted, tensor({kNan, 3., kInf})), {2, 2, 2});
+  expect_near(searchsorted(sorted, tensor({kNan, 2.}), true), {3, 2});
+}
+
+TEST(Sets, BringEveryElementBack) {
+  Generator generator(6);
+  const Tensor x = randint(0, 90, {40, 50}, &generator);
+  const Unique of = unique(x);
+  EXPECT_TRUE(same_bits(index_select(of.values, 0, of.inverse.flatten()).reshape(x.shape()), x));
+  EXPECT_TRUE(same_bits(of.counts, bincount(of.inverse)));
+  EXPECT_EQ(sum(of.counts).item<int64_t>(), 2000);
+}
+
+TEST(Sets, CountBetweenEdges) {
+  const Histogram of = histogram(tensor({0.5, 1., kNan, 2., 2.5, -1., 1.5}), tensor({0.5, 1., 2.}));
+  expect_near(of.counts, {1, 3});  // 2 is in the last bin
+  EXPECT_EQ(of.counts.dtype(), kInt64);
+  expect_near(histogram(zeros({0}), 2).edges, {0, 0.5, 1});
+  expect_near(histogram(tensor({3., 3.}), 2).edges, {2.5, 3, 3.5});
+  expect_near(bincount(tensor({1, 1, 4}), tensor({true, true, false})), {0, 2, 0, 0, 0});
+}
+
+TEST(Sets, SaySoIfTheyAreWrong) {
+  const Tensor x = zeros({2, 3});
+  expect_texts({
+      {"[bincount] expected int64, got float32", [&] { bincount(x); }},
+      {"[bincount] expected numbers of 0 or more, got -2 at [1]",
+       [&] {
+         bincount(tensor({1, -2}));
+       }},
+      {"[bincount] expected a minimum of 0 or more, got -1", [&] { bincount(tensor({1}), -1); }},
+      {"[bincount] expected weights in the shape of x [1], got [2, 3]", [&] { bincount(tensor({1}), x); }},
+      {"[searchsorted] expected sorted numbers and values of one type, got int64 and float32",
+       [&] { searchsorted(tensor({1}), x); }},
+      {"[searchsorted] expected sorted numbers [n], or [..., n] with the leading axes of values [2, 3], got [3, 3]",
+       [&] {
+         searchsorted(zeros({3, 3}), x);
+       }},
+      {"[bucketize] expected boundaries with one axis, got [2, 3]", [&] { bucketize(x, x); }},
+      {"[bucketize] expected x and boundaries of one type, got float32 and int64", [&] { bucketize(x, tensor({1})); }},
+      {"[argsort] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [&] { argsort(x, 2); }},
+      {"[histogram] expected 1 bin or more, got 0", [&] { histogram(x, 0); }},
+      {"[histogram] expected a finite range, got 2 to 1",
+       [&] {
+         histogram(x, 2, std::pair{2.0, 1.0});
+       }},
+      {"[histogram] expected a finite range, got nan to nan", [&] { histogram(x * kNan, 2); }},
+      {"[histogram] expected ascending edges",
+       [&] {
+         histogram(x, tensor({1., 0.}).to(kFloat32));
+       }},
+      {"[histogram] expected at least two edges with one axis, got shape [1]", [&] { histogram(x, zeros({1})); }},
+      {"[histogram] expected weights in the shape of x [2, 3], got [2]", [&] { histogram(x, zeros({2}), zeros({2})); }},
+      {"[histogram] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { histogram(x.to(kInt64), 2); }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

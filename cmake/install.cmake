@@ -20,9 +20,9 @@ set(pc_private "")
 set(pc_train_private "")
 if(NOT BUILD_SHARED_LIBS)  # a static library leaves its own needs to whoever links it
   set(find_private "list(APPEND CMAKE_MODULE_PATH \${CMAKE_CURRENT_LIST_DIR})
-find_dependency(Threads)\nfind_dependency(BLIS)\nfind_dependency(ReferenceLAPACK)\nfind_dependency(TBB CONFIG)\nfind_dependency(hwy CONFIG)\nfind_dependency(fmt CONFIG)\nfind_dependency(xxhash)")
+find_dependency(Threads)\nfind_dependency(BLIS)\nfind_dependency(ReferenceLAPACK)\nfind_dependency(TBB CONFIG)\nfind_dependency(hwy CONFIG)\nfind_dependency(fmt CONFIG)\nfind_dependency(xxhash)\nfind_dependency(ZLIB)")
   install(FILES cmake/FindBLIS.cmake cmake/FindReferenceLAPACK.cmake cmake/Findxxhash.cmake DESTINATION ${package_dir})
-  set(pc_private "Requires.private: tbb libhwy fmt libxxhash
+  set(pc_private "Requires.private: tbb libhwy fmt libxxhash zlib
 Libs.private: ${ReferenceLAPACK_LIBRARY} ${ReferenceLAPACK_FORTRAN} ${BLIS_LIBRARY} ${BLIS_KERNELS_USED} -Wl,-rpath,${BLIS_LIBRARY_DIR} -pthread\n")
   set(pc_train_private "Requires.private: fmt\nLibs.private: -pthread\n")
 endif()

@@ -22,7 +22,7 @@ set_target_properties(tapegrad_small PROPERTIES POSITION_INDEPENDENT_CODE ON)
 tapegrad_group(tapegrad_small ${small_of_composed} ${small_of_kernels})
 foreach(target tapegrad tapegrad_small)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
-                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash Threads::Threads)
+                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash ZLIB::ZLIB Threads::Threads)
   tapegrad_precompile(${target} <fmt/format.h> <tapegrad/autograd/op.h> <tapegrad/autograd/ops.h> <tapegrad/autograd/parallel.h>)
 endforeach()
 # LAPACK's functions and BLIS's kernels stay inside: a program may have others of the same names.

@@ -172,7 +172,7 @@ class DeflatedSource : public StoredSource {
   }
 
   z_stream stream_{};
-  std::vector<std::byte> piece_ = std::vector<std::byte>(1 << 16);
+  std::vector<std::byte> piece_ = std::vector<std::byte>(4096);
   uint64_t left_;  // compressed bytes after the piece
   bool ended_ = false;
 };

@@ -8,8 +8,11 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/small_disk.h>
 #include <tapegrad/tests/support/stored.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -139,6 +142,27 @@ TEST_F(NumPy, StridedAndRecordedTensors) {
   save_npz(path_, {{"x", x}, {"leaf", leaf * 2}});
   EXPECT_TRUE(same_bits(load_npz(path_, "x"), x));
   EXPECT_TRUE(same_bits(load_npz(path_, "leaf"), leaf * 2));
+}
+
+// Arrays that do not fit are an error of one line, and those that are there stay whole.
+TEST(FullDiskOfArrays, FilesAreKept) {
+  const SmallDisk disk;
+  // A full disk needs its own file system, and mounting one needs root: other users skip this.
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
+  const std::string one = disk.path() + "/x.npy", several = disk.path() + "/x.npz";
+  save_npy(one, ones({1000}));
+  save_npz(several, {{"x", ones({1000})}});
+  const std::string before = slurp(one), before_several = slurp(several);
+  disk.fill();
+  const std::size_t files = files_in(disk.path());
+  const std::string why = ": No space left on device";
+  for (const int64_t size : {1, 1000, 100'000}) {
+    EXPECT_EQ(error_of([&] { save_npy(one, ones({size})); }), "[file] cannot write " + one + why);
+    EXPECT_EQ(error_of([&] { save_npz(several, {{"x", ones({size})}}); }), "[file] cannot write " + several + why);
+  }
+  EXPECT_EQ(slurp(one), before);
+  EXPECT_EQ(slurp(several), before_several);
+  EXPECT_EQ(files_in(disk.path()), files) << "a temporary file stayed";
 }
 
 // Archives of more than 4 GB have 64-bit fields. With a low limit, small ones have them, too.

@@ -14,7 +14,7 @@ unsigned char byte_of(char c) { return static_cast<unsigned char>(c); }
 }  // namespace
 
 CsvRows::CsvRows(const std::string& path, char separator, bool quotes)
-    : file_(path), separator_(separator), quotes_(quotes), buffer_(kPiece, '\0') {
+    : file_(path), separator_(separator), buffer_(kPiece, '\0') {
   if (separator == '\0' || separator == '\n' || separator == '\r' || (quotes && separator == '"')) {
     fail("csv", fmt::format("expected a separator that is not a line end, a NUL byte or a quote, got \"{}\"",
                             std::string_view(&separator, 1)));

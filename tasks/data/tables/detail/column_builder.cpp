@@ -128,7 +128,7 @@ std::string ColumnBuilder::add_number(std::string_view text) {
 
 std::string ColumnBuilder::add(double number) {
   if (std::holds_alternative<std::vector<int64_t>>(values_))
-    return fmt::format("expected a whole number, got {}", number);
+    return fmt::format("expected a whole number, got {:#}", number);
   if (std::holds_alternative<std::vector<float>>(values_) && std::isinf(static_cast<float>(number)))
     return fmt::format("{} is out of the range of float32", number);
   append(number);

@@ -22,7 +22,7 @@ set_target_properties(tapegrad_small PROPERTIES POSITION_INDEPENDENT_CODE ON)
 tapegrad_group(tapegrad_small ${small_of_composed} ${small_of_kernels})
 foreach(target tapegrad tapegrad_small)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
-                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash Threads::Threads)
+                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash ZLIB::ZLIB Threads::Threads)
   tapegrad_precompile(${target} <fmt/format.h> <tapegrad/autograd/op.h> <tapegrad/autograd/ops.h> <tapegrad/autograd/parallel.h>)
 endforeach()
 # LAPACK's functions and BLIS's kernels stay inside: a program may have others of the same names.
@@ -54,6 +54,12 @@ add_library(tapegrad_train ${train_sources})
 add_library(tapegrad::train ALIAS tapegrad_train)
 target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt
                                      $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8cpp> Threads::Threads)
+foreach(format PNG JPEG)
+  if(${format}_FOUND)
+    target_link_libraries(tapegrad_train PRIVATE ${format}::${format})
+    target_compile_definitions(tapegrad_train PRIVATE TAPEGRAD_${format})
+  endif()
+endforeach()
 target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/tasks/examples">)
 set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN")

@@ -1,8 +1,9 @@
 # Shared by tasks/run.sh and tests/run.sh: installs Debian packages, configures, builds.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-packages="g++ cmake ninja-build libblis-serial-dev liblapack-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev libgtest-dev"
+packages="g++ cmake ninja-build libblis-serial-dev liblapack-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev zlib1g-dev libgtest-dev"
 mpi="libopenmpi-dev openmpi-bin"  # optional: training by several processes
+images="libpng-dev libjpeg-dev"   # optional: images in files
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -31,7 +31,7 @@ unpack() {
   touch "$root/unpacked"
 }
 
-libraries=$(tr ' ' '\n' <<<"$packages" | grep -E '^(lib|nlohmann)')
+libraries=$(tr ' ' '\n' <<<"$packages $images" | grep -E '^(lib|nlohmann|zlib)')
 [ -e "$root/unpacked" ] || unpack libc6-dev libstdc++-12-dev $libraries
 say "configuring (arm64)"
 mkdir -p "$build"

@@ -1,6 +1,7 @@
 // Reads safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <tapegrad/autograd/io/detail/element_types.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/autograd/io/internal/json.h>
@@ -28,33 +29,8 @@ struct Type {
   std::string_view name;
   uint64_t size;
   DType becomes;
-  void (*convert)(const std::byte* from, int64_t n, void* to);  // nullptr: the bytes as they are
+  ConvertElements convert;  // nullptr: the bytes as they are
 };
-
-template <class From, class To>
-void widen(const std::byte* from, int64_t n, void* to) {
-  for (int64_t i = 0; i < n; ++i) {
-    From value;
-    std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof value, sizeof value);
-    static_cast<To*>(to)[i] = static_cast<To>(value);
-  }
-}
-
-float from_half(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = h >> 10 & 31, fraction = h & 1023;
-  if (exponent == 0) return (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-template <float (*F)(uint16_t)>
-void widen_with(const std::byte* from, int64_t n, void* to) {
-  for (int64_t i = 0; i < n; ++i) {
-    uint16_t value;
-    std::memcpy(&value, from + 2 * i, sizeof value);
-    static_cast<float*>(to)[i] = F(value);
-  }
-}
 
 constexpr Type kTypes[] = {
     {"F32", 4, kFloat32, nullptr},

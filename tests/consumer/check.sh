@@ -14,8 +14,9 @@ size=$(stat -c %s "$library")
 echo "libtapegrad.so, stripped: $size bytes"
 [ "$size" -lt 6000000 ]
 
-example() { sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../$1" >"$work/$2.cpp"; }  # the program in a README
-example README.md readme; example tasks/data/README.md data; example tasks/drawing/README.md drawing
+# example PAGE NAME [NUMBER]   the program of that number in a page, 1 by default
+example() { awk -v number="${3:-1}" '/^```cpp$/ { on = ++seen == number; next } /^```$/ { on = 0 } on' "$here/../../$1" >"$work/$2.cpp"; }
+example README.md readme; example tasks/data/README.md data; example tasks/data/README.md tables 2; example tasks/drawing/README.md drawing
 cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DEXAMPLES_OF_TAPEGRAD="$here/../../tasks/examples" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
@@ -39,7 +40,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
   [ $killed -gt 0 ]
 )
 (cd "$work" && build/digits digits mlp >/dev/null && ls digits/mlp/digits.svg >/dev/null)  # finds its data in share/tapegrad
-(cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
+(cd "$work" && for program in readme readme_data readme_tables readme_drawing; do "build/$program"; done)
 (
   cd "$work"
   build/several_processes one
@@ -58,7 +59,7 @@ fi
 
 flags=(-std=c++20 -O0 -Wall -Wextra -Wshadow -Werror -I "$prefix/include")  # -I: not a system folder, so headers warn
 for program in model training; do
-  if "$cxx" "${flags[@]}" -M "$here/$program.cpp" | grep -E '/(tbb|oneapi|hwy|blis[^/]*|nlohmann|fmt|CLI|utf8cpp)/'; then
+  if "$cxx" "${flags[@]}" -M "$here/$program.cpp" | grep -E '/(tbb|oneapi|hwy|blis[^/]*|nlohmann|fmt|CLI|utf8cpp)/|/(zlib|png|jpeglib)\.h'; then
     echo "a public header includes a private library"; exit 1
   fi
 done

@@ -35,7 +35,9 @@ const std::map<std::string, std::set<std::string>> kBelow{{"autograd", {}},
 struct Library {
   std::string name, header;  // what its include begins with
 };
-const std::vector<Library> kLibraries{{"TBB", "tbb/"}, {"TBB", "oneapi/"}, {"BLIS", "blis"}, {"MPI", "mpi.h"}};
+const std::vector<Library> kLibraries{{"TBB", "tbb/"},         {"TBB", "oneapi/"}, {"BLIS", "blis"},
+                                      {"MPI", "mpi.h"},        {"zlib", "zlib.h"}, {"libpng", "png.h"},
+                                      {"libjpeg", "jpeglib.h"}};
 
 std::string read_text(const fs::path& path) {
   std::ostringstream text;

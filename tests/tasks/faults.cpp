@@ -17,6 +17,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
+#include <tapegrad/tests/support/small_disk.h>
 #include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/tiny_run.h>
 #include <unistd.h>
@@ -31,39 +32,6 @@ namespace tapegrad::train {
 namespace {
 
 using namespace tests;
-
-// A file system of 1 MB in memory, mounted in a folder.
-class SmallDisk {
- public:
-  SmallDisk() : path_(folder_ / "disk") {
-    std::filesystem::create_directory(path_);
-    mounted_ = ::mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=1m") == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount(path_.c_str());
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  bool mounted() const { return mounted_; }
-  const std::string& path() const { return path_; }
-  void fill() const {
-    try {
-      AppendFile file(path_ + "/filler");
-      while (true) file.append(std::string(4096, 'x'));
-    } catch (const Error&) {
-    }
-  }
-
- private:
-  TemporaryFolder folder_;
-  std::string path_;
-  bool mounted_ = false;
-};
-
-std::size_t files_in(const std::string& folder) {
-  return static_cast<std::size_t>(
-      std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
-}
 
 TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   const SmallDisk disk;

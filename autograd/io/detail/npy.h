@@ -1,0 +1,23 @@
+// One array in NumPy's format, read from bytes and written as bytes.
+#pragma once
+
+#include <tapegrad/autograd/io/detail/byte_source.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <string>
+
+namespace tapegrad::numpy {
+
+// All bytes of a source as an array. Error "[numpy] WHERE: ...".
+Tensor read_array(Source& source, const std::string& where);
+
+// What precedes the values of a tensor.
+std::string array_header(const Tensor& tensor, bool fortran_order, const std::string& where);
+
+// The same values with the axes in the opposite order: a view.
+Tensor turned(const Tensor& x);
+
+// The values of a tensor in row-major order, which `packed` keeps.
+std::span<const std::byte> values_of(const Tensor& packed);
+
+}  // namespace tapegrad::numpy

@@ -1,0 +1,59 @@
+// Single arrays in NumPy's format.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/detail/npy.h>
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/numpy.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace tapegrad {
+namespace {
+
+class WholeFile : public numpy::Source {
+ public:
+  explicit WholeFile(const std::string& path) : file_(path) {}
+  uint64_t size() const override { return file_.size(); }
+  void read(std::span<std::byte> to) override {
+    file_.read(at_, to);
+    at_ += to.size();
+  }
+
+ private:
+  numpy::File file_;
+  uint64_t at_ = 0;
+};
+
+}  // namespace
+
+void numpy::refuse(const std::string& path, std::string_view why) { fail("numpy", fmt::format("{}: {}", path, why)); }
+
+void numpy::File::read(uint64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t count = ::pread(descriptor_.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) refuse(path_, fmt::format("cannot read: {}", std::strerror(errno)));
+    if (count == 0) refuse(path_, fmt::format("ended at byte {} while it was read", offset));
+    to = to.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+}
+
+Tensor load_npy(const std::string& path) {
+  WholeFile file(path);
+  return numpy::read_array(file, path);
+}
+
+void save_npy(const std::string& path, const Tensor& tensor, const SaveNpyOptions& options) {
+  const bool turn = options.fortran_order && tensor.dim() > 1;
+  const std::string header = numpy::array_header(tensor, turn, path);
+  const Tensor values = (turn ? numpy::turned(tensor.detach()) : tensor.detach()).contiguous();
+  AtomicFile out(path);
+  out.write(header);
+  out.write(numpy::values_of(values));
+  out.commit();
+}
+
+}  // namespace tapegrad

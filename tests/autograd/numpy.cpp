@@ -313,7 +313,7 @@ TEST_F(NumPy, DamagedArchives) {
   EXPECT_EQ(npz_error(with(directory + 24, "\x91")), "damaged: \"x.npy\" has 145 bytes, 144 of them in the archive");
   EXPECT_EQ(npz_error(with(directory + 27, "\x01")),
             "damaged: \"x.npy\" has 16777360 bytes, 144 of them in the archive");
-  EXPECT_EQ(npz_error(with(directory + 10, "\x08")), "damaged: zlib cannot read the compressed bytes of \"x.npy\"");
+  EXPECT_EQ(npz_error(with(directory + 10, "\x08")), "damaged: \"x.npy\" has fewer bytes than its entry says");
   EXPECT_EQ(npz_error(with(directory + 42, "\x01")), "damaged: the header of \"x.npy\"");
   EXPECT_EQ(npz_error(with(30, "y")), "damaged: the header of \"x.npy\"");
   EXPECT_EQ(npz_error(with(directory - 1, "\x3e")).substr(0, 36), "damaged: the checksum of \"x.npy\" is ");

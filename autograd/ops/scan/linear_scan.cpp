@@ -176,6 +176,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <fmt/format.h>
 
+#include <tuple>
+#include <utility>
+
 namespace tapegrad {
 
 HWY_EXPORT(linear_scan_tiles);
@@ -217,7 +220,8 @@ Tensor moved_on(const Tensor& x, const Way& way, const Tensor& first) {
 }
 
 // The gradients of a and b in one pass; a's only with h.
-Grads gradients(const Tensor& a, const Tensor& initial, const Tensor& h, const Tensor& dh, const Way& way) {
+std::pair<Tensor, Tensor> gradients(const Tensor& a, const Tensor& initial, const Tensor& h, const Tensor& dh,
+                                    const Way& way) {
   const Tensor db = Tensor::empty(a.shape(), a.dtype());
   const Tensor da = h.defined() ? Tensor::empty(a.shape(), a.dtype()) : Tensor();
   const Tensor factors = packed(a), start = packed(initial), given = packed(dh);
@@ -251,20 +255,20 @@ Tensor scan(const Tensor& a, const Tensor& b, const Tensor& initial, const Way& 
                 [a, initial = kept_if(needs_grad(a), initial), h = kept_if(needs_grad(a), h), wants_initial,
                  way](const Tensor& dh) -> Grads {
                   if (dh.shape()[way.axis] == 0) return {dh, dh, Tensor()};
-                  Grads grads;
+                  Tensor da, db, dinitial;
                   if (Tape::current() || way.shifted) {
                     const Way back{way.axis, !way.reverse, !way.shifted};
-                    const Tensor db = scan(a, dh, {}, back);
-                    Tensor da;
+                    db = scan(a, dh, {}, back);
                     if (h.defined()) da = way.shifted ? moved_on(db, back, {}) * h : db * moved_on(h, way, initial);
-                    grads = {da, db};
                   } else {
-                    grads = gradients(a, initial, h, dh, way);
+                    std::tie(da, db) = gradients(a, initial, h, dh, way);
                   }
-                  if (!wants_initial) return grads;
-                  const int64_t from = way.reverse ? dh.shape()[way.axis] - 1 : 0;
-                  const Tensor first = a.slice(way.axis, from, from + 1) * grads[1].slice(way.axis, from, from + 1);
-                  return {grads[0], grads[1], first.squeeze(way.axis)};
+                  if (wants_initial) {
+                    const int64_t from = way.reverse ? dh.shape()[way.axis] - 1 : 0;
+                    dinitial =
+                        (a.slice(way.axis, from, from + 1) * db.slice(way.axis, from, from + 1)).squeeze(way.axis);
+                  }
+                  return {da, db, dinitial};
                 });
 }
 

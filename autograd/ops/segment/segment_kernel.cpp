@@ -49,6 +49,31 @@ struct SegmentPiece {
   HWY_INLINE int64_t result() const { return segment * inner + first; }
 };
 
+// A column of a strip that is narrower than a vector: a span that loads and stores a number.
+template <class T>
+struct OneColumn {
+  int64_t at;
+  HWY_INLINE T load(const T* p) const { return p[at]; }
+  HWY_INLINE void store(T v, T* p) const { p[at] = v; }
+};
+
+template <class T>
+requires std::is_arithmetic_v<T> HWY_INLINE T where(bool condition, T a, T b) { return condition ? a : b; }
+
+// f(span) for the columns of a row: formulas of f are the same for vectors and numbers.
+template <class T, class F>
+HWY_INLINE void each_column(int64_t width, F f) {
+  if (width >= kLanes<T>) return each_span<T>(width, f);
+  for (int64_t j = 0; j < width; ++j) f(OneColumn<T>{j});
+}
+
+// Brings row k + kLookAhead into the cache.
+template <class T>
+HWY_INLINE void look_ahead(const SegmentPiece& p, int64_t k, const T* x) {
+  const T* const ahead = x + p.at(k + kLookAhead);
+  for (int64_t j = 0; j < p.width; j += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(ahead + j);
+}
+
 // y = start combined with the rows of x, in their order: `kVecs` vectors of columns in registers.
 template <int kVecs, class T, class Combine>
 HWY_INLINE void fold_vectors(const SegmentPiece& p, const T* x, T start, Combine combine, T* y) {
@@ -68,15 +93,21 @@ HWY_INLINE void fold_vectors(const SegmentPiece& p, const T* x, T start, Combine
 // The same for all columns of the strip.
 template <class T, class Combine>
 HWY_INLINE void fold_rows(const SegmentPiece& p, const T* x, T start, Combine combine, T* y) {
+  if (p.width < kLanes<T>) {
+    T all[kLanes<T>];
+    std::fill(all, all + kLanes<T>, start);
+    for (int64_t k = 0; k < p.rows; ++k) {
+      const T* const from = x + p.at(k);
+      for (int64_t j = 0; j < p.width; ++j) all[j] = combine(all[j], from[j]);
+    }
+    std::copy(all, all + p.width, y);
+    return;
+  }
   int64_t j = 0;
   for (; j + 8 * kLanes<T> <= p.width; j += 8 * kLanes<T>) fold_vectors<8>(p, x + j, start, combine, y + j);
   for (; j + 2 * kLanes<T> <= p.width; j += 2 * kLanes<T>) fold_vectors<2>(p, x + j, start, combine, y + j);
   for (; j + kLanes<T> <= p.width; j += kLanes<T>) fold_vectors<1>(p, x + j, start, combine, y + j);
-  if (const int64_t rest = p.width - j; rest == 1) {
-    T all = start;
-    for (int64_t k = 0; k < p.rows; ++k) all = combine(all, x[p.at(k) + j]);
-    y[j] = all;
-  } else if (rest > 0) {
+  if (const int64_t rest = p.width - j; rest > 0) {
     Vec<T> all = start;
     for (int64_t k = 0; k < p.rows; ++k) all = combine(all, load(x + p.at(k) + j, rest));
     store(all, y + j, rest);
@@ -124,9 +155,10 @@ constexpr T segment_start() {
 template <class T>
 HWY_INLINE void segment_origins(const SegmentPiece& p, const T* x, T other, T* origin) {
   fold_rows(p, x, kNothing<T>, SegmentExtreme<true>(), origin);
-  each_span<T>(p.width, [&](auto s) {
-    const Vec<T> top = s.load(origin), zero = T{0};
-    s.store(where((top == Vec<T>(kNothing<T>)) | (top == Vec<T>(other)), zero, top), origin);
+  each_column<T>(p.width, [&](auto s) {
+    const auto top = s.load(origin);
+    using V = std::decay_t<decltype(top)>;
+    s.store(where((top == V(kNothing<T>)) | (top == V(other)), V(T{0}), top), origin);
   });
 }
 
@@ -163,19 +195,21 @@ void segment_softmax(const SegmentPiece& p, const T* x, T* y) {
   std::fill(sum, sum + p.width, T{0});
   each_exp(p, x, origin, [&](int64_t k, const T* e) {
     T* const to = y + p.at(k);
-    each_span<T>(p.width, [&](auto s) {
-      const Vec<T> v = s.load(e);
+    look_ahead(p, k, y);
+    each_column<T>(p.width, [&](auto s) {
+      const auto v = s.load(e);
       s.store(v, to);
       s.store(s.load(sum) + v, sum);
     });
   });
-  each_span<T>(p.width, [&](auto s) {
-    const Vec<T> total = s.load(sum);
-    s.store(where(total == Vec<T>(T{0}), Vec<T>(T{0}), Vec<T>(T{1}) / total), sum);
+  each_column<T>(p.width, [&](auto s) {
+    const auto total = s.load(sum);
+    using V = std::decay_t<decltype(total)>;
+    s.store(where(total == V(T{0}), V(T{0}), V(T{1}) / total), sum);
   });
   for (int64_t k = 0; k < p.rows; ++k) {
     T* const to = y + p.at(k);
-    each_span<T>(p.width, [&](auto s) { s.store(s.load(to) * s.load(sum), to); });
+    each_column<T>(p.width, [&](auto s) { s.store(s.load(to) * s.load(sum), to); });
   }
 }
 
@@ -193,17 +227,19 @@ void segment_log_sum_exp(const SegmentPiece& p, const T* x, T* y) {
 template <class T>
 void segment_extreme_gradient(const SegmentPiece& p, const T* x, const T* y, const T* dy, T* dx) {
   T share[kSegmentStrip];
-  const Vec<T> zero = T{0}, one = T{1};
+  const auto chosen = [](auto a, auto b) HWY_ATTR { return where(a == b, decltype(a)(T{1}), decltype(a)(T{0})); };
   std::fill(share, share + p.width, T{0});
   for (int64_t k = 0; k < p.rows; ++k) {
     const T* const from = x + p.at(k);
-    each_span<T>(p.width, [&](auto s) { s.store(s.load(share) + where(s.load(from) == s.load(y), one, zero), share); });
+    look_ahead(p, k, x);
+    each_column<T>(p.width, [&](auto s) { s.store(s.load(share) + chosen(s.load(from), s.load(y)), share); });
   }
-  each_span<T>(p.width, [&](auto s) { s.store(s.load(dy) / s.load(share), share); });
+  each_column<T>(p.width, [&](auto s) { s.store(s.load(dy) / s.load(share), share); });
   for (int64_t k = 0; k < p.rows; ++k) {
     const T* const from = x + p.at(k);
-    each_span<T>(p.width,
-                 [&](auto s) { s.store(s.load(share) * where(s.load(from) == s.load(y), one, zero), dx + p.at(k)); });
+    T* const to = dx + p.at(k);
+    look_ahead(p, k, dx);
+    each_column<T>(p.width, [&](auto s) { s.store(s.load(share) * chosen(s.load(from), s.load(y)), to); });
   }
 }
 
@@ -214,11 +250,14 @@ void segment_softmax_gradient(const SegmentPiece& p, const T* y, const T* dy, T*
   std::fill(dot, dot + p.width, T{0});
   for (int64_t k = 0; k < p.rows; ++k) {
     const int64_t at = p.at(k);
-    each_span<T>(p.width, [&](auto s) { s.store(s.load(dot) + s.load(y + at) * s.load(dy + at), dot); });
+    look_ahead(p, k, y);
+    look_ahead(p, k, dy);
+    each_column<T>(p.width, [&](auto s) { s.store(s.load(dot) + s.load(y + at) * s.load(dy + at), dot); });
   }
   for (int64_t k = 0; k < p.rows; ++k) {
     const int64_t at = p.at(k);
-    each_span<T>(p.width, [&](auto s) { s.store(s.load(y + at) * (s.load(dy + at) - s.load(dot)), dx + at); });
+    look_ahead(p, k, dx);
+    each_column<T>(p.width, [&](auto s) { s.store(s.load(y + at) * (s.load(dy + at) - s.load(dot)), dx + at); });
   }
 }
 
@@ -226,20 +265,24 @@ void segment_softmax_gradient(const SegmentPiece& p, const T* y, const T* dy, T*
 template <class T>
 void segment_log_sum_exp_gradient(const SegmentPiece& p, const T* x, const T* y, const T* dy, T* dx) {
   T origin[kSegmentStrip];
-  each_span<T>(p.width, [&](auto s) {
-    const Vec<T> v = s.load(y);
-    s.store(where(v == Vec<T>(kNothing<T>), Vec<T>(T{0}), v), origin);
+  each_column<T>(p.width, [&](auto s) {
+    const auto v = s.load(y);
+    using V = std::decay_t<decltype(v)>;
+    s.store(where(v == V(kNothing<T>), V(T{0}), v), origin);
   });
   each_exp(p, x, origin, [&](int64_t k, const T* e) {
-    each_span<T>(p.width, [&](auto s) { s.store(s.load(dy) * s.load(e), dx + p.at(k)); });
+    T* const to = dx + p.at(k);
+    look_ahead(p, k, x);
+    look_ahead(p, k, dx);
+    each_column<T>(p.width, [&](auto s) { s.store(s.load(dy) * s.load(e), to); });
   });
 }
 
 template <class T>
 void segment_mean(const SegmentPiece& p, const T* x, T* y) {
   fold_rows(p, x, T{0}, SegmentSum(), y);
-  const Vec<T> size = static_cast<T>(std::max<int64_t>(p.rows, 1));
-  each_span<T>(p.width, [&](auto s) { s.store(s.load(y) / size, y); });
+  const T size = static_cast<T>(std::max<int64_t>(p.rows, 1));
+  each_column<T>(p.width, [&](auto s) { s.store(s.load(y) / decltype(s.load(y))(size), y); });
 }
 
 template <class T>

@@ -140,7 +140,7 @@ OpCall scan_call() {
   };
 }
 
-void add_scans(CaseTable& t) {
+void add_linear_scans(CaseTable& t) {
   t.call("linear_scan", scan_call());
   for (const bool reverse : {false, true}) {
     const std::string way = reverse ? ", reversed" : "";
@@ -174,12 +174,12 @@ void add_scans(CaseTable& t) {
          with_filled_axis, [](const A& a) { return linear_scan(tanh(a.t[0]), a.t[0], a.i(0)); });
 }
 
-Outputs parts(const Unique& y) { return {y.values, y.inverse, y.counts}; }
-Outputs parts(const Histogram& y) { return {y.counts, y.edges}; }
+Outputs results(const Unique& y) { return {y.values, y.inverse, y.counts}; }
+Outputs results(const Histogram& y) { return {y.counts, y.edges}; }
 
 void add_sets(CaseTable& t) {
-  t.call("unique", [](const Inputs& x, const json&) { return parts(unique(x[0])); });
-  t.call("unique_consecutive", [](const Inputs& x, const json&) { return parts(unique_consecutive(x[0])); });
+  t.call("unique", [](const Inputs& x, const json&) { return results(unique(x[0])); });
+  t.call("unique_consecutive", [](const Inputs& x, const json&) { return results(unique_consecutive(x[0])); });
   t.call("bincount", [](const Inputs& x, const json& args) -> Outputs {
     const int64_t minimum = integer(args, "minimum");
     return {x.size() > 1 ? bincount(x[0], x[1], minimum) : bincount(x[0], minimum)};
@@ -192,10 +192,10 @@ void add_sets(CaseTable& t) {
   });
   t.call("argsort", argsort, "axis=-1 descending");
   t.call("histogram", [](const Inputs& x, const json& args) -> Outputs {
-    if (!args.contains("bins")) return parts(histogram(x[0], x[1], input(x, 2)));
+    if (!args.contains("bins")) return results(histogram(x[0], x[1], input(x, 2)));
     std::optional<std::pair<double, double>> range;
     if (args.contains("low")) range = {args["low"].get<double>(), args["high"].get<double>()};
-    return parts(histogram(x[0], args["bins"].get<int64_t>(), range, input(x, 1)));
+    return results(histogram(x[0], args["bins"].get<int64_t>(), range, input(x, 1)));
   });
 }
 
@@ -205,7 +205,7 @@ void add_segment_cases(CaseTable& table) {
   add_segments(table);
   add_segment_rules(table);
   add_sparse(table);
-  add_scans(table);
+  add_linear_scans(table);
   add_sets(table);
 }
 

@@ -16,8 +16,6 @@
 namespace tapegrad::tests {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
-
 // --- segments ---
 
 TEST(Segments, OfNoRows) {

@@ -19,7 +19,8 @@ void run(int64_t batch, int64_t length, int64_t input_dim) {
   std::cout << "batch " << batch << ", length " << length << ", input width " << input_dim << "\n";
   const tg::tasks::PaddedAttention attention(input_dim, kModel, kHeads);
   tg::NamedTensors steps;
-  attention(tg::randn({batch, length, input_dim}), last_are_padding(batch, length, length / 3), &steps);
+  static_cast<void>(
+      attention(tg::randn({batch, length, input_dim}), last_are_padding(batch, length, length / 3), &steps));
   for (const tg::NamedTensor& step : steps) {
     std::cout << "  " << step.name << std::string(14 - step.name.size(), ' ') << tg::str(step.tensor.shape()) << "\n";
   }
@@ -41,6 +42,6 @@ int main() {
   // The same attention as a module of nn; padding gets no weight.
   const tg::nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .causal = false});
   tg::Tensor weights;
-  attention(tg::randn({2, 5, 3}), {.mask = tg::nn::padding_mask(ids), .weights = &weights});
+  static_cast<void>(attention(tg::randn({2, 5, 3}), {.mask = tg::nn::padding_mask(ids), .weights = &weights}));
   std::cout << "\nweights of the first sequence's first head\n" << weights[0][0] << "\n";
 }

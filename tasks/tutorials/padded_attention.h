@@ -25,7 +25,7 @@ struct PaddedAttention {
 
   // padding [B, S, 1], bool: true where a token is padding. `steps`, if given, receives each step's tensor.
   Tensor operator()(const Tensor& x, const Tensor& padding = {}, NamedTensors* steps = nullptr) const {
-    const auto step = [&](const char* name, const Tensor& value) {
+    const auto step = [&](const char* name, const Tensor& value) -> const Tensor& {
       if (steps) steps->push_back({name, value.detach()});
       return value;
     };

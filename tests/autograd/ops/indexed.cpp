@@ -179,7 +179,6 @@ TEST(Indexed, OnlyNamesAndTheirElementsAreAssignable) {
   static_assert(!std::is_assignable_v<decltype(std::declval<const Tensor&>()(0)), Tensor>);
   static_assert(std::is_assignable_v<decltype(std::declval<Tensor&>()(0)), Tensor>);
   static_assert(!std::is_assignable_v<decltype(std::declval<Tensor&>()[0]), Tensor>);
-  static_assert(!std::is_invocable_v<decltype([](auto&& x) -> decltype(x += 1) { return x += 1; }), Tensor>);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>

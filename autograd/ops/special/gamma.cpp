@@ -152,16 +152,6 @@ R lgamma_of(double x) {
 // --- digamma ---
 
 template <class R>
-R digamma_of_positive(R x) {
-  R sum = 0;
-  for (; rounded(x) < kFar<R>; x = x + 1) sum = sum + R(1) / x;
-  const R z = R(1) / (x * x);
-  R series = 0;
-  for (int k = kTerms<R>; k > 0; --k) series = (series + bernoulli<R>(k, 2.0 * k)) * z;
-  return log_of(x) - R(0.5) / x - series - sum;
-}
-
-template <class R>
 R digamma_of(double x) {
   constexpr double kLarge = 0x1p60;
   if (x == 0) return std::copysign(kInfinity, -x);

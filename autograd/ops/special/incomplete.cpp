@@ -101,17 +101,20 @@ constexpr std::array<std::array<double, 18>, 7> kUniform{{
       1.6846058979264062e-09, -8.575492823577594e-10}},
 }};
 
+// eta^2 / 2 = mu - log(1 + mu), mu = (x - a) / a.
+template <class R>
+R half_square_of(R mu) {
+  if (std::abs(rounded(mu)) >= 0.02) return mu - log_of(mu + 1);
+  R half_square = 0;
+  for (int k = 14; k > 1; --k) half_square = (R(1) / static_cast<double>(k) - half_square) * mu;
+  return half_square * mu;
+}
+
+bool is_uniform(double a, double x) { return a >= 200 && std::abs(x - a) < 0.3 * a; }
+
 template <class R>
 Parts<R> by_uniform(double a, double x) {
-  // eta^2 / 2 = mu - log(1 + mu), mu = (x - a) / a
-  const R mu = (R(x) - a) / a;
-  R half_square = 0;
-  if (std::abs(rounded(mu)) < 0.02) {
-    for (int k = 14; k > 1; --k) half_square = (R(1) / static_cast<double>(k) - half_square) * mu;
-    half_square = half_square * mu;
-  } else {
-    half_square = mu - log_of(mu + 1);
-  }
+  const R half_square = half_square_of((R(x) - a) / a);
   const bool below = x < a;
   const R eta = root_of(half_square * 2) * (below ? -1.0 : 1.0);
   double sum = 0;
@@ -132,7 +135,7 @@ template <class R>
 Parts<R> parts_of(double a, double x) {
   if (a > 1e36) return x < a ? Parts<R>{0, 1} : x > a ? Parts<R>{1, 0} : Parts<R>{0.5, 0.5};
   if (x > 1e40) return {1, 0};
-  if (a >= 200 && std::abs(x - a) < 0.3 * a) return by_uniform<R>(a, x);
+  if (is_uniform(a, x)) return by_uniform<R>(a, x);
   return x < a + 3 * std::sqrt(a) + 4 ? by_series<R>(a, x) : by_fraction<R>(a, x);
 }
 
@@ -167,7 +170,52 @@ T density(T a, T x) {
   return static_cast<T>(a < 1 ? rounded(exp_of(exponent) * a) : rounded(exp_of(exponent)));
 }
 
+// --- dx / da of x with a fixed P(a, x): -(dP / da) over the density (Figurnov, Mohamed, Mnih 2018) ---
+
+// P is the sum of x^(a+k) e^-x / Gamma(a + k + 1), so this is x / a times the sum of t(k) (psi(a + k + 1) - log(x))
+// with t(k) = x^k / ((a + 1) ... (a + k)).
+double slope_by_series(double a, double x) {
+  Two of = digamma_of_positive(Two(a) + 1) - log_of(Two(x)), term = 1, sum = of;
+  for (int k = 1; k < 100'000; ++k) {
+    const Two next = Two(a) + static_cast<double>(k);
+    term = term * x / next;
+    of = of + Two(1) / next;
+    const Two part = term * of;
+    sum = sum + part;
+    if (next.high > x && std::abs(part.high) < 1e-24 * std::abs(sum.high)) break;
+  }
+  return rounded(sum * x / a);
+}
+
+// The derivative of the uniform expansion.
+double slope_by_uniform(double a, double x) {
+  const Two mu = (Two(x) - a) / a, half_square = half_square_of(mu);
+  const double log = rounded(mu - half_square);  // of x / a
+  const double eta = rounded(root_of(half_square * 2)) * (x < a ? -1 : 1);
+  const double eta_slope = (eta == 0 ? -1 : -rounded(mu) / eta) / a;
+  double sum = 0, slope = 0;  // of the coefficients, and its derivative
+  double power = 1;
+  for (std::size_t k = 0; k < kUniform.size(); ++k, power /= a) {
+    double row = 0, row_slope = 0;
+    for (std::size_t n = kUniform[k].size(); n-- > 0;) {
+      row_slope = row_slope * eta + row;
+      row = row * eta + kUniform[k][n];
+    }
+    sum += row * power;
+    slope += (row_slope * eta_slope - static_cast<double>(k) * row / a) * power;
+  }
+  const double main = eta_slope + eta / (2 * a), rest = (log * sum - sum / (2 * a) + slope) / a;
+  const double stirling = 1 + (1.0 / 12 + (1.0 / 288 - (139.0 / 51840 + 571.0 / 2488320 / a) / a) / a) / a;
+  return -x * stirling * (main - rest);
+}
+
 }  // namespace
+
+double gamma_slope(double a, double x) {
+  if (!(a > 0 && x > 0) || !(a < 1e36 && x < 1e36)) return std::numeric_limits<double>::quiet_NaN();
+  return is_uniform(a, x) ? slope_by_uniform(a, x) : slope_by_series(a, x);
+}
+float gamma_slope(float a, float x) { return static_cast<float>(gamma_slope(double{a}, double{x})); }
 
 double gamma_density(double a, double x) { return density(a, x); }
 float gamma_density(float a, float x) { return density(a, x); }

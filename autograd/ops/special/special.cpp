@@ -56,6 +56,7 @@ constexpr Special kI1eOf{
 
 constexpr Formula kIgammaOf = elements<2>([](auto a, auto x) { return special::igamma(a, x); });
 constexpr Formula kIgammacOf = elements<2>([](auto a, auto x) { return special::igammac(a, x); });
+constexpr Formula kSlopeOf = elements<2>([](auto a, auto x) { return special::gamma_slope(a, x); });
 constexpr Formula kDensityOf = elements<2>([](auto a, auto x) { return special::gamma_density(a, x); });
 
 const Op kLgamma{"lgamma"};
@@ -70,6 +71,7 @@ const Op kI1e{"i1e"};
 const Op kIgamma{"igamma"};
 const Op kIgammac{"igammac"};
 const Op kGammaDensity{"gamma_density"};
+const Op kImplicitGamma{"implicit_gamma", false};
 
 Tensor apply(const Op& op, const Special& of, const Tensor& x) {
   require_floating(op.name, {&x});
@@ -128,6 +130,16 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
   if (!wants_a && !wants_x) return y;
   return record(kGammaDensity, y, {a, x}, [wants_a, wants_x, a, x, y](const Tensor& dy) -> Grads {
     return {wants_a ? dy * (y * (log(x) - digamma(a))) : Tensor(), wants_x ? dy * (y * ((a - 1) / x - 1)) : Tensor()};
+  });
+}
+
+Tensor implicit_gamma(const Tensor& a, const Tensor& x) {
+  require_floating(kImplicitGamma.name, {&a, &x});
+  const Shape shape = shape_of(kImplicitGamma.name, a, x);
+  const Tensor y = x.detach().expand(shape).clone();
+  if (!needs_grad(a)) return y;
+  return record(kImplicitGamma, y, {a}, [shape, a, y](const Tensor& dy) -> Grads {
+    return dy * compute(kSlopeOf, shape, {&a, &y});
   });
 }
 

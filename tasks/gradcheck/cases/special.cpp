@@ -28,6 +28,16 @@ void add_incomplete(CaseTable& t, const std::string& name, Tensor (*f)(const Ten
   if (t.large()) t.add_large(name, {numbers({kRows, kColumns}, 0.2, 9), numbers({kColumns}, 0.2, 9)});
 }
 
+// x with igamma(a, x) = p.
+Tensor number_of(const Tensor& a, double p) {
+  Tensor low = zeros_like(a), high = 4 * a + 20;
+  for (int step = 0; step < 60; ++step) {
+    const Tensor middle = (low + high) / 2, below = lt(igamma(a, middle), p);
+    low = where(below, middle, low), high = where(below, high, middle);
+  }
+  return low;
+}
+
 }  // namespace
 
 void add_special_cases(CaseTable& t) {
@@ -57,6 +67,13 @@ void add_special_cases(CaseTable& t) {
 
   add_incomplete(t, "igamma", igamma);
   add_incomplete(t, "igammac", igammac);
+  // x moves with a as the number of the same probability: found by bisection, and differentiated as implicit_gamma.
+  t.call("implicit_gamma", implicit_gamma);
+  t.samples("implicit_gamma", [](const Tensor& a) { return implicit_gamma(a, number_of(a.detach(), 0.3)); }, 0.4, 6,
+            {.rtol = 1e-6});
+  t.add("implicit_gamma", "large", {spread({5}, 190, 260)},
+        [](auto a) { return implicit_gamma(a[0], number_of(a[0].detach(), 0.6)); }, {.rtol = 1e-6});
+
   t.call("gamma_density", gamma_density);
   t.samples("gamma_density", BinaryFunction(gamma_density), 0.7, 3);
   t.rule("gamma_density(square({t0}) + 0.5, square({t1}) + 0.5)",

@@ -29,6 +29,9 @@ float igammac(float a, float x);
 /// x^(a - 1) e^-x / Gamma(a).
 double gamma_density(double a, double x);
 float gamma_density(float a, float x);
+/// dx / da of the x with a fixed igamma(a, x).
+double gamma_slope(double a, double x);
+float gamma_slope(float a, float x);
 
 double i0(double x);
 float i0(float x);

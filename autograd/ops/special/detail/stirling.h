@@ -55,4 +55,15 @@ R log_gamma(R x) {
   return (x - 0.5) * log_of(x) - x + constant<R>(kHalfLogTwoPi) + series / x - log_of(product);
 }
 
+/// Its derivative, for x > 2^-60.
+template <class R>
+R digamma_of_positive(R x) {
+  R sum = 0;
+  for (; rounded(x) < kFar<R>; x = x + 1) sum = sum + R(1) / x;
+  const R z = R(1) / (x * x);
+  R series = 0;
+  for (int k = kTerms<R>; k > 0; --k) series = (series + bernoulli<R>(k, 2.0 * k)) * z;
+  return log_of(x) - R(0.5) / x - series - sum;
+}
+
 }  // namespace tapegrad::special

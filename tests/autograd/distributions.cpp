@@ -27,53 +27,53 @@ using Made = std::shared_ptr<const Distribution>;
 using Parameters = std::map<std::string, Tensor>;
 
 template <class D>
-Made shared(D d) {
+Made made(D d) {
   return std::make_shared<const D>(std::move(d));
 }
 
-const std::map<std::string, std::function<Made(const Parameters&)>>& makers() {
+const std::map<std::string, std::function<Made(const Parameters&)>>& distribution_makers() {
   using P = const Parameters&;
   using namespace dist;
   static const std::map<std::string, std::function<Made(P)>> all{
-      {"Normal", [](P p) { return shared(Normal(p.at("loc"), p.at("scale"))); }},
-      {"LogNormal", [](P p) { return shared(LogNormal(p.at("loc"), p.at("scale"))); }},
-      {"Bernoulli", [](P p) { return shared(Bernoulli(p.at("probs"))); }},
-      {"Bernoulli.logits", [](P p) { return shared(Bernoulli::from_logits(p.at("logits"))); }},
-      {"Categorical", [](P p) { return shared(Categorical(p.at("probs"))); }},
-      {"Categorical.logits", [](P p) { return shared(Categorical::from_logits(p.at("logits"))); }},
-      {"Exponential", [](P p) { return shared(Exponential(p.at("rate"))); }},
-      {"Laplace", [](P p) { return shared(Laplace(p.at("loc"), p.at("scale"))); }},
-      {"Uniform", [](P p) { return shared(Uniform(p.at("low"), p.at("high"))); }},
-      {"Gamma", [](P p) { return shared(Gamma(p.at("concentration"), p.at("rate"))); }},
-      {"Beta", [](P p) { return shared(Beta(p.at("concentration1"), p.at("concentration0"))); }},
-      {"Dirichlet", [](P p) { return shared(Dirichlet(p.at("concentration"))); }},
-      {"StudentT", [](P p) { return shared(StudentT(p.at("df"), p.at("loc"), p.at("scale"))); }},
-      {"Poisson", [](P p) { return shared(Poisson(p.at("rate"))); }},
-      {"Binomial", [](P p) { return shared(Binomial(p.at("total_count"), p.at("probs"))); }},
-      {"Binomial.logits", [](P p) { return shared(Binomial::from_logits(p.at("total_count"), p.at("logits"))); }},
-      {"MultivariateNormal", [](P p) { return shared(MultivariateNormal(p.at("loc"), p.at("covariance"))); }},
+      {"Normal", [](P p) { return made(Normal(p.at("loc"), p.at("scale"))); }},
+      {"LogNormal", [](P p) { return made(LogNormal(p.at("loc"), p.at("scale"))); }},
+      {"Bernoulli", [](P p) { return made(Bernoulli(p.at("probs"))); }},
+      {"Bernoulli.logits", [](P p) { return made(Bernoulli::from_logits(p.at("logits"))); }},
+      {"Categorical", [](P p) { return made(Categorical(p.at("probs"))); }},
+      {"Categorical.logits", [](P p) { return made(Categorical::from_logits(p.at("logits"))); }},
+      {"Exponential", [](P p) { return made(Exponential(p.at("rate"))); }},
+      {"Laplace", [](P p) { return made(Laplace(p.at("loc"), p.at("scale"))); }},
+      {"Uniform", [](P p) { return made(Uniform(p.at("low"), p.at("high"))); }},
+      {"Gamma", [](P p) { return made(Gamma(p.at("concentration"), p.at("rate"))); }},
+      {"Beta", [](P p) { return made(Beta(p.at("concentration1"), p.at("concentration0"))); }},
+      {"Dirichlet", [](P p) { return made(Dirichlet(p.at("concentration"))); }},
+      {"StudentT", [](P p) { return made(StudentT(p.at("df"), p.at("loc"), p.at("scale"))); }},
+      {"Poisson", [](P p) { return made(Poisson(p.at("rate"))); }},
+      {"Binomial", [](P p) { return made(Binomial(p.at("total_count"), p.at("probs"))); }},
+      {"Binomial.logits", [](P p) { return made(Binomial::from_logits(p.at("total_count"), p.at("logits"))); }},
+      {"MultivariateNormal", [](P p) { return made(MultivariateNormal(p.at("loc"), p.at("covariance"))); }},
       {"MultivariateNormal.tril",
-       [](P p) { return shared(MultivariateNormal::from_scale_tril(p.at("loc"), p.at("scale_tril"))); }},
-      {"Independent", [](P p) { return shared(Independent(Normal(p.at("loc"), p.at("scale")), 1)); }},
+       [](P p) { return made(MultivariateNormal::from_scale_tril(p.at("loc"), p.at("scale_tril"))); }},
+      {"Independent", [](P p) { return made(Independent(Normal(p.at("loc"), p.at("scale")), 1)); }},
       {"Transformed",
        [](P p) {
-         return shared(Transformed(Normal(p.at("loc"), p.at("scale")), {affine_transform(0.5, -2), tanh_transform()}));
+         return made(Transformed(Normal(p.at("loc"), p.at("scale")), {affine_transform(0.5, -2), tanh_transform()}));
        }},
       {"Transformed.sigmoid",
        [](P p) {
-         return shared(Transformed(Laplace(p.at("loc"), p.at("scale")), {sigmoid_transform(), exp_transform()}));
+         return made(Transformed(Laplace(p.at("loc"), p.at("scale")), {sigmoid_transform(), exp_transform()}));
        }},
       {"MixtureSameFamily",
-       [](P p) { return shared(MixtureSameFamily(Categorical(p.at("probs")), Normal(p.at("loc"), p.at("scale")))); }},
+       [](P p) { return made(MixtureSameFamily(Categorical(p.at("probs")), Normal(p.at("loc"), p.at("scale")))); }},
       {"MixtureSameFamily.vectors", [](P p) {
          const Independent vectors(Normal(p.at("loc"), p.at("scale")), 1);
-         return shared(MixtureSameFamily(Categorical(p.at("probs")), vectors));
+         return made(MixtureSameFamily(Categorical(p.at("probs")), vectors));
        }}};
   return all;
 }
 
 // [shape, numbers], where NaN and infinities are texts.
-Tensor read(const nlohmann::json& stored, DType dtype) {
+Tensor read_tensor(const nlohmann::json& stored, DType dtype) {
   std::vector<double> values;
   for (const auto& x : stored[1]) values.push_back(x.is_string() ? std::stod(x.get<std::string>()) : x.get<double>());
   Shape shape;
@@ -82,8 +82,8 @@ Tensor read(const nlohmann::json& stored, DType dtype) {
 }
 
 // Within `room` of PyTorch's, relative and absolute; NaN equals NaN.
-void expect_equal(const Tensor& ours, const nlohmann::json& stored, double room, const std::string& what) {
-  const Tensor theirs = read(stored, kFloat64);
+void expect_like_pytorch(const Tensor& ours, const nlohmann::json& stored, double room, const std::string& what) {
+  const Tensor theirs = read_tensor(stored, kFloat64);
   ASSERT_EQ(str(ours.shape()), str(theirs.shape())) << what;
   const std::vector<double> a = ours.detach().to(kFloat64).to_vector<double>(), b = theirs.to_vector<double>();
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -93,32 +93,32 @@ void expect_equal(const Tensor& ours, const nlohmann::json& stored, double room,
   }
 }
 
-struct Case {
+struct DistributionCase {
   const nlohmann::json& stored;
   std::string name;
   DType dtype;
   double room;
   Parameters parameters;
 
-  explicit Case(const nlohmann::json& of)
+  explicit DistributionCase(const nlohmann::json& of)
       : stored(of),
         name(of["name"].get<std::string>() + " in " + of["dtype"].get<std::string>()),
         dtype(of["dtype"] == "float32" ? kFloat32 : kFloat64),
         room(dtype == kFloat32 ? 4e-6 : 1e-12) {
-    for (const auto& [key, value] : of["parameters"].items()) parameters[key] = read(value, dtype);
+    for (const auto& [key, value] : of["parameters"].items()) parameters[key] = read_tensor(value, dtype);
   }
-  Made make(const Parameters& p) const { return makers().at(stored["name"])(p); }
-  Tensor value() const { return read(stored["value"], dtype); }
+  Made make(const Parameters& p) const { return distribution_makers().at(stored["name"])(p); }
+  Tensor value() const { return read_tensor(stored["value"], dtype); }
 };
 
-const nlohmann::json& table() {
+const nlohmann::json& distribution_table() {
   static const nlohmann::json all = stored("distributions.json");
   return all;
 }
 
 // Compares the gradients of the sum of f(distribution) with respect to the parameters.
-void expect_gradients(const Case& c, const char* key, double room,
-                      const std::function<Tensor(const Distribution&)>& f) {
+void expect_gradients_like_pytorch(const DistributionCase& c, const char* key, double room,
+                                   const std::function<Tensor(const Distribution&)>& f) {
   if (!c.stored.contains(key)) return;
   Tape tape;
   Parameters leaves;
@@ -128,48 +128,49 @@ void expect_gradients(const Case& c, const char* key, double room,
   for (const auto& [name, expected] : c.stored[key].items()) {
     const Tensor* const grad = grads.find(leaves.at(name));
     ASSERT_TRUE(grad) << c.name << " has no gradient of " << name;
-    expect_equal(*grad, expected, room, c.name + ": " + key + " of " + name);
+    expect_like_pytorch(*grad, expected, room, c.name + ": " + key + " of " + name);
   }
 }
 
 TEST(Distributions, DensitiesAndMomentsEqualPyTorch) {
-  EXPECT_EQ(table()["cases"].size(), 2 * makers().size());
-  for (const auto& of : table()["cases"]) {
-    const Case c(of);
+  EXPECT_EQ(distribution_table()["cases"].size(), 2 * distribution_makers().size());
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
     const Made d = c.make(c.parameters);
     EXPECT_EQ(d->dtype(), c.dtype) << c.name;
-    expect_equal(d->log_prob(c.value()), of["log_prob"], c.room, c.name + ": log_prob");
-    if (of.contains("entropy")) expect_equal(d->entropy(), of["entropy"], c.room, c.name + ": entropy");
-    if (of.contains("mean")) expect_equal(d->mean(), of["mean"], c.room, c.name + ": mean");
-    if (of.contains("variance")) expect_equal(d->variance(), of["variance"], c.room, c.name + ": variance");
-    expect_gradients(c, "grads", 5 * c.room,
-                     [&](const Distribution& of_leaves) { return of_leaves.log_prob(c.value()); });
-    expect_gradients(c, "entropy_grads", 5 * c.room, [](const Distribution& of_leaves) { return of_leaves.entropy(); });
+    expect_like_pytorch(d->log_prob(c.value()), of["log_prob"], c.room, c.name + ": log_prob");
+    if (of.contains("entropy")) expect_like_pytorch(d->entropy(), of["entropy"], c.room, c.name + ": entropy");
+    if (of.contains("mean")) expect_like_pytorch(d->mean(), of["mean"], c.room, c.name + ": mean");
+    if (of.contains("variance")) expect_like_pytorch(d->variance(), of["variance"], c.room, c.name + ": variance");
+    expect_gradients_like_pytorch(c, "grads", 5 * c.room,
+                                  [&](const Distribution& of_leaves) { return of_leaves.log_prob(c.value()); });
+    expect_gradients_like_pytorch(c, "entropy_grads", 5 * c.room,
+                                  [](const Distribution& of_leaves) { return of_leaves.entropy(); });
   }
 }
 
 TEST(Distributions, DrawsEqualPyTorch) {
-  for (const auto& of : table()["cases"]) {
-    const Case c(of);
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
     const Made d = c.make(c.parameters);
     Generator generator(11);
-    expect_equal(d->sample({7}, &generator), of["draws"], c.room, c.name + ": draws");
-    expect_equal(d->sample({}, &generator), of["one"], c.room, c.name + ": one draw");
-    expect_equal(d->sample({5, 8}, &generator), of["many"], c.room, c.name + ": many draws");
-    expect_equal(rand({2}, c.dtype, &generator), of["next"], 0, c.name + ": what is drawn next");
+    expect_like_pytorch(d->sample({7}, &generator), of["draws"], c.room, c.name + ": draws");
+    expect_like_pytorch(d->sample({}, &generator), of["one"], c.room, c.name + ": one draw");
+    expect_like_pytorch(d->sample({5, 8}, &generator), of["many"], c.room, c.name + ": many draws");
+    expect_like_pytorch(rand({2}, c.dtype, &generator), of["next"], 0, c.name + ": what is drawn next");
   }
 }
 
 // PyTorch's gradients of gamma numbers are approximations; those of Beta and Dirichlet follow another path.
 TEST(Distributions, GradientsOfDrawsEqualPyTorch) {
-  for (const auto& of : table()["cases"]) {
-    const Case c(of);
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
     const std::string name = of["name"];
     const Made d = c.make(c.parameters);
     EXPECT_EQ(d->has_rsample(), of.contains("drawn_grads")) << name;
     if (name == "Beta" || name == "Dirichlet") continue;
     const double room = name == "Gamma" || name == "StudentT" ? 2e-3 : 5 * c.room;
-    expect_gradients(c, "drawn_grads", room, [](const Distribution& of_leaves) {
+    expect_gradients_like_pytorch(c, "drawn_grads", room, [](const Distribution& of_leaves) {
       Generator generator(11);
       return of_leaves.rsample({7}, &generator);
     });
@@ -177,16 +178,16 @@ TEST(Distributions, GradientsOfDrawsEqualPyTorch) {
 }
 
 TEST(Distributions, DivergencesEqualPyTorch) {
-  EXPECT_GE(table()["divergences"].size(), 15u);
-  for (const auto& of : table()["divergences"]) {
+  EXPECT_GE(distribution_table()["divergences"].size(), 15u);
+  for (const auto& of : distribution_table()["divergences"]) {
     const auto make = [](const nlohmann::json& stored) {
       Parameters parameters;
-      for (const auto& [key, value] : stored[1].items()) parameters[key] = read(value, kFloat64);
-      return makers().at(stored[0])(parameters);
+      for (const auto& [key, value] : stored[1].items()) parameters[key] = read_tensor(value, kFloat64);
+      return distribution_makers().at(stored[0])(parameters);
     };
     const Made p = make(of["p"]), q = make(of["q"]);
-    expect_equal(dist::kl_divergence(*p, *q), of["value"], 1e-12,
-                 of["p"][0].get<std::string>() + " from " + of["q"][0].get<std::string>());
+    expect_like_pytorch(dist::kl_divergence(*p, *q), of["value"], 1e-12,
+                        of["p"][0].get<std::string>() + " from " + of["q"][0].get<std::string>());
     if (p->name() == q->name()) {
       EXPECT_LT(amax(abs(dist::kl_divergence(*p, *p))).item(), 1e-14) << p->name();
     }
@@ -195,8 +196,8 @@ TEST(Distributions, DivergencesEqualPyTorch) {
 
 // log_prob and entropy, differentiated twice.
 TEST(Distributions, SecondDerivatives) {
-  for (const auto& of : table()["cases"]) {
-    const Case c(of);
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
     if (c.dtype != kFloat64) continue;
     const std::string name = of["name"];
     if (name.starts_with("Uniform") || name == "MultivariateNormal") continue;  // no curvature; a symmetric matrix
@@ -248,13 +249,13 @@ TEST(Distributions, GradientsOfBetaAndDirichletHaveTheRightMean) {
 TEST(Distributions, DrawsHaveTheirMoments) {
   constexpr int64_t kDraws = 40'000;
   using namespace dist;
-  const std::vector<Made> all{shared(Gamma(tensor({0.05, 0.9, 3.0, 1e5}).to(kFloat64), 2.0)),
-                              shared(Beta(tensor({0.3, 5.0}).to(kFloat64), 2.0)),
-                              shared(Poisson(tensor({0.01, 9.9, 10.1, 1e6}).to(kFloat64))),
-                              shared(Binomial(1e5, tensor({1e-5, 0.3, 0.9999}).to(kFloat64))),
-                              shared(Binomial(20, tensor({0.05, 0.5, 0.7}).to(kFloat64))),
-                              shared(StudentT(tensor({9.0, 30.0}).to(kFloat64))),
-                              shared(Laplace(tensor({-1.0, 2.0}).to(kFloat64), 3))};
+  const std::vector<Made> all{made(Gamma(tensor({0.05, 0.9, 3.0, 1e5}).to(kFloat64), 2.0)),
+                              made(Beta(tensor({0.3, 5.0}).to(kFloat64), 2.0)),
+                              made(Poisson(tensor({0.01, 9.9, 10.1, 1e6}).to(kFloat64))),
+                              made(Binomial(1e5, tensor({1e-5, 0.3, 0.9999}).to(kFloat64))),
+                              made(Binomial(20, tensor({0.05, 0.5, 0.7}).to(kFloat64))),
+                              made(StudentT(tensor({9.0, 30.0}).to(kFloat64))),
+                              made(Laplace(tensor({-1.0, 2.0}).to(kFloat64), 3))};
   Generator generator(8);
   for (const Made& d : all) {
     const Tensor x = d->sample({kDraws}, &generator);

@@ -22,7 +22,7 @@ namespace {
 
 using OfTwo = std::function<Tensor(const Tensor& a, const Tensor& x)>;
 
-const std::map<std::string, OfTwo>& functions() {
+const std::map<std::string, OfTwo>& special_functions() {
   static const auto one = [](Tensor (*f)(const Tensor&)) {
     return [f](const Tensor&, const Tensor& x) { return f(x); };
   };
@@ -45,7 +45,7 @@ const std::map<std::string, OfTwo>& functions() {
 
 // The distance of y from high + low, in units of the last place of a T.
 template <class T>
-double units(double y, double high, double low) {
+double units_from(double y, double high, double low) {
   int exponent = 0;
   std::frexp(high, &exponent);
   constexpr int kDigits = std::numeric_limits<T>::digits, kLeast = std::numeric_limits<T>::min_exponent;
@@ -58,15 +58,15 @@ void expect_exact(const std::string& name, const nlohmann::json& rows, double mo
   for (const auto& row : rows) {
     const double a = row[0], x = row[1], high = row[2], low = row[3];
     const auto of = [](double v) { return full({}, v, kFloat64).to(dtype_of<T>()); };
-    const auto y = static_cast<double>(functions().at(name)(of(a), of(x)).template item<T>());
-    const double error = units<T>(y, high, low);
+    const auto y = static_cast<double>(special_functions().at(name)(of(a), of(x)).template item<T>());
+    const double error = units_from<T>(y, high, low);
     EXPECT_LE(error, most) << fmt::format("{}({}, {}) is {}, {} is right", name, a, x, y, high);
   }
 }
 
 TEST(Special, ValuesAreNearlyRounded) {
   const nlohmann::json tables = stored("special.json");
-  EXPECT_EQ(tables.size(), functions().size());
+  EXPECT_EQ(tables.size(), special_functions().size());
   for (const auto& [name, of] : tables.items()) {
     expect_exact<float>(name, of["float32"], 0.51);
     expect_exact<double>(name, of["float64"], 2);

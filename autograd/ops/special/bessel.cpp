@@ -11,7 +11,7 @@
 namespace tapegrad::special {
 namespace {
 
-constexpr double kFar = 30;
+constexpr double kFarOut = 30;
 
 // (x / 2)^order (1 / order! + (x^2 / 4) / (1! (1 + order)!) + ...)
 template <class R>
@@ -25,7 +25,7 @@ R power_series(int order, double x) {
   return sum;
 }
 
-// sqrt(x) e^-x times the function, for x > kFar.
+// sqrt(x) e^-x times the function, for x > kFarOut.
 template <class R>
 R far_series(int order, double x) {
   const double square = 4.0 * order * order;
@@ -42,7 +42,7 @@ R far_series(int order, double x) {
 template <class R>
 R bessel(int order, double x, bool times_exp) {
   if (!(x < std::numeric_limits<double>::infinity())) return x != x ? x : times_exp ? 0 : x;
-  if (x <= kFar) {
+  if (x <= kFarOut) {
     const R y = power_series<R>(order, x);
     return times_exp ? y * exp_of(R(-x)) : y;
   }

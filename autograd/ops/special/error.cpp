@@ -28,8 +28,6 @@ R erfinv_of(double y) {
   return R(x) - rounded(error) * fixed::exp(x * x) * (kRootPi.high / 2);  // Newton's step
 }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 }  // namespace
 
 template <class R>
@@ -44,7 +42,7 @@ template double erfc_of(double);
 template Two erfc_of(Two);
 
 double erfc(double x) {
-  if (!(std::abs(x) < kInfinity)) return x > 0 ? 0 : x < 0 ? 2 : x;
+  if (!(std::abs(x) < HUGE_VAL)) return x > 0 ? 0 : x < 0 ? 2 : x;
   return rounded(erfc_of(Two(x)));
 }
 float erfc(float x) {
@@ -54,7 +52,7 @@ float erfc(float x) {
 
 double erfinv(double y) {
   const double a = std::abs(y);
-  if (!(a < 1)) return a == 1 ? std::copysign(kInfinity, y) : std::numeric_limits<double>::quiet_NaN();
+  if (!(a < 1)) return a == 1 ? std::copysign(HUGE_VAL, y) : std::numeric_limits<double>::quiet_NaN();
   return std::copysign(rounded(erfinv_of<Two>(a)), y);
 }
 float erfinv(float y) { return static_cast<float>(fixed::erfinv(double{y})); }

@@ -26,8 +26,8 @@ constexpr Formula elements(F f) {
   return {plain_loop<float, float, kOperands>(f), plain_loop<double, double, kOperands>(f)};
 }
 
-constexpr double kRootPiHalf = 0.88622692545275801;    // sqrt(pi) / 2
-constexpr double kTwoOverRootPi = 1.1283791670955126;  // 2 / sqrt(pi)
+constexpr double kErfinvSlope = 0.88622692545275801;  // sqrt(pi) / 2
+constexpr double kErfSlope = 1.1283791670955126;      // 2 / sqrt(pi)
 
 constexpr Special kLgammaOf{elements<1>([](auto x) { return special::lgamma(x); }),
                             [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * digamma(x); }};
@@ -35,10 +35,10 @@ constexpr Special kDigammaOf{elements<1>([](auto x) { return special::digamma(x)
                              [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * polygamma(1, x); }};
 constexpr Special kErfcOf{
     elements<1>([](auto x) { return special::erfc(x); }),
-    [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * (-kTwoOverRootPi * exp(-square(x))); }};
+    [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * (-kErfSlope * exp(-square(x))); }};
 constexpr Special kErfinvOf{
     elements<1>([](auto y) { return special::erfinv(y); }),
-    [](const Tensor& dy, const Tensor&, const Tensor& y) { return dy * (kRootPiHalf * exp(square(y))); }};
+    [](const Tensor& dy, const Tensor&, const Tensor& y) { return dy * (kErfinvSlope * exp(square(y))); }};
 
 // i1(x) / x, which is 1/2 at 0.
 Tensor over_x(const Tensor& i1, const Tensor& x) { return where(eq(x, 0), 0.5, i1 / where(eq(x, 0), 1., x)); }
@@ -73,7 +73,7 @@ const Op kIgammac{"igammac"};
 const Op kGammaDensity{"gamma_density"};
 const Op kImplicitGamma{"implicit_gamma", false};
 
-Tensor apply(const Op& op, const Special& of, const Tensor& x) {
+Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {
   require_floating(op.name, {&x});
   const Tensor y = compute(of.value, x.shape(), {&x});
   if (!needs_grad(x)) return y;
@@ -92,14 +92,14 @@ Tensor incomplete_gamma(const Op& op, const Formula& formula, double sign, const
 
 }  // namespace
 
-Tensor lgamma(const Tensor& x) { return apply(kLgamma, kLgammaOf, x); }
-Tensor digamma(const Tensor& x) { return apply(kDigamma, kDigammaOf, x); }
-Tensor erfc(const Tensor& x) { return apply(kErfc, kErfcOf, x); }
-Tensor erfinv(const Tensor& y) { return apply(kErfinv, kErfinvOf, y); }
-Tensor i0(const Tensor& x) { return apply(kI0, kI0Of, x); }
-Tensor i1(const Tensor& x) { return apply(kI1, kI1Of, x); }
-Tensor i0e(const Tensor& x) { return apply(kI0e, kI0eOf, x); }
-Tensor i1e(const Tensor& x) { return apply(kI1e, kI1eOf, x); }
+Tensor lgamma(const Tensor& x) { return apply_special(kLgamma, kLgammaOf, x); }
+Tensor digamma(const Tensor& x) { return apply_special(kDigamma, kDigammaOf, x); }
+Tensor erfc(const Tensor& x) { return apply_special(kErfc, kErfcOf, x); }
+Tensor erfinv(const Tensor& y) { return apply_special(kErfinv, kErfinvOf, y); }
+Tensor i0(const Tensor& x) { return apply_special(kI0, kI0Of, x); }
+Tensor i1(const Tensor& x) { return apply_special(kI1, kI1Of, x); }
+Tensor i0e(const Tensor& x) { return apply_special(kI0e, kI0eOf, x); }
+Tensor i1e(const Tensor& x) { return apply_special(kI1e, kI1eOf, x); }
 
 Tensor polygamma(int64_t n, const Tensor& x) {
   require_floating(kPolygamma.name, {&x});

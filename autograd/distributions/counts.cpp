@@ -57,7 +57,8 @@ double stirling_tail(double k) {
 // by transformed rejection (Hoermann 1993, BTRS).
 double binomial_number(double count, double p, Generator& generator) {
   if (count * p < 10) {
-    const double log_failure = fixed::log(1 - p);
+    // log(1 - p), also for p that 1 - p does not show
+    const double failure = 1 - p, log_failure = failure == 1 ? -p : fixed::log(failure) * (p / (1 - failure));
     double successes = 0;
     for (double trials = 0;; ++successes) {
       trials += std::ceil(fixed::log(uniform_number(generator)) / log_failure);

@@ -187,6 +187,18 @@ double slope_by_series(double a, double x) {
   return rounded(sum * x / a);
 }
 
+// For x far above a, where P is 1 to the last digit: 1 - P is the density times S = 1 + (a - 1) / x +
+// (a - 1) (a - 2) / x^2 + ..., and the derivative of the density's logarithm is log(x) - psi(a).
+double slope_far_above(double a, double x) {
+  double term = 1, term_slope = 0, sum = 1, slope = 0;
+  for (int k = 1; k < 1000 && std::abs(term) + std::abs(term_slope) > 1e-18 && k < a + x; ++k) {
+    term_slope = (term_slope * (a - k) + term) / x;
+    term *= (a - k) / x;
+    sum += term, slope += term_slope;
+  }
+  return (fixed::log(x) - digamma(a)) * sum + slope;
+}
+
 // The derivative of the uniform expansion.
 double slope_by_uniform(double a, double x) {
   const Two mu = (Two(x) - a) / a, half_square = half_square_of(mu);
@@ -213,7 +225,8 @@ double slope_by_uniform(double a, double x) {
 
 double gamma_slope(double a, double x) {
   if (!(a > 0 && x > 0) || !(a < 1e36 && x < 1e36)) return std::numeric_limits<double>::quiet_NaN();
-  return is_uniform(a, x) ? slope_by_uniform(a, x) : slope_by_series(a, x);
+  if (is_uniform(a, x)) return slope_by_uniform(a, x);
+  return x > a + 6 * std::sqrt(a) + 30 ? slope_far_above(a, x) : slope_by_series(a, x);
 }
 float gamma_slope(float a, float x) { return static_cast<float>(gamma_slope(double{a}, double{x})); }
 

@@ -1,5 +1,6 @@
 // Special functions: their distance from exact values, also next to zeros and poles; their edges; errors.
 // ctest: families
+// build: alone
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>

@@ -67,7 +67,7 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   output = narrow(output, 1, 0, length);
   const Tensor read = shifted(task, output);
   nn::AttentionMaps maps;
-  model(example.source, read, mask, nn::causal_mask(length), &maps);
+  static_cast<void>(model(example.source, read, mask, nn::causal_mask(length), &maps));
 
   AttentionSample out;
   out.answer = answer;

@@ -144,7 +144,7 @@ void add_comparisons(CaseTable& t) {
   t.call("equal", equal);
   t.call("all_finite", all_finite);
   const auto logic = [&](const char* name, bool (*whole)(const Tensor&),
-                         Tensor (*along)(const Tensor&, int64_t, bool)) {
+                         Tensor (*along)(const Tensor&, const Axes&, Flag)) {
     t.call(name, [=, of_axis = call_of(along, "axis keepdim")](const Inputs& x, const json& args) -> Outputs {
       return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0]));
     });

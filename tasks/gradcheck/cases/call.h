@@ -59,7 +59,7 @@ T read(const json& value) {
     return value.is_null() ? T() : value.is_array() ? T(dims(value)) : T(Dims{value.get<int64_t>()});
   } else if constexpr (std::is_same_v<T, std::optional<int64_t>> || std::is_same_v<T, std::optional<double>>) {
     return value.is_null() ? T() : T(value.get<typename T::value_type>());
-  } else if constexpr (std::is_same_v<T, bool>) {
+  } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Flag>) {
     return value.is_boolean() ? value.get<bool>() : !value.is_null() && value.get<int>() != 0;
   } else if constexpr (std::is_same_v<T, double>) {
     if (value.is_string()) return value == "inf" ? HUGE_VAL : -HUGE_VAL;
@@ -140,7 +140,7 @@ Rule rule_of(const std::string& name, R (*f)(A...), std::string_view attributes,
         if (at >= drawn) return read<T>(names.at(at).otherwise);
         if constexpr (std::is_same_v<T, double>)
           return a.d(number++);
-        else if constexpr (std::is_same_v<T, bool>)
+        else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Flag>)
           return a.i(integer++) != 0;
         else if constexpr (std::is_same_v<T, Axes>)
           return Axes(Dims{a.i(integer++)});

@@ -57,7 +57,7 @@ struct Unary {
 
 using UnaryFunction = std::function<Tensor(const Tensor&)>;
 using BinaryFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
-using ReductionFunction = Tensor (*)(const Tensor&, const Axes&, bool keepdim);
+using ReductionFunction = Tensor (*)(const Tensor&, const Axes&, Flag keepdim);
 
 class CaseTable {
  public:

@@ -6,7 +6,7 @@ namespace tapegrad::tasks {
 namespace {
 
 using A = Arguments;
-using Along = Sorted (*)(const Tensor&, int64_t, bool);
+using Along = Sorted (*)(const Tensor&, int64_t, Flag);
 using Whole = Tensor (*)(const Tensor&);
 
 // max, min, median: of all elements without the attribute "axis".
@@ -32,7 +32,7 @@ void add_extreme(CaseTable& t, const std::string& name, Along along, Whole whole
   t.add(name, "no row is left", {spread({0, 3})}, {{"axis", 1}});
 }
 
-void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&, int64_t, bool), Whole whole) {
+void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&, int64_t, Flag), Whole whole) {
   t.call(name, [=, of_axis = call_of(along, "axis keepdim")](const Inputs& x, const json& args) -> Outputs {
     return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0]));
   });

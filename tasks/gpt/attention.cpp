@@ -45,7 +45,7 @@ std::string group_of(int64_t layer) { return fmt::format("layer {}", layer); }
 std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids,
                             const data::Tokenizer* tokenizer) {
   nn::AttentionMaps maps;
-  model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps);
+  static_cast<void>(model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps));
   HeadMap like;
   like.name = "gpt";
   like.row_axis = "token (query)";

@@ -65,8 +65,9 @@ Tensor in_type(const Tensor& value, DType dtype) { return value.to(dtype); }
 // --- functions ---
 
 Tensor xlogy(const Tensor& a, const Tensor& x) {
-  const Tensor zero = eq(a, 0);
-  return where(zero, 0., a * log(where(zero, 1., x)));
+  // elsewhere it is written so that a has its derivative, log(x), at 0, too
+  const Tensor nothing = logical_and(eq(a, 0), eq(x, 0));
+  return where(nothing, 0., a * log(where(nothing, 1., x)));
 }
 
 Tensor soft(const Tensor& x) { return -log_sigmoid(-x); }

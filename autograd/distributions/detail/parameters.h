@@ -28,7 +28,7 @@ void require_counts(std::string_view where, std::string_view what, const Tensor&
 /// A value of another type in the distribution's.
 Tensor in_type(const Tensor& value, DType dtype);
 
-/// a log(x), which is 0 where a is 0.
+/// a log(x), which is 0 where both are 0.
 Tensor xlogy(const Tensor& a, const Tensor& x);
 /// log(1 + e^x).
 Tensor soft(const Tensor& x);

@@ -223,10 +223,8 @@ R power_sum_anywhere(int64_t n, double x) {
 template <class R>
 R polygamma_of(int64_t n, double x) {
   if (x <= 0 && is_whole(x)) return n % 2 == 1 ? kInfinity : -kInfinity;
-  if (x == kInfinity) return n % 2 == 1 ? 0.0 : -0.0;
-  if (x > 1e280) {  // 1 / x^n is (n - 1)! / x^n to the last digit only for n = 1, and 0 otherwise
-    return n == 1 ? 1 / x : n % 2 == 1 ? 0.0 : -0.0;
-  }
+  if (x == kInfinity) return 0;
+  if (x > 1e280) return n == 1 ? 1 / x : 0;  // (n - 1)! / x^n
   const R sum = power_sum_anywhere<R>(n, x);
   return n % 2 == 1 ? sum : -sum;
 }

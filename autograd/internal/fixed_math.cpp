@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 namespace tapegrad::fixed {
@@ -369,6 +370,24 @@ double erf(double x) {
 double erfc(double x) {
   if (!(x >= 0.5)) return 1 - erf(x);
   return exp_of_minus_square(x) * (x > 6 ? far_scaled_erfc(x) : scaled_erfc(x));
+}
+
+// x with erf(x) = y: an approximation (Winitzki 2008) and two steps of Halley's method, which triple its digits each.
+double erfinv(double y) {
+  const double a = std::abs(y), rest = 1 - a;  // exact where it matters, near 1
+  if (!(a < 1)) return y / (a == 1 ? 0.0 : kNaN);
+  constexpr double kShape = 0.147, kRootPi = 1 / std::numbers::inv_sqrtpi;
+  double x = a * kRootPi / 2;
+  if (a > 1e-3) {
+    const double l = log(rest * (1 + a)), half = 2 * std::numbers::inv_pi / kShape + l / 2;
+    x = std::sqrt(std::sqrt(half * half - l / kShape) - half);
+  }
+  for (int step = 0; step < 2; ++step) {
+    const double error = a < 0.5 ? erf(x) - a : rest - erfc(x);
+    const double newton = error * kRootPi / 2 * exp(x * x);
+    x -= newton / (1 + x * newton);
+  }
+  return std::copysign(x, y);
 }
 
 }  // namespace tapegrad::fixed

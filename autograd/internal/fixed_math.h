@@ -3,8 +3,9 @@
 // additions, multiplications, divisions and square roots alone, which IEEE 754 defines, so every machine computes the
 // same bits.
 //
-// Results are within 0.58 units in the last place of the exact value (erf: 2, erfc: 6), as good as glibc's; special
-// values are those of <cmath>. Not here, because their results are exact in any library: sqrt, fma, fmod, floor, ldexp.
+// Results are within 0.58 units in the last place of the exact value (erf: 2, erfc: 6, erfinv: 10), as good as glibc's;
+// special values are those of <cmath>. Not here, because their results are exact in any library: sqrt, fma, fmod,
+// floor, ldexp.
 #pragma once
 
 namespace tapegrad::fixed {
@@ -18,6 +19,8 @@ double tan(double x);
 double hypot(double x, double y);
 double erf(double x);
 double erfc(double x);
+/// The x with erf(x) = y; NaN outside [-1, 1].
+double erfinv(double y);
 
 /// Computed in double and rounded once: within 0.5001 units of a float.
 inline float exp(float x) { return static_cast<float>(exp(static_cast<double>(x))); }

@@ -40,24 +40,6 @@ void draw_until_inside(Generator& generator, T* out, int64_t n, double mean, dou
   } while (std::any_of(out, out + n, outside));
 }
 
-// x with erf(x) = y: an approximation (Winitzki 2008) and two steps of Halley's method, which triple its digits each.
-double inverse_erf(double y) {
-  const double a = std::abs(y), rest = 1 - a;  // exact where it matters, near 1
-  if (!(a < 1)) return y / (a == 1 ? 0.0 : NAN);
-  constexpr double kShape = 0.147, kRootPi = 1 / std::numbers::inv_sqrtpi;
-  double x = a * kRootPi / 2;
-  if (a > 1e-3) {
-    const double log = fixed::log(rest * (1 + a)), half = 2 * std::numbers::inv_pi / kShape + log / 2;
-    x = std::sqrt(std::sqrt(half * half - log / kShape) - half);
-  }
-  for (int step = 0; step < 2; ++step) {
-    const double error = a < 0.5 ? fixed::erf(x) - a : rest - fixed::erfc(x);
-    const double newton = error * kRootPi / 2 * fixed::exp(x * x);
-    x -= newton / (1 + x * newton);
-  }
-  return std::copysign(x, y);
-}
-
 }  // namespace
 
 Tensor rand(const Shape& shape, DType dtype, Generator* generator) {
@@ -111,7 +93,7 @@ Tensor truncated_normal(const Shape& shape, double mean, double std, double low,
     const T scale = static_cast<T>(std * std::numbers::sqrt2), shift = static_cast<T>(mean);
     parallel_for(n, 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const T x = static_cast<T>(inverse_erf(out[i])) * scale + shift;
+        const T x = static_cast<T>(fixed::erfinv(out[i])) * scale + shift;
         out[i] = std::clamp(x, static_cast<T>(low), static_cast<T>(high));
       }
     });

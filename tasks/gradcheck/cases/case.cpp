@@ -35,6 +35,7 @@ CaseTable filled(CaseTable::Size size) {
   CaseTable table(size);
   add_arithmetic_cases(table);
   add_elementwise_cases(table);
+  add_special_cases(table);
   add_view_cases(table);
   add_shape_cases(table);
   add_index_cases(table);

@@ -174,6 +174,7 @@ Tensor ids(const Shape& shape, int64_t bound);
 // --- the families ---
 
 void add_elementwise_cases(CaseTable& table);
+void add_special_cases(CaseTable& table);
 void add_arithmetic_cases(CaseTable& table);
 void add_reduction_cases(CaseTable& table);
 void add_order_cases(CaseTable& table);

@@ -1,0 +1,105 @@
+// Exponential, Laplace and uniform distributions.
+// build: -Os
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/random.h>
+
+#include <limits>
+
+namespace tapegrad::dist {
+
+// --- exponential ---
+
+Exponential::Exponential(const Parameter& rate) : Distribution("Exponential") {
+  rate_ = broadcast_together(name_, {&rate})[0];
+  require_positive(name_, "rate", rate_);
+  dtype_ = rate_.dtype(), batch_ = rate_.shape();
+}
+
+Tensor Exponential::draw(const Shape& shape, Generator* generator) const {
+  return exponential(shape, 1, dtype_, generator) / rate_;
+}
+
+Tensor Exponential::log_prob(const Tensor& value) const {
+  const Tensor x = in_type(value, dtype_);
+  require(name_, "value >= 0", x, ge(x, 0));
+  return log(rate_) - rate_ * x;
+}
+
+Tensor Exponential::entropy() const { return 1 - log(rate_); }
+Tensor Exponential::mean() const { return reciprocal(rate_); }
+Tensor Exponential::variance() const { return reciprocal(square(rate_)); }
+
+Tensor Exponential::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Exponential*>(&q);
+  if (!other) return Distribution::divergence(q);
+  const Tensor ratio = other->rate_ / rate_;
+  return ratio - 1 - log(ratio);
+}
+
+// --- Laplace ---
+
+Laplace::Laplace(const Parameter& loc, const Parameter& scale) : Distribution("Laplace") {
+  const std::vector<Tensor> both = broadcast_together(name_, {&loc, &scale});
+  loc_ = both[0], scale_ = both[1];
+  require_finite(name_, "loc", loc_);
+  require_positive(name_, "scale", scale_);
+  dtype_ = loc_.dtype(), batch_ = loc_.shape();
+}
+
+Tensor Laplace::draw(const Shape& shape, Generator* generator) const {
+  const double eps =
+      dtype_ == kFloat32 ? double{std::numeric_limits<float>::epsilon()} : std::numeric_limits<double>::epsilon();
+  const Tensor u = uniform(shape, eps - 1, 1, dtype_, generator);
+  return loc_ - scale_ * sign(u) * log1p(-abs(u));
+}
+
+Tensor Laplace::log_prob(const Tensor& value) const {
+  const Tensor x = in_type(value, dtype_);
+  require(name_, "a value that is a number", x, eq(x, x));
+  return -log(2 * scale_) - abs(x - loc_) / scale_;
+}
+
+Tensor Laplace::entropy() const { return 1 + log(2 * scale_); }
+Tensor Laplace::variance() const { return 2 * square(scale_); }
+
+Tensor Laplace::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Laplace*>(&q);
+  if (!other) return Distribution::divergence(q);
+  const Tensor ratio = scale_ / other->scale_, distance = abs(loc_ - other->loc_);
+  return -log(ratio) + distance / other->scale_ + ratio * exp(-distance / scale_) - 1;
+}
+
+// --- uniform ---
+
+Uniform::Uniform(const Parameter& low, const Parameter& high) : Distribution("Uniform") {
+  const std::vector<Tensor> both = broadcast_together(name_, {&low, &high});
+  low_ = both[0], high_ = both[1];
+  require_finite(name_, "low", low_);
+  require_finite(name_, "high", high_);
+  require(name_, "low < high", low_, lt(low_, high_));
+  dtype_ = low_.dtype(), batch_ = low_.shape();
+}
+
+Tensor Uniform::draw(const Shape& shape, Generator* generator) const {
+  return low_ + rand(shape, dtype_, generator) * (high_ - low_);
+}
+
+Tensor Uniform::log_prob(const Tensor& value) const {
+  const Tensor x = in_type(value, dtype_);
+  require(name_, "low <= value <= high", x, logical_and(ge(x, low_), le(x, high_)));
+  return where(lt(x, high_), -log(high_ - low_), -std::numeric_limits<double>::infinity());
+}
+
+Tensor Uniform::entropy() const { return log(high_ - low_); }
+Tensor Uniform::mean() const { return (high_ + low_) / 2; }
+Tensor Uniform::variance() const { return square(high_ - low_) / 12; }
+
+Tensor Uniform::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Uniform*>(&q);
+  if (!other) return Distribution::divergence(q);
+  const Tensor inside = logical_and(le(other->low_, low_), ge(other->high_, high_));
+  return where(inside, log((other->high_ - other->low_) / (high_ - low_)), std::numeric_limits<double>::infinity());
+}
+
+}  // namespace tapegrad::dist

@@ -1,0 +1,191 @@
+// Poisson and binomial distributions.
+// build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/special.h>
+
+#include <cmath>
+
+namespace tapegrad::dist {
+namespace {
+
+double uniform_number(Generator& generator) {
+  double u = 0;
+  generator.uniform(&u, 1);
+  return u;
+}
+
+// log(k!) of a whole number.
+double log_factorial(double k) { return lgamma(scalar(k + 1, kFloat64)).item(); }
+
+// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, else by
+// transformed rejection (Hoermann 1993, PTRS).
+double poisson_number(double rate, Generator& generator) {
+  if (rate == 0) return 0;
+  if (rate < 10) {
+    const double limit = fixed::exp(-rate);
+    double count = 0;
+    for (double product = uniform_number(generator); product > limit; product *= uniform_number(generator)) ++count;
+    return count;
+  }
+  const double log_rate = fixed::log(rate), b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), at_once = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    const double u = uniform_number(generator) - 0.5, v = uniform_number(generator), s = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / s + b) * u + rate + 0.43);
+    if (s >= 0.07 && v <= at_once) return k;
+    if (k < 0 || (s < 0.013 && v > s)) continue;
+    const double left = fixed::log(v) + fixed::log(inverse_alpha) - fixed::log(a / (s * s) + b);
+    if (left <= -rate + k * log_rate - log_factorial(k)) return k;
+  }
+}
+
+// log(k!) minus Stirling's formula, by a table or a series.
+double stirling_tail(double k) {
+  static constexpr double kTails[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+                                      0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+                                      0.00925546218271273, 0.00833056343336287};
+  if (k < 10) return kTails[static_cast<int>(k)];
+  const double square = (k + 1) * (k + 1);
+  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+
+// A binomial number for p <= 1/2: for a mean below 10 by the gaps between successes, which are geometric numbers, else
+// by transformed rejection (Hoermann 1993, BTRS).
+double binomial_number(double count, double p, Generator& generator) {
+  if (count * p < 10) {
+    // log(1 - p), also for p that 1 - p does not show
+    const double failure = 1 - p, log_failure = failure == 1 ? -p : fixed::log(failure) * (p / (1 - failure));
+    double successes = 0;
+    for (double trials = 0;; ++successes) {
+      trials += std::ceil(fixed::log(uniform_number(generator)) / log_failure);
+      if (!(trials <= count)) return successes;
+    }
+  }
+  const double deviation = std::sqrt(count * p * (1 - p)), b = 1.15 + 2.53 * deviation,
+               a = -0.0873 + 0.0248 * b + 0.01 * p;
+  const double centre = count * p + 0.5, at_once = 0.92 - 4.2 / b, odds = p / (1 - p);
+  const double alpha = (2.83 + 5.1 / b) * deviation, mode = std::floor((count + 1) * p);
+  for (;;) {
+    const double u = uniform_number(generator) - 0.5, v = uniform_number(generator), s = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / s + b) * u + centre);
+    if (s >= 0.07 && v <= at_once) return k;
+    if (k < 0 || k > count) continue;
+    const double bound = (mode + 0.5) * fixed::log((mode + 1) / (odds * (count - mode + 1))) +
+                         (count + 1) * fixed::log((count - mode + 1) / (count - k + 1)) +
+                         (k + 0.5) * fixed::log(odds * (count - k + 1) / (k + 1)) + stirling_tail(mode) +
+                         stirling_tail(count - mode) - stirling_tail(k) - stirling_tail(count - k);
+    if (fixed::log(v * alpha / (a / (s * s) + b)) <= bound) return k;
+  }
+}
+
+double any_binomial_number(double count, double p, Generator& generator) {
+  if (count <= 0 || p <= 0) return 0;
+  if (p >= 1) return count;
+  return p <= 0.5 ? binomial_number(count, p, generator) : count - binomial_number(count, 1 - p, generator);
+}
+
+// y[i] = number(a[i], b[i]) for draws from one generator.
+template <class F>
+Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number) {
+  Generator& from = generator ? *generator : default_generator();
+  const std::vector<double> x = a.detach().to(kFloat64).to_vector<double>();
+  const std::vector<double> z = b.detach().to(kFloat64).to_vector<double>();
+  const Tensor y = Tensor::empty(a.shape(), a.dtype());
+  with_floating_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    for (std::size_t i = 0; i < x.size(); ++i) y.mutable_data<T>()[i] = static_cast<T>(number(x[i], z[i], from));
+  });
+  return y;
+}
+
+}  // namespace
+
+// --- Poisson ---
+
+Poisson::Poisson(const Parameter& rate) : Distribution("Poisson") {
+  rate_ = broadcast_together(name_, {&rate})[0];
+  require(name_, "rate >= 0 and finite", rate_, logical_and(ge(rate_, 0), isfinite(rate_)));
+  dtype_ = rate_.dtype(), batch_ = rate_.shape();
+}
+
+Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
+  const Tensor rate = rate_.expand(shape);
+  return numbers(rate, rate, generator, [](double one, double, Generator& from) { return poisson_number(one, from); });
+}
+
+Tensor Poisson::log_prob(const Tensor& value) const {
+  const Tensor k = in_type(value, dtype_);
+  require_counts(name_, "value", k);
+  return xlogy(k, rate_) - rate_ - lgamma(k + 1);
+}
+
+Tensor Poisson::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Poisson*>(&q);
+  if (!other) return Distribution::divergence(q);
+  return rate_ * (log(rate_) - log(other->rate_)) - (rate_ - other->rate_);
+}
+
+// --- binomial ---
+
+Binomial::Binomial(const Parameter& total_count, const Parameter& probs) : Binomial() {
+  const std::vector<Tensor> both = broadcast_together(name_, {&total_count, &probs});
+  count_ = both[0], probs_ = both[1];
+  require_counts(name_, "total_count", count_);
+  require_probabilities(name_, "probs", probs_);
+  dtype_ = count_.dtype(), batch_ = count_.shape();
+}
+
+Binomial Binomial::from_logits(const Parameter& total_count, const Parameter& logits) {
+  Binomial b;
+  const std::vector<Tensor> both = broadcast_together(b.name_, {&total_count, &logits});
+  b.count_ = both[0], b.logits_ = both[1];
+  require_counts(b.name_, "total_count", b.count_);
+  require(b.name_, "logits that are numbers", b.logits_, eq(b.logits_, b.logits_));
+  b.dtype_ = b.count_.dtype(), b.batch_ = b.count_.shape();
+  return b;
+}
+
+Tensor Binomial::probs() const { return probs_.defined() ? probs_ : sigmoid(logits_); }
+Tensor Binomial::logits() const { return logits_.defined() ? logits_ : log_odds(probs_); }
+
+Tensor Binomial::draw(const Shape& shape, Generator* generator) const {
+  return numbers(count_.expand(shape), probs().expand(shape), generator, any_binomial_number);
+}
+
+Tensor Binomial::log_prob(const Tensor& value) const {
+  const Tensor k = in_type(value, dtype_), l = logits();
+  require_counts(name_, "value", k);
+  require(name_, "value <= total_count", k, le(k, count_));
+  const Tensor ways = lgamma(count_ + 1) - lgamma(k + 1) - lgamma(count_ - k + 1);
+  return ways + k * l - count_ * soft(l);
+}
+
+Tensor Binomial::entropy() const {
+  const double n = count_.numel() == 0 ? 0 : amax(count_).item();
+  require(name_, fmt::format("equal counts of {} for the entropy", n), count_, eq(count_, n));
+  Shape along{static_cast<int64_t>(n) + 1};
+  for (int i = 0; i < batch_.rank(); ++i) along.push_back(1);
+  const Tensor k = arange(static_cast<int64_t>(n) + 1).reshape(along);
+  const Tensor log = log_prob(k.expand(joined({along[0]}, batch_)));
+  return -sum(exp(log) * log, 0);
+}
+
+Tensor Binomial::mean() const { return count_ * probs(); }
+Tensor Binomial::variance() const {
+  const Tensor p = probs();
+  return count_ * p * (1 - p);
+}
+
+Tensor Binomial::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Binomial*>(&q);
+  if (!other) return Distribution::divergence(q);
+  require("kl_divergence", "Binomials with equal counts", count_, eq(count_, other->count_));
+  const Tensor p = probs(), l = logits(), others = other->logits();
+  return count_ * (p * (log_sigmoid(l) - log_sigmoid(others)) + (1 - p) * (log_sigmoid(-l) - log_sigmoid(-others)));
+}
+
+}  // namespace tapegrad::dist

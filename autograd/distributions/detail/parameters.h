@@ -1,0 +1,48 @@
+// What the distributions share: checks of parameters and values, and functions with the limits that densities need.
+#pragma once
+
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/ops.h>
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::dist {
+
+/// The parameters as tensors of one floating type and shape.
+std::vector<Tensor> broadcast_together(std::string_view where, std::initializer_list<const Parameter*> parameters);
+
+/// Error "[where] expected <rule>, got <the first wrong element>" unless `holds` is true everywhere. `rule` is like
+/// "scale > 0".
+void require(std::string_view where, std::string_view rule, const Tensor& x, const Tensor& holds);
+/// Error unless every element is finite; `what` names the tensor ("loc").
+void require_finite(std::string_view where, std::string_view what, const Tensor& x);
+/// Error unless every element is above 0.
+void require_positive(std::string_view where, std::string_view what, const Tensor& x);
+/// Error unless every element is in [0, 1].
+void require_probabilities(std::string_view where, std::string_view what, const Tensor& x);
+/// Error unless every element is a whole number of 0 or more.
+void require_counts(std::string_view where, std::string_view what, const Tensor& x);
+
+/// A value of another type in the distribution's.
+Tensor in_type(const Tensor& value, DType dtype);
+
+/// a log(x), which is 0 where both are 0.
+Tensor xlogy(const Tensor& a, const Tensor& x);
+/// log(1 + e^x).
+Tensor soft(const Tensor& x);
+/// log(p / (1 - p)), with p away from 0 and 1 by the precision of its type.
+Tensor log_odds(const Tensor& p);
+/// log(p), with p at least that.
+Tensor log_of_probs(const Tensor& p);
+/// [shape, 1, ...]: `of` ones more.
+Shape joined(const Shape& a, const Shape& b);
+/// The first `count` axes, and the others.
+Shape first_axes(const Shape& shape, int count);
+Shape last_axes(const Shape& shape, int count);
+
+/// Draws of a standard gamma distribution, in the concentration's shape, with PyTorch's numbers; a constant.
+Tensor standard_gamma(const Tensor& concentration, Generator* generator);
+
+}  // namespace tapegrad::dist

@@ -1,0 +1,129 @@
+// Bernoulli and categorical distributions.
+// build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/random.h>
+
+#include <limits>
+
+namespace tapegrad::dist {
+
+// --- Bernoulli ---
+
+Bernoulli::Bernoulli(const Parameter& probs) : Bernoulli() {
+  probs_ = broadcast_together(name_, {&probs})[0];
+  require_probabilities(name_, "probs", probs_);
+  dtype_ = probs_.dtype(), batch_ = probs_.shape();
+}
+
+Bernoulli Bernoulli::from_logits(const Parameter& logits) {
+  Bernoulli b;
+  b.logits_ = broadcast_together(b.name_, {&logits})[0];
+  require(b.name_, "logits that are numbers", b.logits_, eq(b.logits_, b.logits_));
+  b.dtype_ = b.logits_.dtype(), b.batch_ = b.logits_.shape();
+  return b;
+}
+
+Tensor Bernoulli::probs() const { return probs_.defined() ? probs_ : sigmoid(logits_); }
+Tensor Bernoulli::logits() const { return logits_.defined() ? logits_ : log_odds(probs_); }
+
+Tensor Bernoulli::draw(const Shape& shape, Generator* generator) const {
+  return bernoulli(probs().expand(shape), generator);
+}
+
+Tensor Bernoulli::log_prob(const Tensor& value) const {
+  const Tensor x = in_type(value, dtype_), l = logits();
+  require(name_, "a value of 0 or 1", x, logical_or(eq(x, 0), eq(x, 1)));
+  return where(eq(x, 1), log_sigmoid(l), log_sigmoid(-l));
+}
+
+Tensor Bernoulli::entropy() const {
+  const Tensor l = logits(), p = probs();
+  return -(p * log_sigmoid(l) + (1 - p) * log_sigmoid(-l));
+}
+
+Tensor Bernoulli::variance() const {
+  const Tensor p = probs();
+  return p * (1 - p);
+}
+
+Tensor Bernoulli::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Bernoulli*>(&q);
+  if (!other) return Distribution::divergence(q);
+  const Tensor p = probs(), l = logits(), others = other->logits();
+  return p * (log_sigmoid(l) - log_sigmoid(others)) + (1 - p) * (log_sigmoid(-l) - log_sigmoid(-others));
+}
+
+// --- categorical ---
+
+namespace {
+
+// Checks what both constructors are given.
+Tensor classes(std::string_view where, std::string_view what, const Tensor& given) {
+  const Parameter parameter(given);
+  const Tensor x = broadcast_together(where, {&parameter})[0];
+  if (x.dim() == 0 || x.size(-1) == 0) {
+    fail(where, fmt::format("expected {} of shape [batch, n] with n > 0, got {}", what, str(x.shape())));
+  }
+  return x;
+}
+
+}  // namespace
+
+Categorical::Categorical(const Tensor& probs) : Categorical() {
+  const Tensor x = classes(name_, "probs", probs);
+  require(name_, "probs >= 0 and finite", x, logical_and(ge(x, 0), isfinite(x)));
+  const Tensor total = sum(x, -1, true);
+  require(name_, "probs with a sum > 0", total, gt(total, 0));
+  probs_ = x / total;
+  dtype_ = x.dtype(), batch_ = first_axes(x.shape(), x.dim() - 1);
+}
+
+Categorical Categorical::from_logits(const Tensor& logits) {
+  Categorical c;
+  const Tensor x = classes(c.name_, "logits", logits);
+  require(c.name_, "logits that are numbers", x, eq(x, x));
+  c.logits_ = x - logsumexp(x, -1, true);
+  c.dtype_ = x.dtype(), c.batch_ = first_axes(x.shape(), x.dim() - 1);
+  return c;
+}
+
+Tensor Categorical::probs() const { return probs_.defined() ? probs_ : softmax(logits_, -1); }
+Tensor Categorical::logits() const { return logits_.defined() ? logits_ : log_of_probs(probs_); }
+
+Tensor Categorical::draw(const Shape& shape, Generator* generator) const {
+  const Tensor p = probs();
+  const int64_t n = p.size(-1), rows = batch_.numel(), count = first_axes(shape, shape.rank() - batch_.rank()).numel();
+  if (rows * count == 0) return zeros(shape, kInt64);
+  // one number per row is drawn in another way than several, as in PyTorch
+  const Tensor drawn = multinomial(p.reshape({rows, n}), count, count > 1, generator);
+  return drawn.t().reshape(shape).contiguous();
+}
+
+Tensor Categorical::log_prob(const Tensor& value) const {
+  const Tensor l = logits();
+  const int64_t n = l.size(-1);
+  const Tensor x = value.to(kInt64);
+  require(name_, fmt::format("a class from 0 to {}", n - 1), value,
+          logical_and(eq(x, value), logical_and(ge(value, 0), lt(value, static_cast<double>(n)))));
+  const Shape shape = broadcast(name_, value.shape(), batch_);
+  return gather(l.expand(joined(shape, {n})), -1, x.expand(shape).unsqueeze(-1)).squeeze(-1);
+}
+
+Tensor Categorical::entropy() const {
+  const double lowest =
+      dtype_ == kFloat32 ? double{std::numeric_limits<float>::lowest()} : std::numeric_limits<double>::lowest();
+  return -sum(clamp(logits(), lowest, {}) * probs(), -1);
+}
+
+Tensor Categorical::divergence(const Distribution& q) const {
+  const auto* other = dynamic_cast<const Categorical*>(&q);
+  if (!other) return Distribution::divergence(q);
+  const Tensor p = probs();
+  const Tensor terms =
+      where(eq(other->probs(), 0), std::numeric_limits<double>::infinity(), p * (logits() - other->logits()));
+  return sum(where(eq(p, 0), 0., terms), -1);
+}
+
+}  // namespace tapegrad::dist

@@ -1,0 +1,420 @@
+// Probability distributions: samples, densities, entropies, divergences; the names and values of torch.distributions.
+//
+//   const tg::dist::Normal prior(0, 1), posterior(mean, std);
+//   const tg::Tensor z = posterior.rsample();                      // with gradients for mean and std
+//   const tg::Tensor kl = tg::dist::kl_divergence(posterior, prior);
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tapegrad {
+
+class Generator;
+
+namespace dist {
+
+/// A parameter: a tensor, or a number, which gets the type of the tensors next to it (float32 if there are none).
+class Parameter {
+ public:
+  Parameter(std::convertible_to<double> auto number) : number_(static_cast<double>(number)) {}  // NOLINT: Normal(0, 1)
+  template <class T>
+  requires(std::convertible_to<const T&, const Tensor&> && !std::is_arithmetic_v<T>) Parameter(const T& tensor)
+      : tensor_(static_cast<const Tensor&>(tensor)) {}  // NOLINT: Normal(mean, std)
+
+  const Tensor& tensor() const { return tensor_; }  // an empty handle for a number
+  double number() const { return number_; }
+
+ private:
+  Tensor tensor_;
+  double number_ = 0;
+};
+
+/// What all distributions have. Parameters broadcast to the batch shape; one draw has the event shape, which is empty
+/// unless the distribution is one of vectors. Results have the type of the parameters and are recorded, except samples.
+/// Values outside the support, and parameters that break the rule next to them, are Errors "[Normal] expected ...".
+class Distribution {
+ public:
+  virtual ~Distribution() = default;
+
+  std::string_view name() const { return name_; }
+  DType dtype() const { return dtype_; }
+  const Shape& batch_shape() const { return batch_; }
+  const Shape& event_shape() const { return event_; }
+
+  /// Draws of shape [shape, batch, event], without gradients: PyTorch's numbers with the same seed. nullptr: the
+  /// default generator.
+  Tensor sample(const Shape& shape = {}, Generator* generator = nullptr) const;
+  /// The same draws as functions of the parameters (reparameterised). Error if has_rsample() is false.
+  Tensor rsample(const Shape& shape = {}, Generator* generator = nullptr) const;
+  virtual bool has_rsample() const { return true; }
+  /// The logarithm of the density, or of the probability; value [..., event] broadcasts with the batch.
+  virtual Tensor log_prob(const Tensor& value) const = 0;
+  /// In nats, [batch]. Error where there is no formula (Poisson, Transformed, MixtureSameFamily).
+  virtual Tensor entropy() const;
+  /// [batch, event]. Error where there is no formula (Categorical, Transformed).
+  virtual Tensor mean() const;
+  virtual Tensor variance() const;
+  Tensor stddev() const;
+
+ protected:
+  Distribution(std::string_view name) : name_(name) {}
+  Distribution(const Distribution&) = default;
+  Distribution& operator=(const Distribution&) = default;
+  [[noreturn]] void fail(std::string_view message) const;
+  /// The shape of `shape` draws.
+  Shape drawn(const Shape& shape) const;
+  /// `shape` is that of the result.
+  virtual Tensor draw(const Shape& shape, Generator* generator) const = 0;
+  virtual Tensor divergence(const Distribution& q) const;
+  friend Tensor kl_divergence(const Distribution& p, const Distribution& q);
+  friend class Independent;
+  friend class Transformed;
+  friend class MixtureSameFamily;
+
+  std::string_view name_;
+  DType dtype_ = kFloat32;
+  Shape batch_, event_;
+};
+
+/// The Kullback-Leibler divergence of p from q, [batch]: the mean of log p(x) - log q(x) over x from p. For two
+/// distributions of one family (except StudentT, Transformed and MixtureSameFamily), and for a Normal p and a Laplace
+/// q. Error if there is no formula.
+Tensor kl_divergence(const Distribution& p, const Distribution& q);
+
+// --- of one number: parameters broadcast (normal.cpp, continuous.cpp, gamma.cpp) ---
+
+/// scale > 0 is the standard deviation.
+class Normal : public Distribution {
+ public:
+  Normal(const Parameter& loc, const Parameter& scale);
+  const Tensor& loc() const { return loc_; }
+  const Tensor& scale() const { return scale_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override { return loc_; }
+  Tensor variance() const override;
+  /// P(X <= value), and its inverse.
+  Tensor cdf(const Tensor& value) const;
+  Tensor icdf(const Tensor& p) const;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor loc_, scale_;
+};
+
+/// exp of a normal number with these parameters.
+class LogNormal : public Distribution {
+ public:
+  LogNormal(const Parameter& loc, const Parameter& scale);
+  const Tensor& loc() const { return base_.loc(); }
+  const Tensor& scale() const { return base_.scale(); }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Normal base_;
+};
+
+/// rate > 0; the mean is 1 / rate.
+class Exponential : public Distribution {
+ public:
+  Exponential(const Parameter& rate);
+  const Tensor& rate() const { return rate_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor rate_;
+};
+
+/// Density exp(-|x - loc| / scale) / (2 scale), scale > 0.
+class Laplace : public Distribution {
+ public:
+  Laplace(const Parameter& loc, const Parameter& scale);
+  const Tensor& loc() const { return loc_; }
+  const Tensor& scale() const { return scale_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override { return loc_; }
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor loc_, scale_;
+};
+
+/// On [low, high), low < high. The density of high itself is 0.
+class Uniform : public Distribution {
+ public:
+  Uniform(const Parameter& low, const Parameter& high);
+  const Tensor& low() const { return low_; }
+  const Tensor& high() const { return high_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor low_, high_;
+};
+
+/// concentration > 0, rate > 0; the mean is concentration / rate. Draws by Marsaglia and Tsang 2000.
+class Gamma : public Distribution {
+ public:
+  Gamma(const Parameter& concentration, const Parameter& rate);
+  const Tensor& concentration() const { return concentration_; }
+  const Tensor& rate() const { return rate_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor concentration_, rate_;
+};
+
+/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0.
+class Beta : public Distribution {
+ public:
+  Beta(const Parameter& concentration1, const Parameter& concentration0);
+  const Tensor& concentration1() const { return a_; }
+  const Tensor& concentration0() const { return b_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor a_, b_;
+};
+
+/// Student's t with df > 0 degrees of freedom, moved by loc and stretched by scale > 0.
+class StudentT : public Distribution {
+ public:
+  StudentT(const Parameter& df, const Parameter& loc = 0, const Parameter& scale = 1);
+  const Tensor& df() const { return df_; }
+  const Tensor& loc() const { return loc_; }
+  const Tensor& scale() const { return scale_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  /// NaN for df <= 1.
+  Tensor mean() const override;
+  /// Infinite for 1 < df <= 2, NaN for df <= 1.
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor df_, loc_, scale_;
+};
+
+// --- of counts and classes, without rsample (discrete.cpp, counts.cpp) ---
+
+/// The probability of 1 or, with from_logits, its log odds.
+class Bernoulli : public Distribution {
+ public:
+  Bernoulli(const Parameter& probs);
+  static Bernoulli from_logits(const Parameter& logits);
+  Tensor probs() const;
+  Tensor logits() const;
+  bool has_rsample() const override { return false; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override { return probs(); }
+  Tensor variance() const override;
+
+ protected:
+  Bernoulli() : Distribution("Bernoulli") {}
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor probs_, logits_;  // one of them
+};
+
+/// Classes 0 .. n-1: probs [batch, n] >= 0, which are normalised, or logits. Values and samples are int64 [batch].
+class Categorical : public Distribution {
+ public:
+  Categorical(const Tensor& probs);
+  static Categorical from_logits(const Tensor& logits);
+  Tensor probs() const;
+  /// Logarithms of the probabilities.
+  Tensor logits() const;
+  bool has_rsample() const override { return false; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+
+ protected:
+  Categorical() : Distribution("Categorical") {}
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor probs_, logits_;  // one of them
+};
+
+/// rate >= 0.
+class Poisson : public Distribution {
+ public:
+  Poisson(const Parameter& rate);
+  const Tensor& rate() const { return rate_; }
+  bool has_rsample() const override { return false; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor mean() const override { return rate_; }
+  Tensor variance() const override { return rate_; }
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor rate_;
+};
+
+/// The number of successes in total_count trials.
+class Binomial : public Distribution {
+ public:
+  Binomial(const Parameter& total_count, const Parameter& probs);
+  static Binomial from_logits(const Parameter& total_count, const Parameter& logits);
+  const Tensor& total_count() const { return count_; }
+  Tensor probs() const;
+  Tensor logits() const;
+  bool has_rsample() const override { return false; }
+  Tensor log_prob(const Tensor& value) const override;
+  /// Error unless all counts are equal.
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Binomial() : Distribution("Binomial") {}
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor count_, probs_, logits_;  // probs or logits
+};
+
+// --- of vectors (gamma.cpp, multivariate.cpp) ---
+
+/// On vectors of n positive numbers with sum 1: concentration [batch, n] > 0. rsample divides gamma numbers by their
+/// sum; PyTorch's gradients of single samples differ, their mean is the same.
+class Dirichlet : public Distribution {
+ public:
+  Dirichlet(const Tensor& concentration);
+  const Tensor& concentration() const { return concentration_; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor concentration_;
+};
+
+/// loc [..., n] and a positive definite covariance [..., n, n] or, with from_scale_tril, its lower Cholesky factor.
+class MultivariateNormal : public Distribution {
+ public:
+  MultivariateNormal(const Tensor& loc, const Tensor& covariance);
+  static MultivariateNormal from_scale_tril(const Tensor& loc, const Tensor& scale_tril);
+  const Tensor& loc() const { return loc_; }
+  const Tensor& scale_tril() const { return tril_; }
+  Tensor covariance() const;
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override { return loc_; }
+  Tensor variance() const override;
+
+ protected:
+  MultivariateNormal() : Distribution("MultivariateNormal") {}
+  void set(const Tensor& loc, const Tensor& tril, std::string_view what);
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor loc_, tril_;
+};
+
+// --- of other distributions (combined.cpp) ---
+
+/// The last `axes` axes of the batch become part of the event: densities are multiplied along them.
+class Independent : public Distribution {
+ public:
+  template <std::derived_from<Distribution> D>
+  Independent(D base, int64_t axes) : Independent(std::make_shared<const D>(std::move(base)), axes) {}
+  Independent(std::shared_ptr<const Distribution> base, int64_t axes);
+  const Distribution& base() const { return *base_; }
+  bool has_rsample() const override { return base_->has_rsample(); }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override { return base_->mean(); }
+  Tensor variance() const override { return base_->variance(); }
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Tensor divergence(const Distribution& q) const override;
+  Tensor summed(const Tensor& x) const;
+  std::shared_ptr<const Distribution> base_;
+  int64_t axes_ = 0;
+};
+
+/// A monotonous function of numbers, elementwise, with its inverse and log |dy / dx|.
+struct Transform {
+  std::function<Tensor(const Tensor&x)> forward, inverse;
+  std::function<Tensor(const Tensor& x, const Tensor& y)> log_slope;
+};
+Transform exp_transform();      ///< e^x
+Transform sigmoid_transform();  ///< 1 / (1 + e^-x)
+Transform tanh_transform();
+Transform affine_transform(const Parameter& loc, const Parameter& scale);  ///< loc + scale x, scale != 0
+
+/// The distribution of f(x), or of g(f(x)) and so on, for x from `base`, whose event shape stays.
+class Transformed : public Distribution {
+ public:
+  template <std::derived_from<Distribution> D>
+  Transformed(D base, std::vector<Transform> transforms)
+      : Transformed(std::make_shared<const D>(std::move(base)), std::move(transforms)) {}
+  Transformed(std::shared_ptr<const Distribution> base, std::vector<Transform> transforms);
+  bool has_rsample() const override { return base_->has_rsample(); }
+  Tensor log_prob(const Tensor& value) const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  std::shared_ptr<const Distribution> base_;
+  std::vector<Transform> transforms_;
+};
+
+/// One of n components, chosen by a Categorical [batch] of n classes: the components' last batch axis has n.
+class MixtureSameFamily : public Distribution {
+ public:
+  template <std::derived_from<Distribution> D>
+  MixtureSameFamily(const Categorical& mixture, D components)
+      : MixtureSameFamily(mixture, std::make_shared<const D>(std::move(components))) {}
+  MixtureSameFamily(const Categorical& mixture, std::shared_ptr<const Distribution> components);
+  bool has_rsample() const override { return false; }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ protected:
+  Tensor draw(const Shape& shape, Generator* generator) const override;
+  Categorical mixture_;
+  std::shared_ptr<const Distribution> components_;
+};
+
+}  // namespace dist
+}  // namespace tapegrad

@@ -1,0 +1,138 @@
+// Normal and log-normal distributions.
+// build: -Os
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/special.h>
+
+#include <limits>
+#include <numbers>
+
+namespace tapegrad::dist {
+namespace {
+
+constexpr double kHalfLogTwoPi = 0.91893853320467274;  // log(2 pi) / 2
+constexpr double kLogPi = 1.1447298858494002;
+
+}  // namespace
+
+Normal::Normal(const Parameter& loc, const Parameter& scale) : Distribution("Normal") {
+  const std::vector<Tensor> both = broadcast_together(name_, {&loc, &scale});
+  loc_ = both[0], scale_ = both[1];
+  require_finite(name_, "loc", loc_);
+  require_positive(name_, "scale", scale_);
+  dtype_ = loc_.dtype(), batch_ = loc_.shape();
+}
+
+Tensor Normal::draw(const Shape& shape, Generator* generator) const {
+  return loc_ + randn(shape, dtype_, generator) * scale_;
+}
+
+Tensor Normal::log_prob(const Tensor& value) const {
+  const Tensor x = in_type(value, dtype_);
+  require(name_, "a value that is a number", x, eq(x, x));
+  return -(square(x - loc_) / (2 * square(scale_))) - log(scale_) - kHalfLogTwoPi;
+}
+
+Tensor Normal::entropy() const { return 0.5 + kHalfLogTwoPi + log(scale_); }
+Tensor Normal::variance() const { return square(scale_); }
+
+Tensor Normal::cdf(const Tensor& value) const {
+  return 0.5 * erfc((loc_ - in_type(value, dtype_)) / (scale_ * std::numbers::sqrt2));
+}
+
+Tensor Normal::icdf(const Tensor& p) const {
+  const Tensor x = in_type(p, dtype_);
+  require_probabilities(name_, "p", x);
+  return loc_ + scale_ * (std::numbers::sqrt2 * erfinv(2 * x - 1));
+}
+
+Tensor Normal::divergence(const Distribution& q) const {
+  if (const auto* normal = dynamic_cast<const Normal*>(&q)) {
+    const Tensor ratio = square(scale_ / normal->scale_), distance = square((loc_ - normal->loc_) / normal->scale_);
+    return 0.5 * (ratio + distance - 1 - log(ratio));
+  }
+  if (const auto* laplace = dynamic_cast<const Laplace*>(&q)) {
+    // E|x - m| of a normal number is scale sqrt(2 / pi) e^(-d^2 / 2) + (loc - m) erf(d / sqrt(2)), d = (loc - m) /
+    // scale
+    const Tensor from = loc_ - laplace->loc(), d = from / scale_;
+    const Tensor mean = scale_ * (std::numbers::sqrt2 * std::numbers::inv_sqrtpi) * exp(-0.5 * square(d)) +
+                        from * erf(d / std::numbers::sqrt2);
+    return mean / laplace->scale() + log(2 * laplace->scale()) - entropy();
+  }
+  return Distribution::divergence(q);
+}
+
+// --- log-normal ---
+
+LogNormal::LogNormal(const Parameter& loc, const Parameter& scale) try : Distribution("LogNormal"), base_(loc, scale) {
+  dtype_ = base_.dtype(), batch_ = base_.batch_shape();
+} catch (const Error& error) {
+  // the same text with this name
+  const std::string_view text = error.what();
+  tapegrad::fail("LogNormal", text.substr(text.find("] ") + 2));
+}
+
+Tensor LogNormal::draw(const Shape& shape, Generator* generator) const {
+  return exp(loc() + randn(shape, dtype_, generator) * scale());
+}
+
+Tensor LogNormal::log_prob(const Tensor& value) const {
+  const Tensor x = in_type(value, dtype_);
+  require_positive(name_, "value", x);
+  const Tensor y = log(x);
+  return base_.log_prob(y) - y;
+}
+
+Tensor LogNormal::entropy() const { return base_.entropy() + loc(); }
+Tensor LogNormal::mean() const { return exp(loc() + square(scale()) / 2); }
+Tensor LogNormal::variance() const { return expm1(square(scale())) * exp(2 * loc() + square(scale())); }
+
+Tensor LogNormal::divergence(const Distribution& q) const {
+  if (const auto* other = dynamic_cast<const LogNormal*>(&q)) return kl_divergence(base_, other->base_);
+  return Distribution::divergence(q);
+}
+
+// --- Student's t ---
+
+StudentT::StudentT(const Parameter& df, const Parameter& loc, const Parameter& scale) : Distribution("StudentT") {
+  const std::vector<Tensor> all = broadcast_together(name_, {&df, &loc, &scale});
+  df_ = all[0], loc_ = all[1], scale_ = all[2];
+  require_positive(name_, "df", df_);
+  require_finite(name_, "loc", loc_);
+  require_positive(name_, "scale", scale_);
+  dtype_ = df_.dtype(), batch_ = df_.shape();
+}
+
+Tensor StudentT::draw(const Shape& shape, Generator* generator) const {
+  const Tensor x = randn(shape, dtype_, generator);
+  // chi^2 of df degrees of freedom is twice a gamma number of df / 2
+  const Tensor half = (0.5 * df_).expand(shape);
+  const Tensor z = implicit_gamma(half, standard_gamma(half, generator)) / 0.5;
+  return loc_ + scale_ * (x * rsqrt(z / df_));
+}
+
+Tensor StudentT::log_prob(const Tensor& value) const {
+  const Tensor y = (in_type(value, dtype_) - loc_) / scale_;
+  require(name_, "a value that is a number", y, eq(y, y));
+  const Tensor z = log(scale_) + 0.5 * log(df_) + 0.5 * kLogPi + lgamma(0.5 * df_) - lgamma(0.5 * (df_ + 1));
+  return -0.5 * (df_ + 1) * log1p(square(y) / df_) - z;
+}
+
+Tensor StudentT::entropy() const {
+  const Tensor half = 0.5 * df_, next = 0.5 * (df_ + 1);
+  const Tensor log_beta = lgamma(half) + 0.5 * kLogPi - lgamma(next);
+  return log(scale_) + next * (digamma(next) - digamma(half)) + 0.5 * log(df_) + log_beta;
+}
+
+Tensor StudentT::mean() const { return where(gt(df_, 1), loc_, std::numeric_limits<double>::quiet_NaN()); }
+
+Tensor StudentT::variance() const {
+  const Tensor finite = gt(df_, 2);
+  const Tensor safe = where(finite, df_, 3.);
+  const Tensor y = square(scale_) * (safe / (safe - 2));
+  const Tensor wide = where(finite, y, std::numeric_limits<double>::infinity());
+  return where(gt(df_, 1), wide, std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace tapegrad::dist

@@ -1,0 +1,146 @@
+// Special functions as operations: a table of their formulas and derivatives. The values are those of
+// detail/numbers.h, one element at a time.
+//
+// build: -O2
+#include <tapegrad/autograd/special.h>
+
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/formula.h>
+#include <tapegrad/autograd/ops/special/detail/numbers.h>
+
+namespace tapegrad {
+namespace {
+
+// A function of one tensor, and its derivative made of operations: dx from dy, x and y.
+struct Special {
+  Formula value;
+  Tensor (*gradient)(const Tensor& dy, const Tensor& x, const Tensor& y);
+};
+
+// One generic function for both types, on one operand or on two.
+template <int kOperands, class F>
+constexpr Formula elements(F f) {
+  return {plain_loop<float, float, kOperands>(f), plain_loop<double, double, kOperands>(f)};
+}
+
+constexpr double kErfinvSlope = 0.88622692545275801;  // sqrt(pi) / 2
+constexpr double kErfSlope = 1.1283791670955126;      // 2 / sqrt(pi)
+
+constexpr Special kLgammaOf{elements<1>([](auto x) { return special::lgamma(x); }),
+                            [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * digamma(x); }};
+constexpr Special kDigammaOf{elements<1>([](auto x) { return special::digamma(x); }),
+                             [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * polygamma(1, x); }};
+constexpr Special kErfcOf{
+    elements<1>([](auto x) { return special::erfc(x); }),
+    [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * (-kErfSlope * exp(-square(x))); }};
+constexpr Special kErfinvOf{
+    elements<1>([](auto y) { return special::erfinv(y); }),
+    [](const Tensor& dy, const Tensor&, const Tensor& y) { return dy * (kErfinvSlope * exp(square(y))); }};
+
+// i1(x) / x, which is 1/2 at 0.
+Tensor over_x(const Tensor& i1, const Tensor& x) { return where(eq(x, 0), 0.5, i1 / where(eq(x, 0), 1., x)); }
+
+constexpr Special kI0Of{elements<1>([](auto x) { return special::i0(x); }),
+                        [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * i1(x); }};
+constexpr Special kI1Of{elements<1>([](auto x) { return special::i1(x); }),
+                        [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i0(x) - over_x(y, x)); }};
+constexpr Special kI0eOf{
+    elements<1>([](auto x) { return special::i0e(x); }),
+    [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i1e(x) - sign(x) * y); }};
+constexpr Special kI1eOf{
+    elements<1>([](auto x) { return special::i1e(x); }),
+    [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i0e(x) - sign(x) * y - over_x(y, x)); }};
+
+constexpr Formula kIgammaOf = elements<2>([](auto a, auto x) { return special::igamma(a, x); });
+constexpr Formula kIgammacOf = elements<2>([](auto a, auto x) { return special::igammac(a, x); });
+constexpr Formula kSlopeOf = elements<2>([](auto a, auto x) { return special::gamma_slope(a, x); });
+constexpr Formula kDensityOf = elements<2>([](auto a, auto x) { return special::gamma_density(a, x); });
+
+const Op kLgamma{"lgamma"};
+const Op kDigamma{"digamma"};
+const Op kPolygamma{"polygamma"};
+const Op kErfc{"erfc"};
+const Op kErfinv{"erfinv"};
+const Op kI0{"i0"};
+const Op kI1{"i1"};
+const Op kI0e{"i0e"};
+const Op kI1e{"i1e"};
+const Op kIgamma{"igamma"};
+const Op kIgammac{"igammac"};
+const Op kGammaDensity{"gamma_density"};
+const Op kImplicitGamma{"implicit_gamma", false};
+
+Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {
+  require_floating(op.name, {&x});
+  const Tensor y = compute(of.value, x.shape(), {&x});
+  if (!needs_grad(x)) return y;
+  return record(op, y, {x}, [&of, x, y](const Tensor& dy) -> Grads { return of.gradient(dy, x, y); });
+}
+
+Tensor incomplete_gamma(const Op& op, const Formula& formula, double sign, const Tensor& a, const Tensor& x) {
+  require_floating(op.name, {&a, &x});
+  if (needs_grad(a)) op.fail("expected a first argument without a gradient, which is not implemented (a.detach())");
+  const Tensor y = compute(formula, shape_of(op.name, a, x), {&a, &x});
+  if (!needs_grad(x)) return y;
+  return record(op, y, {a, x}, [sign, a, x](const Tensor& dy) -> Grads {
+    return {Tensor(), dy * (sign * gamma_density(a, x))};
+  });
+}
+
+}  // namespace
+
+Tensor lgamma(const Tensor& x) { return apply_special(kLgamma, kLgammaOf, x); }
+Tensor digamma(const Tensor& x) { return apply_special(kDigamma, kDigammaOf, x); }
+Tensor erfc(const Tensor& x) { return apply_special(kErfc, kErfcOf, x); }
+Tensor erfinv(const Tensor& y) { return apply_special(kErfinv, kErfinvOf, y); }
+Tensor i0(const Tensor& x) { return apply_special(kI0, kI0Of, x); }
+Tensor i1(const Tensor& x) { return apply_special(kI1, kI1Of, x); }
+Tensor i0e(const Tensor& x) { return apply_special(kI0e, kI0eOf, x); }
+Tensor i1e(const Tensor& x) { return apply_special(kI1e, kI1eOf, x); }
+
+Tensor polygamma(int64_t n, const Tensor& x) {
+  require_floating(kPolygamma.name, {&x});
+  if (n < 0 || n > special::kLargestOrder) {
+    kPolygamma.fail(fmt::format("expected 0 <= n <= {}, got {}", special::kLargestOrder, n));
+  }
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  const auto loop = [](auto t) -> MapKernel {
+    using T = decltype(t);
+    return [](const void* const* in, void* out, int64_t count, const void* order) {
+      const T* const from = static_cast<const T*>(in[0]);
+      T* const to = static_cast<T*>(out);
+      for (int64_t i = 0; i < count; ++i) to[i] = special::polygamma(*static_cast<const int64_t*>(order), from[i]);
+    };
+  };
+  map(y, {&x}, x.dtype() == kFloat32 ? loop(float()) : loop(double()), &n);
+  if (!needs_grad(x)) return y;
+  return record(kPolygamma, y, {x}, [n, x](const Tensor& dy) -> Grads { return dy * polygamma(n + 1, x); });
+}
+
+Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete_gamma(kIgamma, kIgammaOf, 1, a, x); }
+Tensor igammac(const Tensor& a, const Tensor& x) { return incomplete_gamma(kIgammac, kIgammacOf, -1, a, x); }
+
+Tensor gamma_density(const Tensor& a, const Tensor& x) {
+  require_floating(kGammaDensity.name, {&a, &x});
+  const Tensor y = compute(kDensityOf, shape_of(kGammaDensity.name, a, x), {&a, &x});
+  const bool wants_a = needs_grad(a), wants_x = needs_grad(x);
+  if (!wants_a && !wants_x) return y;
+  return record(kGammaDensity, y, {a, x}, [wants_a, wants_x, a, x, y](const Tensor& dy) -> Grads {
+    return {wants_a ? dy * (y * (log(x) - digamma(a))) : Tensor(), wants_x ? dy * (y * ((a - 1) / x - 1)) : Tensor()};
+  });
+}
+
+Tensor implicit_gamma(const Tensor& a, const Tensor& x) {
+  require_floating(kImplicitGamma.name, {&a, &x});
+  const Shape shape = shape_of(kImplicitGamma.name, a, x);
+  const Tensor y = x.detach().expand(shape).clone();
+  if (!needs_grad(a)) return y;
+  return record(kImplicitGamma, y, {a}, [shape, a, y](const Tensor& dy) -> Grads {
+    return dy * compute(kSlopeOf, shape, {&a, &y});
+  });
+}
+
+}  // namespace tapegrad

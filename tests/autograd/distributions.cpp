@@ -1,0 +1,361 @@
+// Distributions against torch.distributions: densities, entropies, moments, divergences, their gradients, and draws
+// with the same seed.
+// ctest: families
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/special.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+using dist::Distribution;
+using Made = std::shared_ptr<const Distribution>;
+using Parameters = std::map<std::string, Tensor>;
+
+template <class D>
+Made made(D d) {
+  return std::make_shared<const D>(std::move(d));
+}
+
+const std::map<std::string, std::function<Made(const Parameters&)>>& distribution_makers() {
+  using P = const Parameters&;
+  using namespace dist;
+  static const std::map<std::string, std::function<Made(P)>> all{
+      {"Normal", [](P p) { return made(Normal(p.at("loc"), p.at("scale"))); }},
+      {"LogNormal", [](P p) { return made(LogNormal(p.at("loc"), p.at("scale"))); }},
+      {"Bernoulli", [](P p) { return made(Bernoulli(p.at("probs"))); }},
+      {"Bernoulli.logits", [](P p) { return made(Bernoulli::from_logits(p.at("logits"))); }},
+      {"Categorical", [](P p) { return made(Categorical(p.at("probs"))); }},
+      {"Categorical.logits", [](P p) { return made(Categorical::from_logits(p.at("logits"))); }},
+      {"Exponential", [](P p) { return made(Exponential(p.at("rate"))); }},
+      {"Laplace", [](P p) { return made(Laplace(p.at("loc"), p.at("scale"))); }},
+      {"Uniform", [](P p) { return made(Uniform(p.at("low"), p.at("high"))); }},
+      {"Gamma", [](P p) { return made(Gamma(p.at("concentration"), p.at("rate"))); }},
+      {"Beta", [](P p) { return made(Beta(p.at("concentration1"), p.at("concentration0"))); }},
+      {"Dirichlet", [](P p) { return made(Dirichlet(p.at("concentration"))); }},
+      {"StudentT", [](P p) { return made(StudentT(p.at("df"), p.at("loc"), p.at("scale"))); }},
+      {"Poisson", [](P p) { return made(Poisson(p.at("rate"))); }},
+      {"Binomial", [](P p) { return made(Binomial(p.at("total_count"), p.at("probs"))); }},
+      {"Binomial.logits", [](P p) { return made(Binomial::from_logits(p.at("total_count"), p.at("logits"))); }},
+      {"MultivariateNormal", [](P p) { return made(MultivariateNormal(p.at("loc"), p.at("covariance"))); }},
+      {"MultivariateNormal.tril",
+       [](P p) { return made(MultivariateNormal::from_scale_tril(p.at("loc"), p.at("scale_tril"))); }},
+      {"Independent", [](P p) { return made(Independent(Normal(p.at("loc"), p.at("scale")), 1)); }},
+      {"Transformed",
+       [](P p) {
+         return made(Transformed(Normal(p.at("loc"), p.at("scale")), {affine_transform(0.5, -2), tanh_transform()}));
+       }},
+      {"Transformed.sigmoid",
+       [](P p) {
+         return made(Transformed(Laplace(p.at("loc"), p.at("scale")), {sigmoid_transform(), exp_transform()}));
+       }},
+      {"MixtureSameFamily",
+       [](P p) { return made(MixtureSameFamily(Categorical(p.at("probs")), Normal(p.at("loc"), p.at("scale")))); }},
+      {"MixtureSameFamily.vectors", [](P p) {
+         const Independent vectors(Normal(p.at("loc"), p.at("scale")), 1);
+         return made(MixtureSameFamily(Categorical(p.at("probs")), vectors));
+       }}};
+  return all;
+}
+
+// [shape, numbers], where NaN and infinities are texts.
+Tensor read_tensor(const nlohmann::json& stored, DType dtype) {
+  std::vector<double> values;
+  for (const auto& x : stored[1]) values.push_back(x.is_string() ? std::stod(x.get<std::string>()) : x.get<double>());
+  Shape shape;
+  for (const auto& size : stored[0]) shape.push_back(size.get<int64_t>());
+  return tensor(values, shape).to(dtype);
+}
+
+// Within `room` of PyTorch's, relative and absolute; NaN equals NaN.
+void expect_like_pytorch(const Tensor& ours, const nlohmann::json& stored, double room, const std::string& what) {
+  const Tensor theirs = read_tensor(stored, kFloat64);
+  ASSERT_EQ(str(ours.shape()), str(theirs.shape())) << what;
+  const std::vector<double> a = ours.detach().to(kFloat64).to_vector<double>(), b = theirs.to_vector<double>();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    EXPECT_TRUE(same || std::abs(a[i] - b[i]) <= room * (1 + std::abs(b[i])))
+        << what << " " << i << ": " << a[i] << ", " << b[i] << " is right";
+  }
+}
+
+struct DistributionCase {
+  const nlohmann::json& stored;
+  std::string name;
+  DType dtype;
+  double room;
+  Parameters parameters;
+
+  explicit DistributionCase(const nlohmann::json& of)
+      : stored(of),
+        name(of["name"].get<std::string>() + " in " + of["dtype"].get<std::string>()),
+        dtype(of["dtype"] == "float32" ? kFloat32 : kFloat64),
+        room(dtype == kFloat32 ? 4e-6 : 1e-12) {
+    for (const auto& [key, value] : of["parameters"].items()) parameters[key] = read_tensor(value, dtype);
+  }
+  Made make(const Parameters& p) const { return distribution_makers().at(stored["name"])(p); }
+  Tensor value() const { return read_tensor(stored["value"], dtype); }
+};
+
+const nlohmann::json& distribution_table() {
+  static const nlohmann::json all = stored("distributions.json");
+  return all;
+}
+
+// Compares the gradients of the sum of f(distribution) with respect to the parameters.
+void expect_gradients_like_pytorch(const DistributionCase& c, const char* key, double room,
+                                   const std::function<Tensor(const Distribution&)>& f) {
+  if (!c.stored.contains(key)) return;
+  Tape tape;
+  Parameters leaves;
+  for (const auto& [name, value] : c.parameters) leaves[name] = value.as_leaf();
+  const Made d = c.make(leaves);
+  const Gradients grads = tape.backward(sum(f(*d)));
+  for (const auto& [name, expected] : c.stored[key].items()) {
+    const Tensor* const grad = grads.find(leaves.at(name));
+    ASSERT_TRUE(grad) << c.name << " has no gradient of " << name;
+    expect_like_pytorch(*grad, expected, room, c.name + ": " + key + " of " + name);
+  }
+}
+
+TEST(Distributions, DensitiesAndMomentsEqualPyTorch) {
+  EXPECT_EQ(distribution_table()["cases"].size(), 2 * distribution_makers().size());
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
+    const Made d = c.make(c.parameters);
+    EXPECT_EQ(d->dtype(), c.dtype) << c.name;
+    expect_like_pytorch(d->log_prob(c.value()), of["log_prob"], c.room, c.name + ": log_prob");
+    if (of.contains("entropy")) expect_like_pytorch(d->entropy(), of["entropy"], c.room, c.name + ": entropy");
+    if (of.contains("mean")) expect_like_pytorch(d->mean(), of["mean"], c.room, c.name + ": mean");
+    if (of.contains("variance")) expect_like_pytorch(d->variance(), of["variance"], c.room, c.name + ": variance");
+    expect_gradients_like_pytorch(c, "grads", 5 * c.room,
+                                  [&](const Distribution& of_leaves) { return of_leaves.log_prob(c.value()); });
+    // PyTorch's trigamma has nine digits
+    expect_gradients_like_pytorch(c, "entropy_grads", std::max(5 * c.room, 1e-9),
+                                  [](const Distribution& of_leaves) { return of_leaves.entropy(); });
+  }
+}
+
+TEST(Distributions, DrawsEqualPyTorch) {
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
+    const Made d = c.make(c.parameters);
+    Generator generator(11);
+    expect_like_pytorch(d->sample({7}, &generator), of["draws"], c.room, c.name + ": draws");
+    expect_like_pytorch(d->sample({}, &generator), of["one"], c.room, c.name + ": one draw");
+    expect_like_pytorch(d->sample({5, 8}, &generator), of["many"], c.room, c.name + ": many draws");
+    expect_like_pytorch(rand({2}, c.dtype, &generator), of["next"], 0, c.name + ": what is drawn next");
+  }
+}
+
+// PyTorch's gradients of gamma numbers are approximations; those of Beta and Dirichlet follow another path.
+TEST(Distributions, GradientsOfDrawsEqualPyTorch) {
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
+    const std::string name = of["name"];
+    const Made d = c.make(c.parameters);
+    EXPECT_EQ(d->has_rsample(), of.contains("drawn_grads")) << name;
+    if (name == "Beta" || name == "Dirichlet") continue;
+    const double room = name == "Gamma" || name == "StudentT" ? 2e-3 : 5 * c.room;
+    expect_gradients_like_pytorch(c, "drawn_grads", room, [](const Distribution& of_leaves) {
+      Generator generator(11);
+      return of_leaves.rsample({7}, &generator);
+    });
+  }
+}
+
+TEST(Distributions, DivergencesEqualPyTorch) {
+  EXPECT_GE(distribution_table()["divergences"].size(), 15u);
+  for (const auto& of : distribution_table()["divergences"]) {
+    const auto make = [](const nlohmann::json& stored) {
+      Parameters parameters;
+      for (const auto& [key, value] : stored[1].items()) parameters[key] = read_tensor(value, kFloat64);
+      return distribution_makers().at(stored[0])(parameters);
+    };
+    const Made p = make(of["p"]), q = make(of["q"]);
+    expect_like_pytorch(dist::kl_divergence(*p, *q), of["value"], 1e-12,
+                        of["p"][0].get<std::string>() + " from " + of["q"][0].get<std::string>());
+    if (p->name() == q->name()) {
+      EXPECT_LT(amax(abs(dist::kl_divergence(*p, *p))).item(), 1e-14) << p->name();
+    }
+  }
+}
+
+// Checks f of the case's distribution as a function of the parameters in `keys`, to second order.
+void expect_second_derivatives(const DistributionCase& c, const std::vector<std::string>& keys,
+                               const std::function<Tensor(const Distribution&)>& f) {
+  std::vector<Tensor> inputs;
+  for (const std::string& key : keys) inputs.push_back(c.parameters.at(key));
+  const auto of = [&](std::span<const Tensor> x) {
+    Parameters parameters = c.parameters;
+    for (std::size_t i = 0; i < keys.size(); ++i) {  // a step keeps a matrix triangular, or symmetric
+      const bool lower = keys[i] == "scale_tril", symmetric = keys[i] == "covariance";
+      parameters[keys[i]] = lower ? tril(x[i]) : symmetric ? (x[i] + x[i].t()) / 2 : x[i];
+    }
+    return f(*c.make(parameters));
+  };
+  const double step = c.name.starts_with("Bernoulli in") ? 0x1p-16 : 0x1p-13;  // steep near a probability of 1
+  const GradcheckReport report = gradcheck(of, inputs, {.atol = 1e-6, .rtol = 1e-5, .step = step});
+  EXPECT_TRUE(report) << c.name << ": " << report.text;
+}
+
+TEST(Distributions, SecondDerivatives) {
+  int checked = 0;
+  for (const auto& of : distribution_table()["cases"]) {
+    const DistributionCase c(of);
+    if (c.dtype != kFloat64 || of["name"] == "Uniform") continue;  // one of its values is at an end
+    const auto keys_of = [&](const char* grads) {
+      std::vector<std::string> keys;
+      for (const auto& [key, grad] : of[grads].items()) keys.push_back(key);
+      return keys;
+    };
+    expect_second_derivatives(c, keys_of("grads"), [&](const Distribution& d) { return d.log_prob(c.value()); });
+    ++checked;
+    if (!of.contains("entropy_grads")) continue;
+    expect_second_derivatives(c, keys_of("entropy_grads"), [](const Distribution& d) { return d.entropy(); });
+  }
+  EXPECT_EQ(checked, 22);
+}
+
+// d E[x] / da of x = X / (X + Y), which is b / (a + b)^2, as the mean of the gradients of many draws.
+TEST(Distributions, GradientsOfBetaAndDirichletHaveTheRightMean) {
+  constexpr int64_t kDraws = 30'000;
+  Generator generator(5);
+  for (const auto& [a, b] : {std::pair{0.7, 0.4}, std::pair{2.0, 5.0}, std::pair{300.0, 200.0}}) {
+    const auto mean_of = [&](const std::function<Tensor(const Tensor& leaf)>& draws) {
+      Tape tape;
+      const Tensor leaf = tensor({a, b}).to(kFloat64).as_leaf();
+      return tape.backward(mean(draws(leaf)))[leaf];
+    };
+    const Tensor of_beta =
+        mean_of([&](const Tensor& x) { return dist::Beta(x[0], x[1]).rsample({kDraws}, &generator); });
+    const Tensor of_dirichlet =
+        mean_of([&](const Tensor& x) { return dist::Dirichlet(x).rsample({kDraws}, &generator).select(-1, 0); });
+    const double square = (a + b) * (a + b);
+    for (const Tensor& grad : {of_beta, of_dirichlet}) {
+      EXPECT_NEAR(grad[0].item() * square / b, 1, 0.03) << a << ", " << b;
+      EXPECT_NEAR(grad[1].item() * square / -a, 1, 0.03) << a << ", " << b;
+    }
+  }
+}
+
+TEST(Distributions, DrawsHaveTheirMoments) {
+  constexpr int64_t kDraws = 40'000;
+  using namespace dist;
+  const std::vector<Made> all{made(Gamma(tensor({0.05, 0.9, 3.0, 1e5}).to(kFloat64), 2.0)),
+                              made(Beta(tensor({0.3, 5.0}).to(kFloat64), 2.0)),
+                              made(Poisson(tensor({0.01, 9.9, 10.1, 1e6}).to(kFloat64))),
+                              made(Binomial(1e5, tensor({1e-5, 0.3, 0.9999}).to(kFloat64))),
+                              made(Binomial(20, tensor({0.05, 0.5, 0.7}).to(kFloat64))),
+                              made(StudentT(tensor({9.0, 30.0}).to(kFloat64))),
+                              made(Laplace(tensor({-1.0, 2.0}).to(kFloat64), 3))};
+  Generator generator(8);
+  for (const Made& d : all) {
+    const Tensor x = d->sample({kDraws}, &generator);
+    const Tensor error = (mean(x, 0) - d->mean()) / d->stddev() * std::sqrt(static_cast<double>(kDraws));
+    EXPECT_LT(amax(abs(error)).item(), 4.5) << d->name();
+    EXPECT_LT(amax(abs(var(x, 0) / d->variance() - 1)).item(), 0.08) << d->name();
+  }
+}
+
+TEST(Distributions, ShapesAndTypes) {
+  const dist::Normal n(zeros({3, 1}), ones({2}));
+  EXPECT_EQ(str(n.batch_shape()), "[3, 2]");
+  EXPECT_EQ(str(n.sample({4}).shape()), "[4, 3, 2]");
+  EXPECT_EQ(str(dist::Independent(n, 1).log_prob(zeros({5, 3, 2})).shape()), "[5, 3]");
+  EXPECT_EQ(dist::Normal(0, 1).dtype(), kFloat32);
+  EXPECT_EQ(dist::Normal(zeros({2}, kFloat64), 1).dtype(), kFloat64);
+  EXPECT_EQ(dist::Categorical(ones({2, 3})).sample({4}).dtype(), kInt64);
+  EXPECT_EQ(str(dist::Categorical(ones({2, 3})).sample({4, 5}).shape()), "[4, 5, 2]");
+  EXPECT_EQ(str(dist::Categorical(ones({0, 3})).sample({4}).shape()), "[4, 0]");
+  EXPECT_EQ(dist::Dirichlet(ones({2, 3})).sample({0}).numel(), 0);
+  const Tensor p = tensor({0.1, 0.5, 0.975}).to(kFloat64);
+  EXPECT_LT(largest_difference(dist::Normal(1, 2).cdf(dist::Normal(zeros({}, kFloat64) + 1, 2).icdf(p)), p), 1e-7);
+  Tape tape;
+  const Tensor scale = ones({2}).as_leaf();
+  EXPECT_FALSE(needs_grad(dist::Normal(0, scale).sample({2})));
+  EXPECT_TRUE(needs_grad(dist::Normal(0, scale).rsample({2})));
+}
+
+TEST(Distributions, Errors) {
+  using namespace dist;
+  const Tensor x = tensor({1.0, -2.0}), positive = ones({2});
+  expect_texts({
+      {"[Normal] expected scale > 0, got -2 at element 1 of [2]", [&] { Normal(0, x); }},
+      {"[Normal] expected scale > 0, got 0", [&] { Normal(0, 0); }},
+      {"[Normal] expected a finite loc, got inf", [&] { Normal(INFINITY, 1); }},
+      {"[Normal] expected float32 or float64, got bool of shape [1] (convert with to(kFloat32))",
+       [&] { Normal(tensor({true}), 1); }},
+      {"[Normal] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+       [&] { Normal(x, ones({3})); }},
+      {"[LogNormal] expected scale > 0, got -1", [&] { LogNormal(0, -1); }},
+      {"[LogNormal] expected value > 0, got -2 at element 1 of [2]", [&] { LogNormal(0, 1).log_prob(x); }},
+      {"[Bernoulli] expected 0 <= probs <= 1, got 1.5", [&] { Bernoulli(1.5); }},
+      {"[Bernoulli] expected a value of 0 or 1, got -2 at element 1 of [2]", [&] { Bernoulli(0.5).log_prob(x); }},
+      {"[Bernoulli] has no rsample: its draws are not a differentiable function (use sample and log_prob)",
+       [&] { Bernoulli(0.5).rsample(); }},
+      {"[Categorical] expected probs >= 0 and finite, got -2 at element 1 of [2]", [&] { Categorical{x}; }},
+      {"[Categorical] expected probs with a sum > 0, got 0 at element 0 of [1]", [&] { Categorical(zeros({3})); }},
+      {"[Categorical] expected probs of shape [batch, n] with n > 0, got []", [&] { Categorical(ones({})); }},
+      {"[Categorical] expected a class from 0 to 1, got 2 at element 0 of [1]",
+       [&] { Categorical(positive).log_prob(tensor({2})); }},
+      {"[Categorical] has no formula of its mean", [&] { Categorical(positive).mean(); }},
+      {"[Exponential] expected rate > 0, got -2 at element 1 of [2]", [&] { Exponential{x}; }},
+      {"[Exponential] expected value >= 0, got -2 at element 1 of [2]", [&] { Exponential(1).log_prob(x); }},
+      {"[Laplace] expected scale > 0, got 0", [&] { Laplace(0, 0); }},
+      {"[Uniform] expected low < high, got 1", [&] { Uniform(1, 1); }},
+      {"[Uniform] expected low <= value <= high, got -2 at element 1 of [2]", [&] { Uniform(0, 1).log_prob(x); }},
+      {"[Gamma] expected concentration > 0, got -2 at element 1 of [2]", [&] { Gamma(x, 1); }},
+      {"[Gamma] expected rate > 0, got 0", [&] { Gamma(1, 0); }},
+      {"[Beta] expected concentration0 > 0, got 0", [&] { Beta(1, 0); }},
+      {"[Beta] expected 0 <= value <= 1, got -2 at element 1 of [2]", [&] { Beta(1, 1).log_prob(x); }},
+      {"[Dirichlet] expected concentration > 0, got -2 at element 1 of [2]", [&] { Dirichlet{x}; }},
+      {"[Dirichlet] expected a concentration of one axis or more, got a number", [&] { Dirichlet(ones({})); }},
+      {"[Dirichlet] expected a value of numbers >= 0 with sum 1, got 1 at element 0 of [2]",
+       [&] { Dirichlet(positive).log_prob(positive); }},
+      {"[StudentT] expected df > 0, got 0", [&] { StudentT(0); }},
+      {"[Poisson] expected rate >= 0 and finite, got -2 at element 1 of [2]", [&] { Poisson{x}; }},
+      {"[Poisson] expected value to be a whole number of 0 or more, got -2 at element 1 of [2]",
+       [&] { Poisson(1).log_prob(x); }},
+      {"[Poisson] has no formula of its entropy", [&] { Poisson(1).entropy(); }},
+      {"[Binomial] expected total_count to be a whole number of 0 or more, got 1.5", [&] { Binomial(1.5, 0.5); }},
+      {"[Binomial] expected value <= total_count, got 3", [&] { Binomial(2, 0.5).log_prob(scalar(3)); }},
+      {"[MultivariateNormal] expected a covariance of shape [..., n, n], got [2]",
+       [&] { MultivariateNormal(positive, positive); }},
+      {"[MultivariateNormal] expected a symmetric covariance, got 1 at element 1 of [2, 2]",
+       [&] {
+         MultivariateNormal(positive, tensor({{1.0, 1.0}, {0.0, 1.0}}));
+       }},
+      {"[MultivariateNormal] expected loc [..., n] and covariance [..., n, n] with the same n, got [3] and [2, 2]",
+       [&] { MultivariateNormal(ones({3}), eye(2)); }},
+      {"[MultivariateNormal] expected the diagonal of scale_tril > 0, got -1 at element 0 of [2]",
+       [&] { MultivariateNormal::from_scale_tril(positive, -eye(2)); }},
+      {"[Independent] expected 0 <= axes <= 1, got 2 (Normal has the batch shape [2])",
+       [&] { Independent(Normal(positive, 1), 2); }},
+      {"[Transformed] has no formula of its entropy", [&] { Transformed(Normal(0, 1), {exp_transform()}).entropy(); }},
+      {"[affine_transform] expected scale != 0, got 0", [&] { affine_transform(0, 0); }},
+      {"[MixtureSameFamily] expected components of batch shape [2], got [3]",
+       [&] { MixtureSameFamily(Categorical(positive), Normal(zeros({3}), 1)); }},
+      {"[kl_divergence] expected two distributions with a formula, got Normal and Gamma",
+       [&] { kl_divergence(Normal(0, 1), Gamma(1, 1)); }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,146 @@
+// Special functions: their distance from exact values, also next to zeros and poles; their edges; errors.
+// ctest: families
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/special.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+using OfTwo = std::function<Tensor(const Tensor& a, const Tensor& x)>;
+
+const std::map<std::string, OfTwo>& special_functions() {
+  static const auto one = [](Tensor (*f)(const Tensor&)) {
+    return [f](const Tensor&, const Tensor& x) { return f(x); };
+  };
+  static const std::map<std::string, OfTwo> all{
+      {"lgamma", one(lgamma)},
+      {"digamma", one(digamma)},
+      {"erfc", one(erfc)},
+      {"erfinv", one(erfinv)},
+      {"i0", one(i0)},
+      {"i1", one(i1)},
+      {"i0e", one(i0e)},
+      {"i1e", one(i1e)},
+      {"polygamma",
+       [](const Tensor& n, const Tensor& x) { return polygamma(static_cast<int64_t>(n.item<double>()), x); }},
+      {"igamma", igamma},
+      {"igammac", igammac},
+      {"gamma_density", gamma_density}};
+  return all;
+}
+
+// The distance of y from high + low, in units of the last place of a T.
+template <class T>
+double units_from(double y, double high, double low) {
+  int exponent = 0;
+  std::frexp(high, &exponent);
+  constexpr int kDigits = std::numeric_limits<T>::digits, kLeast = std::numeric_limits<T>::min_exponent;
+  return std::abs((y - high) - low) / std::ldexp(1.0, std::max(exponent, kLeast) - kDigits);
+}
+
+template <class T>
+void expect_exact(const std::string& name, const nlohmann::json& rows, double most) {
+  EXPECT_GE(rows.size(), 10u);
+  for (const auto& row : rows) {
+    const double a = row[0], x = row[1], high = row[2], low = row[3];
+    const auto of = [](double v) { return full({}, v, kFloat64).to(dtype_of<T>()); };
+    const auto y = static_cast<double>(special_functions().at(name)(of(a), of(x)).template item<T>());
+    const double error = units_from<T>(y, high, low);
+    EXPECT_LE(error, most) << fmt::format("{}({}, {}) is {}, {} is right", name, a, x, y, high);
+  }
+}
+
+TEST(Special, ValuesAreNearlyRounded) {
+  const nlohmann::json tables = stored("special.json");
+  EXPECT_EQ(tables.size(), special_functions().size());
+  for (const auto& [name, of] : tables.items()) {
+    expect_exact<float>(name, of["float32"], 0.51);
+    expect_exact<double>(name, of["float64"], 2);
+  }
+}
+
+void expect_edges(Tensor (*f)(const Tensor&), const std::vector<std::pair<double, double>>& edges) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const auto& [x, y] : edges) {
+      const double ours = f(full({}, x, dtype)).to(kFloat64).item<double>();
+      if (std::isnan(y)) {
+        EXPECT_TRUE(std::isnan(ours)) << "of " << x << ": " << ours;
+      } else {
+        EXPECT_EQ(ours, y) << "of " << x;
+        EXPECT_EQ(std::signbit(ours), std::signbit(y)) << "of " << x;
+      }
+    }
+  }
+}
+
+TEST(Special, Edges) {
+  expect_edges(lgamma,
+               {{0, kInf}, {-0.0, kInf}, {-3, kInf}, {1, 0}, {2, 0}, {kInf, kInf}, {-kInf, kInf}, {kNan, kNan}});
+  expect_edges(digamma, {{0, -kInf}, {-0.0, kInf}, {-3, kNan}, {kInf, kInf}, {-kInf, kNan}, {kNan, kNan}});
+  expect_edges(erfc, {{0, 1}, {kInf, 0}, {-kInf, 2}, {-30, 2}, {kNan, kNan}});
+  expect_edges(erfinv, {{0, 0}, {-0.0, -0.0}, {1, kInf}, {-1, -kInf}, {1.5, kNan}, {-1.5, kNan}, {kNan, kNan}});
+  expect_edges(i0, {{0, 1}, {kInf, kInf}, {-kInf, kInf}, {kNan, kNan}});
+  expect_edges(i1, {{0, 0}, {-0.0, -0.0}, {kInf, kInf}, {-kInf, -kInf}, {kNan, kNan}});
+  expect_edges(i0e, {{0, 1}, {kInf, 0}, {-kInf, 0}, {kNan, kNan}});
+  expect_edges(i1e, {{0, 0}, {kInf, 0}, {-kInf, -0.0}, {kNan, kNan}});
+  expect_edges([](const Tensor& x) { return polygamma(1, x); }, {{0, kInf}, {-2, kInf}, {kInf, 0}, {kNan, kNan}});
+  expect_edges([](const Tensor& x) { return polygamma(2, x); }, {{0, -kInf}, {-2, -kInf}, {kInf, 0}, {kNan, kNan}});
+}
+
+TEST(Special, ComplementsAddUpToOne) {
+  manual_seed(3);
+  const Tensor a = exp(uniform({5000}, -8, 9, kFloat64)), x = a * exp(uniform({5000}, -2, 1, kFloat64));
+  EXPECT_LT(amax(abs(igamma(a, x) + igammac(a, x) - 1)).item<double>(), 3e-16);
+  const Tensor z = uniform({5000}, -6, 6, kFloat64);
+  EXPECT_LT(amax(abs(erf(z) + erfc(z) - 1)).item<double>(), 1e-15);
+  EXPECT_LT(amax(abs(erf(erfinv(erf(z / 3))) - erf(z / 3))).item<double>(), 1e-15);
+}
+
+// Also where a method ends and the next begins, the probability grows with x and falls with a.
+TEST(Special, IncompleteGammaIsMonotonous) {
+  const Tensor steps = linspace(0.01, 3, 4001, kFloat64);
+  for (const double a : {0.3, 5.0, 60.0, 199.9, 200.0, 1000.0, 1e5}) {
+    const Tensor p = igamma(full({}, a, kFloat64), steps * a);
+    EXPECT_TRUE(all(ge(p.slice(0, 1) - p.slice(0, 0, -1), 0))) << "a = " << a;
+    const Tensor q = igamma(steps * a, full({}, a, kFloat64));
+    EXPECT_TRUE(all(le(q.slice(0, 1) - q.slice(0, 0, -1), 0))) << "x = " << a;
+  }
+}
+
+TEST(Special, Errors) {
+  const Tensor x = ones({2}), whole = ones({2}, kInt64), three = ones({3});
+  Tape tape;
+  const Tensor leaf = x.as_leaf();
+  expect_texts({
+      {"[polygamma] expected 0 <= n <= 1000, got -1", [&] { polygamma(-1, x); }},
+      {"[polygamma] expected 0 <= n <= 1000, got 1001", [&] { polygamma(1001, x); }},
+      {"[lgamma] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))",
+       [&] { lgamma(whole); }},
+      {"[igamma] expected operands of one type, float32 or float64, got float32 of shape [2] and int64 of shape [2] "
+       "(convert with to(kFloat32))",
+       [&] { igamma(x, whole); }},
+      {"[igammac] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+       [&] { igammac(x, three); }},
+      {"[igamma] expected a first argument without a gradient, which is not implemented (a.detach())",
+       [&] { igamma(leaf, x); }},
+      {"[igammac] expected a first argument without a gradient, which is not implemented (a.detach())",
+       [&] { igammac(leaf, x); }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

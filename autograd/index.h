@@ -57,7 +57,7 @@ inline constexpr Ellipsis ellipsis;
 /// One entry of x(...). It refers to its tensor, and lives as long as the expression.
 class Index {
  public:
-  enum class Kind : uint8_t { slice, newaxis, ellipsis, tensor, absent };
+  enum class Kind : uint8_t { slice, new_axis, other_axes, tensor, absent };
 
   Index() = default;                     ///< {}: the whole axis, as is `all`
   Index(bool (*whole)(const Tensor&)) {  // NOLINT: this and the next ones are meant to be written without a name
@@ -69,8 +69,8 @@ class Index {
   }
   Index(const Slice& slice) : slice_(slice) {}                                         // NOLINT
   Index(int64_t start, int64_t stop, int64_t step = 1) : slice_(start, stop, step) {}  // NOLINT
-  Index(NewAxis) : kind_(Kind::newaxis) {}                                             // NOLINT
-  Index(Ellipsis) : kind_(Kind::ellipsis) {}                                           // NOLINT
+  Index(NewAxis) : kind_(Kind::new_axis) {}                                             // NOLINT
+  Index(Ellipsis) : kind_(Kind::other_axes) {}                                           // NOLINT
   Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
   static Index absent() {
     Index none;

@@ -43,7 +43,7 @@ Plan plan_of(const Tensor& x, const Indices& indices) {
   int axes = 0, ellipses = 0, last_tensor = -1;
   for (int i = 0; i < indices.size(); ++i) {
     axes += axes_of(indices[i]);
-    ellipses += indices[i].kind() == Index::Kind::ellipsis;
+    ellipses += indices[i].kind() == Index::Kind::other_axes;
     if (indices[i].kind() == Index::Kind::tensor) last_tensor = i;
   }
   if (ellipses > 1) fail(kIndex, fmt::format("expected at most one ellipsis, got {}", ellipses));
@@ -63,10 +63,10 @@ Plan plan_of(const Tensor& x, const Indices& indices) {
     const int before = region_axis;
     switch (entry.kind()) {
       case Index::Kind::slice: add(entry.slice()); break;
-      case Index::Kind::ellipsis:
+      case Index::Kind::other_axes:
         for (int left = x.dim() - axes; left > 0; --left) add(Slice());
         break;
-      case Index::Kind::newaxis:
+      case Index::Kind::new_axis:
         plan.new_axes.push_back(region_axis++);
         plan.whole = false;
         break;

@@ -1,0 +1,92 @@
+// The search for members that a model's visit forgets.
+#include <fmt/format.h>
+#include <tapegrad/nn/module.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace tapegrad::nn::detail {
+
+namespace {
+
+// Where the modules of a model are in memory, and which of the members in there its visits name.
+class Search : public Visitor {
+ public:
+  // "a parameter of shape [8, 32] at byte 64 of the Mlp \"encoder.mlp\"", or "" if a visit names the member, or it is
+  // outside of the model.
+  std::string forgotten(const Member& member) const {
+    if (named_.contains(key_of(member))) return "";
+    const auto* const address = reinterpret_cast<const std::byte*>(&member);
+    const auto holds = [&](const auto& module) {
+      return std::less_equal<>()(module.begin, address) && address < module.begin + module.size;
+    };
+    if (std::any_of(left_out_.begin(), left_out_.end(), holds)) return "";
+    // The innermost: of nested modules the one that was entered last.
+    const auto module = std::find_if(modules_.rbegin(), modules_.rend(), holds);
+    if (module == modules_.rend()) return "";
+    const std::string what = describe(member);
+    if (what.empty()) return "";
+    return fmt::format("{} at byte {} of the {}", what, address - module->begin, module->name);
+  }
+
+ private:
+  struct Module {
+    const std::byte* begin;
+    std::size_t size;
+    std::string name;
+  };
+
+  static const void* key_of(const Member& member) {
+    if (member.kind() == MemberKind::mode) return &static_cast<const Mode&>(member).value();
+    return &member;
+  }
+  // "" for a member without values, which changes nothing.
+  static std::string describe(const Member& member) {
+    switch (member.kind()) {
+      case MemberKind::parameter: {
+        const auto& p = static_cast<const Parameter&>(member);
+        return p.defined() ? fmt::format("a parameter of shape {}", str(p->shape())) : "";
+      }
+      case MemberKind::buffer: {
+        const auto& b = static_cast<const Buffer&>(member);
+        return b.defined() ? fmt::format("a buffer of shape {}", str(b->shape())) : "";
+      }
+      case MemberKind::mode: return "a module with a training mode, as Dropout is,";
+    }
+    return "";
+  }
+
+  void enter(std::string_view type, std::span<const std::byte> memory) override {
+    modules_.push_back(
+        {memory.data(), memory.size(), path().empty() ? std::string(type) : fmt::format("{} \"{}\"", type, path())});
+  }
+  void parameter(Parameter& p) override { named_.insert(&p); }
+  void buffer(Buffer& b) override { named_.insert(&b); }
+  void mode(bool& training) override { named_.insert(&training); }
+  void left_out(std::span<const std::byte> memory) override { left_out_.push_back({memory.data(), memory.size(), ""}); }
+
+  std::vector<Module> modules_, left_out_;
+  std::unordered_set<const void*> named_;
+};
+
+}  // namespace
+
+void require_whole_visit(const AnyModel& model) {
+  Search search;
+  model.walk(search);
+  std::vector<std::string> forgotten;
+  Member::for_each([&](const Member& member) {
+    if (std::string found = search.forgotten(member); !found.empty()) forgotten.push_back(std::move(found));
+  });
+  if (forgotten.empty()) return;
+  std::sort(forgotten.begin(), forgotten.end());
+  fail("visit",
+       fmt::format("{} {} not named by its visit: field(\"name\", member) names a member, and field.ignore(member) "
+                   "leaves one out on purpose",
+                   fmt::join(forgotten, "; "), forgotten.size() == 1 ? "is" : "are"));
+}
+
+}  // namespace tapegrad::nn::detail

@@ -182,7 +182,7 @@ std::vector<std::string> faults(const std::string& page) {
     for (const char* const folder : {"autograd/", "nn/", "optim/", "tasks/data/"}) {
       if (header.path.starts_with(folder)) declared[folder].insert(names.begin(), names.end());
     }
-    for (const std::string& type : all_of(header.code, R"(\n(?:struct|class) (\w+)[^;]*?\{)")) {
+    for (const std::string& type : all_of(header.code, R"(\n(?:struct|class) (?:\[\[nodiscard\]\] )?(\w+)[^;]*?\{)")) {
       in_class[type].insert(names.begin(), names.end());
     }
     for (const std::string& type : all_of(header.code, R"(\nenum class (\w+))")) {
@@ -212,7 +212,7 @@ std::vector<std::string> faults(const std::string& page) {
       }
     }
     // Examples call tapegrad functions, and `.name` is a member.
-    static const std::set<std::string> kYours = {"autocast", "d", "f", "path", "plateau", "size", "sqrt"};
+    static const std::set<std::string> kYours = {"autocast", "d", "f", "path", "plateau", "size", "sqrt", "x"};
     for (const std::string& example : all_of(row.differences, kCode)) {
       for (const std::string& call : all_of(example, R"((\w+)(?:<\w+>)?\()")) {
         if (!everything.contains(call) && !kYours.contains(call)) found.push_back("not declared: " + call);

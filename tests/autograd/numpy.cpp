@@ -8,7 +8,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/small_disk.h>
+#include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <cerrno>

@@ -17,7 +17,6 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
-#include <tapegrad/tests/support/small_disk.h>
 #include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/tiny_run.h>
 #include <unistd.h>

@@ -12,7 +12,10 @@ using tests::error_of;
 struct PlacedBlock {
   nn::LayerNorm norm{4};
   nn::Parameter gain{ones({1, 3})};
-  Tensor operator()(const Tensor& x) const { return norm(x) * gain; }
+  Tensor operator()(const Tensor& x) const {
+    const Tensor y = norm(x);
+    return y * gain;
+  }
 };
 
 struct PlacedNet {
@@ -37,16 +40,23 @@ TEST(ErrorPlace, IsTheModuleWhoseParameterWasUsedLast) {
   EXPECT_EQ(error_of([&] {
               named(ones({2, 4}));
             }),
-            "[mul] shapes [2, 4] and [1, 3] do not broadcast (near ups.0, a PlacedBlock)");
+            "[mul] shapes [2, 4] and [1, 3] do not broadcast: axis -1 has 4 against 3 (sizes must be equal or 1) (near "
+            "ups.0, a PlacedBlock)");
   EXPECT_NE(error_of([&] { named(ones({2, 5})); }).find("(near ups.0.norm, a LayerNorm)"), std::string::npos);
   EXPECT_NE(error_of([&] { named.embedding(ones({2, 5})); }).find("(near embedding, a Linear)"), std::string::npos);
-  EXPECT_EQ(error_of([&] { net(ones({2, 4})); }), "[mul] shapes [2, 4] and [1, 3] do not broadcast");
+  EXPECT_EQ(error_of([&] {
+              net(ones({2, 4}));
+            }),
+            "[mul] shapes [2, 4] and [1, 3] do not broadcast: axis -1 has 4 against 3 (sizes must be equal or 1)");
 }
 
 TEST(ErrorPlace, IsNotToldOutsideOfATapeNorOfAnEarlierOne) {
   PlacedNet net = placed_net();
   nn::parameters(net);
-  EXPECT_EQ(error_of([&] { net(ones({2, 4})); }), "[mul] shapes [2, 4] and [1, 3] do not broadcast");
+  EXPECT_EQ(error_of([&] {
+              net(ones({2, 4}));
+            }),
+            "[mul] shapes [2, 4] and [1, 3] do not broadcast: axis -1 has 4 against 3 (sizes must be equal or 1)");
   {
     const Tape first;
     EXPECT_NE(error_of([&] { net(ones({2, 4})); }).find("near"), std::string::npos);

@@ -127,6 +127,7 @@ struct Tied {
   void visit(auto&& field) {
     field("table", table);
     field("head", *head);
+    field.ignore(other);
   }
 };
 

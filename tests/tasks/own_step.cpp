@@ -81,15 +81,18 @@ struct Players {
 };
 
 TEST(OwnStep, ResumesToTheSameBits) {
-  Players whole({.epochs = 2}), first({.epochs = 2}), second({.epochs = 2});
+  Players whole({.epochs = 2});
   while (!whole.loop.finished()) whole.loop.step();
+  const std::string expected = whole.bits();
+  Players first({.epochs = 2});  // seeds the default generator again
   for (int i = 0; i < 5; ++i) first.loop.step();
   const Checkpoint saved = first.loop.checkpoint();
+  Players second({.epochs = 2});
   manual_seed(99);
   second.loop.restore(saved);
-  EXPECT_EQ(second.bits(), first.bits());
+  EXPECT_EQ(second.bits(), bits_of(saved.tensors));
   while (!second.loop.finished()) second.loop.step();
-  EXPECT_EQ(second.bits(), whole.bits());
+  EXPECT_EQ(second.bits(), expected);
   EXPECT_EQ(second.average.updates(), 16);
 }
 

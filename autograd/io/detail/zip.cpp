@@ -37,6 +37,7 @@ std::string read_bytes(const File& file, uint64_t offset, std::size_t count) {
 }
 
 uint32_t checksum_of(uint32_t sum, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return sum;  // zlib would begin a new sum
   return static_cast<uint32_t>(::crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 

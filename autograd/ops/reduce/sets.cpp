@@ -190,7 +190,10 @@ Tensor bucketize(const Tensor& x, const Tensor& boundaries, Flag right) {
   return searched(boundaries, x, right);
 }
 
-Tensor argsort(const Tensor& x, int64_t axis, bool descending) { return sort(x.detach(), axis, descending).indices; }
+Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
+  if (!is_scalar_axis(x, axis)) normal_axis("argsort", axis, x.shape());
+  return sort(x.detach(), axis, descending).indices;
+}
 
 Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> range,
                     const Tensor& weights) {

@@ -30,7 +30,7 @@ std::string from_digits(const nlohmann::json& digits) {
   return bytes;
 }
 
-class Images : public testing::Test {
+class ImageFiles : public testing::Test {
  protected:
   Tensor load(const std::string& bytes, const LoadImageOptions& options = {}) const {
     tests::spill(path_, bytes);
@@ -56,7 +56,7 @@ class Images : public testing::Test {
   const std::string path_ = folder_ / "image";
 };
 
-TEST_F(Images, HaveThePixelsThatPillowReads) {
+TEST_F(ImageFiles, HaveThePixelsThatPillowReads) {
   for (const auto& [name, file] : stored_["files"].items()) {
     if (!has(name.starts_with("JPEG") ? "JPEG" : "PNG")) continue;
     Shape shape;
@@ -71,7 +71,7 @@ TEST_F(Images, HaveThePixelsThatPillowReads) {
   }
 }
 
-TEST_F(Images, PngKeepsEveryPixel) {
+TEST_F(ImageFiles, PngKeepsEveryPixel) {
   if (!has("PNG")) GTEST_SKIP() << "built without libpng";
   for (int64_t channels = 1; channels <= 4; ++channels) {
     const std::string path = folder_ / "x.PNG";
@@ -85,7 +85,7 @@ TEST_F(Images, PngKeepsEveryPixel) {
   EXPECT_EQ(load_image(folder_ / "flat.png").to_vector<float>(), (std::vector<float>{0, 255, 0, 255}));
 }
 
-TEST_F(Images, JpegKeepsSmoothPictures) {
+TEST_F(ImageFiles, JpegKeepsSmoothPictures) {
   if (!has("JPEG")) GTEST_SKIP() << "built without libjpeg";
   for (const int64_t channels : {1, 3}) {
     for (const char* name : {"x.jpg", "x.jpeg"}) {
@@ -101,7 +101,7 @@ TEST_F(Images, JpegKeepsSmoothPictures) {
   }
 }
 
-TEST_F(Images, Channels) {
+TEST_F(ImageFiles, Channels) {
   if (!has("PNG")) GTEST_SKIP() << "built without libpng";
   const std::string path = folder_ / "x.png";
   const auto converted = [&](const Numbers& pixel, int64_t channels) {
@@ -119,7 +119,7 @@ TEST_F(Images, Channels) {
   EXPECT_EQ(converted({1, 2, 3}, 0), (Numbers{1, 2, 3}));
 }
 
-TEST_F(Images, DamagedFiles) {
+TEST_F(ImageFiles, DamagedFiles) {
   EXPECT_EQ(load_error(""), "expected a PNG or JPEG file");
   EXPECT_EQ(load_error("GIF89a"), "expected a PNG or JPEG file");
   for (const auto& [name, file] : stored_["files"].items()) {
@@ -145,7 +145,7 @@ TEST_F(Images, DamagedFiles) {
   EXPECT_EQ(load_error(png), "libpng cannot read it: IHDR: CRC error");
 }
 
-TEST_F(Images, WhatCannotBeReadOrWritten) {
+TEST_F(ImageFiles, WhatCannotBeReadOrWritten) {
   const std::string png = folder_ / "x.png", jpg = folder_ / "x.jpg";
   const auto save_error = [&](const std::string& path, const Tensor& image, const SaveImageOptions& options = {}) {
     return said(path, [&] { save_image(path, image, options); });

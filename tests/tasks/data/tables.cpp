@@ -25,7 +25,7 @@ using Ids = std::vector<int64_t>;
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-class Tables : public testing::Test {
+class TableFiles : public testing::Test {
  protected:
   Csv csv(const std::string& text, const std::vector<Column>& columns, const CsvOptions& options = {}) const {
     tests::spill(path_, text);
@@ -53,7 +53,7 @@ class Tables : public testing::Test {
   const std::string path_ = folder_ / "table";
 };
 
-TEST_F(Tables, ColumnsOfEveryKind) {
+TEST_F(TableFiles, ColumnsOfEveryKind) {
   const Csv table =
       csv("name,age,height,city,skipped\r\n"
           "Ann,31,1.7,Oslo,x\r\n"
@@ -68,7 +68,7 @@ TEST_F(Tables, ColumnsOfEveryKind) {
   EXPECT_EQ(table.names("city"), (Names{"Bonn", "Oslo"}));
 }
 
-TEST_F(Tables, NumbersAreRoundedOnce) {
+TEST_F(TableFiles, NumbersAreRoundedOnce) {
   // The first lies just above the middle of two floats, which rounding to double first would hide.
   const std::string text = "x\n1.00000005960464477540\n0.1\n-0\n1e-50\n1e-42\ninf\n9007199254740993\n";
   const Csv single = csv(text, {numbers("x")}), wide = csv(text, {numbers("x", {.dtype = kFloat64})});
@@ -83,7 +83,7 @@ TEST_F(Tables, NumbersAreRoundedOnce) {
             (Ids{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}));
 }
 
-TEST_F(Tables, MissingValues) {
+TEST_F(TableFiles, MissingValues) {
   const std::string text = "x;n;c;t\n;NA;;\n2;3;b;NA\n";
   const Csv table = csv(text,
                         {numbers("x", {.missing = -1.5}), numbers("n", {.dtype = kInt64, .missing = 7}),
@@ -100,7 +100,7 @@ TEST_F(Tables, MissingValues) {
     EXPECT_EQ(csv_error("y,x\n1,2\n2,\n", {column}), ", line 3, column 2 (\"x\"): " + said);
 }
 
-TEST_F(Tables, Formats) {
+TEST_F(TableFiles, Formats) {
   const std::string mark = "\xEF\xBB\xBF";
   EXPECT_EQ(csv(mark + "\"x\",y\n1,2\n", {numbers("x")})["x"].item(), 1);
   EXPECT_EQ(csv("x,y\n\n1,2\n\r\n3,4\n\n", {numbers("y")})["y"].to_vector<float>(), (Floats{2, 4}));
@@ -114,7 +114,7 @@ TEST_F(Tables, Formats) {
   EXPECT_EQ(none.names("c"), Names{});
 }
 
-TEST_F(Tables, ClassesOfASecondFile) {
+TEST_F(TableFiles, ClassesOfASecondFile) {
   const Csv first = csv("c,x\nb,1\na,2\nb,3\n", {classes("c")});
   const Csv second = csv("c,x\na,1\n", {classes("c", {.names = first.names("c")})});
   EXPECT_EQ(second["c"].to_vector<int64_t>(), (Ids{0}));
@@ -124,7 +124,7 @@ TEST_F(Tables, ClassesOfASecondFile) {
   EXPECT_EQ(csv("c\na\nb\n", {classes("c", {.names = {"b", "a"}})})["c"].to_vector<int64_t>(), (Ids{1, 0}));
 }
 
-TEST_F(Tables, BrokenFiles) {
+TEST_F(TableFiles, BrokenFiles) {
   const std::vector<Column> x{numbers("x")};
   EXPECT_EQ(csv_error("", x), ": expected a line with the names of columns, got an empty file");
   EXPECT_EQ(csv_error("a,b\n1,2\n", x), ": expected a column \"x\", got \"a\", \"b\"");
@@ -156,7 +156,7 @@ TEST_F(Tables, BrokenFiles) {
             "[file] cannot read " + (folder_ / "none") + ": No such file or directory");
 }
 
-TEST_F(Tables, WrongNumbers) {
+TEST_F(TableFiles, WrongNumbers) {
   const auto said = [&](const std::string& text, DType dtype) {
     const std::string error = csv_error("x,y\n\"" + text + "\",1\n", {numbers("x", {.dtype = dtype})});
     const std::string start = ", line 2, column 1 (\"x\"): ";
@@ -172,7 +172,7 @@ TEST_F(Tables, WrongNumbers) {
   EXPECT_EQ(said("1e39", kFloat64), "no error");
 }
 
-TEST_F(Tables, WrongOptions) {
+TEST_F(TableFiles, WrongOptions) {
   const auto said = [&](const Column& column) { return error_of([&] { csv("x,y\n1,2\n", {column}); }); };
   EXPECT_EQ(said(numbers("x", {.dtype = kBool})), "[csv] column \"x\": expected float32, float64 or int64, got bool");
   EXPECT_EQ(said(numbers("x", {.dtype = kInt64, .missing = 0.5})),
@@ -185,7 +185,7 @@ TEST_F(Tables, WrongOptions) {
             "[csv] expected a separator that is not a line end, a NUL byte or a quote, got \"\"\"");
 }
 
-TEST_F(Tables, ColumnsThatWereNotRead) {
+TEST_F(TableFiles, ColumnsThatWereNotRead) {
   const Csv table =
       csv("x,c,t,n\n1,a,b,3\n", {numbers("x"), classes("c"), texts("t"), numbers("n", {.dtype = kInt64})});
   tests::expect_texts({
@@ -208,7 +208,7 @@ TEST_F(Tables, ColumnsThatWereNotRead) {
 }
 
 // A row of a big file may begin and end anywhere in a piece of it.
-TEST_F(Tables, BigFilesAreReadInPieces) {
+TEST_F(TableFiles, BigFilesAreReadInPieces) {
   std::string text = "n,t\n";
   const int64_t rows = 150'000;
   for (int64_t i = 0; i < rows; ++i)
@@ -231,7 +231,7 @@ TEST_F(Tables, BigFilesAreReadInPieces) {
 
 // ---- JSON ----
 
-TEST_F(Tables, FieldsOfObjects) {
+TEST_F(TableFiles, FieldsOfObjects) {
   const JsonLines table = lines(
       "{\"text\":\"a \\u00e9\\n\",\"stars\":4,\"label\":\"good\",\"price\":1.5,\"more\":[{}]}\r\n\n"
       "{\"label\":\"bad\",\"text\":\"\",\"price\":2,\"stars\":null}",
@@ -246,7 +246,7 @@ TEST_F(Tables, FieldsOfObjects) {
   EXPECT_EQ(lines("", {numbers("x")}).size(), 0);
 }
 
-TEST_F(Tables, BrokenLines) {
+TEST_F(TableFiles, BrokenLines) {
   const std::string good = "{\"x\":1}\n";
   const std::vector<Column> x{numbers("x")}, whole{numbers("x", {.dtype = kInt64})}, text{texts("x")};
   EXPECT_EQ(lines_error(good + "[1]\n", x), ", line 2: expected an object, got [1]");
@@ -277,7 +277,7 @@ TEST_F(Tables, BrokenLines) {
 
 // ---- Training ----
 
-TEST_F(Tables, ATableTrainsAModel) {
+TEST_F(TableFiles, ATableTrainsAModel) {
   std::string text = "a,b,y\n";
   for (int i = 0; i < 32; ++i) {
     const int a = i % 7 - 3, b = i % 5 - 2;
@@ -297,7 +297,7 @@ TEST_F(Tables, ATableTrainsAModel) {
   tests::expect_near(round(model.weight->detach() * 1000), {1000, -2000});
 }
 
-TEST_F(Tables, TextsAreEncodedAndPadded) {
+TEST_F(TableFiles, TextsAreEncodedAndPadded) {
   const JsonLines table = lines("{\"t\":\"a b\",\"c\":\"x\"}\n{\"t\":\"b\",\"c\":\"w\"}\n", {texts("t"), classes("c")});
   const auto tokenizer = train_byte_pairs("a b a b", 257);
   const DataLoader loader(table.encoded("t", "c", *tokenizer), {.batch_size = 2}, Pad{0});

@@ -1,4 +1,4 @@
-// could not convert .2. from|no viable conversion from .int. to
+// could not convert|no viable conversion from
 #include <tapegrad/autograd/ops.h>
 
 int main() {

@@ -69,8 +69,8 @@ class Index {
   }
   Index(const Slice& slice) : slice_(slice) {}                                         // NOLINT
   Index(int64_t start, int64_t stop, int64_t step = 1) : slice_(start, stop, step) {}  // NOLINT
-  Index(NewAxis) : kind_(Kind::new_axis) {}                                             // NOLINT
-  Index(Ellipsis) : kind_(Kind::other_axes) {}                                           // NOLINT
+  Index(NewAxis) : kind_(Kind::new_axis) {}                                            // NOLINT
+  Index(Ellipsis) : kind_(Kind::other_axes) {}                                         // NOLINT
   Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
   static Index absent() {
     Index none;

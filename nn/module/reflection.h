@@ -22,8 +22,10 @@ namespace tapegrad::nn::detail {
 
 // Converts to a member of any type, in expressions that are not evaluated.
 struct AnyMember {
-  template <class T> operator T &() const;
-  template <class T> operator T &&() const;
+  template <class T>
+  operator T&() const;
+  template <class T>
+  operator T&&() const;
 };
 
 template <class T, std::size_t... i>
@@ -45,11 +47,11 @@ constexpr std::size_t count_members() {
 // with_members<n>(t, f) calls f(member, member, ...) with all n members. (An
 // error of the compiler in one of these lines: the struct has a base class, or
 // a member that others cannot be converted to. Write a visit for it.)
-#define TAPEGRAD_MEMBERS(count, ...)                                           \
-  template <std::size_t n, class T, class F>                                   \
-  requires(n == count) constexpr decltype(auto) with_members(T &t, F &&f) {    \
-    auto &[__VA_ARGS__] = t;                                                   \
-    return f(__VA_ARGS__);                                                     \
+#define TAPEGRAD_MEMBERS(count, ...)                                        \
+  template <std::size_t n, class T, class F>                                \
+  requires(n == count) constexpr decltype(auto) with_members(T& t, F&& f) { \
+    auto& [__VA_ARGS__] = t;                                                \
+    return f(__VA_ARGS__);                                                  \
   }
 // clang-format off
 TAPEGRAD_MEMBERS(1, m1)
@@ -88,16 +90,24 @@ TAPEGRAD_MEMBERS(32, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14
 #undef TAPEGRAD_MEMBERS
 
 // Exists as an address alone.
-template <class T> struct Imagined { T value; };
+template <class T>
+struct Imagined {
+  T value;
+};
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #pragma clang diagnostic ignored "-Wundefined-internal"
 #endif
-template <class T> extern const Imagined<T> imagined;
+template <class T>
+extern const Imagined<T> imagined;
 
-template <class T> struct MemberAddress { const T *address; };
-template <class T> MemberAddress(const T *) -> MemberAddress<T>;
+template <class T>
+struct MemberAddress {
+  const T* address;
+};
+template <class T>
+MemberAddress(const T*) -> MemberAddress<T>;
 
 // "... = MemberAddress<Linear>{(& imagined<Mlp>.Imagined<Mlp>::value.Mlp::up)};
 // ..." by GCC, "[address =
@@ -110,9 +120,8 @@ consteval std::string_view signature_with_name() {
 template <class T, std::size_t i>
 consteval std::string_view signature_of_member() {
   constexpr auto addresses = [] {
-    return with_members<count_members<T>()>(
-        imagined<T>.value,
-        [](const auto &...members) { return std::tuple(&members...); });
+    return with_members<count_members<T>()>(imagined<T>.value,
+                                            [](const auto&... members) { return std::tuple(&members...); });
   };
   return signature_with_name<MemberAddress{std::get<i>(addresses())}>();
 }
@@ -123,23 +132,21 @@ consteval std::string_view signature_of_member() {
 template <class T, std::size_t i>
 inline constexpr std::string_view kMemberName = [] {
   const std::string_view signature = signature_of_member<T, i>();
-  const std::size_t end = signature.rfind(
-      signature.find(")}") == std::string_view::npos ? "}" : ")}");
+  const std::size_t end = signature.rfind(signature.find(")}") == std::string_view::npos ? "}" : ")}");
   const std::size_t begin = signature.find_last_of(".:", end) + 1;
   return signature.substr(begin, end - begin);
 }();
 
 // Calls f(name, member) for each member in order.
-template <class T, class F> void for_each_member(T &t, F &&f) {
+template <class T, class F>
+void for_each_member(T& t, F&& f) {
   constexpr std::size_t n = count_members<T>();
   if constexpr (n > 0) {
-    with_members<n>(t, [&](auto &...members) {
-      [&]<std::size_t... i>(std::index_sequence<i...>) {
-        (f(kMemberName<T, i>, members), ...);
-      }
+    with_members<n>(t, [&](auto&... members) {
+      [&]<std::size_t... i>(std::index_sequence<i...>) { (f(kMemberName<T, i>, members), ...); }
       (std::make_index_sequence<n>());
     });
   }
 }
 
-} // namespace tapegrad::nn::detail
+}  // namespace tapegrad::nn::detail

@@ -202,7 +202,10 @@ TEST(Regions, Errors) {
        [] {
          slice_update(kCounted, {{}, {}, 1}, 0);
        }},
-      {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { slice(kCounted, {2, {}}); }},
+      {"[select] index 2 is out of range for axis 0 of [2, 3]",
+       [] {
+         slice(kCounted, {2, {}});
+       }},
       {"[slice] the step must not be zero",
        [] {
          slice(kCounted, {{0, 1, 0}});

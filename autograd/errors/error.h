@@ -21,8 +21,8 @@ std::string printable(std::string_view text, std::string_view kept = "");
 std::string error_text(std::string_view where, std::string_view message);
 
 /// Throws Error(error_text(where, message)). Operations call Op::fail, which supplies their name. While a tape records,
-/// the text ends with the place in the model, if its parameters have names: " (near ups.0.norm, a GroupNorm)", the
-/// module whose parameter was used last.
+/// the text of an operation's error ends with the place in the model, if its parameters have names: " (near ups.0.norm,
+/// a GroupNorm)", the module whose parameter was used last.
 [[noreturn]] void fail(std::string_view where, std::string_view message);
 
 }  // namespace tapegrad

@@ -148,6 +148,7 @@ TEST_F(NumPy, StridedAndRecordedTensors) {
 TEST(FullDiskOfArrays, FilesAreKept) {
   const SmallDisk disk;
   // A full disk needs its own file system, and mounting one needs root: other users skip this.
+  // A full disk is made by mounting one, which needs root.
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const std::string one = disk.path() + "/x.npy", several = disk.path() + "/x.npz";
   save_npy(one, ones({1000}));

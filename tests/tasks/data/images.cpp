@@ -72,6 +72,7 @@ TEST_F(ImageFiles, HaveThePixelsThatPillowReads) {
 }
 
 TEST_F(ImageFiles, PngKeepsEveryPixel) {
+  // libpng is optional: without it there is no PNG to read or write, which is an error that another test expects.
   if (!has("PNG")) GTEST_SKIP() << "built without libpng";
   for (int64_t channels = 1; channels <= 4; ++channels) {
     const std::string path = folder_ / "x.PNG";
@@ -86,6 +87,7 @@ TEST_F(ImageFiles, PngKeepsEveryPixel) {
 }
 
 TEST_F(ImageFiles, JpegKeepsSmoothPictures) {
+  // libjpeg is optional, as libpng is.
   if (!has("JPEG")) GTEST_SKIP() << "built without libjpeg";
   for (const int64_t channels : {1, 3}) {
     for (const char* name : {"x.jpg", "x.jpeg"}) {
@@ -102,6 +104,7 @@ TEST_F(ImageFiles, JpegKeepsSmoothPictures) {
 }
 
 TEST_F(ImageFiles, Channels) {
+  // libpng is optional: without it there is no PNG to read or write, which is an error that another test expects.
   if (!has("PNG")) GTEST_SKIP() << "built without libpng";
   const std::string path = folder_ / "x.png";
   const auto converted = [&](const Numbers& pixel, int64_t channels) {

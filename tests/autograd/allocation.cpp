@@ -238,6 +238,17 @@ struct LinearAlgebraStep {
   }
 };
 
+// A chain of small elementwise operations.
+struct ElementwiseStep {
+  Tensor x = full({8}, 0.5).as_leaf(), seed = ones({8});
+  void operator()() {
+    Tape tape;
+    Tensor y = x;
+    for (int i = 0; i < 50; ++i) y = tanh(y * x + 0.5) / where(x > 0, y, x);
+    tape.backward(y, {.grad_output = seed});
+  }
+};
+
 class Steps : public testing::Test {
  protected:
   void SetUp() override {
@@ -267,6 +278,8 @@ void expect_no_requests() {
   step();
   for (int i = 3; i <= 10; ++i) EXPECT_EQ(requests_of(step), 0) << "in step " << i;
 }
+
+TEST_F(Steps, OfElementwiseOperationsRequestNoMemory) { expect_no_requests<ElementwiseStep>(); }
 
 TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
 

@@ -1,4 +1,4 @@
-// Elementwise operations: what the table of cases does not show: powers and kinks, types, strides, sizes, allocation.
+// Elementwise operations: what the table of cases does not show: powers and kinks, types, strides, sizes.
 // ctest: families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/processor.h>
@@ -8,22 +8,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <new>
-
-namespace {
-
-std::size_t allocations = 0;
-
-}  // namespace
-
-// Counts heap allocations. Not inlined: the compiler would report malloc and delete as a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* block = std::malloc(bytes)) return block;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
-[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 
 namespace tapegrad {
 namespace {
@@ -227,23 +211,6 @@ TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
       EXPECT_TRUE(all(whole[i].slice(0, first, first + 20) == part[i])) << i << " " << first;
     }
   }
-}
-
-TEST(Elementwise, SteadyStateAllocatesNothing) {
-  const Tensor x = full({8}, 0.5).as_leaf(), seed = ones({8});
-  const auto step = [&] {
-    Tape tape;
-    Tensor y = x;
-    for (int i = 0; i < 50; ++i) y = tanh(y * x + 0.5) / where(x > 0, y, x);
-    const Gradients grads = tape.backward(y, {.grad_output = seed});
-    EXPECT_TRUE(grads.contains(x));
-  };
-  for (int i = 0; i < 3; ++i) step();
-  const int64_t calls = pool::stats().system_calls;
-  const std::size_t before = allocations;
-  for (int i = 0; i < 3; ++i) step();
-  EXPECT_EQ(allocations, before);
-  EXPECT_EQ(pool::stats().system_calls, calls);
 }
 
 }  // namespace

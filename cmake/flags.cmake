@@ -46,7 +46,7 @@ function(tapegrad_optimised variable option default)
 endfunction()
 
 # tapegrad_precompile(TARGET HEADER...)   compiles headers that most sources of the target include once for all of them.
-# Sources still include what they use: a build without a preset has no precompiled headers.
+# Sources still include what they use, which tests/alone.sh checks.
 function(tapegrad_precompile target)
   if(TAPEGRAD_UNITY)
     target_precompile_headers(${target} PRIVATE ${ARGN})

@@ -9,7 +9,10 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama.h>
+#include <tapegrad/nn/lora.h>
+#include <tapegrad/nn/module.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <optional>
@@ -98,6 +101,18 @@ TEST(Sampler, LlamaHasTheBitsOfTraining) {
       expect_same(model, fmt::format("{} heads of keys{}", key_heads, tied ? ", tied" : ""), {1, 2, 4, 5, 16});
     }
   }
+}
+
+// Updates of low rank, which products of their own compute, also beside those of few rows.
+TEST(Sampler, LoraHasTheBitsOfTraining) {
+  manual_seed(1);
+  nn::GPTModel model(
+      {.vocab_size = 61, .context_length = 48, .emb_dim = 96, .n_heads = 4, .n_layers = 2, .drop_rate = 0});
+  nn::lora(model, {.rank = 4, .targets = {"W_query", "W_value", "out_head"}});
+  for (const auto& [name, p] : nn::named_parameters(model)) {
+    if (name.ends_with("lora_B.weight")) nn::init::normal(p, 0, 0.3);  // an update of zero would hide a difference
+  }
+  expect_same(model, "lora");
 }
 
 }  // namespace

@@ -4,12 +4,16 @@ file(GLOB_RECURSE gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/task
 add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${PROJECT_SOURCE_DIR}/tasks/settings/nearest.cpp
             ${PROJECT_SOURCE_DIR}/tasks/settings/output.cpp)
 target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
-target_compile_options(tapegrad_gradcheck PRIVATE $<$<CONFIG:Release>:-O1>)  # no loops over elements; compiles faster
+set(glue_option $<$<CONFIG:Release>:-O1>)  # no loops over elements; compiles faster
+if(TAPEGRAD_SANITIZE)
+  set(glue_option -O0)
+endif()
+target_compile_options(tapegrad_gradcheck PRIVATE ${glue_option})
 file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp)
 list(FILTER task_sources EXCLUDE REGEX
      "tasks/(main\\.cpp|settings/(nearest|output)\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
 add_library(tapegrad_tasks STATIC ${task_sources})
-target_compile_options(tapegrad_tasks PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_flags)
 tapegrad_group(tapegrad_gradcheck ${gradcheck_sources})

@@ -237,7 +237,8 @@ TEST(Distributions, SecondDerivatives) {
 TEST(Distributions, GradientsOfBetaAndDirichletHaveTheRightMean) {
   constexpr int64_t kDraws = 30'000;
   Generator generator(5);
-  for (const auto& [a, b] : {std::pair{0.7, 0.4}, std::pair{2.0, 5.0}, std::pair{300.0, 200.0}}) {
+  for (const auto& parameters : {std::pair{0.7, 0.4}, std::pair{2.0, 5.0}, std::pair{300.0, 200.0}}) {
+    const double a = parameters.first, b = parameters.second;
     const auto mean_of = [&](const std::function<Tensor(const Tensor& leaf)>& draws) {
       Tape tape;
       const Tensor leaf = tensor({a, b}).to(kFloat64).as_leaf();

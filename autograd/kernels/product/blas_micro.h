@@ -72,7 +72,7 @@ HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const
     for (int i = 0; i < 3 && ahead.count > 0; ++i, --ahead.count) {
       hwy::Prefetch(ahead.at);
       ahead.at += ahead.step;
-      if (--left == 0) ahead.at += 64 / sizeof(T) - ahead.high * ahead.step, left = ahead.high;
+      if (--left == 0) ahead.at += static_cast<int64_t>(64 / sizeof(T)) - ahead.high * ahead.step, left = ahead.high;
     }
 #pragma GCC unroll 2
     for (int64_t q = p; q < end; ++q) {

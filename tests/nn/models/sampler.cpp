@@ -108,7 +108,7 @@ TEST(Sampler, LoraHasTheBitsOfTraining) {
   manual_seed(1);
   nn::GPTModel model(
       {.vocab_size = 61, .context_length = 48, .emb_dim = 96, .n_heads = 4, .n_layers = 2, .drop_rate = 0});
-  nn::lora(model, {.rank = 4, .targets = {"W_query", "W_value", "out_head"}});
+  nn::lora(model, {.rank = 4, .targets = {"W_query", "W_value", "out_proj"}});
   for (const auto& [name, p] : nn::named_parameters(model)) {
     if (name.ends_with("lora_B.weight")) nn::init::normal(p, 0, 0.3);  // an update of zero would hide a difference
   }

@@ -54,6 +54,7 @@ void add_functions(CaseTable& t) {
 
 void add_activations(CaseTable& t) {
   t.unary("sigmoid", sigmoid, {"torch.sigmoid", -5, 5});
+  t.unary("logit", logit, {"torch.logit", 0.1, 0.9, Domain::between});
   t.unary("log_sigmoid", log_sigmoid, {"F.logsigmoid", -4, 4});
   t.unary("relu", relu, {.pytorch = "F.relu", .low = -1, .kinks = {0}});
   t.unary("relu6", relu6, {.pytorch = "F.relu6", .low = -2.9, .high = 5.8, .kinks = {0, 6}, .op = "hardtanh"});

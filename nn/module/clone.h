@@ -1,9 +1,9 @@
 // Deep copies of models.
 //
-// A struct with a visit is cloned by its copy constructor, Model(Model&), which only clone() may call. It takes no const
-// Model&, so that copies of const models do not compile. Containers of the standard library copy from const elements:
-// nn::List, nn::Optional, nn::Dict and nn::Variant replace them there. The members of a plain struct are known, and each
-// is cloned by itself, so they may be containers and smart pointers of the standard library, too.
+// A struct with a visit is cloned by its copy constructor, Model(Model&), which only clone() may call. It takes no
+// const Model&, so that copies of const models do not compile. Containers of the standard library copy from const
+// elements: nn::List, nn::Optional, nn::Dict and nn::Variant replace them there. The members of a plain struct are
+// known, and each is cloned by itself, so they may be containers and smart pointers of the standard library, too.
 #pragma once
 
 #include <tapegrad/autograd/error.h>

@@ -9,7 +9,8 @@ namespace tapegrad::nn::detail {
 
 enum class MemberKind { parameter, buffer, mode, holder };
 
-// The base of a Parameter, a Buffer, a Mode and a Holder: entered into a list of the process from construction to destruction.
+// The base of a Parameter, a Buffer, a Mode and a Holder: entered into a list of the process from construction to
+// destruction.
 class Member {
  public:
   MemberKind kind() const { return kind_; }

@@ -23,8 +23,8 @@ class Parameter;
 class Buffer;
 class Weight;
 
-/// In addition to a parameter, a buffer or a module, a field may be an optional, a pointer, a list, a std::variant, or a
-/// std::map whose keys are names or numbers.
+/// In addition to a parameter, a buffer or a module, a field may be an optional, a pointer, a list, a std::variant, or
+/// a std::map whose keys are names or numbers.
 template <class Field>
 concept MaybeModule = requires(Field& f) {
   f.has_value();
@@ -140,9 +140,10 @@ constexpr bool may_be_visited() {
     static_assert(!std::is_class_v<Field>,
                   "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
   } else {
-    static_assert(std::is_class_v<Field>,
-                  "visit names a field that is not a parameter, buffer or module, nor a list, map, optional, variant or "
-                  "pointer of these: leave it out");
+    static_assert(
+        std::is_class_v<Field>,
+        "visit names a field that is not a parameter, buffer or module, nor a list, map, optional, variant or "
+        "pointer of these: leave it out");
   }
   return true;
 }
@@ -196,8 +197,9 @@ class Visitor {
     } else if constexpr (ModuleVariant<Field>) {
       if (!field.valueless_by_exception()) visit([this](auto& module) { go_alternative(module); }, field);
     } else if constexpr (ModuleMap<Field>) {
-      static_assert(!requires { field.bucket_count(); },
-                    "visit names a std::unordered_map, whose order differs between programs: use nn::Dict or std::map");
+      static_assert(
+          !requires { field.bucket_count(); },
+          "visit names a std::unordered_map, whose order differs between programs: use nn::Dict or std::map");
       for (auto& [key, module] : field) (*this)(detail::checked_key(key), module);
     } else if constexpr (ModuleList<Field>) {
       std::size_t index = 0;

@@ -190,10 +190,11 @@ struct Borrows {
 
 TEST(Clone, OfAPointerIntoTheModelIsAnError) {
   const Borrows model;
-  EXPECT_EQ(error_of([&] { nn::clone(model); }),
-            "[clone] \"head.weight\" of the clone is the model's own: its visit names it through a pointer, which copies "
-            "share (keep a module that a struct owns in it or in an nn::Optional, and tie() parameters that two modules "
-            "share)");
+  EXPECT_EQ(
+      error_of([&] { nn::clone(model); }),
+      "[clone] \"head.weight\" of the clone is the model's own: its visit names it through a pointer, which copies "
+      "share (keep a module that a struct owns in it or in an nn::Optional, and tie() parameters that two modules "
+      "share)");
 }
 
 TEST(Clone, OfAVariantWithoutAValueIsAnError) {

@@ -61,9 +61,8 @@ TEST(AnyOfASignature, TakesAndReturnsItsTypes) {
   std::vector<int64_t> seen;
   model.count(seen, 7);
   EXPECT_EQ(seen, std::vector<int64_t>{7});
-  EXPECT_EQ(names_of(model),
-            (Names{"form.left.weight", "form.left.bias", "form.right.weight", "form.right.bias", "head.mean.weight",
-                   "head.mean.bias", "head.scale.weight", "head.scale.bias"}));
+  EXPECT_EQ(names_of(model), (Names{"form.left.weight", "form.left.bias", "form.right.weight", "form.right.bias",
+                                    "head.mean.weight", "head.mean.bias", "head.scale.weight", "head.scale.bias"}));
 }
 
 TEST(AnyOfASignature, IsClonedDeeplyAndMayBeEmpty) {
@@ -74,8 +73,7 @@ TEST(AnyOfASignature, IsClonedDeeplyAndMayBeEmpty) {
   EXPECT_TRUE(equal(copy.head(x).mean, before));
   const nn::AnyOf<MeanAndScale(const Tensor&)> none;
   EXPECT_FALSE(none.defined());
-  EXPECT_EQ(error_of([&] { none(x); }),
-            "[any_module] expected a module, got an empty handle (assign a module first)");
+  EXPECT_EQ(error_of([&] { none(x); }), "[any_module] expected a module, got an empty handle (assign a module first)");
   static_assert(std::is_same_v<nn::AnyModule, nn::AnyOf<Tensor(const Tensor&)>>);
 }
 
@@ -196,9 +194,8 @@ TEST(StandardContainers, AreVisited) {
   model.named.emplace("b", nn::Linear(1, 1, false));
   model.named.emplace("a", nn::Linear(1, 1, false));
   model.numbered.emplace(12, nn::Linear(1, 1, false));
-  EXPECT_EQ(names_of(model),
-            (Names{"choice.weight", "named.a.weight", "named.b.weight", "numbered.12.weight", "owned.weight",
-                   "owned.bias"}));
+  EXPECT_EQ(names_of(model), (Names{"choice.weight", "named.a.weight", "named.b.weight", "numbered.12.weight",
+                                    "owned.weight", "owned.bias"}));
   model.choice.emplace<nn::LayerNorm>(2);
   nn::to(model, kFloat64);
   EXPECT_EQ(std::get<nn::LayerNorm>(model.choice).weight->dtype(), kFloat64);

@@ -82,7 +82,9 @@ struct ForgetsContainers {
   nn::AnyModule any;
   nn::Dict<nn::Dropout> dict;
   nn::List<nn::AnyModule> functions;  // nothing to be forgotten
-  ForgetsContainers() { functions.emplace_back([](const Tensor& x) { return x * 2; }); }
+  ForgetsContainers() {
+    functions.emplace_back([](const Tensor& x) { return x * 2; });
+  }
   void visit(auto&& field) { field("up", up); }
 };
 
@@ -99,9 +101,8 @@ TEST(WholeVisit, SeesTheModulesOfContainers) {
                   " of the ForgetsContainers is"));
   model.list.clear();
   model.any = nn::Linear(1, 1);
-  EXPECT_EQ(error_of([&] { nn::state_dict(model); }),
-            found("a container that holds the parameter \"weight\" at byte " + offset(model.any) +
-                  " of the ForgetsContainers is"));
+  EXPECT_EQ(error_of([&] { nn::state_dict(model); }), found("a container that holds the parameter \"weight\" at byte " +
+                                                            offset(model.any) + " of the ForgetsContainers is"));
   model.any = {};
   model.dict.emplace("drop", 0.5);
   const std::string dropout = found("a container that holds the mode of the module \"drop\" at byte " +

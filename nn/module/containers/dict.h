@@ -45,8 +45,8 @@ class Dict : public detail::HolderOf<Dict<Module>> {
     for (Item& item : other.items_) items_.push_back({item.name, detail::clone_of(item.module)});
   }
 
-  /// Adds a module, made with these arguments. Error if there is one with this name, and for a name that is empty or has
-  /// a dot. References to modules that were added before become invalid.
+  /// Adds a module, made with these arguments. Error if there is one with this name, and for a name that is empty or
+  /// has a dot. References to modules that were added before become invalid.
   template <class... Arguments>
   Module& emplace(std::string_view name, Arguments&&... arguments) {
     if (contains(name)) detail::fail_key("a new name", name, names());

@@ -33,7 +33,8 @@ class Sequential {
   Sequential(Sequential&&) noexcept = default;
   Sequential& operator=(Sequential&&) noexcept = default;
   Sequential(Sequential& other)  // for clone()
-      : modules_(std::apply([](Modules&... m) { return std::tuple<Modules...>(detail::clone_of(m)...); }, other.modules_)) {}
+      : modules_(
+            std::apply([](Modules&... m) { return std::tuple<Modules...>(detail::clone_of(m)...); }, other.modules_)) {}
 
   Tensor operator()(const Tensor& x) const {
     Tensor y = pass<0>(x);

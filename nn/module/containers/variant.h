@@ -10,8 +10,8 @@
 
 namespace tapegrad::nn {
 
-/// A module of one of several types, chosen at run time: a std::variant that clone() can copy, and that can be called if
-/// all alternatives can be called in the same way. Its state has the names of the module that it holds.
+/// A module of one of several types, chosen at run time: a std::variant that clone() can copy, and that can be called
+/// if all alternatives can be called in the same way. Its state has the names of the module that it holds.
 ///
 ///   nn::Variant<nn::LayerNorm, nn::RMSNorm> norm = nn::RMSNorm(64);
 ///   Tensor y = norm(x);

@@ -20,9 +20,15 @@
 
 namespace tapegrad::nn::detail {
 
+// Whether T(lvalue) compiles. That of a std::unique_ptr does not, and that of a std::vector of modules only claims to.
+template <class T>
+concept Copies = std::is_constructible_v<T, T&> &&
+    !(requires { typename T::value_type; } && !std::is_copy_constructible_v<typename T::value_type>);
+
 // Converts to a member of any type, in expressions that are not evaluated.
 struct AnyMember {
   template <class T>
+  requires Copies<T>
   operator T&() const;
   template <class T>
   operator T&&() const;

@@ -55,6 +55,26 @@ void add_layers(ModuleTable& table) {
   table.add(
       "LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); }, apply);
   table.add(
+      "LayerNorm", "over two axes", {spread({2, 3, 4})},
+      [] {
+        return nn::LayerNorm(Shape{3, 4});
+      },
+      apply);
+  table.add(
+      "LayerNorm", "over two axes, without parameters", {spread({2, 3, 4})},
+      [] {
+        return nn::LayerNorm(Shape{3, 4}, {.affine = false});
+      },
+      apply);
+  table.add(
+      "RMSNorm", "over two axes", {spread({2, 3, 4})},
+      [] {
+        return nn::RMSNorm(Shape{3, 4});
+      },
+      apply);
+  table.add(
+      "RMSNorm", "without parameters", {spread({2, 4})}, [] { return nn::RMSNorm(4, {.affine = false}); }, apply);
+  table.add(
       "RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); }, apply);
   table.add(
       "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
@@ -109,6 +129,8 @@ void add_channel_norms(ModuleTable& table) {
   table.add("BatchNorm2d", "in evaluation", {spread({1, 2, 2, 2})}, two, evaluate);
   table.add(
       "GroupNorm", "[2, 4, 3]", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2); }, apply);
+  table.add(
+      "GroupNorm", "without bias", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2, true, false); }, apply);
   table.add(
       "InstanceNorm1d", "[2, 3]", {spread({2, 3})}, [] { return nn::InstanceNorm1d(2, {.eps = 1e-2, .affine = true}); },
       apply);

@@ -49,6 +49,31 @@ void add_layers(ModuleTable& table) {
   table.add(
       "Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); }, apply);
   table.add(
+      "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
+  table.add(
+      "Dropout", "in evaluation", {spread({3, 4})}, [] { return nn::Dropout(0.4); },
+      [](auto& module, X x) {
+        nn::eval(module);
+        return module(x[0]) * 2;
+      });
+  for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
+                                          {nn::Activation::gelu, "gelu"},
+                                          {nn::Activation::gelu_tanh, "gelu_tanh"},
+                                          {nn::Activation::silu, "silu"},
+                                          {nn::Activation::tanh, "tanh"},
+                                          {nn::Activation::sigmoid, "sigmoid"}}) {
+    table.add(
+        "FeedForward", label, {spread({2, 3})},
+        [activation = activation] { return nn::FeedForward(3, 4, 0.1, activation); }, apply);
+  }
+  table.add(
+      "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
+      [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
+}
+
+void add_norms(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  table.add(
       "LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); }, apply);
   table.add(
       "LayerNorm", "without bias", {spread({3, 4})}, [] { return nn::LayerNorm(4, 1e-5, false); }, apply);
@@ -76,27 +101,6 @@ void add_layers(ModuleTable& table) {
       "RMSNorm", "without parameters", {spread({2, 4})}, [] { return nn::RMSNorm(4, {.affine = false}); }, apply);
   table.add(
       "RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); }, apply);
-  table.add(
-      "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
-  table.add(
-      "Dropout", "in evaluation", {spread({3, 4})}, [] { return nn::Dropout(0.4); },
-      [](auto& module, X x) {
-        nn::eval(module);
-        return module(x[0]) * 2;
-      });
-  for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
-                                          {nn::Activation::gelu, "gelu"},
-                                          {nn::Activation::gelu_tanh, "gelu_tanh"},
-                                          {nn::Activation::silu, "silu"},
-                                          {nn::Activation::tanh, "tanh"},
-                                          {nn::Activation::sigmoid, "sigmoid"}}) {
-    table.add(
-        "FeedForward", label, {spread({2, 3})},
-        [activation = activation] { return nn::FeedForward(3, 4, 0.1, activation); }, apply);
-  }
-  table.add(
-      "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
-      [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
 }
 
 void add_tables_of_positions(ModuleTable& table) {
@@ -315,6 +319,7 @@ void add_recurrent(ModuleTable& table) {
 
 void add_layer_samples(ModuleTable& table) {
   add_layers(table);
+  add_norms(table);
   add_tables_of_positions(table);
   add_channel_norms(table);
   add_pooling(table);

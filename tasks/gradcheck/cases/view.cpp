@@ -240,7 +240,9 @@ void add_joins(CaseTable& t) {
   t.rule("stack({{t0}, {t1}, {t0}}, -1)", "torch.stack([{t0}, {t1}, {t0}], -1)", twins, [](const A& a) {
     return stack({a.t[0], a.t[1], a.t[0]}, -1);
   });
+}
 
+void add_cuts(CaseTable& t) {
   t.call("split", [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("size")) return split(x[0], integer(args, "size"), integer(args, "axis"));
     return split(x[0], list(args, "sizes"), integer(args, "axis"));
@@ -309,6 +311,7 @@ void add_view_cases(CaseTable& table) {
   add_unslices(table);
   add_copies(table);
   add_joins(table);
+  add_cuts(table);
   add_factories(table);
   if (table.large()) add_large_views(table);
 }

@@ -71,7 +71,7 @@ void add_layers(ModuleTable& table) {
       [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
 }
 
-void add_norms(ModuleTable& table) {
+void add_norm_layers(ModuleTable& table) {
   const auto apply = [](auto& module, X x) { return module(x[0]); };
   table.add(
       "LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); }, apply);
@@ -319,7 +319,7 @@ void add_recurrent(ModuleTable& table) {
 
 void add_layer_samples(ModuleTable& table) {
   add_layers(table);
-  add_norms(table);
+  add_norm_layers(table);
   add_tables_of_positions(table);
   add_channel_norms(table);
   add_pooling(table);

@@ -321,7 +321,7 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
     }
     if (examples_ == 0) grad = sum_to(grad, target.shape);
   }
-  if (examples_ > 0) grad = detail::in_form(op, grad, target.shape, examples_, target.leaf.defined());
+  if (examples_ > 0) grad = detail::in_form(op, grad, target.shape, examples_, target.leaf);
   Tensor& sum = sum_of(position);
   if (sum.defined() && !(sum.shape() == grad.shape())) {
     op.fail(fmt::format("its operand of shape {} has rows in one place and none in another: examples are mixed",

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/internal/clipping.h>
 

@@ -2,17 +2,20 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/per_example.h>
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 
 namespace tapegrad::detail {
 
 namespace {
 
-[[noreturn]] void fail_summed(const Op& op, const Shape& input, const Shape& grad, int64_t examples) {
+[[noreturn]] void fail_summed(const Op& op, const Shape& input, const Shape& grad, int64_t examples,
+                              const Tensor& leaf) {
   op.fail(
-      fmt::format("has no gradient per example: expected one of shape [{}, ...] for an input of shape {}, got {} "
-                  "(composed of plain operations, it has one)",
-                  examples, str(input), str(grad)));
+      fmt::format("cannot compute gradients per example for {} of shape {}: expected one gradient per example, got "
+                  "one of shape {} for all {}{}",
+                  leaf.defined() ? "a leaf" : "an operand", str(input), str(grad), examples,
+                  leaf.defined() ? place_of(leaf.tape_index()) : ""));
 }
 
 // 1 axes before those of `shape`.
@@ -25,12 +28,12 @@ Shape led_by(int64_t first, int axes, const Shape& shape) {
 
 }  // namespace
 
-Tensor in_form(const Op& op, const Tensor& grad, const Shape& input, int64_t examples, bool is_leaf) {
+Tensor in_form(const Op& op, const Tensor& grad, const Shape& input, int64_t examples, const Tensor& leaf) {
   const Shape& shape = grad.shape();
   const int added = shape.rank() - input.rank();
   const bool separates = added > 0 || (added == 0 && input.rank() > 0 && input[0] == 1 && shape[0] != 1);
   if (!separates) {
-    if (is_leaf || input.numel() % examples != 0) fail_summed(op, input, shape, examples);
+    if (leaf.defined() || input.numel() % examples != 0) fail_summed(op, input, shape, examples, leaf);
     return sum_to(grad, input);
   }
   if (shape[0] % examples != 0) {

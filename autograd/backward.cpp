@@ -324,8 +324,10 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
   if (examples_ > 0) grad = detail::in_form(op, grad, target.shape, examples_, target.leaf);
   Tensor& sum = sum_of(position);
   if (sum.defined() && !(sum.shape() == grad.shape())) {
-    op.fail(fmt::format("its operand of shape {} has rows in one place and none in another: examples are mixed",
-                        str(target.shape)));
+    op.fail(
+        fmt::format("cannot compute gradients per example: here or in another operation, the examples of an operand "
+                    "of shape {} are mixed",
+                    str(target.shape)));
   }
   if (!sum.defined()) {
     sum = grad.is_leaf() ? constant_value(std::move(grad)) : std::move(grad);  // the first one is adopted

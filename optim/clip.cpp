@@ -106,7 +106,7 @@ double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimi
   return clip_grad_norm(grads, max_norm);
 }
 
-Tensor clip_per_example(Gradients& grads, double max_norm) {
+std::vector<double> clip_per_example(Gradients& grads, double max_norm) {
   if (!(max_norm > 0)) fail(kPerExample, fmt::format("max_norm must be positive, got {}", max_norm));
   const ProfileScope scope(kPerExample, ProfilePhase::optimizer);
   const PauseRecording pause;
@@ -133,7 +133,7 @@ Tensor clip_per_example(Gradients& grads, double max_norm) {
     shape.erase(0);
     entry.grad = matmul(scales.to(entry.grad.dtype()), entry.grad.reshape({examples, shape.numel()})).reshape(shape);
   }
-  return tensor(norms, {examples});
+  return norms;
 }
 
 void add_noise(Gradients& grads, double std, Generator* generator) {

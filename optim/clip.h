@@ -5,6 +5,8 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/optim/optimizer.h>
 
+#include <vector>
+
 namespace tapegrad::optim {
 
 /// Scales the gradients of all leaves by max_norm / (norm + 1e-6) if that is below 1, as PyTorch does. Returns the norm
@@ -16,9 +18,9 @@ double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimi
 
 /// For gradients per example (per_example.h), each [B, ...]: scales those of each example by max_norm / (norm + 1e-6)
 /// if that is below 1, where the norm is that of the example over all leaves, and replaces each gradient by the sum
-/// over the examples, in its leaf's shape. Returns the norms before scaling, float64 [B]. For DP-SGD, Abadi et al.
+/// over the examples, in its leaf's shape. Returns the norms before scaling. For DP-SGD, Abadi et al.
 /// 2016. Error unless max_norm > 0, if gradients have different numbers of examples, and if a norm is not finite.
-Tensor clip_per_example(Gradients& grads, double max_norm);
+std::vector<double> clip_per_example(Gradients& grads, double max_norm);
 /// Adds independent normal noise of this standard deviation to every element of the gradients of leaves. It comes from
 /// `generator`, or from the global one; neither is a cryptographic source of randomness. Error unless std >= 0.
 void add_noise(Gradients& grads, double std, Generator* generator = nullptr);

@@ -161,7 +161,7 @@ Shape without_first(Shape shape) {
   return shape;
 }
 
-Shape joined(int64_t first, const Shape& second, const Shape& third) {
+Shape shape_of(int64_t first, const Shape& second, const Shape& third) {
   Shape shape{first};
   for (const int64_t size : second) shape.push_back(size);
   for (const int64_t size : third) shape.push_back(size);
@@ -171,7 +171,7 @@ Shape joined(int64_t first, const Shape& second, const Shape& third) {
 // [B, ...] -> [B * times, ...], each row `times` times in a row.
 Tensor repeated_rows(const Tensor& x, int64_t times) {
   const Shape row = without_first(x.shape());
-  return x.unsqueeze(1).expand(joined(x.size(0), {times}, row)).reshape(joined(x.size(0) * times, row, {}));
+  return x.unsqueeze(1).expand(shape_of(x.size(0), {times}, row)).reshape(shape_of(x.size(0) * times, row, {}));
 }
 
 std::vector<Tensor> repeated_rows(std::span<const Tensor> x, int64_t times) {
@@ -184,7 +184,7 @@ std::vector<Tensor> repeated_rows(std::span<const Tensor> x, int64_t times) {
 Tensor for_each_row(const Tensor& directions, int64_t rows) {
   const int64_t times = directions.size(0);
   const Shape row = without_first(directions.shape());
-  return directions.unsqueeze(0).expand(joined(rows, {times}, row)).reshape(joined(rows * times, row, {}));
+  return directions.unsqueeze(0).expand(shape_of(rows, {times}, row)).reshape(shape_of(rows * times, row, {}));
 }
 
 // Whether everything recorded from a position on can be differentiated twice.
@@ -198,14 +198,14 @@ bool is_twice_differentiable(const Tape& tape, int64_t from) {
   return true;
 }
 
-struct Rows {
+struct RowCounts {
   int64_t count = 0;
   Shape result;          // of one row
   int64_t elements = 0;  // of one row of all arguments
 };
 
 // A row of f(x) per element of a row of x: J^T, one direction each. Empty if f cannot be differentiated twice.
-std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Tensor> x, const Rows& rows) {
+std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Tensor> x, const RowCounts& rows) {
   const int64_t n = rows.elements, m = rows.result.numel();
   const int64_t begin = Tape::current() ? Tape::current()->size() : 0;
   Evaluation run(kBatchJacobian, f, repeated_rows(x, n));
@@ -216,7 +216,7 @@ std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Ten
   for (const Tensor& one : x) {
     const Shape row = without_first(one.shape());
     const Tensor all = eye(n, one.dtype()).slice(1, first, first + row.numel());
-    v.push_back(for_each_row(all.reshape(joined(n, row, {})), rows.count));
+    v.push_back(for_each_row(all.reshape(shape_of(n, row, {})), rows.count));
     first += row.numel();
   }
   const Tensor dual = Tape::variable(zeros(run.y.shape(), run.y.dtype()));
@@ -226,21 +226,21 @@ std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Ten
   first = 0;
   for (const Tensor& one : x) {
     const Shape row = without_first(one.shape());
-    found.push_back(whole.slice(2, first, first + row.numel()).reshape(joined(rows.count, rows.result, row)));
+    found.push_back(whole.slice(2, first, first + row.numel()).reshape(shape_of(rows.count, rows.result, row)));
     first += row.numel();
   }
   return run.results(std::move(found));
 }
 
 // One backward for all elements of f(x).
-std::vector<Tensor> jacobian_by_results(TensorFunction f, std::span<const Tensor> x, const Rows& rows) {
+std::vector<Tensor> jacobian_by_results(TensorFunction f, std::span<const Tensor> x, const RowCounts& rows) {
   const int64_t m = rows.result.numel();
   Evaluation run(kBatchJacobian, f, repeated_rows(x, m));
   require_rows(kBatchJacobian, run.y, rows.count * m);
-  const Tensor unit = eye(m, run.y.dtype()).reshape(joined(m, rows.result, {}));
+  const Tensor unit = eye(m, run.y.dtype()).reshape(shape_of(m, rows.result, {}));
   std::vector<Tensor> found = run.gradients(run.y, run.at, for_each_row(unit, rows.count), Then::nothing);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    found[i] = found[i].reshape(joined(rows.count, rows.result, without_first(x[i].shape())));
+    found[i] = found[i].reshape(shape_of(rows.count, rows.result, without_first(x[i].shape())));
   }
   return run.results(std::move(found));
 }
@@ -289,7 +289,7 @@ std::vector<std::vector<Tensor>> hessian(TensorFunction f, std::span<const Tenso
 }
 
 std::vector<Tensor> batch_jacobian(TensorFunction f, std::span<const Tensor> x) {
-  Rows rows;
+  RowCounts rows;
   rows.count = count_rows(kBatchJacobian, x);
   std::vector<Tensor> row;
   for (const Tensor& one : x) {
@@ -306,7 +306,7 @@ std::vector<Tensor> batch_jacobian(TensorFunction f, std::span<const Tensor> x) 
   if (rows.count == 0 || rows.elements == 0 || rows.result.numel() == 0) {
     std::vector<Tensor> found;
     for (const Tensor& one : x) {
-      found.push_back(zeros(joined(rows.count, rows.result, without_first(one.shape())), y.dtype()));
+      found.push_back(zeros(shape_of(rows.count, rows.result, without_first(one.shape())), y.dtype()));
     }
     return found;
   }
@@ -324,7 +324,7 @@ void require_separate_rows(TensorFunction f, std::span<const Tensor> x) {
   const Tensor dy = uniform(run.y.shape(), 0.5, 1, run.y.dtype(), &generator);
   const Tensor scales = powers_of_two(rows, run.y.dtype());
   const std::vector<Tensor> once = run.gradients(run.y, run.at, dy, Then::again);
-  const Tensor scaled = dy * scales.reshape(joined(rows, Shape::filled(run.y.dim() - 1, 1), {}));
+  const Tensor scaled = dy * scales.reshape(shape_of(rows, Shape::filled(run.y.dim() - 1, 1), {}));
   const std::vector<Tensor> twice = run.gradients(run.y, run.at, scaled, Then::nothing);
   for (std::size_t i = 0; i < once.size(); ++i) {
     const int64_t row = first_not_scaled(once[i], twice[i], scales);

@@ -25,13 +25,13 @@ Tensor row_values(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
   return uniform(shape, -1.2, 1.2, dtype, &generator);
 }
 
-void expect_equal(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
+void expect_same_values(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
   ASSERT_EQ(str(a.shape()), str(b.shape()));
   ASSERT_EQ(a.dtype(), b.dtype());
   EXPECT_TRUE(allclose(a, b, tolerance, tolerance)) << tests::largest_difference(a, b);
 }
 
-std::vector<Tensor> row_of(std::span<const Tensor> x, int64_t row) {
+std::vector<Tensor> one_row(std::span<const Tensor> x, int64_t row) {
   std::vector<Tensor> found;
   for (const Tensor& one : x) found.push_back(one.slice(0, row, row + 1));
   return found;
@@ -45,9 +45,9 @@ void expect_jacobians(const RowFunction& f, const std::vector<Tensor>& x) {
   const std::vector<Tensor> found = batch_jacobian(f, x);
   ASSERT_EQ(found.size(), x.size());
   for (int64_t row = 0; row < x[0].size(0); ++row) {
-    const std::vector<Tensor> single = jacobian(f, row_of(x, row));  // [1, out..., 1, in...]
+    const std::vector<Tensor> single = jacobian(f, one_row(x, row));  // [1, out..., 1, in...]
     for (std::size_t i = 0; i < x.size(); ++i) {
-      expect_equal(found[i].select(0, row), single[i].select(0, 0).select(found[i].dim() - x[i].dim(), 0));
+      expect_same_values(found[i].select(0, row), single[i].select(0, 0).select(found[i].dim() - x[i].dim(), 0));
     }
   }
 }
@@ -68,7 +68,7 @@ TEST(BatchJacobian, HasTheShapesOfResultAndArgument) {
   expect_jacobians(turned, {x});
   EXPECT_EQ(str(batch_jacobian(turned, std::vector<Tensor>{x})[0].shape()), "[4, 3, 2, 2, 3]");
   const Tensor scalars = batch_jacobian([](const Tensor& v) { return v * v * v; }, row_values({4}, 2));
-  expect_equal(scalars, 3 * row_values({4}, 2) * row_values({4}, 2));
+  expect_same_values(scalars, 3 * row_values({4}, 2) * row_values({4}, 2));
   const auto images = [](std::span<const Tensor> v) {  // [B] -> [B, 2, 3]: by directions
     return exp(v[0].reshape({-1, 1, 1}) * row_values({2, 3}, 3));
   };
@@ -76,7 +76,7 @@ TEST(BatchJacobian, HasTheShapesOfResultAndArgument) {
   EXPECT_EQ(str(batch_jacobian([](const Tensor& v) { return v * 2; }, zeros({0, 3})).shape()), "[0, 3, 3]");
   EXPECT_EQ(str(batch_jacobian([](const Tensor& v) { return v.slice(1, 0, 0); }, x).shape()), "[4, 0, 3, 2, 3]");
   const auto constant = [](const Tensor& v) { return ones({v.size(0), 2}, kFloat64); };
-  expect_equal(batch_jacobian(constant, x), zeros({4, 2, 2, 3}, kFloat64));
+  expect_same_values(batch_jacobian(constant, x), zeros({4, 2, 2, 3}, kFloat64));
 }
 
 TEST(BatchJacobian, OfSeveralArguments) {
@@ -177,7 +177,7 @@ void expect_single(const Batch& of, int64_t examples, double tolerance = 1e-12) 
     const Gradients single = tape.backward(of.losses(rows));
     for (const Tensor& leaf : of.leaves) {
       ASSERT_EQ(found[leaf].size(0), examples);
-      expect_equal(found[leaf].select(0, example), single[leaf], tolerance);
+      expect_same_values(found[leaf].select(0, example), single[leaf], tolerance);
     }
   }
 }
@@ -185,7 +185,7 @@ void expect_single(const Batch& of, int64_t examples, double tolerance = 1e-12) 
 Tensor leaf_of(const Shape& shape, uint64_t seed) { return row_values(shape, seed).as_leaf(); }
 
 // One loss per example from y [B, ...].
-Tensor loss_of(const Tensor& y) {
+Tensor losses_from(const Tensor& y) {
   Axes axes;
   for (int i = 1; i < y.dim(); ++i) axes.push_back(i);
   const Tensor loss = sin(y) * y + y;
@@ -194,26 +194,30 @@ Tensor loss_of(const Tensor& y) {
 
 TEST(PerExample, Products) {
   const Tensor w = leaf_of({4, 3}, 1), b = leaf_of({4}, 2), v = leaf_of({4, 2}, 3);
-  const auto net = [&](std::span<const Tensor> x) { return loss_of(matmul(tanh(linear(x[0], w, b)), v)); };
+  const auto net = [&](std::span<const Tensor> x) { return losses_from(matmul(tanh(linear(x[0], w, b)), v)); };
   expect_single({{w, b, v}, {row_values({5, 3}, 4)}, net}, 5);
   expect_single({{w, b, v}, {row_values({3, 7, 3}, 5)}, net}, 3);
   expect_single({{w, b, v}, {row_values({3, 2, 2, 3}, 6)}, net}, 3);
   const auto flat = [&](std::span<const Tensor> x) {  // tokens as rows, examples next to each other
     const Tensor rows = linear(x[0].reshape({-1, 3}), w, b);
-    return loss_of(rows.reshape({x[0].size(0), -1}));
+    return losses_from(rows.reshape({x[0].size(0), -1}));
   };
   expect_single({{w, b}, {row_values({3, 7, 3}, 5)}, flat}, 3);
-  const auto left = [&](std::span<const Tensor> x) { return loss_of(matmul(w, x[0])); };
+  const auto left = [&](std::span<const Tensor> x) { return losses_from(matmul(w, x[0])); };
   expect_single({{w}, {row_values({3, 3, 2}, 7)}, left}, 3);
-  const auto sums = [&](std::span<const Tensor> x) { return loss_of(einsum("bti,oi->bto", {x[0], w})); };
+  const auto sums = [&](std::span<const Tensor> x) { return losses_from(einsum("bti,oi->bto", {x[0], w})); };
   expect_single({{w}, {row_values({3, 5, 3}, 8)}, sums}, 3);
 }
 
 TEST(PerExample, OperationsOnParametersAlone) {
   const Tensor w = leaf_of({4, 3}, 1), down = leaf_of({2, 3}, 2), up = leaf_of({4, 2}, 3), scale = leaf_of({}, 4);
-  const auto net = [&](std::span<const Tensor> x) { return loss_of(matmul(x[0], (w * scale + matmul(up, down)).t())); };
+  const auto net = [&](std::span<const Tensor> x) {
+    return losses_from(matmul(x[0], (w * scale + matmul(up, down)).t()));
+  };
   expect_single({{w, down, up, scale}, {row_values({5, 3}, 5)}, net}, 5);
-  const auto normal = [&](std::span<const Tensor> x) { return loss_of(linear(x[0], w / sqrt(sum(w * w, 1, true)))); };
+  const auto normal = [&](std::span<const Tensor> x) {
+    return losses_from(linear(x[0], w / sqrt(sum(w * w, 1, true))));
+  };
   expect_single({{w}, {row_values({4, 6, 3}, 6)}, normal}, 4);
 }
 
@@ -222,11 +226,11 @@ TEST(PerExample, BroadcastParameters) {
                scale = leaf_of({}, 4), column = leaf_of({1, 5, 1}, 5);
   const auto net = [&](std::span<const Tensor> x) {
     const Tensor y = (x[0] + positions) * scale + bias * column;
-    return loss_of(cat({first.expand({x[0].size(0), 1, 3}), y}, 1));
+    return losses_from(cat({first.expand({x[0].size(0), 1, 3}), y}, 1));
   };
   expect_single({{bias, positions, first, scale, column}, {row_values({4, 5, 3}, 6)}, net}, 4);
   const auto flat = [&](std::span<const Tensor> x) {
-    return loss_of((x[0].reshape({-1, 3}) * bias).reshape({x[0].size(0), -1}));
+    return losses_from((x[0].reshape({-1, 3}) * bias).reshape({x[0].size(0), -1}));
   };
   expect_single({{bias}, {row_values({4, 5, 3}, 7)}, flat}, 4);
 }
@@ -237,7 +241,7 @@ TEST(PerExample, Tables) {
   for (const std::optional<int64_t> padding : {std::optional<int64_t>{}, std::optional<int64_t>{5}}) {
     const auto tied = [&](std::span<const Tensor> x) {  // the output layer has the same weight
       const Tensor y = embedding(table, x[0], padding) + embedding(places, arange(4));
-      return loss_of(linear(tanh(y), table));
+      return losses_from(linear(tanh(y), table));
     };
     expect_single({{table, places}, {ids}, tied}, 3);
   }
@@ -247,18 +251,18 @@ TEST(PerExample, Normalisations) {
   const Tensor w = leaf_of({6}, 1), b = leaf_of({6}, 2), whole = leaf_of({4, 6}, 3), shift = leaf_of({4, 6}, 4);
   const Tensor x = row_values({3, 4, 6}, 5);
   const auto last = [&](std::span<const Tensor> v) {
-    return loss_of(rms_norm(layer_norm_std(layer_norm(v[0] * 2, w, b) + v[0], w, b) * v[0], b));
+    return losses_from(rms_norm(layer_norm_std(layer_norm(v[0] * 2, w, b) + v[0], w, b) * v[0], b));
   };
   expect_single({{w, b}, {x}, last}, 3, 1e-10);
-  const auto both = [&](std::span<const Tensor> v) { return loss_of(layer_norm(v[0] * v[0], whole, shift)); };
+  const auto both = [&](std::span<const Tensor> v) { return losses_from(layer_norm(v[0] * v[0], whole, shift)); };
   expect_single({{whole, shift}, {x}, both}, 3, 1e-10);
   const auto groups = [&](std::span<const Tensor> v) {
     const Tensor images = v[0].t();  // [B, 6, 4]
-    return loss_of(instance_norm(group_norm(images, 2, w, b) * images, b, w));
+    return losses_from(instance_norm(group_norm(images, 2, w, b) * images, b, w));
   };
   expect_single({{w, b}, {x}, groups}, 3, 1e-10);
   const auto vectors = [&](std::span<const Tensor> v) {
-    return loss_of(group_norm(v[0].reshape({-1, 6}), 3, w, b).reshape({v[0].size(0), -1}));
+    return losses_from(group_norm(v[0].reshape({-1, 6}), 3, w, b).reshape({v[0].size(0), -1}));
   };
   expect_single({{w, b}, {x}, vectors}, 3, 1e-10);
 }
@@ -267,13 +271,13 @@ TEST(PerExample, Convolutions) {
   const Tensor w = leaf_of({4, 2, 3}, 1), b = leaf_of({4}, 2), back = leaf_of({4, 2, 3}, 3), c = leaf_of({4}, 4);
   const auto signals = [&](std::span<const Tensor> x) {
     const Tensor y = conv1d(x[0], w, b, {.stride = 2, .padding = 1, .groups = 2, .padding_mode = PadMode::reflect});
-    return loss_of(conv_transpose1d(tanh(y), back, c, {.stride = 2, .groups = 2}));
+    return losses_from(conv_transpose1d(tanh(y), back, c, {.stride = 2, .groups = 2}));
   };
   expect_single({{w, b, back, c}, {row_values({3, 4, 9}, 5)}, signals}, 3);
   const Tensor wide = leaf_of({3, 2, 3, 2}, 6), depth = leaf_of({3, 1, 2, 2}, 7), tail = leaf_of({3, 2, 1, 2}, 8);
   const auto images = [&](std::span<const Tensor> x) {
     const Tensor y = conv2d(conv2d(x[0], wide, {}, {.padding = Padding::same}), depth, {}, {.groups = 3});
-    return loss_of(conv_transpose2d(y, tail));
+    return losses_from(conv_transpose2d(y, tail));
   };
   expect_single({{wide, depth, tail}, {row_values({3, 2, 6, 5}, 9)}, images}, 3);
 }
@@ -283,7 +287,7 @@ TEST(PerExample, SeveralRowsPerExample) {
   const Tensor w = leaf_of({4, 2, 3}, 1), v = leaf_of({5, 4}, 2), b = leaf_of({4}, 3);
   const auto net = [&](std::span<const Tensor> x) {
     const Tensor y = mean(group_norm(conv1d(x[0], w), 2, b, b), -1);  // [2 B, 4]
-    return loss_of(linear(y, v).reshape({x[0].size(0) / 2, -1}));
+    return losses_from(linear(y, v).reshape({x[0].size(0) / 2, -1}));
   };
   expect_single({{w, v, b}, {row_values({6, 2, 7}, 4)}, net}, 3, 1e-10);
 }
@@ -292,24 +296,24 @@ TEST(PerExample, OneExampleAndNone) {
   const Tensor w = leaf_of({4, 3}, 1), hidden = leaf_of({4, 4}, 2);
   const auto net = [&](std::span<const Tensor> x) {  // with an operation that cannot separate more of them
     const RecurrentWeights weights{w, hidden, {}, {}};
-    return loss_of(rnn_layer(x[0], weights).output);
+    return losses_from(rnn_layer(x[0], weights).output);
   };
   expect_single({{w, hidden}, {row_values({1, 5, 3}, 3)}, net}, 1);
   Tape tape;
-  const Gradients none = tape.backward(loss_of(linear(zeros({0, 3}, kFloat64), w)), {.per_example = true});
+  const Gradients none = tape.backward(losses_from(linear(zeros({0, 3}, kFloat64), w)), {.per_example = true});
   EXPECT_EQ(str(none[w].shape()), "[0, 4, 3]");
 }
 
 TEST(PerExample, WeighsTheLosses) {
   const Tensor w = leaf_of({4, 3}, 1), x = row_values({5, 3}, 2), by = row_values({5}, 3);
-  const Batch of{{w}, {x}, [&](std::span<const Tensor> v) { return loss_of(linear(v[0], w)); }};
+  const Batch of{{w}, {x}, [&](std::span<const Tensor> v) { return losses_from(linear(v[0], w)); }};
   const Gradients plain = per_example(of);
   Tape tape;
   const Tensor losses = of.losses(of.rows);
   const Gradients weighed = tape.backward(losses, {.retain_graph = true, .grad_output = by, .per_example = true});
-  expect_equal(weighed[w], plain[w] * by.reshape({5, 1, 1}));
-  expect_equal(tape.backward(losses, {.retain_graph = true, .only = {w}, .per_example = true})[w], plain[w]);
-  expect_equal(sum(plain[w], 0), tape.backward(sum(losses))[w]);
+  expect_same_values(weighed[w], plain[w] * by.reshape({5, 1, 1}));
+  expect_same_values(tape.backward(losses, {.retain_graph = true, .only = {w}, .per_example = true})[w], plain[w]);
+  expect_same_values(sum(plain[w], 0), tape.backward(sum(losses))[w]);
 }
 
 TEST(PerExample, CustomOperations) {
@@ -320,7 +324,8 @@ TEST(PerExample, CustomOperations) {
       return pass.examples > 0 ? dy * x : sum(dy * x, 0);
     });
   };
-  expect_single({{w}, {row_values({5, 3}, 2)}, [&](std::span<const Tensor> x) { return loss_of(scaled(x[0])); }}, 5);
+  expect_single({{w}, {row_values({5, 3}, 2)}, [&](std::span<const Tensor> x) { return losses_from(scaled(x[0])); }},
+                5);
 }
 
 TEST(PerExample, IsTheSameForAnyNumberOfThreads) {
@@ -328,7 +333,7 @@ TEST(PerExample, IsTheSameForAnyNumberOfThreads) {
   const Tensor w = row_values({48, 3, 5}, 1, kFloat32).as_leaf(), v = row_values({7, 48}, 2, kFloat32).as_leaf();
   const Tensor b = row_values({48}, 3, kFloat32).as_leaf(), x = row_values({9, 3, 60}, 4, kFloat32);
   const Batch of{{w, v, b}, {x}, [&](std::span<const Tensor> u) {
-                   return loss_of(linear(layer_norm(relu(conv1d(u[0], w, b)).t(), b, b), v));
+                   return losses_from(linear(layer_norm(relu(conv1d(u[0], w, b)).t(), b, b), v));
                  }};
   set_num_threads(1);
   const Gradients expected = per_example(of);
@@ -353,26 +358,26 @@ TEST(PerExample, OtherOperationsOnParametersAreErrors) {
   const Tensor w = leaf_of({4, 3}, 1), hidden = leaf_of({4, 4}, 2), scale = leaf_of({5}, 3);
   EXPECT_EQ(failure([&](std::span<const Tensor> x) {
               const RecurrentWeights weights{w, hidden, {}, {}};
-              return loss_of(rnn_layer(x[0], weights).output);
+              return losses_from(rnn_layer(x[0], weights).output);
             }),
             "[rnn_layer] cannot compute gradients per example for a leaf of shape [4, 3]: expected one gradient per "
             "example, got one of shape [4, 3] for all 4");
-  EXPECT_EQ(failure([&](std::span<const Tensor> x) { return loss_of(batch_norm_training(x[0], scale).y); }),
+  EXPECT_EQ(failure([&](std::span<const Tensor> x) { return losses_from(batch_norm_training(x[0], scale).y); }),
             "[batch_norm_training] cannot compute gradients per example for a leaf of shape [5]: expected one gradient "
             "per example, got one of shape [5] for all 4");
   EXPECT_EQ(failure([&](std::span<const Tensor> x) {
-              return loss_of(index_select(w, 0, tensor({0, 1, 3, 1})) + sum(x[0], 1));
+              return losses_from(index_select(w, 0, tensor({0, 1, 3, 1})) + sum(x[0], 1));
             }),
             "[index_select] cannot compute gradients per example for a leaf of shape [4, 3]: expected one gradient per "
             "example, got one of shape [4, 3] for all 4");
   EXPECT_EQ(failure([&](std::span<const Tensor> x) {  // time before batch
-              return loss_of((x[0].transpose(0, 1) * w.slice(0, 0, 1).squeeze(0)).transpose(0, 1));
+              return losses_from((x[0].transpose(0, 1) * w.slice(0, 0, 1).squeeze(0)).transpose(0, 1));
             }),
             "[mul] expected a first axis that is a multiple of the 4 examples where an input of shape [3] meets them, "
             "got a gradient of shape [5, 4, 3]");
   EXPECT_EQ(failure([&](std::span<const Tensor> x) {
               const Tensor y = linear(x[0], w);
-              return loss_of(y - mean(y, 0, true));
+              return losses_from(y - mean(y, 0, true));
             }),
             "[mean] cannot compute gradients per example: here or in another operation, the examples of an operand of "
             "shape [4, 5, 4] are mixed");
@@ -383,7 +388,7 @@ TEST(PerExample, TheCheckFindsMixedRows) {
   const auto check = [&](const std::function<Tensor(const Tensor&)>& f) {
     return error_of([&] {
       Tape tape;
-      require_separate_examples(tape, loss_of(f(linear(row_values({6, 3}, 2), w))));
+      require_separate_examples(tape, losses_from(f(linear(row_values({6, 3}, 2), w))));
     });
   };
   EXPECT_EQ(check([](const Tensor& y) { return tanh(y); }), "no error");
@@ -397,7 +402,7 @@ TEST(PerExample, TheCheckFindsMixedRows) {
 TEST(PerExample, OptionsAreChecked) {
   const Tensor w = leaf_of({3}, 1);
   Tensor kept;
-  const auto losses = [&](std::span<const Tensor> x) { return loss_of(kept = x[0] * w); };
+  const auto losses = [&](std::span<const Tensor> x) { return losses_from(kept = x[0] * w); };
   EXPECT_EQ(failure([&](std::span<const Tensor> x) { return sum(losses(x)); }),
             "[backward] per_example expects one loss per example, [B], got shape []");
   EXPECT_EQ(failure(losses, {.create_graph = true, .per_example = true}),

@@ -1,5 +1,4 @@
 // Gradients per example of models, against batches of one; a step of differentially private training.
-// ctest: threads
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/per_example.h>

@@ -240,6 +240,7 @@ Grads Tape::BackwardRun::call(detail::Node& node, const Tensor& dy, BackwardPass
 
 BackwardPass Tape::BackwardRun::pass_of(const detail::Node& node) const {
   BackwardPass pass{.retained = retain_, .sums = {}, .positions = memory_.inputs_of(node)};
+  if (memory_.needed.empty()) return pass;
   for (std::size_t i = 0; i < pass.positions.size() && i < 32; ++i) {
     const int64_t from = pass.positions[i];
     if (from < 0 || !is_needed(from, kWanted | kLeads)) pass.unwanted |= uint32_t{1} << i;

@@ -81,7 +81,7 @@ struct BackwardPass {
   /// such as a weight, the operation returns one gradient per example, [examples, ...], or a gradient in the result's
   /// shape, which the tape sums.
   int64_t examples = 0;
-  /// Whether a gradient of this input leads to one that the caller wants; otherwise the operation need not compute it.
+  /// False for an input whose gradient BackwardOptions::only makes unnecessary: the operation need not compute it.
   bool wants(std::size_t input) const { return input >= 32 || (unwanted >> input & 1U) == 0; }
   /// For operations whose gradient is 0 almost everywhere: what other operations have added to the gradient of this
   /// input so far. The operation may add to it in place, and then returns no gradient for the input. nullptr if there

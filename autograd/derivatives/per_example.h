@@ -23,7 +23,7 @@
 // such as batch_norm_training or a recurrent layer, is an Error that names it. A custom operation can compute gradients
 // per example, too (BackwardPass::examples).
 //
-// Memory is needed for B gradients of each parameter.
+// Batches of one example or none have no such limits. Memory is needed for B gradients of each parameter.
 #pragma once
 
 #include <tapegrad/autograd/tape.h>

@@ -72,14 +72,24 @@ Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
   }
   if (!wants_a && !wants_b) return y;
   return record(kMatmul, y, {a, b},
-                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](const Tensor& dy) -> Grads {
+                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](
+                    const Tensor& dy, const BackwardPass& pass) -> Grads {
                   Tensor da, db;
-                  if (b.defined()) da = matmul_of(dy, b.t(), narrow);
-                  if (a.defined()) {
+                  if (b.defined() && pass.wants(0)) da = matmul_of(dy, b.t(), narrow);
+                  if (!a.defined() || !pass.wants(1)) return {da, db};
+                  if (one_matrix && pass.examples > 0 && has_rows_of(a, pass.examples)) {
+                    db = products_by_example(a, dy, pass.examples, narrow);
+                  } else {
                     db = one_matrix ? matmul_of(rows_of(a).t(), rows_of(dy), narrow) : matmul_of(a.t(), dy, narrow);
                   }
                   return {da, db};
                 });
+}
+
+Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, bool narrow) {
+  const Tensor x = rows_by_example(a, examples), y = rows_by_example(b, examples);
+  if (x.size(1) == 1 && !narrow) return x.t() * y;  // a product of one row and one column has nothing to sum
+  return matmul_of(x.t(), y, narrow);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {

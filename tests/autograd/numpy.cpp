@@ -6,8 +6,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/stored.h>

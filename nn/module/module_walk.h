@@ -69,6 +69,8 @@ constexpr bool is_visitable() {
     return false;
   } else if constexpr (std::is_convertible_v<T*, Parameter*> || std::is_same_v<T, Buffer> || NamesItsMembers<T>) {
     return true;
+  } else if constexpr (requires(T & t) { t.first, t.second; }) {  // of a map of modules: the walk is a compile error
+    return is_visitable<decltype(T::second)>();
   } else if constexpr (MaybeModule<T> && requires(T & t) { *t; }) {
     return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>())>>();
   } else if constexpr (ModuleList<T>) {

@@ -1,4 +1,4 @@
-// a module needs a visit that names its members: void visit(auto&& field) { field("up", up); }
+// a module needs a visit that names its members
 #include <tapegrad/nn/linear.h>
 
 #include <map>

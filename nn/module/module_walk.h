@@ -69,8 +69,6 @@ constexpr bool is_visitable() {
     return false;
   } else if constexpr (std::is_convertible_v<T*, Parameter*> || std::is_same_v<T, Buffer> || NamesItsMembers<T>) {
     return true;
-  } else if constexpr (requires(T & t) { t.first, t.second; }) {  // of a map of modules: the walk is a compile error
-    return is_visitable<decltype(T::second)>();
   } else if constexpr (MaybeModule<T> && requires(T & t) { *t; }) {
     return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>())>>();
   } else if constexpr (ModuleList<T>) {
@@ -79,6 +77,8 @@ constexpr bool is_visitable() {
     return decltype(with_members<count_members<T>()>(std::declval<T&>(), [](auto&... members) {
       return std::bool_constant<(is_visitable<std::remove_reference_t<decltype(members)>>() || ...)>();
     }))::value;
+  } else if constexpr (requires(T & t) { t.first, t.second; }) {  // in a map of modules, which the walk does not accept
+    return is_visitable<decltype(T::first)>() || is_visitable<decltype(T::second)>();
   } else {
     return false;
   }

@@ -165,10 +165,10 @@ void freeze(const AnyModel& model, bool frozen) {
 }
 
 void convert(const AnyModel& model, DType dtype) {
-  if (!is_real(dtype)) fail("to", fmt::format("expected float32, float64 or bfloat16, got {}", name(dtype)));
+  if (!is_real(dtype)) fail("nn::to", fmt::format("expected float32, float64 or bfloat16, got {}", name(dtype)));
   const std::vector<Entry> entries = state_of(model);
   for (const Entry& e : entries) {
-    if (e.parameter) e.tensor().require_writable("to", e.name);
+    if (e.parameter) e.tensor().require_writable("nn::to", e.name);
   }
   for (const Entry& e : entries) e.parameter ? e.parameter->convert(dtype) : e.buffer->convert(dtype);
 }

@@ -105,6 +105,8 @@ constexpr bool is_visitable() {
     return decltype(with_members<count_members<T>()>(std::declval<T&>(), [](auto&... members) {
       return std::bool_constant<(is_visitable<std::remove_reference_t<decltype(members)>>() || ...)>();
     }))::value;
+  } else if constexpr (requires(T & t) { t.first, t.second; }) {  // in a map of modules, which the walk does not accept
+    return is_visitable<decltype(T::first)>() || is_visitable<decltype(T::second)>();
   } else {
     return false;
   }

@@ -20,7 +20,7 @@ namespace {
 using nn::Positions;
 using tests::error_of;
 
-const std::vector<Positions> kAllInModels = [] {
+const std::vector<Positions> kAllPositions = [] {
   std::vector<Positions> kinds;
   for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
   return kinds;
@@ -77,7 +77,7 @@ const std::map<std::string_view, int64_t> kMoreParameters{
 };
 
 TEST(Positions, EveryKindMakesATransformer) {
-  for (const Positions kind : kAllInModels) {
+  for (const Positions kind : kAllPositions) {
     SCOPED_TRACE(nn::name(kind));
     manual_seed(5);
     nn::Transformer model(small(kind));
@@ -101,7 +101,7 @@ TEST(Positions, EveryKindMakesATransformer) {
 }
 
 TEST(Positions, GptRecomputesThemWithEqualGradients) {
-  for (const Positions kind : kAllInModels) {
+  for (const Positions kind : kAllPositions) {
     SCOPED_TRACE(nn::name(kind));
     const auto gradients = [&](bool recompute) {
       manual_seed(6);
@@ -138,7 +138,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
 
 TEST(Positions, OnlyLearnedPositionsAreBounded) {
   const Tensor src = ones({1, 9}, kInt64), tgt = ones({1, 7}, kInt64);
-  for (const Positions kind : kAllInModels) {
+  for (const Positions kind : kAllPositions) {
     const std::string error = error_of([&] { nn::Transformer(small(kind))(src, tgt); });
     EXPECT_EQ(error, kind == Positions::learned
                          ? "[positions] a sequence of length 9 is longer than max_position_embeddings 6"

@@ -197,7 +197,7 @@ class Visitor {
     } else if constexpr (MaybeModule<Field>) {
       if (field) go(*field);
     } else if constexpr (ModuleVariant<Field>) {
-      if (!field.valueless_by_exception()) visit([this](auto& module) { go_alternative(module); }, field);
+      if (!field.valueless_by_exception()) visit([this](auto& module) { this->go_alternative(module); }, field);
     } else if constexpr (ModuleMap<Field>) {
       static_assert(
           !requires { field.bucket_count(); },

@@ -126,6 +126,13 @@ net.get<2>().bias;
 nn::List<nn::AnyModule> layers;                 // modules of several types
 layers.emplace_back(nn::Linear(2, 8));
 layers.emplace_back(nn::Sequential{nn::Unflatten(1, {2, 4}), nn::Flatten()});
+nn::Dict<nn::Linear> heads{{"policy", nn::Linear(8, 2)}, {"value", nn::Linear(8, 1)}};
+tg::Tensor value = heads["value"](tg::ones({4, 8}));              // parameters policy.weight, ..., value.bias
+nn::Variant<nn::LayerNorm, nn::RMSNorm> norm = nn::RMSNorm(8);    // chosen at run time; parameter weight
+using Score = nn::AnyOf<tg::Tensor(const tg::Tensor& q, const tg::Tensor& k)>;
+Score score = [](const tg::Tensor& q, const tg::Tensor& k) { return matmul(q, k.t()); };
+EXPECT_EQ(score(norm(tg::ones({4, 8})), tg::ones({3, 8})).shape(), (tg::Shape{4, 3}));
+EXPECT_EQ(value.shape(), (tg::Shape{4, 1}));
 EXPECT_EQ(layers[1](layers[0](tg::ones({4, 2}))).shape(), (tg::Shape{4, 8}));
 }
 

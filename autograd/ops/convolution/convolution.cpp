@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 
 #include <algorithm>
 #include <array>
@@ -58,7 +59,7 @@ Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
 // The same for each example, [examples, channels].
 Tensor sum_of_channels(const Convolution& conv, const Tensor& x, int64_t examples) {
   const Tensor sums = sum(x, conv.images ? Axes{-2, -1} : Axes{-1});
-  return sum(sums.reshape({examples, sums.size(0) / examples, sums.size(1)}), 1);
+  return sum_of_rows(sums.reshape({examples, sums.size(0) / examples, sums.size(1)}));
 }
 
 // Multiplications of each of the products, those with padding included.

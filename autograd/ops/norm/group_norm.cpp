@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 #include <tapegrad/autograd/ops/detail/moments-inl.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
@@ -211,7 +212,7 @@ Grads fused_backward(const Channels& size, int64_t groups, const Tensor& x, cons
   const auto total = [&](const Tensor& parts) {
     if (!parts.defined()) return Tensor();
     if (x.numel() == 0) return zeros(examples > 0 ? Shape{examples, size.c} : Shape{size.c}, dtype);
-    if (examples > 0) return sum(parts.reshape({examples, size.n / examples, size.c}), 1);
+    if (examples > 0) return sum_of_rows(parts.reshape({examples, size.n / examples, size.c}));
     const Tensor y = Tensor::empty({size.c}, dtype);
     reduce(ReduceKind::sum, {parts, 1, size.n, size.c}, y);
     return y;

@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 #include <tapegrad/autograd/ops/detail/moments.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
@@ -278,9 +279,9 @@ Grads backward_by_example(const Op& op, Norm form, double eps, const Tensor& x, 
   Tensor dweight, dbias;
   if (wants.weight) {
     const Tensor normals = normalise(op, form, x.reshape({rows, n}), {}, {}, eps);
-    dweight = sum((g * normals).reshape(split), 1).reshape(whole);
+    dweight = sum_of_rows((g * normals).reshape(split)).reshape(whole);
   }
-  if (wants.bias) dbias = sum(g.reshape(split), 1).reshape(whole);
+  if (wants.bias) dbias = sum_of_rows(g.reshape(split)).reshape(whole);
   wants.weight = wants.bias = false;
   Tensor dx;
   if (wants.x) dx = fused_backward(form, eps, x, weight, kept, normal, wants, dy)[0];

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/ops/product/detail/quantized_matrix.h>
 #include <tapegrad/autograd/weight_format.h>
@@ -152,7 +153,7 @@ Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, boo
                   const int64_t examples = pass.examples;
                   if (examples > 0 && has_rows_of(dy, examples)) {
                     if (x.defined() && pass.wants(1)) dweight = products_by_example(dy, x, examples, narrow);
-                    if (wants_bias) dbias = sum(rows_by_example(dy, examples), 1);
+                    if (wants_bias) dbias = sum_of_rows(rows_by_example(dy, examples));
                     return {dx, dweight, dbias};
                   }
                   if (x.defined() && pass.wants(1)) dweight = matmul_of(rows_of(dy).t(), rows_of(x), narrow);

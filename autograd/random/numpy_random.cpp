@@ -1,12 +1,18 @@
 // NumPy's legacy stream.
+#include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/random.h>
 
-#include <fmt/format.h>
-
+#include <cmath>
 #include <cstring>
 
 namespace tapegrad {
+namespace {
+
+constexpr std::size_t kWordBytes = 4 * (Mt19937::kWords + 1);  // of a state: the words and the position of the next
+
+}  // namespace
 
 int64_t NumpyRandom::randint(int64_t low, int64_t high) {
   if (low >= high) fail("NumpyRandom.randint", fmt::format("expected low < high, got {} and {}", low, high));
@@ -33,18 +39,46 @@ double NumpyRandom::random() {
   return (high * 67108864.0 + low) / 9007199254740992.0;
 }
 
+double NumpyRandom::randn() {
+  if (second_) {
+    const double drawn = *second_;
+    second_.reset();
+    return drawn;
+  }
+  double x, y, square;
+  do {
+    x = 2 * random() - 1;
+    y = 2 * random() - 1;
+    square = x * x + y * y;
+  } while (square >= 1 || square == 0);
+  const double factor = std::sqrt(-2 * fixed::log(square) / square);
+  second_ = factor * x;
+  return factor * y;
+}
+
+Tensor NumpyRandom::randn(const Shape& shape) {
+  const Tensor x = Tensor::empty(shape, kFloat64);
+  double* const to = x.mutable_data<double>();
+  for (int64_t i = 0; i < x.numel(); ++i) to[i] = randn();
+  return x;
+}
+
+// The words, the position of the next, and half a pair of normal numbers if one is left.
 std::vector<std::byte> NumpyRandom::state() const {
-  std::vector<std::byte> bytes(4 * (Mt19937::kWords + 1));
+  std::vector<std::byte> bytes(kWordBytes + (second_ ? sizeof *second_ : 0));
   std::memcpy(bytes.data(), words_.words, 4 * Mt19937::kWords);
   const int32_t next = words_.next;
   std::memcpy(bytes.data() + 4 * Mt19937::kWords, &next, sizeof next);
+  if (second_) std::memcpy(bytes.data() + kWordBytes, &*second_, sizeof *second_);
   return bytes;
 }
 
 void NumpyRandom::set_state(const std::vector<std::byte>& bytes) {
   constexpr std::string_view kWhere = "NumpyRandom.set_state";
-  constexpr size_t kSize = 4 * (Mt19937::kWords + 1);
-  if (bytes.size() != kSize) fail(kWhere, fmt::format("expected the {} bytes of a state, got {}", kSize, bytes.size()));
+  constexpr size_t kWithSecond = kWordBytes + sizeof(double);
+  if (bytes.size() != kWordBytes && bytes.size() != kWithSecond) {
+    fail(kWhere, fmt::format("expected the {} or {} bytes of a state, got {}", kWordBytes, kWithSecond, bytes.size()));
+  }
   Mt19937 mt(0);
   std::memcpy(mt.words, bytes.data(), 4 * Mt19937::kWords);
   int32_t next;
@@ -54,7 +88,11 @@ void NumpyRandom::set_state(const std::vector<std::byte>& bytes) {
     fail(kWhere, fmt::format("expected a position from 0 to {}, got {}", Mt19937::kWords, mt.next));
   }
   if (!mt.is_seeded()) fail(kWhere, "expected a seeded state, got all words zero");
+  std::optional<double> second;
+  if (bytes.size() == kWithSecond) std::memcpy(&second.emplace(), bytes.data() + kWordBytes, sizeof(double));
+  if (second && !std::isfinite(*second)) fail(kWhere, fmt::format("expected a finite normal number, got {}", *second));
   words_ = mt;
+  second_ = second;
 }
 
 }  // namespace tapegrad

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace tapegrad {
@@ -156,7 +157,7 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = fa
 class NumpyRandom {
  public:
   explicit NumpyRandom(uint32_t seed) : words_(seed) {}
-  void seed(uint32_t seed) { words_ = Mt19937(seed); }
+  void seed(uint32_t seed) { *this = NumpyRandom(seed); }
 
   /// An integer in [low, high), as np.random.randint(low, high). Error unless low < high.
   int64_t randint(int64_t low, int64_t high);
@@ -164,6 +165,11 @@ class NumpyRandom {
   int64_t choice_index(int64_t n);
   /// A double in [0, 1), as np.random.random().
   double random();
+  /// A number of the standard normal distribution, as np.random.randn() draws each of its elements: in pairs, by the
+  /// polar method (Marsaglia, Bray 1964). Its logarithm may differ from NumPy's in the last place.
+  double randn();
+  /// Standard normal numbers of this shape, float64, as np.random.randn(*shape).
+  Tensor randn(const Shape& shape);
 
   /// Everything that an exact continuation needs; set_state: Error, and no change, if the bytes are not a state.
   std::vector<std::byte> state() const;
@@ -171,6 +177,7 @@ class NumpyRandom {
 
  private:
   Mt19937 words_;
+  std::optional<double> second_;  // of a pair of normal numbers
 };
 
 }  // namespace tapegrad

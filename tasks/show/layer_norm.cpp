@@ -1,5 +1,6 @@
 // Layer normalisation (tutorial 003, section 8.4.1): data, normalised data, scaled and shifted data.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -7,23 +8,28 @@
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad::tasks {
 namespace {
 
 constexpr int64_t kSequences = 2;
+constexpr uint64_t kTutorialsSeed = 42;  // of NumPy, in the package that draws the tutorial's figure
+constexpr double kRootOfTwoPi = 2.5066282746310002;
 
 struct Data {
-  Tensor x;            // [2, T, C]; each token has its own mean and deviation
+  Tensor x;            // [2, T, C]
   Tensor gamma, beta;  // [C], near 1 and near 0
 };
 
+// NumPy's numbers: those of the tutorial's figure, for seed 42.
 Data draw_data(int64_t length, int64_t dim, uint64_t seed) {
-  Generator g(seed);
-  const Tensor deviation = 0.5 + 2 * rand({kSequences, length, 1}, kFloat64, &g);
-  const Tensor mean = 2 + 2 * randn({kSequences, length, 1}, kFloat64, &g);
-  const Tensor x = mean + deviation * randn({kSequences, length, dim}, kFloat64, &g);
-  return {x, 1 + 0.1 * randn({dim}, kFloat64, &g), 0.1 * randn({dim}, kFloat64, &g)};
+  NumpyRandom random(static_cast<uint32_t>(seed));
+  Data data;
+  data.x = random.randn({kSequences, length, dim}) * 5;
+  data.gamma = 1 + 0.1 * random.randn({dim});
+  data.beta = 0.1 * random.randn({dim});
+  return data;
 }
 
 Tensor means(const Tensor& x) { return mean(x, {-1}, true); }
@@ -80,6 +86,39 @@ drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
                                  .height = 190});
 }
 
+// How often values occur, in 30 bins, and a smooth curve through them: the mean of normal densities around the values
+// with Scott's width, the deviation times n^(-1/5).
+drawing::Drawing draw_density(std::string title, const Tensor& x) {
+  constexpr int64_t kBins = 30, kPoints = 120;
+  const std::vector<double> values = x.to_vector<double>();
+  const double low = amin(x).item(), high = amax(x).item(), bin = (high - low) / kBins;
+  const double count = static_cast<double>(values.size());
+  std::vector<double> inside(kBins);
+  for (const double v : values)
+    inside[static_cast<std::size_t>(std::clamp<double>(std::floor((v - low) / bin), 0, kBins - 1))] +=
+        1 / (count * bin);
+  drawing::Series bins{"values"}, curve{"smooth"};
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    for (const std::size_t edge : {i, i + 1}) {
+      bins.x.push_back(low + bin * static_cast<double>(edge));
+      bins.y.push_back(inside[i]);
+    }
+  }
+  const double width = std(x).item() * fixed::pow(count, -0.2);
+  for (int64_t i = 0; i < kPoints; ++i) {
+    const double at = low + (high - low) * static_cast<double>(i) / (kPoints - 1);
+    const Tensor distance = (x - at) / width;
+    curve.x.push_back(at);
+    curve.y.push_back(mean(exp(-0.5 * square(distance))).item() / (width * kRootOfTwoPi));
+  }
+  return draw(drawing::LineChart{.title = std::move(title),
+                                 .x_label = "value",
+                                 .y_label = "density",
+                                 .series = {bins, curve},
+                                 .width = 330,
+                                 .height = 190});
+}
+
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
 
 }  // namespace
@@ -87,7 +126,7 @@ double largest(const Tensor& x) { return amax(abs(x)).item(); }
 Exhibit show_layer_norm(const ShowRequest& request) {
   const int64_t length = request.length.value_or(5);
   const int64_t dim = request.dim.value_or(6);
-  const Data data = draw_data(length, dim, request.seed.value_or(0));
+  const Data data = draw_data(length, dim, request.seed.value_or(kTutorialsSeed));
   const Tensor normal = layer_norm_std(data.x, ones({dim}, kFloat64), zeros({dim}, kFloat64));
   const Tensor scaled = layer_norm_std(data.x, data.gamma, data.beta);
 
@@ -102,11 +141,13 @@ Exhibit show_layer_norm(const ShowRequest& request) {
   out.text += tell_tokens(data.x, normal, scaled);
   out.text +=
       "\nEach token is normalised independently, over all of its features:\n"
-      "gamma * (x - mean) / (std + 1e-6) + beta.\n"
-      "The tutorial set no random seed; --seed chooses these numbers.\n";
-  out.drawings = {draw_tokens("1. Data", data.x),
-                  draw_tokens("2. Normalised: mean 0, deviation 1", normal),
-                  draw_tokens("3. Scaled by gamma, shifted by beta", scaled),
+      "gamma * (x - mean) / (std + 1e-6) + beta.\n";
+  out.drawings = {draw_density("1. Data", data.x),
+                  draw_density("2. Normalised: mean 0, deviation 1", normal),
+                  draw_density("3. Scaled by gamma, shifted by beta", scaled),
+                  draw_tokens("1. Data, token by token", data.x),
+                  draw_tokens("2. Normalised", normal),
+                  draw_tokens("3. Scaled and shifted", scaled),
                   draw(drawing::BarChart{.title = "Gamma (scale) and beta (shift), by feature",
                                          .labels = features,
                                          .series = {{"gamma", {}, gamma}, {"beta", {}, beta}},

@@ -51,7 +51,7 @@ constexpr Topic kTopics[] = {
      .make = show_layer_norm,
      .length = {.help = "tokens per sequence, from 1 to 32", .limits = {.least = 1, .most = 32}, .otherwise = "5"},
      .dim = {.help = "features per token, from 2 to 16", .limits = {.least = 2, .most = 16}, .otherwise = "6"},
-     .seed = {.help = "random seed of data, scale and shift", .otherwise = "0"}},
+     .seed = {.help = "NumPy's random seed of data, scale and shift", .otherwise = "42"}},
     {.name = "attention-steps",
      .help = "from word vectors to contextual vectors, step by step (8.2.1, 8.2.2; tutorial 004)",
      .make = show_attention_steps,

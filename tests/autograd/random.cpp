@@ -191,6 +191,23 @@ TEST(Random, NumpysLegacyStream) {
   }
 }
 
+// The numbers of np.random.seed(42); np.random.randn(4), and of random() and randn() after them.
+TEST(Random, NumpysNormalNumbers) {
+  NumpyRandom random(42), copy(0);
+  const auto expect = [](double drawn, double numpys) { EXPECT_NEAR(drawn, numpys, 4e-16 * std::abs(numpys)); };
+  expect(random.randn(), 0.4967141530112327);
+  copy.set_state(random.state());  // with the second half of a pair
+  expect(random.randn(), -0.13826430117118466);
+  expect(copy.randn(), -0.13826430117118466);
+  const Tensor rest = random.randn({2});
+  expect(rest[0].item(), 0.6476885381006925);
+  expect(rest[1].item(), 1.5230298564080254);
+  EXPECT_EQ(random.random(), 0.15601864044243652);
+  expect(random.randn(), 0.2790412922001377);
+  random.seed(42);  // forgets the second half, too
+  expect(random.randn(), 0.4967141530112327);
+}
+
 // ---- Tensors ----
 
 TEST(RandomTensors, DrawTheSameAsFills) {

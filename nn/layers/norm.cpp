@@ -13,7 +13,7 @@ constexpr std::string_view kLayerNorm = "layer_norm";
 constexpr std::string_view kRmsNorm = "rms_norm";
 
 // Values in the shape of the axes that are normalised, or none.
-Parameter filled(std::string_view where, const Shape& shape, bool wanted, double value) {
+Parameter constant_parameter(std::string_view where, const Shape& shape, bool wanted, double value) {
   if (shape.empty()) fail(where, "expected the size of at least one axis, got none");
   for (const int64_t size : shape)
     require_positive(where, shape.rank() == 1 ? "the size of the last axis" : "the size of an axis", size);
@@ -36,8 +36,8 @@ Tensor over_last_axes(std::string_view where, const Tensor& x, const Shape& shap
 
 LayerNorm::LayerNorm(int64_t dim, double eps, bool bias) : LayerNorm(Shape{dim}, {.eps = eps, .bias = bias}) {}
 LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options)
-    : weight(filled(kLayerNorm, normalized_shape, options.affine, 1)),
-      bias(filled(kLayerNorm, normalized_shape, options.affine && options.bias, 0)),
+    : weight(constant_parameter(kLayerNorm, normalized_shape, options.affine, 1)),
+      bias(constant_parameter(kLayerNorm, normalized_shape, options.affine && options.bias, 0)),
       normalized_shape(normalized_shape),
       eps(options.eps) {}
 Tensor LayerNorm::operator()(const Tensor& x) const {
@@ -46,12 +46,14 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 }
 
 LayerNormStd::LayerNormStd(int64_t dim, double eps)
-    : gamma(filled("layer_norm_std", {dim}, true, 1)), beta(filled("layer_norm_std", {dim}, true, 0)), eps(eps) {}
+    : gamma(constant_parameter("layer_norm_std", {dim}, true, 1)),
+      beta(constant_parameter("layer_norm_std", {dim}, true, 0)),
+      eps(eps) {}
 Tensor LayerNormStd::operator()(const Tensor& x) const { return layer_norm_std(x, gamma, beta, eps); }
 
 RMSNorm::RMSNorm(int64_t dim, double eps) : RMSNorm(Shape{dim}, {.eps = eps}) {}
 RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options)
-    : weight(filled(kRmsNorm, normalized_shape, options.affine, 1)),
+    : weight(constant_parameter(kRmsNorm, normalized_shape, options.affine, 1)),
       normalized_shape(normalized_shape),
       eps(options.eps) {}
 Tensor RMSNorm::operator()(const Tensor& x) const {

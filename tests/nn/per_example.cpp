@@ -52,7 +52,8 @@ Tensor next_token_losses(const Tensor& logits, const Tensor& ids) {
 TEST(PerExampleModel, GPT) {
   manual_seed(1);
   GPTConfig config{.vocab_size = 11, .context_length = 8, .emb_dim = 8, .n_heads = 2, .n_layers = 2, .drop_rate = 0};
-  const Tensor ids = tensor({{1, 2, 3, 2, 10}, {0, 0, 7, 8, 9}, {4, 4, 4, 4, 5}});
+  // As many positions as twice the examples: rows that do not belong to examples must not be taken for theirs.
+  const Tensor ids = tensor({{1, 2, 3, 2, 10, 1}, {0, 0, 7, 8, 9, 0}, {4, 4, 4, 4, 5, 6}});
   for (const bool tied : {false, true}) {
     config.tied_head = config.qkv_bias = tied;
     GPTModel model(config);

@@ -112,8 +112,6 @@ struct CloneCheck {
   }
 };
 
-// What this scope has cloned of a shared module, by its address and type: empty at first.
-std::shared_ptr<void>& clone_of_shared(const void* module, const void* type);
 template <class T>
 inline constexpr char kTypeTag = 0;
 

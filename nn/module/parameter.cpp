@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/clone.h>
 #include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/parameter.h>
 

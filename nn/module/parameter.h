@@ -122,6 +122,9 @@ class CloneScope {
   CloneScope& operator=(const CloneScope&) = delete;
 };
 
+// What this scope has cloned of a shared module, by its address and type: empty at first.
+std::shared_ptr<void>& clone_of_shared(const void* module, const void* type);
+
 }  // namespace detail
 
 }  // namespace tapegrad::nn

@@ -309,6 +309,7 @@ TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
       if (header.path.starts_with("nn/")) {
         if (body.find("void visit(") == std::string::npos && !base.starts_with(" : BatchNorm")) continue;
         if (name == "RecurrentDirection" || name == "RecurrentStack") continue;  // in namespace detail
+        if (name == "Visitor") continue;                                         // which has the word in an error text
         EXPECT_TRUE(names.contains("nn::" + name)) << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
         ++modules;
       } else if (header.path.starts_with("optim/")) {

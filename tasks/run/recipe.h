@@ -67,6 +67,7 @@ class Recipe {
   virtual void prepare(const RunRequest& /*request*/, const distributed::World& /*world*/) {}
 
   // --- training ---
+  /// Of AdamW; make_optimizer says what other rules take of them.
   virtual optim::AdamWOptions optimizer() { return {.lr = training().lr, .weight_decay = training().weight_decay}; }
   /// The learning rate of a run of so many steps.
   virtual optim::Schedule schedule(int64_t steps) = 0;

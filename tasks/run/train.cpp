@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/run/train.h>
+#include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/train/profile.h>
 
 #include <algorithm>
@@ -120,10 +121,11 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
 }  // namespace
 
 Training::Training(Recipe& recipe, const distributed::World& world)
-    : model_(made(recipe)), adam_(nn::trainable_parameters(model_), recipe.optimizer()) {
+    : model_(made(recipe)),
+      optimizer_(make_optimizer(recipe.training().optimizer, nn::trainable_parameters(model_), recipe.optimizer())) {
   train::LoopOptions options = loop_options(recipe, world);
   options.begin_step = [this, &recipe] { recipe.begin_step(loop_->steps()); };
-  loop_ = recipe.loop(adam_, std::move(options));
+  loop_ = recipe.loop(*optimizer_, std::move(options));
 }
 
 Fields request_fields(RunRequest& request, Recipe& recipe) {

@@ -22,7 +22,7 @@ class Training {
 
  private:
   nn::AnyModel model_;
-  optim::AdamW adam_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<train::Loop> loop_;
 };
 

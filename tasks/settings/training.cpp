@@ -1,5 +1,6 @@
 // Declares the common settings of training runs.
 #include <fmt/format.h>
+#include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <algorithm>
@@ -69,7 +70,14 @@ void TrainingSettings::list(Fields& f) {
   f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
   f.add({"factor", "factor of the noam schedule", Group::rate, kPositive}, factor);
   f.add({"min-lr", "rate at the end of the cosine", Group::rate, kNotNegative}, min_lr);
-  f.add({"weight-decay", "decoupled weight decay, as in AdamW", Group::rate, kNotNegative}, weight_decay);
+  f.add({.name = "optimizer",
+         .help = "update rule; with sgd and rmsprop the momentum is 0.9",
+         .group = Group::rate,
+         .choices = optimizer_names()},
+        optimizer);
+  f.add({"weight-decay", "decoupled weight decay with adamw, adafactor and lion, else added to the gradient",
+         Group::rate, kNotNegative},
+        weight_decay);
   f.add({.name = "clip-grad",
          .help = "clip gradients to this norm",
          .group = Group::rate,
@@ -80,6 +88,8 @@ void TrainingSettings::list(Fields& f) {
 
 void TrainingSettings::check() const {
   require(schedule != "noam" || warmup > 0, "--warmup", "must be at least 1 with --schedule noam, got 0");
+  require(weight_decay == 0 || has_weight_decay(optimizer), "--weight-decay",
+          fmt::format("must be 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay));
 }
 
 void TrainingSettings::check_processes(const distributed::World& world) const {

@@ -26,6 +26,7 @@ struct TrainingSettings {
   int64_t warmup = 4000;
   double factor = 1;
   double min_lr = 0;
+  std::string optimizer = "adamw";  // of optimizers.h
   double weight_decay = 0;
   double clip_grad = 0;  // 0: no clipping
 

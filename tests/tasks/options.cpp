@@ -6,11 +6,14 @@
 #include <tapegrad/nn/position_options.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/tiny_run.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -332,6 +335,28 @@ TEST(TaskOptions, Generation) {
             nlohmann::json::parse(tested({}).out)["tokens"]);
   expect_error(tested({"--max-tokens", "9"}), 2, {"[--text] expected at least 17 tokens"});
   expect_error(tested({"--max-tokens", "-1"}), 2, {"[--max-tokens] must not be negative, got -1"});
+}
+
+// Every rule trains another model; without the option, it is AdamW.
+TEST(TaskOptions, EveryUpdateRuleTrains) {
+  const TemporaryFolder folder;
+  std::map<std::string, std::string> rule_of_bits;
+  const auto bits_with = [&](const std::string& rule) {
+    const Ran ran = run_command(tiny_run("copy", folder / rule, {"--optimizer", rule, "--num-epochs", "1"}));
+    EXPECT_EQ(ran.code, 0) << rule << ": " << ran.err;
+    return ran.out.substr(ran.out.rfind("\nbits ") + 1);
+  };
+  for (const std::string_view name : optimizer_names()) {
+    const std::string rule(name), bits = bits_with(rule);
+    EXPECT_TRUE(rule_of_bits.emplace(bits, rule).second) << rule << " trains as " << rule_of_bits[bits];
+  }
+  const Ran usual = run_command(tiny_run("copy", folder / "usual", {"--num-epochs", "1"}));
+  EXPECT_EQ(rule_of_bits[usual.out.substr(usual.out.rfind("\nbits ") + 1)], "adamw");
+  expect_error(run_command({"train", "copy", "--optimizer", "lbfgs"}), 2,
+               {"[--optimizer] must be one of adamw, adam, adadelta, adafactor, adagrad, adamax, lion, nadam, radam, "
+                "rmsprop, rprop, sgd, got \"lbfgs\""});
+  expect_error(run_command({"train", "gpt", "--optimizer", "rprop", "--weight-decay", "0.1"}), 2,
+               {"[--weight-decay] must be 0 with --optimizer rprop, which has none, got 0.1"});
 }
 
 }  // namespace

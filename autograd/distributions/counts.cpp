@@ -120,7 +120,7 @@ Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
 Tensor Poisson::log_prob(const Tensor& value) const {
   const Tensor k = in_type(value, dtype_);
   require_counts(name_, "value", k);
-  return xlogy(k, rate_) - rate_ - lgamma(k + 1);
+  return weighted_log(k, rate_) - rate_ - lgamma(k + 1);
 }
 
 Tensor Poisson::divergence(const Distribution& q) const {

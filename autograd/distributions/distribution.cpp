@@ -64,7 +64,7 @@ Tensor in_type(const Tensor& value, DType dtype) { return value.to(dtype); }
 
 // --- functions ---
 
-Tensor xlogy(const Tensor& a, const Tensor& x) {
+Tensor weighted_log(const Tensor& a, const Tensor& x) {
   // elsewhere it is written so that a has its derivative, log(x), at 0, too
   const Tensor nothing = logical_and(eq(a, 0), eq(x, 0));
   return where(nothing, 0., a * log(where(nothing, 1., x)));

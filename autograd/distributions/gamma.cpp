@@ -87,7 +87,7 @@ Tensor Gamma::draw(const Shape& shape, Generator* generator) const {
 Tensor Gamma::log_prob(const Tensor& value) const {
   const Tensor x = in_type(value, dtype_);
   require(name_, "value >= 0", x, ge(x, 0));
-  return concentration_ * log(rate_) + xlogy(concentration_ - 1, x) - rate_ * x - lgamma(concentration_);
+  return concentration_ * log(rate_) + weighted_log(concentration_ - 1, x) - rate_ * x - lgamma(concentration_);
 }
 
 Tensor Gamma::entropy() const {
@@ -121,7 +121,7 @@ Tensor Beta::draw(const Shape& shape, Generator* generator) const {
 Tensor Beta::log_prob(const Tensor& value) const {
   const Tensor x = in_type(value, dtype_);
   require(name_, "0 <= value <= 1", x, logical_and(ge(x, 0), le(x, 1)));
-  return xlogy(a_ - 1, x) + xlogy(b_ - 1, 1 - x) + lgamma(a_ + b_) - (lgamma(a_) + lgamma(b_));
+  return weighted_log(a_ - 1, x) + weighted_log(b_ - 1, 1 - x) + lgamma(a_ + b_) - (lgamma(a_) + lgamma(b_));
 }
 
 Tensor Beta::entropy() const {
@@ -161,7 +161,8 @@ Tensor Dirichlet::draw(const Shape& shape, Generator* generator) const {
 Tensor Dirichlet::log_prob(const Tensor& value) const {
   const Tensor x = in_type(value, dtype_);
   require(name_, "a value of numbers >= 0 with sum 1", x, logical_and(ge(x, 0), lt(abs(sum(x, -1, true) - 1), 1e-6)));
-  return sum(xlogy(concentration_ - 1, x), -1) + lgamma(sum(concentration_, -1)) - sum(lgamma(concentration_), -1);
+  return sum(weighted_log(concentration_ - 1, x), -1) + lgamma(sum(concentration_, -1)) -
+         sum(lgamma(concentration_), -1);
 }
 
 Tensor Dirichlet::entropy() const {

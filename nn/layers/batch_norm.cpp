@@ -35,7 +35,7 @@ void require_features(std::string_view where, const Tensor& x, int64_t num_featu
 
 BatchNorm::BatchNorm(int64_t num_features, const BatchNormOptions& options)
     : weight(filled("batch_norm", options.affine, num_features, 1)),
-      bias(filled("batch_norm", options.affine, num_features, 0)),
+      bias(filled("batch_norm", options.affine && options.bias, num_features, 0)),
       num_features(num_features),
       eps(options.eps),
       momentum(options.momentum) {
@@ -70,9 +70,9 @@ Tensor BatchNorm2d::operator()(const Tensor& x) const {
   return BatchNorm::operator()(x);
 }
 
-GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine)
+GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine, bool bias)
     : weight(filled("group_norm", affine, num_channels, 1)),
-      bias(filled("group_norm", affine, num_channels, 0)),
+      bias(filled("group_norm", affine && bias, num_channels, 0)),
       num_groups(num_groups),
       num_channels(num_channels),
       eps(eps) {
@@ -88,7 +88,7 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
 
 InstanceNorm::InstanceNorm(int64_t num_features, const InstanceNormOptions& options)
     : weight(filled("instance_norm", options.affine, num_features, 1)),
-      bias(filled("instance_norm", options.affine, num_features, 0)),
+      bias(filled("instance_norm", options.affine && options.bias, num_features, 0)),
       num_features(num_features),
       eps(options.eps),
       momentum(options.momentum) {

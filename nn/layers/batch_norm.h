@@ -13,6 +13,7 @@ struct BatchNormOptions {
   std::optional<double> momentum = 0.1;
   bool affine = true;               ///< false: no weight and no bias
   bool track_running_stats = true;  ///< false: no running statistics; evaluation uses those of the batch, too
+  bool bias = true;                 ///< false: no bias
 };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias per channel, of x [N, C] or [N, C, ...]. Ioffe, Szegedy 2015.
@@ -59,7 +60,7 @@ struct BatchNorm2d : BatchNorm {
 /// Normalises each sample of x [N, C, ...] over `num_groups` groups of adjacent channels, identically in training and
 /// evaluation. Error unless num_groups divides num_channels. Wu, He 2018.
 struct GroupNorm {
-  explicit GroupNorm(int64_t num_groups, int64_t num_channels, double eps = 1e-5, bool affine = true);
+  explicit GroupNorm(int64_t num_groups, int64_t num_channels, double eps = 1e-5, bool affine = true, bool bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
@@ -77,6 +78,7 @@ struct InstanceNormOptions {
   double momentum = 0.1;             ///< the weight of the newest batch in the running statistics
   bool affine = false;               ///< true: weight and bias
   bool track_running_stats = false;  ///< true: running statistics, which evaluation uses instead of a sample's own
+  bool bias = true;                  ///< false: no bias, with affine
 };
 
 /// Each channel of each sample of x [N, C, ...] normalised by itself. Ulyanov, Vedaldi, Lempitsky 2016.

@@ -1,4 +1,5 @@
-// Normalisations over the last axis.
+// Normalisations over the last axes.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -8,23 +9,54 @@ namespace tapegrad::nn {
 
 namespace {
 
-Parameter filled(std::string_view where, int64_t dim, double value) {
-  require_positive(where, "the size of the last axis", dim);
-  return Parameter(init::ShapesOnly::on() ? init::blank({dim}) : full({dim}, value));
+constexpr std::string_view kLayerNorm = "layer_norm";
+constexpr std::string_view kRmsNorm = "rms_norm";
+
+// Values in the shape of the axes that are normalised, or none.
+Parameter filled(std::string_view where, const Shape& shape, bool wanted, double value) {
+  if (shape.empty()) fail(where, "expected the size of at least one axis, got none");
+  for (const int64_t size : shape)
+    require_positive(where, shape.rank() == 1 ? "the size of the last axis" : "the size of an axis", size);
+  if (!wanted) return {};
+  return Parameter(init::ShapesOnly::on() ? init::blank(shape) : full(shape, value));
+}
+
+// norm(x, weight, bias) over the last axes of x, whose sizes are `shape`; norm alone takes the last axis only.
+template <class F>
+Tensor over_last_axes(std::string_view where, const Tensor& x, const Shape& shape, bool has_parameters, F norm) {
+  if (has_parameters) return norm(x);
+  const int lead = x.dim() - shape.rank();
+  if (lead < 0 || Shape(x.shape().begin() + lead, shape.rank()) != shape) {
+    fail(where, fmt::format("expected x with the last axes {}, got shape {}", str(shape), str(x.shape())));
+  }
+  return shape.rank() == 1 ? norm(x) : norm(x.flatten(lead)).reshape(x.shape());
 }
 
 }  // namespace
 
-LayerNorm::LayerNorm(int64_t dim, double eps, bool bias) : weight(filled("layer_norm", dim, 1)), eps(eps) {
-  if (bias) this->bias = filled("layer_norm", dim, 0);
+LayerNorm::LayerNorm(int64_t dim, double eps, bool bias) : LayerNorm(Shape{dim}, {.eps = eps, .bias = bias}) {}
+LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options)
+    : weight(filled(kLayerNorm, normalized_shape, options.affine, 1)),
+      bias(filled(kLayerNorm, normalized_shape, options.affine && options.bias, 0)),
+      normalized_shape(normalized_shape),
+      eps(options.eps) {}
+Tensor LayerNorm::operator()(const Tensor& x) const {
+  return over_last_axes(kLayerNorm, x, normalized_shape, weight.defined() || bias.defined(),
+                        [this](const Tensor& rows) { return layer_norm(rows, weight, bias, eps); });
 }
-Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
 
 LayerNormStd::LayerNormStd(int64_t dim, double eps)
-    : gamma(filled("layer_norm_std", dim, 1)), beta(filled("layer_norm_std", dim, 0)), eps(eps) {}
+    : gamma(filled("layer_norm_std", {dim}, true, 1)), beta(filled("layer_norm_std", {dim}, true, 0)), eps(eps) {}
 Tensor LayerNormStd::operator()(const Tensor& x) const { return layer_norm_std(x, gamma, beta, eps); }
 
-RMSNorm::RMSNorm(int64_t dim, double eps) : weight(filled("rms_norm", dim, 1)), eps(eps) {}
-Tensor RMSNorm::operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
+RMSNorm::RMSNorm(int64_t dim, double eps) : RMSNorm(Shape{dim}, {.eps = eps}) {}
+RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options)
+    : weight(filled(kRmsNorm, normalized_shape, options.affine, 1)),
+      normalized_shape(normalized_shape),
+      eps(options.eps) {}
+Tensor RMSNorm::operator()(const Tensor& x) const {
+  return over_last_axes(kRmsNorm, x, normalized_shape, weight.defined(),
+                        [this](const Tensor& rows) { return rms_norm(rows, weight, eps); });
+}
 
 }  // namespace tapegrad::nn

@@ -49,14 +49,6 @@ void add_layers(ModuleTable& table) {
   table.add(
       "Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); }, apply);
   table.add(
-      "LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); }, apply);
-  table.add(
-      "LayerNorm", "without bias", {spread({3, 4})}, [] { return nn::LayerNorm(4, 1e-5, false); }, apply);
-  table.add(
-      "LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); }, apply);
-  table.add(
-      "RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); }, apply);
-  table.add(
       "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
   table.add(
       "Dropout", "in evaluation", {spread({3, 4})}, [] { return nn::Dropout(0.4); },
@@ -77,6 +69,38 @@ void add_layers(ModuleTable& table) {
   table.add(
       "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
       [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
+}
+
+void add_norm_layers(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  table.add(
+      "LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); }, apply);
+  table.add(
+      "LayerNorm", "without bias", {spread({3, 4})}, [] { return nn::LayerNorm(4, 1e-5, false); }, apply);
+  table.add(
+      "LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); }, apply);
+  table.add(
+      "LayerNorm", "over two axes", {spread({2, 3, 4})},
+      [] {
+        return nn::LayerNorm(Shape{3, 4});
+      },
+      apply);
+  table.add(
+      "LayerNorm", "over two axes, without parameters", {spread({2, 3, 4})},
+      [] {
+        return nn::LayerNorm(Shape{3, 4}, {.affine = false});
+      },
+      apply);
+  table.add(
+      "RMSNorm", "over two axes", {spread({2, 3, 4})},
+      [] {
+        return nn::RMSNorm(Shape{3, 4});
+      },
+      apply);
+  table.add(
+      "RMSNorm", "without parameters", {spread({2, 4})}, [] { return nn::RMSNorm(4, {.affine = false}); }, apply);
+  table.add(
+      "RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); }, apply);
 }
 
 void add_tables_of_positions(ModuleTable& table) {
@@ -109,6 +133,8 @@ void add_channel_norms(ModuleTable& table) {
   table.add("BatchNorm2d", "in evaluation", {spread({1, 2, 2, 2})}, two, evaluate);
   table.add(
       "GroupNorm", "[2, 4, 3]", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2); }, apply);
+  table.add(
+      "GroupNorm", "without bias", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2, true, false); }, apply);
   table.add(
       "InstanceNorm1d", "[2, 3]", {spread({2, 3})}, [] { return nn::InstanceNorm1d(2, {.eps = 1e-2, .affine = true}); },
       apply);
@@ -293,6 +319,7 @@ void add_recurrent(ModuleTable& table) {
 
 void add_layer_samples(ModuleTable& table) {
   add_layers(table);
+  add_norm_layers(table);
   add_tables_of_positions(table);
   add_channel_norms(table);
   add_pooling(table);

@@ -156,6 +156,19 @@ TEST(BatchNorm, ConvertsToFloat64) {
   EXPECT_EQ(model.norm.num_batches_tracked->dtype(), kInt64);
 }
 
+// Their biases begin with zeros.
+TEST(ChannelNorms, WithoutBias) {
+  const Tensor x = sin(arange(24).to(kFloat32)).reshape({2, 4, 3});
+  const auto expect_no_bias = [&](const auto& module, const auto& with_bias) {
+    EXPECT_EQ(nn::count_parameters(module), 4);
+    EXPECT_FALSE(module.bias.defined());
+    EXPECT_TRUE(equal(module(x), with_bias(x)));
+  };
+  expect_no_bias(nn::BatchNorm1d(4, {.bias = false}), nn::BatchNorm1d(4));
+  expect_no_bias(nn::GroupNorm(2, 4, 1e-5, true, false), nn::GroupNorm(2, 4));
+  expect_no_bias(nn::InstanceNorm1d(4, {.affine = true, .bias = false}), nn::InstanceNorm1d(4, {.affine = true}));
+}
+
 TEST(ChannelNorms, ErrorTexts) {
   const auto text = [](auto module, const Shape& shape) { return error_of([&] { module(zeros(shape)); }); };
   EXPECT_EQ(text(nn::BatchNorm(3), {2, 4}), "[batch_norm] expected x [N, 3, ...], got shape [2, 4]");

@@ -146,6 +146,27 @@ TEST(Layers, Norms) {
   expect_near(nn::RMSNorm(4, 0)(x), {1 / m, 2 / m, 3 / m, 4 / m});
 }
 
+TEST(Layers, NormsOverSeveralAxesAndWithoutParameters) {
+  const tg::Tensor x = tg::sin(tg::arange(24).to(tg::kFloat64)).reshape({2, 3, 4}), rows = x.reshape({2, 12});
+  const auto expect_equal = [&](const tg::Tensor& y, const tg::Tensor& of_rows) {
+    EXPECT_TRUE(tg::equal(y, of_rows.reshape(x.shape())));
+  };
+  expect_equal(nn::LayerNorm{{3, 4}, {.affine = false}}(x), tg::layer_norm(rows, {}, {}));
+  expect_equal(nn::LayerNorm(4, {.eps = 1e-3, .affine = false})(x), tg::layer_norm(x, {}, {}, 1e-3));
+  expect_equal(nn::RMSNorm{{3, 4}, {.eps = 1e-3, .affine = false}}(x), tg::rms_norm(rows, {}, 1e-3));
+  expect_equal(nn::RMSNorm(4, {.affine = false})(x), tg::rms_norm(x, {}));
+  nn::LayerNorm layer{{3, 4}};
+  nn::RMSNorm rms{{3, 4}};
+  EXPECT_EQ(layer.weight->shape(), tg::Shape({3, 4}));
+  EXPECT_EQ(layer.bias->shape(), tg::Shape({3, 4}));
+  nn::to(layer, tg::kFloat64);
+  nn::to(rms, tg::kFloat64);
+  expect_equal(layer(x), tg::layer_norm(rows, {}, {}));
+  expect_equal(rms(x), tg::rms_norm(rows, {}));
+  EXPECT_EQ(nn::count_parameters(nn::LayerNorm{{3, 4}, {.bias = false}}), 12);
+  EXPECT_EQ(nn::count_parameters(nn::LayerNorm(4, {.affine = false})), 0);
+}
+
 TEST(Layers, Activations) {
   const tg::Tensor x = tg::tensor({-1., 2.});
   expect_near(nn::activate(nn::Activation::relu, x), {0, 2});
@@ -297,6 +318,12 @@ TEST(Errors, Sizes) {
   EXPECT_EQ(error_of([] { nn::Embedding(-5, 3); }), "[embedding] the number of ids must be positive, got -5");
   EXPECT_EQ(error_of([] { nn::Embedding(5, 3, 5); }), "[embedding] the padding id must be in [0, 5), got 5");
   EXPECT_EQ(error_of([] { nn::LayerNorm(0); }), "[layer_norm] the size of the last axis must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::LayerNorm{{3, 0}}; }), "[layer_norm] the size of an axis must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::RMSNorm{tg::Shape()}; }), "[rms_norm] expected the size of at least one axis, got none");
+  EXPECT_EQ(error_of([] {
+              nn::LayerNorm{{3, 4}, {.affine = false}}(tg::ones({2, 4}));
+            }),
+            "[layer_norm] expected x with the last axes [3, 4], got shape [2, 4]");
   EXPECT_EQ(error_of([] { nn::causal_mask(0); }), "[causal_mask] the length must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::Dropout(1.5); }), "[dropout] p must be between 0 and 1, got 1.5");
   EXPECT_EQ(error_of([] { nn::Dropout(-0.1); }), "[dropout] p must be between 0 and 1, got -0.1");

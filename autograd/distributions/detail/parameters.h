@@ -28,8 +28,8 @@ void require_counts(std::string_view where, std::string_view what, const Tensor&
 /// A value of another type in the distribution's.
 Tensor in_type(const Tensor& value, DType dtype);
 
-/// a log(x), which is 0 where both are 0.
-Tensor xlogy(const Tensor& a, const Tensor& x);
+/// a log(x), which is 0, as its gradient, where both are 0.
+Tensor weighted_log(const Tensor& a, const Tensor& x);
 /// log(1 + e^x).
 Tensor soft(const Tensor& x);
 /// log(p / (1 - p)), with p away from 0 and 1 by the precision of its type.

@@ -24,6 +24,7 @@ inline constexpr double kHalfRoot = 0.70710678118654752;      // 1 / sqrt(2)
 inline constexpr double kNormal = 0.39894228040143268;        // 1 / sqrt(2 pi)
 inline constexpr double kTwiceRoot = 1.59576912160573072;     // 2 sqrt(2 / pi)
 inline constexpr double kCubic = 0.044715;
+inline constexpr double kPi = 3.14159265358979324;
 inline constexpr double kLn2 = 0.69314718055994531;
 inline constexpr double kLn10 = 2.3025850929940457;
 inline constexpr double kSeluScale = 1.0507009873554804934;
@@ -64,6 +65,17 @@ HWY_INLINE Vec<T> normal_cdf(Vec<T> x) {
 }
 inline Tensor normal_cdf(const Tensor& x) { return 0.5 * (1 + erf(x * kHalfRoot)); }
 
+// d(sin(t) / t) / dt = cos(t) / t - sin(t) / t^2, where t is near 0 by its series, whose derivative is right at 0, too.
+template <class X>
+HWY_INLINE X sinc_slope(const X& t) {
+  const auto near = abs(t) < 0.5;
+  const auto low = where(near, t, 0), far = where(near, 1, t);
+  const auto u = low * low;
+  const auto high = u * (-1.0 / 3991680 + u * (1.0 / 518918400 + u * (-1.0 / 93405312000)));
+  const auto series = low * (-1.0 / 3 + u * (1.0 / 30 + u * (-1.0 / 840 + u * (1.0 / 45360 + high))));
+  return where(near, series, (cos(far) - sin(far) / far) / far);
+}
+
 constexpr NamedFunction kFunctions[] = {
     // --- exponentials, logarithms, powers ---
     {"exp", from_y([](auto x) { return exp(x); }, [](auto dy, auto y) { return dy * y; })},
@@ -99,6 +111,12 @@ constexpr NamedFunction kFunctions[] = {
     {"tanh", from_y([](auto x) { return tanh(x); }, [](auto dy, auto y) { return dy * (1 - y * y); })},
     {"erf",
      from_x([](auto x) { return erf(x); }, [](auto dy, auto x) { return dy * (kTwoOverRootPi * exp(-(x * x))); })},
+    {"sinc", from_x(
+                 [](auto x) {
+                   const auto t = x * kPi;
+                   return where(t == 0, 1, sin(t) / t);
+                 },
+                 [](auto dy, auto x) { return dy * (kPi * sinc_slope(x * kPi)); })},
     {"nan_to_num", from_x<3>(
                        [](auto x, auto nan, auto above, auto below) {
                          return where(x != x, nan, where(x == kInfinity, above, where(x == -kInfinity, below, x)));
@@ -260,6 +278,7 @@ Tensor asinh(const Tensor& x) { return apply<"asinh">(x); }
 Tensor acosh(const Tensor& x) { return apply<"acosh">(x); }
 Tensor atanh(const Tensor& x) { return apply<"atanh">(x); }
 Tensor erf(const Tensor& x) { return apply<"erf">(x); }
+Tensor sinc(const Tensor& x) { return apply<"sinc">(x); }
 Tensor sigmoid(const Tensor& x) { return apply<"sigmoid">(x); }
 Tensor relu(const Tensor& x) { return apply<"relu">(x); }
 Tensor silu(const Tensor& x) { return apply<"silu">(x); }

@@ -42,6 +42,7 @@ Tensor asinh(const Tensor& x);
 Tensor acosh(const Tensor& x);  ///< NaN below 1
 Tensor atanh(const Tensor& x);  ///< NaN outside [-1, 1], infinite at -1 and 1
 Tensor erf(const Tensor& x);
+Tensor sinc(const Tensor& x);  ///< sin(pi x) / (pi x), 1 at 0
 /// x with NaN, inf and -inf replaced. By default inf and -inf become the largest and the lowest finite number of x's
 /// type. Gradient 0 for replaced elements. int64 and bool tensors are returned unchanged.
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},

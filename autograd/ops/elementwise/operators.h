@@ -8,7 +8,7 @@
 
 namespace tapegrad {
 
-// --- elementwise: arithmetic (ops/elementwise/arithmetic.cpp) ---
+// --- elementwise: arithmetic (ops/elementwise/arithmetic.cpp, ops/elementwise/composed.cpp) ---
 // Integers wrap around. With a number as one operand, a floating tensor keeps its type; an int64 or bool tensor becomes
 // int64 if the number is whole, float32 otherwise.
 
@@ -26,6 +26,15 @@ Tensor mul(const Tensor& a, double b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, double b);
 Tensor div(double a, const Tensor& b);
+/// How a quotient is rounded: not at all, towards zero, or towards minus infinity.
+enum class Rounding { none, trunc, floor };
+/// a / b, rounded, as torch.div with rounding_mode: int64 operands give int64. Rounded down, a finite a over an
+/// infinite b is 0 or -1, and an infinite a gives NaN. Error for a zero int64 divisor and for two bools; gradient 0.
+Tensor div(const Tensor& a, const Tensor& b, Rounding rounding);
+Tensor div(const Tensor& a, double b, Rounding rounding);
+/// div(a, b, Rounding::floor), as Python's a // b. Exact, also where a / b would round up to the next integer.
+Tensor floor_divide(const Tensor& a, const Tensor& b);
+Tensor floor_divide(const Tensor& a, double b);
 /// a^b. The gradient of b is 0 where a is 0 and b >= 0, as in PyTorch. Error for a negative int64 exponent.
 Tensor pow(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& a, double exponent);
@@ -39,6 +48,11 @@ Tensor minimum(const Tensor& a, double b);
 /// x limited to [low, high]; gradient 0 for elements outside the bounds. NaN stays NaN. Error if both bounds are
 /// missing.
 Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+/// x limited to [low, high] element by element; all of them broadcast. Either bound may be an empty handle, but not
+/// both. With one bound, this is maximum(x, low) or minimum(x, high). With two, high counts where low > high, x and a
+/// bound that it is equal to get half of the gradient each (but x all of it where low = high), and NaN in any of the
+/// three gives NaN.
+Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high);
 /// The remainder of a / b: fmod has the sign of a, as in C; remainder has the sign of b, as in Python. NaN for b = 0
 /// and for infinite a. Error for a zero int64 divisor and for two bools. The gradient is dy for a, and -dy times the
 /// integer quotient for b.
@@ -53,6 +67,19 @@ Tensor atan2(const Tensor& y, const Tensor& x);
 /// same for all operands, which broadcast.
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
 Tensor lerp(const Tensor& a, const Tensor& b, double weight);
+
+/// x + value * a * b.
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
+/// x + value * a / b. Error if neither a nor b is floating.
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
+/// log(exp(a) + exp(b)) without overflow. float32 and float64. Where a and b are the same infinity, so is the result,
+/// and the gradient is NaN, as in PyTorch.
+Tensor logaddexp(const Tensor& a, const Tensor& b);
+Tensor logaddexp2(const Tensor& a, const Tensor& b);  ///< log2(2^a + 2^b)
+/// x log(y); 0 where x is 0, unless y is NaN. int64 and bool become float32. The gradient of x is 0 where x = 0 and y
+/// <= 0.
+Tensor xlogy(const Tensor& x, const Tensor& y);
+Tensor xlog1py(const Tensor& x, const Tensor& y);  ///< x log(1 + y), with the same rules for y + 1
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }

@@ -13,7 +13,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 /// gamma * (x - mean) / (std + eps) + beta, with the population standard deviation and eps outside the root, as in
 /// tutorial 003, section 8.4.1.
 Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps = 1e-6);
-/// x / sqrt(mean(x^2) + eps) * weight over the last axis. Zhang, Sennrich 2019.
+/// x / sqrt(mean(x^2) + eps) * weight over the axes of `weight`, or over the last axis if it is an empty handle. Zhang,
+/// Sennrich 2019.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
 // --- normalisation per channel (ops/norm/batch_norm.cpp, ops/norm/group_norm.cpp), fused, floating ---

@@ -26,6 +26,23 @@ Tensor dot(const Tensor& a, const Tensor& b);
 /// a [m], b [n] -> [m, n] with elements a[i] * b[j]. The types of mul.
 Tensor outer(const Tensor& a, const Tensor& b);
 
+// --- sums and products that are made of these (ops/product/product_composed.cpp) ---
+
+struct AddProductOptions {
+  double beta = 1;   ///< the factor of x; with 0, x is not read, so that its NaN has no effect and it gets no gradient
+  double alpha = 1;  ///< the factor of the product
+};
+/// beta x + alpha a b: a [m, k], b [k, n], and x that broadcasts to [m, n]. float32 or float64, the same for all.
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProductOptions& options = {});
+/// The same for batches: a [B, m, k], b [B, k, n], and x that broadcasts to [B, m, n].
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProductOptions& options = {});
+/// The cross product of vectors of three elements along an axis, which counts from the end of the shape that a and b
+/// broadcast to. The types of mul, without bool.
+Tensor cross(const Tensor& a, const Tensor& b, int64_t axis = -1);
+/// The Kronecker product: each element of a times all of b; axis i of the result is a.size(i) * b.size(i) long. Missing
+/// leading axes count as 1; at most 4 axes. The types of mul.
+Tensor kron(const Tensor& a, const Tensor& b);
+
 // --- sums of products (ops/product/einsum.cpp): float32, float64 or int64, the same for all operands ---
 
 /// Sums of products by subscripts, as in torch.einsum: "bthd,bshd->bhts". An operand has one letter per axis. Axes with

@@ -3,6 +3,9 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <concepts>
+#include <optional>
+
 namespace tapegrad {
 
 // --- reductions (ops/reduce/reduce.cpp, ops/reduce/extreme.cpp, ops/reduce/vector_norm.cpp) ---
@@ -20,6 +23,16 @@ Tensor var(const Tensor& x, const Axes& axes = {}, Flag keepdim = false, double 
 Tensor std(const Tensor& x, const Axes& axes = {}, Flag keepdim = false, double correction = 1);
 /// The product; 1 for no elements. The gradient is exact for any number of zeros. bool is multiplied as int64.
 Tensor prod(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
+/// The sum, mean or product of x.to(dtype).
+inline Tensor sum(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype) {
+  return sum(x.to(dtype), axes, keepdim);
+}
+inline Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype) {
+  return mean(x.to(dtype), axes, keepdim);
+}
+inline Tensor prod(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype) {
+  return prod(x.to(dtype), axes, keepdim);
+}
 /// The largest (smallest) element; NaN if any is NaN. Equal extremes share the gradient evenly. Error for no elements.
 Tensor amax(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 Tensor amin(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
@@ -31,6 +44,13 @@ Tensor argmax(const Tensor& x, int64_t axis, Flag keepdim = false);
 Tensor argmax(const Tensor& x);
 Tensor argmin(const Tensor& x, int64_t axis, Flag keepdim = false);
 Tensor argmin(const Tensor& x);
+/// The index in the flattened tensor, with all axes kept with size 1: argmax(x, true).
+inline Tensor argmax(const Tensor& x, std::same_as<bool> auto keepdim) {
+  return keepdim ? argmax(x).reshape(Shape::filled(x.dim(), 1)) : argmax(x);
+}
+inline Tensor argmin(const Tensor& x, std::same_as<bool> auto keepdim) {
+  return keepdim ? argmin(x).reshape(Shape::filled(x.dim(), 1)) : argmin(x);
+}
 /// The largest (smallest) of all elements: amax(x), amin(x).
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);
@@ -47,6 +67,9 @@ Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, Flag keepdim =
 Tensor cumsum(const Tensor& x, int64_t axis);
 /// Running products. The gradient is exact for any number of zeros. bool is multiplied as int64.
 Tensor cumprod(const Tensor& x, int64_t axis);
+/// The running sums or products of x.to(dtype).
+inline Tensor cumsum(const Tensor& x, int64_t axis, DType dtype) { return cumsum(x.to(dtype), axis); }
+inline Tensor cumprod(const Tensor& x, int64_t axis, DType dtype) { return cumprod(x.to(dtype), axis); }
 /// log(cumsum(exp(x))) without overflow; -inf, with gradient 0, before the first element above -inf. float32 and
 /// float64.
 Tensor logcumsumexp(const Tensor& x, int64_t axis);
@@ -73,6 +96,21 @@ Sorted median(const Tensor& x, int64_t axis, Flag keepdim = false);
 /// The median of all elements. Elements equal to it share the gradient evenly. NaN for an empty floating tensor; Error
 /// for an empty int64 tensor and for bool.
 Tensor median(const Tensor& x);
+/// What a quantile is that falls between two elements: a point on the line between them, one of them, their mean, or
+/// the nearer one (of two equally near ones, that at the even position).
+enum class QuantileMode { linear, lower, higher, midpoint, nearest };
+/// The element below which the share q of the elements along an axis is, or of all elements: at position q (n - 1) of
+/// the sorted ones. NaN if there is a NaN, or, for nanquantile, if there is nothing else. With q [k], the result has a
+/// first axis of k. float32 or float64, the same for x and q; gradients flow to both. Error unless 0 <= q <= 1, and for
+/// an empty x. (ops/reduce/quantile.cpp)
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis = {}, Flag keepdim = false,
+                QuantileMode mode = QuantileMode::linear);
+Tensor quantile(const Tensor& x, double q, std::optional<int64_t> axis = {}, Flag keepdim = false,
+                QuantileMode mode = QuantileMode::linear);
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis = {}, Flag keepdim = false,
+                   QuantileMode mode = QuantileMode::linear);
+Tensor nanquantile(const Tensor& x, double q, std::optional<int64_t> axis = {}, Flag keepdim = false,
+                   QuantileMode mode = QuantileMode::linear);
 /// The k largest (smallest) elements along an axis, sorted. Error unless k is between 0 and the size of the axis.
 Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 
@@ -82,6 +120,11 @@ Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1e-12);
 /// norm(a - b + eps, p) along the last axis; a and b broadcast.
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, Flag keepdim = false);
+/// The distance of each row of a [..., P, D] from each row of b [..., R, D] -> [..., P, R]: norm(a[i] - b[j], p) for p
+/// >= 0; leading axes broadcast. Differences are made in blocks of rows of a, so that memory does not grow with P R D.
+/// The gradient is 0 at distance 0; for p = infinity, each of equal largest differences gets all of it, as in PyTorch.
+/// (ops/reduce/distance.cpp)
+Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
 /// sum(a b) / (max(|a|, eps) max(|b|, eps)) along an axis, with 2-norms; a and b broadcast.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1, double eps = 1e-8);
 

@@ -1,4 +1,5 @@
-// Distinct values, counts, and places in sorted numbers: unique, bincount, searchsorted, bucketize, argsort, histogram.
+// Distinct values, counts, and places in sorted numbers: unique, bincount, searchsorted, bucketize, argsort, isin,
+// histogram.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/kernels/kernel.h>
@@ -193,6 +194,15 @@ Tensor bucketize(const Tensor& x, const Tensor& boundaries, Flag right) {
 Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
   if (!is_scalar_axis(x, axis)) normal_axis("argsort", axis, x.shape());
   return sort(x.detach(), axis, descending).indices;
+}
+
+Tensor isin(const Tensor& x, const Tensor& values, Flag invert) {
+  const DType dtype = std::max(kInt64, result_type(x, values));
+  const Tensor of = x.detach().to(dtype), sorted = sort(values.detach().to(dtype).reshape({-1})).values;
+  if (sorted.numel() == 0) return full(x.shape(), invert, kBool);
+  const Tensor place = minimum(searchsorted(sorted, of), static_cast<double>(sorted.numel() - 1));
+  const Tensor nearest = take_along_axis(sorted, place.reshape({-1}), 0).reshape(x.shape());
+  return invert ? ne(nearest, of) : eq(nearest, of);
 }
 
 Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> range,

@@ -37,6 +37,9 @@ Tensor bucketize(const Tensor& x, const Tensor& boundaries, Flag right = false);
 /// The positions that sort x along an axis: sort(x, axis, descending).indices.
 Tensor argsort(const Tensor& x, int64_t axis = -1, bool descending = false);
 
+/// Which elements of x are among `values` of any shape, or are not (invert): bool, in the shape of x. NaN is in no set.
+Tensor isin(const Tensor& x, const Tensor& values, Flag invert = false);
+
 struct Histogram {
   Tensor counts;  ///< [bins]: int64, or in the type of the weights
   Tensor edges;   ///< [bins + 1], in the type of x

@@ -53,6 +53,9 @@ Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tenso
 Tensor index_copy(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
 /// x with the slices at index [n] along an axis filled with a value.
 Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, double value);
+/// x where the bool mask is false, and the first elements of source, in row-major order, where it is true; x and mask
+/// broadcast. Error if source has fewer elements than the mask has trues.
+Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source);
 /// x[i, j, ...] = values, or += with `accumulate`: `indices` as in index(); values broadcast to the shape of its
 /// result.
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);

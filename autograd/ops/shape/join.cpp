@@ -1,4 +1,4 @@
-// Joining and cutting: cat, stack, split, chunk, narrow, flip.
+// Joining and cutting: cat, stack, split, unbind, chunk, narrow, flip.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
@@ -14,6 +14,7 @@ const Op kFlip{"flip"};
 constexpr std::string_view kStack = "stack";
 constexpr int64_t kMostPieces = int64_t{1} << 24;
 constexpr std::string_view kSplit = "split";
+constexpr std::string_view kUnbind = "unbind";
 constexpr std::string_view kChunk = "chunk";
 constexpr std::string_view kNarrow = "narrow";
 
@@ -138,6 +139,14 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
     pieces.push_back(x.slice(i, start, start + size));
     start += size;
   }
+  return pieces;
+}
+
+std::vector<Tensor> unbind(const Tensor& x, int64_t axis) {
+  const int i = normal_axis(kUnbind, axis, x.shape());
+  require_few(kUnbind, x.shape()[i]);
+  std::vector<Tensor> pieces;
+  for (int64_t j = 0; j < x.shape()[i]; ++j) pieces.push_back(x.select(i, j));
   return pieces;
 }
 

@@ -1,4 +1,6 @@
-// Writing by index: scatter, scatter_add, index_add, index_copy, index_fill, index_put.
+// Writing by index: scatter, scatter_add, index_add, index_copy, index_fill, masked_scatter, index_put.
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
@@ -15,6 +17,7 @@ const Op kIndexAdd{"index_add"};
 const Op kIndexCopy{"index_copy"};
 constexpr std::string_view kIndexFill = "index_fill";
 constexpr std::string_view kIndexPut = "index_put";
+constexpr std::string_view kMaskedScatter = "masked_scatter";
 
 void require_one_type(std::string_view where, const Tensor& x, std::string_view called, const Tensor& source) {
   if (source.dtype() == x.dtype()) return;
@@ -184,6 +187,20 @@ Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, double val
   const int i = normal_axis(kIndexFill, axis, x.shape());
   require_number(kIndexFill, x.dtype(), value);
   return rows_filled(x, i, require_index_vector(kIndexFill, index, x, i), value);
+}
+
+Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
+  require_bool(kMaskedScatter, mask, "mask");
+  require_one_type(kMaskedScatter, x, "source", source);
+  const Shape shape = broadcast(kMaskedScatter, x.shape(), mask.shape());
+  const Tensor places = mask.expand(shape).reshape({-1});
+  const int64_t count = count_nonzero(places).item<int64_t>();
+  if (source.numel() < count) {
+    fail(kMaskedScatter, fmt::format("expected a source of at least {} elements, as many as the mask has trues, got {}",
+                                     count, source.numel()));
+  }
+  const Tensor values = source.reshape({-1}).slice(0, 0, count);
+  return index_put(x.expand(shape).reshape({-1}), {places}, values).reshape(shape);
 }
 
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate) {

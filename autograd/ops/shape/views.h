@@ -23,6 +23,8 @@ Tensor stack(std::initializer_list<Tensor> parts, int64_t axis = 0);
 /// whose sum must be the size of the axis.
 std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis = 0);
+/// Views of the slices along an axis, which is removed: x[0], x[1], ... for axis 0; none for an axis of size 0.
+std::vector<Tensor> unbind(const Tensor& x, int64_t axis = 0);
 /// Views of at most `count` equal pieces, the last one possibly smaller, as in PyTorch.
 std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis = 0);
 /// A view of `length` elements along an axis, beginning at `start`, which counts from the end when negative.

@@ -2,6 +2,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace tapegrad::tasks {
@@ -128,6 +130,94 @@ void add_of_two(CaseTable& t) {
   }
 }
 
+// Quotients of 1.06 to 1.98, or of -2.11 to -2.97, so that no finite difference crosses a step.
+void add_rounded_quotients(CaseTable& t) {
+  const auto call = [&](const std::string& name, Tensor (*f)(const Tensor&, const Tensor&, Rounding),
+                        Tensor (*number_last)(const Tensor&, double, Rounding)) {
+    t.call(name, [=](const Inputs& x, const json& args) -> Outputs {
+      const std::string way = args.value("rounding", "floor");
+      const Rounding rounding = way == "floor" ? Rounding::floor : way == "trunc" ? Rounding::trunc : Rounding::none;
+      if (const auto scalar = number(args, "scalar")) return {number_last(x[0], *scalar, rounding)};
+      return {f(x[0], x[1], rounding)};
+    });
+  };
+  call("div_rounded", div, div);
+  add_operator_calls(t, "floor_divide", floor_divide, floor_divide);
+  const GradcheckOptions flat{.zero_gradient = true};
+  for (const char* rounding : {"floor", "trunc"}) {
+    const json way{{"rounding", rounding}};
+    const std::string label = std::string(", ") + rounding;
+    for (const LaidOut& a : layouts(3, 4, 4.2, 5.9)) {
+      t.add("div_rounded", a.label + label, {a.x, spread({3, 4}, 3, 3.9)}, way, flat);
+      t.add("div_rounded", a.label + ", row" + label, {-a.x, spread({4}, 1.99, 1.999)}, way, flat);
+      t.add("div_rounded", "column, " + a.label + label, {spread({3, 1}, 6, 7.9), a.x}, way, flat);
+    }
+    t.add("div_rounded", "[0, 3], [3]" + label, {spread({0, 3}), spread({3})}, way, flat);
+    t.add("div_rounded", "number" + label, {spread({3, 4}, 4.2, 5.9)}, {{"rounding", rounding}, {"scalar", 3}}, flat);
+    t.add_large("div_rounded", {numbers({kRows, kColumns}), numbers({kColumns, kRows}, 0.3, 2).t()}, way);
+  }
+  t.rule(
+      "div({t0}, square({t1}) + 0.5, Rounding::floor)", "torch.div({t0}, {t1}.square() + 0.5, rounding_mode='floor')",
+      pair, [](const A& a) { return div(a.t[0], square(a.t[1]) + 0.5, Rounding::floor); },
+      [](const A& a) {
+        const Tensor q = a.t[0] / (square(a.t[1]) + 0.5);
+        return away_from(q - round(q), {0});
+      });
+}
+
+void add_bounds_of_tensors(CaseTable& t) {
+  t.call("clamp_between", [](const Inputs& x, const json& args) -> Outputs {
+    const std::string only = args.value("only", "");
+    return {clamp(x[0], only == "high" ? Tensor() : x[1], only == "high" ? x[1] : input(x, 2))};
+  });
+  const Shape triples[][3] = {
+      {{3, 4}, {3, 4}, {3, 4}}, {{3, 1}, {4}, {3, 4}}, {{4}, {3, 4}, {}}, {{3, 4}, {}, {1, 4}}, {{0}, {1}, {}}};
+  for (const auto& [x, low, high] : triples) {
+    t.add("clamp_between", str(x) + ", " + str(low) + ", " + str(high),
+          {spread(x, -2, 2), spread(low, -1.02, -0.4), spread(high, 0.31, 1.2)});
+  }
+  for (const LaidOut& x : layouts(3, 4)) {
+    t.add("clamp_between", x.label, {x.x, spread({4, 3}, -1.01, 0.4).t(), spread({3, 1}, -0.53, 1.03)});
+  }
+  t.add("clamp_between", "crossed bounds", {spread({4}), spread({4}, 0.53, 2.03), spread({4}, -1.01, 0.1)}, kNone,
+        {.zero_gradient = true});
+  t.rule(
+      "clamp({t0}, {t1} - 0.5, {t1} + 0.5)", "{t0}.clamp({t1} - 0.5, {t1} + 0.5)", pair,
+      [](const A& a) { return clamp(a.t[0], a.t[1] - 0.5, a.t[1] + 0.5); },
+      [](const A& a) {
+        return away_from(a.t[0] - a.t[1], {-0.5, 0.5});
+      });
+  t.add_large("clamp_between", {numbers({kRows, kColumns}), numbers({kColumns}, -1, 0.2), numbers({kRows, 1}, 0, 1)});
+}
+
+void add_logarithms_of_two(CaseTable& t) {
+  t.call("addcmul", addcmul, "value=1");
+  t.call("addcdiv", addcdiv, "value=1");
+  t.function("logaddexp", logaddexp, "", "torch.logaddexp", pair);
+  t.function("logaddexp2", logaddexp2, "", "torch.logaddexp2", pair);
+  t.call("xlogy", xlogy);
+  t.call("xlog1py", xlog1py);
+  t.rule("xlogy({t0}, square({t1}) + 0.5)", "torch.xlogy({t0}, {t1}.square() + 0.5)", pair,
+         [](const A& a) { return xlogy(a.t[0], square(a.t[1]) + 0.5); });
+  t.rule("xlog1py({t0}, square({t1}))", "torch.special.xlog1py({t0}, {t1}.square())", pair,
+         [](const A& a) { return xlog1py(a.t[0], square(a.t[1])); });
+  t.rule("addcmul({t0}, {t1}, {t2}, 0.5)", "torch.addcmul({t0}, {t1}, {t2}, value=0.5)", three,
+         [](const A& a) { return addcmul(a.t[0], a.t[1], a.t[2], 0.5); });
+  t.rule("addcdiv({t0}, {t1}, square({t2}) + 0.5)", "torch.addcdiv({t0}, {t1}, {t2}.square() + 0.5)", three,
+         [](const A& a) { return addcdiv(a.t[0], a.t[1], square(a.t[2]) + 0.5); });
+  t.samples("logaddexp", BinaryFunction(logaddexp), -3, 3);
+  t.samples("logaddexp2", BinaryFunction(logaddexp2), -3, 3);
+  t.samples("xlogy", BinaryFunction(xlogy), 0.4, 2);
+  t.samples("xlog1py", BinaryFunction(xlog1py), -0.6, 2);
+  const Tensor same = spread({5});
+  for (const char* op : {"logaddexp", "logaddexp2"}) {
+    t.add(op, "equal operands", {same, same.clone()});
+    t.add(op, "apart", {spread({4}, -9, -8), spread({4}, -2, 0)});
+  }
+  for (const char* op : {"xlogy", "xlog1py"})
+    t.add(op, "x is 0", {tensor({0., 0.7, 0.}, kFloat64), spread({3}, 0.4, 2)});
+}
+
 void add_comparisons(CaseTable& t) {
   add_operator_calls(t, "eq", eq, eq);
   add_operator_calls(t, "ne", ne, ne);
@@ -214,6 +304,9 @@ void add_choices(CaseTable& t) {
 void add_arithmetic_cases(CaseTable& table) {
   add_operators(table);
   add_of_two(table);
+  add_rounded_quotients(table);
+  add_bounds_of_tensors(table);
+  add_logarithms_of_two(table);
   add_comparisons(table);
   add_choices(table);
 }

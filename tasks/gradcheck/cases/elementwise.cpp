@@ -2,6 +2,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 
+#include <optional>
+
 namespace tapegrad::tasks {
 namespace {
 
@@ -31,6 +33,7 @@ void add_functions(CaseTable& t) {
   t.unary("acosh", acosh, {"torch.acosh", 1.4, 3, above_one});
   t.unary("atanh", atanh, {"torch.atanh", -0.8, 0.8, within_one});
   t.unary("erf", erf, {"torch.erf"});
+  t.unary("sinc", sinc, {"torch.sinc", -2.5, 2.5});
   t.unary("neg", neg, {"torch.neg"});
   t.unary("abs", abs, {.pytorch = "torch.abs", .kinks = {0}});
   t.unary("sign", sign, {.pytorch = "torch.sign", .kinks = {0}, .zero_gradient = true});
@@ -47,6 +50,7 @@ void add_functions(CaseTable& t) {
   t.add("log", "small", {spread({9}, 0.02, 0.1)}, kNone, {.step = 0x1p-14});
   t.add("tanh", "wide", {spread({41}, -12, 12)});
   t.add("erf", "wide", {spread({41}, -6, 6)});
+  t.add("sinc", "at 0 and near it", {tensor({0., 1e-9, -1e-3, 0.05, 0.155, 0.163, -0.3}, kFloat64)});
   t.add("reciprocal", "negative", {spread({5}, -2, -0.5)});
   t.add("cosh", "negative", {spread({5}, -2, -0.5)});
   t.add("tan", "beyond a pole", {spread({5}, 1.9, 4)});
@@ -98,7 +102,7 @@ void add_activations(CaseTable& t) {
   t.rule(
       "hardtanh({t0}, -0.7, 1.1)", "F.hardtanh({t0}, -0.7, 1.1)", any_value,
       [](const Arguments& a) { return hardtanh(a.t[0], -0.7, 1.1); }, first_away_from({-0.7, 1.1}));
-  t.call("clamp", clamp, "low high");
+  t.call<Tensor, const Tensor&, std::optional<double>, std::optional<double>>("clamp", clamp, "low high");
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, 1.7); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, {}); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, {}, 1.9); });

@@ -31,6 +31,7 @@ void add_index_calls(CaseTable& t) {
   t.call("index_put", [](const Inputs& x, const json& args) -> Outputs {
     return {index_put(x[0], indices(x, args, 1), x[1], args["accumulate"].get<bool>())};
   });
+  t.call("masked_scatter", masked_scatter, "", "index_copy");
   t.call("scatter_add", scatter_add, "axis");
   t.call("index_add", index_add, "axis alpha=1");
   t.call("index_copy", index_copy, "axis");
@@ -211,6 +212,12 @@ void add_writing_rules(CaseTable& t) {
     return true;
   };
   t.rule("index({t0}, {{c0}})", "{t0}[{c0}]", first_axis, [](const A& a) { return index(a.t[0], {a.c(0)}); });
+  t.add("masked_scatter", "masked_scatter", {spread({2, 3}), some_bools({2, 3}), spread({7}, 0, 1)});
+  t.add("masked_scatter", "masked_scatter, both broadcast", {spread({2, 1}), some_bools({3}), spread({3, 4}).t()});
+  t.rule(
+      "masked_scatter({t0}, gt({t0}, {d0}), {t1})", "{t0}.masked_scatter({t0} > {d0}, {t1})",
+      and_number(twins, -0.5, 0.5), [](const A& a) { return masked_scatter(a.t[0], gt(a.t[0], a.d(0)), a.t[1]); },
+      [](const A& a) { return away_from(a.t[0], {a.d(0)}); });
   t.rule("index_put({t0}, {{c0}}, scalar({d0}, {T}), true)",
          "{t0}.index_put(({c0},), torch.tensor({d0}, dtype={T}), accumulate=True)", and_number(first_axis, -1, 1),
          [](const A& a) { return index_put(a.t[0], {a.c(0)}, scalar(a.d(0), a.type), true); });

@@ -2,6 +2,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
 namespace tapegrad::tasks {
 namespace {
 
@@ -32,9 +38,10 @@ void add_extreme(CaseTable& t, const std::string& name, Along along, Whole whole
   t.add(name, "no row is left", {spread({0, 3})}, {{"axis", 1}});
 }
 
-void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&, int64_t, Flag), Whole whole) {
+void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&, int64_t, Flag),
+                   Tensor (*whole)(const Tensor&, bool)) {
   t.call(name, [=, of_axis = call_of(along, "axis keepdim")](const Inputs& x, const json& args) -> Outputs {
-    return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0]));
+    return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0], args.value("keepdim", false)));
   });
 }
 
@@ -65,6 +72,39 @@ void add_orders(CaseTable& t) {
   t.add("topk", "all of them", {spread({5})}, {{"k", 5}});
 }
 
+void add_quantiles(CaseTable& t) {
+  const auto quantile_call = [&](const char* name, auto of_tensor, auto of_number) {
+    t.call(
+        name,
+        [=](const Inputs& x, const json& args) -> Outputs {
+          const auto axis = args.contains("axis") ? std::optional(integer(args, "axis")) : std::nullopt;
+          const std::string mode = args.value("mode", "linear");
+          const std::pair<const char*, QuantileMode> modes[] = {{"lower", QuantileMode::lower},
+                                                                {"higher", QuantileMode::higher},
+                                                                {"midpoint", QuantileMode::midpoint},
+                                                                {"nearest", QuantileMode::nearest}};
+          const auto* const at = std::ranges::find(modes, mode, &std::pair<const char*, QuantileMode>::first);
+          const QuantileMode way = at == std::end(modes) ? QuantileMode::linear : at->second;
+          const bool keepdim = args.value("keepdim", false);
+          if (const auto q = number(args, "q")) return {of_number(x[0], *q, axis, keepdim, way)};
+          return {of_tensor(x[0], x[1], axis, keepdim, way)};
+        },
+        "lerp");
+  };
+  using OfTensor = Tensor (*)(const Tensor&, const Tensor&, std::optional<int64_t>, Flag, QuantileMode);
+  using OfNumber = Tensor (*)(const Tensor&, double, std::optional<int64_t>, Flag, QuantileMode);
+  quantile_call("quantile", OfTensor(quantile), OfNumber(quantile));
+  quantile_call("nanquantile", OfTensor(nanquantile), OfNumber(nanquantile));
+  for (const LaidOut& a : layouts(3, 4)) {
+    t.add("quantile", "quantile, " + a.label, {a.x}, {{"q", 0.3}, {"axis", 1}, {"keepdim", true}});
+    t.add("quantile", "quantile of all, " + a.label, {a.x}, {{"q", 0.7}, {"mode", "midpoint"}});
+    t.add("quantile", "three quantiles, " + a.label, {a.x, tensor({0.1, 0.45, 0.8}, kFloat64)}, {{"axis", 0}});
+  }
+  t.rule(
+      "quantile({t0}, {d0}, {i0})", "{t0}.quantile({d0}, {i0})", and_number(with_filled_axis, 0.1, 0.9),
+      [](const A& a) { return quantile(a.t[0], a.d(0), a.i(0)); }, apart);
+}
+
 }  // namespace
 
 void add_order_cases(CaseTable& t) {
@@ -74,6 +114,7 @@ void add_order_cases(CaseTable& t) {
   add_positions(t, "argmax", argmax, argmax);
   add_positions(t, "argmin", argmin, argmin);
   add_orders(t);
+  add_quantiles(t);
   if (!t.large()) return;
   const Tensor x = numbers({kRows, kColumns});
   for (int axis : {0, 1}) {

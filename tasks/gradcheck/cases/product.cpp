@@ -90,11 +90,42 @@ void add_sums_of_products(CaseTable& t) {
          [](const A& a) { return tensordot(a.t[0], a.t[1], a.t[0].dim()); });
 }
 
+void add_composed_products(CaseTable& t) {
+  const auto add_to = [&](const char* name,
+                          Tensor (*f)(const Tensor&, const Tensor&, const Tensor&, const AddProductOptions&)) {
+    t.call(
+        name,
+        [f](const Inputs& x, const json& args) -> Outputs {
+          return {f(x[0], x[1], x[2], {.beta = args.value("beta", 1.), .alpha = args.value("alpha", 1.)})};
+        },
+        "matmul");
+  };
+  add_to("addmm", addmm);
+  add_to("baddbmm", baddbmm);
+  t.call("cross", cross, "axis=-1", "roll");
+  t.call("kron", kron, "", "mul");
+  const json factors{{"beta", 0.5}, {"alpha", -2}};
+  t.add("addmm", "addmm", {spread({4}), spread({2, 3}), spread({3, 4})}, factors);
+  t.add("addmm", "addmm, transposed", {spread({2, 4}), spread({3, 2}).t(), spread({4, 3}).t()});
+  t.add("baddbmm", "baddbmm", {spread({2, 1, 4}), spread({2, 2, 3}), spread({2, 3, 4})}, factors);
+  t.add("cross", "cross", {spread({2, 3}), spread({2, 3}, -1, 3)});
+  t.add("cross", "cross, both broadcast", {spread({3, 1, 2}), spread({3, 4, 1})}, {{"axis", 0}});
+  t.add("kron", "kron", {spread({2, 3}), spread({2})});
+  t.rule(
+      "kron({t0}.reshape({-1}), {t1}.reshape({-1}))", "torch.kron({t0}.reshape(-1), {t1}.reshape(-1))",
+      [](const Draw& d, Call& c) { return sized(0, 4)(d, c) && sized(0, 6)(d, c); },
+      [](const A& a) { return kron(a.t[0].reshape({-1}), a.t[1].reshape({-1})); });
+  t.rule("addmm({t0}, {t0}, matmul({t0}.t(), {t0}), {.beta = 0.5})",
+         "torch.addmm({t0}, {t0}, {t0}.t() @ {t0}, beta=0.5)", operand([](const Tensor& x) { return x.dim() == 2; }),
+         [](const A& a) { return addmm(a.t[0], a.t[0], matmul(a.t[0].t(), a.t[0]), {.beta = 0.5}); });
+}
+
 }  // namespace
 
 void add_product_cases(CaseTable& t) {
   add_matrix_products(t);
   add_sums_of_products(t);
+  add_composed_products(t);
   if (!t.large()) return;
   const Shape products[][2] = {{{301, 257}, {257, 203}}, {{64, 768}, {768, 300}},      {{1, 1000}, {1000, 3000}},
                                {{3000, 5}, {5, 7}},      {{24, 20, 32}, {24, 32, 20}}, {{5, 130, 70}, {70, 90}},

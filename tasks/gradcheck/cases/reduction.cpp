@@ -10,9 +10,17 @@ namespace {
 using A = Arguments;
 
 void add_reductions(CaseTable& t) {
-  t.reduction("sum", sum, true);
-  t.reduction("mean", mean, false);
-  t.reduction("prod", prod, true);
+  using InType = Tensor(const Tensor&, const Axes&, Flag, DType);
+  const auto reduction = [&](const char* name, ReductionFunction f, InType* in_type, bool empty) {
+    t.reduction(name, f, empty);
+    t.call(name, [in_type, call = t.calls.at(name)](const Inputs& x, const json& args) -> Outputs {
+      if (!args.contains("dtype")) return call(x, args);
+      return {in_type(x[0], Axes(dims(args, "axes")), args["keepdim"].get<bool>(), dtype(args))};
+    });
+  };
+  reduction("sum", sum, sum, true);
+  reduction("mean", mean, mean, false);
+  reduction("prod", prod, prod, true);
   t.reduction("amax", amax, false, apart);
   t.reduction("amin", amin, false, apart);
   t.reduction("logsumexp", logsumexp, false);
@@ -87,6 +95,24 @@ void add_norms_of_vectors(CaseTable& t) {
       [](const A& a) { return normalize(a.t[0], 2, a.i(0)); }, not_zero);
   t.call("pairwise_distance", pairwise_distance, "p=2 eps=1e-6 keepdim");
   t.call("cosine_similarity", cosine_similarity, "axis=1 eps=1e-8");
+  t.call("cdist", cdist, "p=2");
+  for (double p : {2., 1., HUGE_VAL, 3., 1.5, 0.5}) {
+    const json of_p{{"p", std::isinf(p) ? json("inf") : json(p)}};
+    const std::string label = ", p = " + std::to_string(p);
+    const bool even = p == 1 || p == 2 || std::isinf(p);  // else |x|^p is not smooth near 0
+    const double low = even ? -3.1 : 3, high = even ? 2.3 : 8;
+    for (const LaidOut& a : layouts(3, 4)) t.add("cdist", a.label + label, {a.x, spread({2, 4}, low, high)}, of_p);
+    t.add("cdist", "[2, 1, 2, 3], [2, 4, 3]" + label, {spread({2, 1, 2, 3}), spread({2, 4, 3}, low, high)}, of_p);
+    t.add("cdist", "nothing" + label, {spread({0, 3}), spread({2, 3})}, of_p);
+  }
+  t.rule(
+      "cdist({t0}, {t0} * 2 + 0.5)", "torch.cdist({t0}, {t0} * 2 + 0.5)", matrices,
+      [](const A& a) { return cdist(a.t[0], a.t[0] * 2 + 0.5); },
+      [](const A& a) {
+        return a.t[0].size(-1) == 0 ||
+               away_from(norm(a.t[0].unsqueeze(-2) - (a.t[0] * 2 + 0.5).unsqueeze(-3), 2, -1), {0});
+      });
+  t.add_large("cdist", {numbers({701, 37}), numbers({103, 37}, 0, 3)});
   const DrawRule vectors = [](const Draw& d, Call& c) { return twins(d, c) && d.last(c).dim() > 0; };
   t.rule(
       "pairwise_distance({t0}, {t1})", "F.pairwise_distance({t0}, {t1})", vectors,
@@ -98,8 +124,17 @@ void add_norms_of_vectors(CaseTable& t) {
 }
 
 void add_scans(CaseTable& t) {
-  t.function("cumsum", cumsum, "axis", ".cumsum", with_filled_axis);
-  t.function("cumprod", cumprod, "axis", ".cumprod", with_filled_axis);
+  using AlongAxis = Tensor(const Tensor&, int64_t);
+  using InType = Tensor(const Tensor&, int64_t, DType);
+  const auto add = [&](const std::string& name, AlongAxis* f, InType* in_type) {
+    t.function(name, f, "axis", "." + name, with_filled_axis);
+    t.call(name, [f, in_type](const Inputs& x, const json& args) -> Outputs {
+      const int64_t axis = integer(args, "axis");
+      return {args.contains("dtype") ? in_type(x[0], axis, dtype(args)) : f(x[0], axis)};
+    });
+  };
+  add("cumsum", cumsum, cumsum);
+  add("cumprod", cumprod, cumprod);
   t.function("logcumsumexp", logcumsumexp, "axis", ".logcumsumexp", with_filled_axis);
   t.function("cummax", cummax, "axis", ".cummax", with_filled_axis, apart);
   t.function("cummin", cummin, "axis", ".cummin", with_filled_axis, apart);

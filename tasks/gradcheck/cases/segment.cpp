@@ -186,6 +186,7 @@ void add_sets(CaseTable& t) {
     const int64_t minimum = integer(args, "minimum");
     return {x.size() > 1 ? bincount(x[0], x[1], minimum) : bincount(x[0], minimum)};
   });
+  t.call("isin", isin, "invert");
   t.call("searchsorted", [](const Inputs& x, const json& args) -> Outputs {
     return {searchsorted(x[0], x[1], args.value("right", false))};
   });

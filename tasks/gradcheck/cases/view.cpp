@@ -240,12 +240,15 @@ void add_joins(CaseTable& t) {
   t.rule("stack({{t0}, {t1}, {t0}}, -1)", "torch.stack([{t0}, {t1}, {t0}], -1)", twins, [](const A& a) {
     return stack({a.t[0], a.t[1], a.t[0]}, -1);
   });
+}
 
+void add_cuts(CaseTable& t) {
   t.call("split", [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("size")) return split(x[0], integer(args, "size"), integer(args, "axis"));
     return split(x[0], list(args, "sizes"), integer(args, "axis"));
   });
   t.call("chunk", chunk, "count axis");
+  t.call("unbind", unbind, "axis", "select");
   t.add("slice", "split", {spread({5, 2})}, [](auto x) {
     const std::vector<Tensor> parts = split(x[0], 2);
     return sum(parts[0] * parts[1], {}) * parts[2];
@@ -254,6 +257,12 @@ void add_joins(CaseTable& t) {
     const std::vector<Tensor> parts = chunk(x[0], 2, 1);
     return parts[0] * parts[1];
   });
+  t.add("select", "unbind", {spread({2, 3})}, [](auto x) {
+    const std::vector<Tensor> parts = unbind(x[0], 1);
+    return parts[0] * parts[1] + parts[2];
+  });
+  t.rule("unbind({t0}, {i0})[0]", "{t0}.unbind({i0})[0]", with_filled_axis,
+         [](const A& a) { return unbind(a.t[0], a.i(0))[0]; });
   t.rule("split({t0}, 2, {i0})[0]", "{t0}.split(2, {i0})[0]", with_filled_axis,
          [](const A& a) { return split(a.t[0], 2, a.i(0))[0]; });
 }
@@ -302,6 +311,7 @@ void add_view_cases(CaseTable& table) {
   add_unslices(table);
   add_copies(table);
   add_joins(table);
+  add_cuts(table);
   add_factories(table);
   if (table.large()) add_large_views(table);
 }

@@ -4,6 +4,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <optional>
+
 namespace tapegrad::tests {
 namespace {
 
@@ -138,7 +140,7 @@ TEST(Errors, OfElementwiseOperations) {
        [] { logical_and(kMatrix, kMask); }},
       {"[logical_not] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { logical_not(kMatrix); }},
-      {"[clamp] expected a lower bound, an upper bound or both", [] { clamp(kMatrix, {}, {}); }},
+      {"[clamp] expected a lower bound, an upper bound or both", [] { clamp(kMatrix, std::nullopt, std::nullopt); }},
       {"[where] the condition must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { where(kMatrix, kMatrix, kMatrix); }},
       {"[where] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",

@@ -164,6 +164,9 @@ TEST(ExtremeArguments, OfShapes) {
                    [&](N a, N) { softmax(x, a); },
                    [&](N a, N b) { topk(line, a, b); },
                    [&](N a, N) { sort(x, a); },
+                   [&](N a, N) { unbind(x, a); },
+                   [&](N a, N) { cross(x, x, a); },
+                   [&](N a, N) { quantile(x, 0.5, a); },
                    [&](N a, N b) { tensordot(x, x, {a}, {b}); },
                    [&](N a, N) { tensordot(x, x.t(), a); },
                    [&](N a, N) {
@@ -338,6 +341,11 @@ TEST(ExtremeArguments, OfNumbers) {
       [&](V v, V w) { gaussian_nll_loss(rows * v, rows, rows * w); },
       [&](V v, V w) { binary_cross_entropy(rows * v, rows * w); },
       [&](V v, V w) { pinv(rows * v, w); },
+      [&](V v, V w) { cdist(rows * v, rows, w); },
+      [&](V v, V) { quantile(wide, v); },
+      [&](V v, V w) {
+        addmm(rows, ones({2, 2}), rows, {.beta = v, .alpha = w});
+      },
   };
   for (const Tensor& operand : {i, b, x, wide}) {
     calls.emplace_back([operand](V v, V) { operand + v; });
@@ -359,6 +367,9 @@ TEST(ExtremeArguments, OfNumbers) {
     calls.emplace_back([operand](V v, V) { pow(operand, v); });
     calls.emplace_back([operand](V v, V) { fmod(operand, v); });
     calls.emplace_back([operand](V v, V) { remainder(operand, v); });
+    calls.emplace_back([operand](V v, V) { floor_divide(operand, v); });
+    calls.emplace_back([operand](V v, V) { div(operand, v, Rounding::trunc); });
+    calls.emplace_back([operand](V v, V) { addcmul(operand, operand, operand, v); });
     calls.emplace_back([operand](V v, V w) { clamp(operand, v, w); });
     if (is_floating(operand.dtype())) calls.emplace_back([operand](V v, V) { lerp(operand, operand, v); });
   }

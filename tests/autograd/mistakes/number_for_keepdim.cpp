@@ -1,4 +1,4 @@
-// could not convert|no viable conversion from
+// no matching function
 #include <tapegrad/autograd/ops.h>
 
 int main() {

@@ -1,0 +1,176 @@
+// Arithmetic that is made of recorded operations: rounded quotients, clamp between tensors, addcmul, addcdiv,
+// logaddexp, logaddexp2, xlogy, xlog1py. build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/formula.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tapegrad {
+namespace {
+
+const Op kDivRounded{"div_rounded"};
+const Op kClampBetween{"clamp_between"};
+const Op kLogaddexp{"logaddexp"};
+const Op kLogaddexp2{"logaddexp2"};
+const Op kXlogy{"xlogy"};
+const Op kXlog1py{"xlog1py"};
+constexpr std::string_view kClamp = "clamp";
+constexpr std::string_view kAddcmul = "addcmul";
+constexpr std::string_view kAddcdiv = "addcdiv";
+
+// --- rounded quotients ---
+
+int64_t truncated(int64_t a, int64_t b) {  // the smallest number divided by -1 would trap
+  return b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;
+}
+
+int64_t floored(int64_t a, int64_t b) {
+  const int64_t quotient = truncated(a, b);
+  return b != -1 && a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+// From the remainder, which is exact: a / b may round up to the next integer, as 5.5 / 1.1 does.
+template <class T>
+T floored(T a, T b) {
+  if (b == 0) return a / b;
+  const T left = std::fmod(a, b);
+  T quotient = (a - left) / b;
+  if (left != 0 && (b < 0) != (left < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(T{0}, a / b);
+  const T whole = std::floor(quotient);
+  return quotient - whole > T{0.5} ? whole + 1 : whole;
+}
+
+template <class T>
+T truncated(T a, T b) {
+  return std::trunc(a / b);
+}
+
+template <class T>
+MapKernel quotient_loop(Rounding rounding) {
+  return rounding == Rounding::floor ? plain_loop<T, T, 2>([](T a, T b) { return floored(a, b); })
+                                     : plain_loop<T, T, 2>([](T a, T b) { return truncated(a, b); });
+}
+
+// --- logarithms ---
+
+// f(x) log(y), log(1 + y): 0 where x is 0, unless y is NaN. `least` is where the logarithm begins.
+Tensor product_with_log(const Op& op, const Tensor& x, const Tensor& y, Tensor (*log)(const Tensor&), double least) {
+  const DType dtype = result_type(x, y);
+  if (!is_floating(dtype)) return product_with_log(op, x.to(kFloat32), y.to(kFloat32), log, least);
+  if (x.dtype() != y.dtype()) return product_with_log(op, x.to(dtype), y.to(dtype), log, least);
+  shape_of(op.name, x, y);
+  Tensor value;
+  {
+    const PauseRecording pause;
+    value = masked_fill(x * log(y), x == 0 && !isnan(y), 0);
+  }
+  const bool wants_x = needs_grad(x), wants_y = needs_grad(y);
+  if (!wants_x && !wants_y) return value;
+  return record(op, value, {x, y}, [&op, log, least, wants_x, wants_y, x, y](const Tensor& dy) -> Grads {
+    Tensor dx;
+    if (wants_x) dx = masked_fill(product_with_log(op, dy, y, log, least), x == 0 && y <= least, 0);
+    return {dx, wants_y ? dy * x / (least == 0 ? y : y - least) : Tensor()};
+  });
+}
+
+// log(e^(unit a) + e^(unit b)) / unit, where unit is 1 or log(2).
+Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
+  const DType dtype = result_type(a, b);
+  require_floating(op.name, dtype);
+  if (a.dtype() != b.dtype()) return log_of_sum(op, a.to(dtype), b.to(dtype), unit);
+  shape_of(op.name, a, b);
+  Tensor value;
+  {
+    const PauseRecording pause;
+    const Tensor apart = masked_fill(abs(a - b), a == b, 0);  // also 0 for equal infinities
+    const Tensor above = unit == 1 ? log1p(exp(-apart)) : log1p(exp2(-apart)) / unit;
+    value = maximum(a, b) + above;
+  }
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
+  if (!wants_a && !wants_b) return value;
+  return record(op, value, {a, b}, [unit, wants_a, wants_b, a, b](const Tensor& dy) -> Grads {
+    const Tensor apart = unit == 1 ? a - b : (a - b) * unit;
+    return {wants_a ? dy * sigmoid(apart) : Tensor(), wants_b ? dy * sigmoid(-apart) : Tensor()};
+  });
+}
+
+}  // namespace
+
+Tensor div(const Tensor& a, const Tensor& b, Rounding rounding) {
+  if (rounding == Rounding::none) return div(a, b);
+  if (a.dtype() != b.dtype()) {
+    const DType dtype = result_type(a, b);
+    return div(a.to(dtype), b.to(dtype), rounding);
+  }
+  if (a.dtype() == kBool) kDivRounded.fail("expected operands other than bool (convert one with to(kInt64))");
+  if (a.dtype() == kInt64 && any(eq(b, 0))) kDivRounded.fail("expected nonzero int64 divisors, got a zero");
+  Tensor y = Tensor::empty(shape_of(kDivRounded.name, a, b), a.dtype());
+  map(y, {&a, &b},
+      a.dtype() == kInt64     ? quotient_loop<int64_t>(rounding)
+      : a.dtype() == kFloat32 ? quotient_loop<float>(rounding)
+                              : quotient_loop<double>(rounding));
+  return record(kDivRounded, y, {a, b}, [](const Tensor& dy) -> Grads {
+    const Tensor zero = zeros_like(dy);
+    return {zero, zero};
+  });
+}
+
+Tensor div(const Tensor& a, double b, Rounding rounding) {
+  return div(a, is_floating(a.dtype()) ? scalar(b, a.dtype()) : promote_scalar(b), rounding);
+}
+
+Tensor floor_divide(const Tensor& a, const Tensor& b) { return div(a, b, Rounding::floor); }
+Tensor floor_divide(const Tensor& a, double b) { return div(a, b, Rounding::floor); }
+
+Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
+  if (!low.defined() && !high.defined()) fail(kClamp, "expected a lower bound, an upper bound or both");
+  if (!high.defined()) return maximum(x, low);
+  if (!low.defined()) return minimum(x, high);
+  const DType dtype = std::max(result_type(x, low), result_type(x, high));
+  if (x.dtype() != dtype || low.dtype() != dtype || high.dtype() != dtype) {
+    return clamp(x.to(dtype), low.to(dtype), high.to(dtype));
+  }
+  broadcast(kClamp, shape_of(kClamp, x, low), high.shape());
+  Tensor y;
+  {
+    const PauseRecording pause;
+    y = minimum(maximum(x, low), high);
+  }
+  return record(kClampBetween, y, {x, low, high}, [x, low, high](const Tensor& dy) -> Grads {
+    const Tensor below = x<low, above = x> high, ordered = low < high, sound = low <= high;
+    const Tensor on_low = ordered && x == low, on_high = ordered && x == high, half = dy * 0.5;
+    return {where(below || above, 0, where(on_low || on_high, half, dy)),
+            where(below && sound, dy, where(on_low, half, 0)),
+            where((above && sound) || low > high, dy, where(on_high, half, 0))};
+  });
+}
+
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+  broadcast(kAddcmul, x.shape(), shape_of(kAddcmul, a, b));
+  const Tensor product = a * b;
+  return x + (value == 1 ? product : product * value);
+}
+
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+  if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
+    fail(kAddcdiv, fmt::format("expected a floating dividend or divisor, got {} and {} (convert one with "
+                               "to(kFloat32), or use div with Rounding::trunc)",
+                               name(a.dtype()), name(b.dtype())));
+  }
+  broadcast(kAddcdiv, x.shape(), shape_of(kAddcdiv, a, b));
+  const Tensor quotient = a / b;
+  return x + (value == 1 ? quotient : quotient * value);
+}
+
+Tensor logaddexp(const Tensor& a, const Tensor& b) { return log_of_sum(kLogaddexp, a, b, 1); }
+Tensor logaddexp2(const Tensor& a, const Tensor& b) { return log_of_sum(kLogaddexp2, a, b, std::numbers::ln2); }
+
+Tensor xlogy(const Tensor& x, const Tensor& y) { return product_with_log(kXlogy, x, y, log, 0); }
+Tensor xlog1py(const Tensor& x, const Tensor& y) { return product_with_log(kXlog1py, x, y, log1p, -1); }
+
+}  // namespace tapegrad

@@ -1,0 +1,83 @@
+// Quantiles: quantile, nanquantile, made of recorded operations.
+// build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+
+namespace tapegrad {
+namespace {
+
+constexpr std::string_view kQuantile = "quantile";
+constexpr std::string_view kNanquantile = "nanquantile";
+
+// The positions of the quantiles q [k] in sorted rows [..., n], which end with their NaN: [..., k].
+Tensor positions_of(const Tensor& q, const Tensor& sorted, bool without_nan) {
+  const Tensor is_nan = isnan(sorted);
+  const double last = static_cast<double>(sorted.size(-1) - 1);
+  if (without_nan) {
+    const Tensor numbers = sum(logical_not(is_nan), -1, true).to(q.dtype());
+    return q * maximum(numbers - 1, 0);
+  }
+  return where(any(is_nan, -1, true), last, q * last);
+}
+
+// The quantiles q [k] of sorted rows [..., n]: [..., k].
+Tensor of_rows(const Tensor& sorted, const Tensor& q, bool without_nan, QuantileMode mode) {
+  const Tensor position = positions_of(q, sorted, without_nan), at = position.detach();
+  const auto element = [&](const Tensor& place) { return gather(sorted, -1, place.to(kInt64)); };
+  switch (mode) {
+    case QuantileMode::lower: return element(floor(at));
+    case QuantileMode::higher: return element(ceil(at));
+    case QuantileMode::nearest: return element(round(at));
+    case QuantileMode::midpoint: return lerp(element(floor(at)), element(ceil(at)), 0.5);
+    case QuantileMode::linear: break;
+  }
+  return lerp(element(floor(at)), element(ceil(at)), position - floor(at));
+}
+
+Tensor quantiles(std::string_view where, const Tensor& x, const Tensor& q, std::optional<int64_t> axis, bool keepdim,
+                 QuantileMode mode) {
+  require_floating(where, {&x, &q});
+  if (q.dim() > 1) fail(where, fmt::format("expected q with at most one axis, got shape {}", str(q.shape())));
+  if (x.numel() == 0) fail(where, fmt::format("expected at least one element, got shape {}", str(x.shape())));
+  if (!all(q.detach() >= 0 && q.detach() <= 1)) fail(where, "expected a q between 0 and 1");
+  const bool whole = !axis || x.dim() == 0;
+  const int i = axis && !(x.dim() == 0 && (*axis == 0 || *axis == -1)) ? normal_axis(where, *axis, x.shape()) : 0;
+  const Tensor rows = whole ? x.reshape({-1}) : movedim(x, {i}, {-1});
+  const bool without_nan = where == kNanquantile;
+  Tensor y = movedim(of_rows(sort(rows, -1).values, q.reshape({-1}), without_nan, mode), {-1}, {0});  // [k, ...]
+  if (keepdim && whole) {
+    Shape shape = Shape::filled(x.dim() + 1, 1);
+    shape[0] = y.size(0);
+    y = y.reshape(shape);
+  } else if (keepdim) {
+    y = y.unsqueeze(i + 1);
+  }
+  return q.dim() == 0 ? y.squeeze(0) : y;
+}
+
+// A number as q. Error unless it is a share.
+Tensor share(std::string_view where, const Tensor& x, double q) {
+  if (!(q >= 0 && q <= 1)) fail(where, fmt::format("expected a q between 0 and 1, got {}", q));
+  return scalar(q, is_floating(x.dtype()) ? x.dtype() : kFloat32);
+}
+
+}  // namespace
+
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis, Flag keepdim, QuantileMode mode) {
+  return quantiles(kQuantile, x, q, axis, keepdim, mode);
+}
+
+Tensor quantile(const Tensor& x, double q, std::optional<int64_t> axis, Flag keepdim, QuantileMode mode) {
+  return quantiles(kQuantile, x, share(kQuantile, x, q), axis, keepdim, mode);
+}
+
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis, Flag keepdim, QuantileMode mode) {
+  return quantiles(kNanquantile, x, q, axis, keepdim, mode);
+}
+
+Tensor nanquantile(const Tensor& x, double q, std::optional<int64_t> axis, Flag keepdim, QuantileMode mode) {
+  return quantiles(kNanquantile, x, share(kNanquantile, x, q), axis, keepdim, mode);
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,158 @@
+// Everyday operations where samples and golden values do not reach: error texts, derivatives of second order at special
+// points, and blocks.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/sets.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+const Tensor kOfSix = zeros({2, 3}), kOfTwenty = zeros({4, 5}), kSingle = scalar(1);
+const Tensor kSixIds = zeros({2, 3}, kInt64), kSixBools = zeros({2, 3}, kBool);
+
+TEST(EverydayErrors, OfArithmetic) {
+  expect_texts({
+      {"[div_rounded] expected operands other than bool (convert one with to(kInt64))",
+       [] { div(kSixBools, kSixBools, Rounding::floor); }},
+      {"[div_rounded] expected nonzero int64 divisors, got a zero", [] { floor_divide(kSixIds, kSixIds); }},
+      {"[div_rounded] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+       [] { div(kOfSix, kOfTwenty, Rounding::trunc); }},
+      {"[clamp] expected a lower bound, an upper bound or both", [] { clamp(kOfSix, Tensor(), Tensor()); }},
+      {"[clamp] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+       [] { clamp(kOfSix, kSingle, kOfTwenty); }},
+      {"[addcmul] shapes [4, 5] and [2, 3] do not broadcast: axis -1 has 5 against 3 (sizes must be equal or 1)",
+       [] { addcmul(kOfTwenty, kOfSix, kOfSix); }},
+      {"[addcdiv] expected a floating dividend or divisor, got int64 and bool (convert one with to(kFloat32), or use "
+       "div with Rounding::trunc)",
+       [] { addcdiv(kOfSix, kSixIds, kSixBools); }},
+      {"[logaddexp2] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+       [] { logaddexp2(kOfSix, kOfTwenty); }},
+      {"[logaddexp] expected float32 or float64, got int64", [] { logaddexp(kSixIds, kSixIds); }},
+      {"[xlogy] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+       [] { xlogy(kOfSix, kOfTwenty); }},
+      {"[sinc] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { sinc(kSixIds); }},
+  });
+}
+
+TEST(EverydayErrors, OfProductsAndPieces) {
+  expect_texts({
+      {"[addmm] expected [m, k] and [k, n], got [2, 3] and [4, 5]", [] { addmm(kSingle, kOfSix, kOfTwenty); }},
+      {"[addmm] expected x that broadcasts to [2, 2], got [2, 3]", [] { addmm(kOfSix, kOfSix, kOfSix.t()); }},
+      {"[baddbmm] expected [B, m, k] and [B, k, n], got [2, 3] and [3, 2]",
+       [] { baddbmm(kSingle, kOfSix, kOfSix.t()); }},
+      {"[baddbmm] expected [B, m, k] and [B, k, n], got [2, 3, 4] and [1, 4, 5]",
+       [] {
+         return baddbmm(kSingle, zeros({2, 3, 4}), zeros({1, 4, 5}));
+       }},
+      {"[cross] expected 3 elements along axis -2, got [2, 3] and [2, 3]", [] { cross(kOfSix, kOfSix, 0); }},
+      {"[kron] expected at most 4 axes, got [1, 1, 1, 1, 1] and []",
+       [] {
+         return kron(zeros({1, 1, 1, 1, 1}), kSingle);
+       }},
+      {"[unbind] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { unbind(kOfSix, 2); }},
+      {"[unbind] axis 0 given, but a scalar has no axes", [] { unbind(kSingle); }},
+      {"[masked_scatter] the mask must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
+       [] { masked_scatter(kOfSix, kOfSix, kOfSix); }},
+      {"[masked_scatter] expected x and source of one type, got float32 and int64",
+       [] { masked_scatter(kOfSix, kSixBools, kSixIds); }},
+      {"[masked_scatter] expected a source of at least 6 elements, as many as the mask has trues, got 3",
+       [] {
+         return masked_scatter(kOfSix, ones({2, 3}, kBool), zeros({3}));
+       }},
+  });
+}
+
+TEST(EverydayErrors, OfDistancesAndQuantiles) {
+  expect_texts({
+      {"[cdist] expected [..., P, D] and [..., R, D], got [2, 3] and [4, 5]", [] { cdist(kOfSix, kOfTwenty); }},
+      {"[cdist] expected p of 0 or more, got -1", [] { cdist(kOfSix, kOfSix, -1); }},
+      {"[quantile] expected a q between 0 and 1, got 1.5", [] { quantile(kOfSix, 1.5); }},
+      {"[quantile] expected a q between 0 and 1",
+       [] {
+         return quantile(kOfSix, tensor({0.5, -0.5}));
+       }},
+      {"[quantile] expected q with at most one axis, got shape [2, 3]", [] { quantile(kOfSix, kOfSix); }},
+      {"[quantile] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { quantile(kOfSix, 0.5, 2); }},
+      {"[nanquantile] expected at least one element, got shape [0, 3]",
+       [] {
+         return nanquantile(zeros({0, 3}), 0.5, 1);
+       }},
+  });
+}
+
+// The first and second derivatives of f along x, one element at a time.
+std::vector<std::vector<double>> both_derivatives(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) {
+  Tape tape;
+  const Tensor x = at.as_leaf();
+  const Tensor dx = tape.backward(sum(f(x)), {.create_graph = true})[x];
+  const Tensor second = tape.backward(sum(dx))[x];
+  return {dx.detach().to_vector<double>(), second.to_vector<double>()};
+}
+
+TEST(Everyday, SecondDerivativesAtSpecialPoints) {
+  constexpr double kPi = std::numbers::pi;
+  const auto at_zero = both_derivatives(sinc, zeros({1}, kFloat64));
+  EXPECT_EQ(at_zero[0][0], 0);
+  EXPECT_NEAR(at_zero[1][0], -kPi * kPi / 3, 1e-14);
+  for (const double x : {1e-9, 0.159, 0.16, 0.7}) {  // on both sides of the end of the series
+    const auto of = both_derivatives(sinc, full({1}, x, kFloat64));
+    const double t = kPi * x, near = -t / 3 + t * t * t / 30;
+    const double slope = t < 1e-3 ? near
+                                  : std::fma(t, tapegrad::cos(full({}, t, kFloat64)).item(),
+                                             -tapegrad::sin(full({}, t, kFloat64)).item()) /
+                                        (t * t);
+    EXPECT_NEAR(of[0][0], kPi * slope, 1e-13) << x;
+  }
+  const Tensor same = tensor({2., -700., 700.}, kFloat64);  // log(2 e^a): half of each, 1 / 4
+  const auto halves = both_derivatives([&](const Tensor& a) { return logaddexp(a, same); }, same);
+  EXPECT_EQ(halves[0], std::vector<double>({0.5, 0.5, 0.5}));
+  EXPECT_EQ(halves[1], std::vector<double>({0.25, 0.25, 0.25}));
+}
+
+TEST(Everyday, DistancesOfEqualPointsHaveNoGradient) {
+  const Tensor points = tensor({{1., 2.}, {-3., 0.5}}, kFloat64);
+  for (const double p : {1., 2., 3., 0.5, HUGE_VAL}) {
+    const auto of = both_derivatives([&](const Tensor& x) { return diagonal(cdist(x, points, p)); }, points);
+    EXPECT_EQ(of[0], std::vector<double>(4, 0)) << p;
+    EXPECT_EQ(of[1], std::vector<double>(4, 0)) << p;
+  }
+}
+
+// Rows of a are taken in blocks of 2^21 differences.
+TEST(Everyday, DistancesAreTheSameInBlocks) {
+  const Tensor a = sin(arange(1200).to(kFloat32)).reshape({400, 3}),
+               b = cos(arange(9000).to(kFloat32)).reshape({3000, 3});
+  const auto results = [&](const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
+    Tape tape;
+    const Tensor x = a.as_leaf(), z = b.as_leaf();
+    const Tensor y = f(x, z);
+    const Gradients grads = tape.backward(sum(y * y.detach()));
+    return std::vector<Tensor>{y.detach(), grads[x], grads[z]};
+  };
+  const auto whole = results([](const Tensor& x, const Tensor& z) { return cdist(x, z); });
+  const auto parts = results([](const Tensor& x, const Tensor& z) {
+    return cat({cdist(x.slice(0, 0, 150), z), cdist(x.slice(0, 150), z)});
+  });
+  EXPECT_TRUE(equal(whole[0], parts[0]));
+  EXPECT_TRUE(equal(whole[1], parts[1]));
+  EXPECT_TRUE(allclose(whole[2], parts[2], 1e-4, 1e-3));
+}
+
+TEST(Everyday, BetaZeroLeavesTheTensorOut) {
+  Tape tape;
+  const Tensor x = full({2, 2}, NAN).as_leaf(), a = ones({2, 3}).as_leaf();
+  const Tensor y = addmm(x, a, a.t(), {.beta = 0});
+  EXPECT_TRUE(equal(y, full({2, 2}, 3)));
+  EXPECT_EQ(tape.backward(sum(y)).find(x), nullptr);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

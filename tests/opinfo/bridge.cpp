@@ -7,6 +7,7 @@
 //   stage: 0 forward, 1 backward, 2 backward with create_graph, 3 second backward); X a property that does not hold;
 //   Z the end of a case. Texts have their length in place of the dtype.
 #include "case.h"
+#include "wire.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,36 +17,30 @@
 #include <iostream>
 #include <sstream>
 
-std::map<std::string, Call>& calls() {
-  static std::map<std::string, Call> all;
+Calls& calls() {
+  static Calls all;
   return all;
 }
 
-int run_programs(int argc, char** argv);  // programs.cpp
+void add_operations() {
+  add_elementwise();
+  add_special();
+  add_reduce();
+  add_shape();
+  add_index();
+  add_product();
+  add_nn();
+  add_loss();
+  add_image();
+  add_chain();
+}
 
 namespace {
 
 std::ofstream out;
 
-void put(int64_t id, char kind, int64_t index, const Tensor& x0) {
-  const Tensor x = x0.detach().contiguous();
-  const int64_t header[5] = {id, kind, index, code_of_dtype(x.dtype()), x.dim()};
-  out.write(reinterpret_cast<const char*>(header), sizeof header);
-  for (int64_t s : x.shape()) out.write(reinterpret_cast<const char*>(&s), 8);
-  out.write(static_cast<const char*>(x.raw_data()), x.numel() * tg::item_size(x.dtype()));
-}
-void put(int64_t id, char kind, int64_t index, const std::string& text) {
-  const int64_t header[5] = {id, kind, index, static_cast<int64_t>(text.size()), 0};
-  out.write(reinterpret_cast<const char*>(header), sizeof header);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-}
+void put(int64_t id, char kind, int64_t index, const auto& x) { ::put(out, id, kind, index, x); }
 
-// cos(1.3 i + phase), as protocol.py computes it.
-Tensor weights(const Tensor& like, double phase) {
-  std::vector<double> w(static_cast<size_t>(like.numel()));
-  for (size_t i = 0; i < w.size(); ++i) w[i] = std::cos(1.3 * static_cast<double>(i) + phase);
-  return tg::from_data(w.data(), like.numel(), like.shape(), tg::kFloat64).to(like.dtype());
-}
 bool same_bits(const Tensor& a0, const Tensor& b0) {
   if (!(a0.shape() == b0.shape()) || a0.dtype() != b0.dtype()) return false;
   const Tensor a = a0.detach().contiguous(), b = b0.detach().contiguous();
@@ -57,17 +52,6 @@ bool same_bits(const Tensor& a0, const Tensor& b0) {
     return true;
   }
   return std::memcmp(a.raw_data(), b.raw_data(), n * static_cast<size_t>(tg::item_size(a.dtype()))) == 0;
-}
-
-Tensor weighted_sum(const tg::Tape&, tg::Tape& tape, const TV& ys, double phase) {
-  Tensor total;
-  for (size_t k = 0; k < ys.size(); ++k) {
-    if (!ys[k].defined() || !tg::is_floating(ys[k].dtype()) || tape.position_of(ys[k]) < 0) continue;
-    Tensor part = tg::sum(ys[k] * weights(ys[k], phase + static_cast<double>(k)));
-    if (part.dtype() != tg::kFloat64) part = part.to(tg::kFloat64);
-    total = total.defined() ? total + part : part;
-  }
-  return total;
 }
 
 // Runs the call once on a tape with leaves; writes gradients. Returns false if create_graph was refused.
@@ -88,7 +72,7 @@ bool differentiate(const Case& original, const Call& call, const TV& plain, bool
       if (y[k].defined() && !same_bits(y[k], plain[k]))
         put(c.id, 'X', static_cast<int64_t>(k), "the result has other bits without a tape");
   }
-  const Tensor loss = weighted_sum(tape, tape, y, 0.5);
+  const Tensor loss = weighted_sum(tape, y, 0.5);
   if (!loss.defined() || tape.position_of(loss) < 0) return true;
   stage = create_graph ? 2 : 1;
   tg::Gradients g = tape.backward(loss, {.create_graph = create_graph});
@@ -104,7 +88,7 @@ bool differentiate(const Case& original, const Call& call, const TV& plain, bool
   }
   if (create_graph) {
     stage = 3;
-    const Tensor total = weighted_sum(tape, tape, firsts, 0.25);
+    const Tensor total = weighted_sum(tape, firsts, 0.25);
     if (total.defined() && tape.position_of(total) >= 0) {
       tg::Gradients h = tape.backward(total);
       for (size_t k = 0; k < c.x.size(); ++k)
@@ -156,6 +140,38 @@ void run(const Case& original) {
   }
 }
 
+int run_cases(const char* cases_path, const char* data_path, const char* results_path, int64_t first) {
+  std::ifstream cases(cases_path);
+  const std::string data = contents(data_path);
+  out.open(results_path, std::ios::binary);
+  const unsigned seconds = getenv("TG_SECONDS") ? static_cast<unsigned>(std::atoi(getenv("TG_SECONDS"))) : 30;
+  Case c;
+  for (std::string line, word; std::getline(cases, line);) {
+    std::istringstream rest(line);
+    rest >> word;
+    if (word == "CASE") {
+      c = Case();
+      rest >> c.id >> c.op >> c.grad >> c.second >> c.seed;
+    } else if (c.id < first || read_argument(word, rest, c)) {
+      continue;
+    } else if (word == "U") {
+      c.x.emplace_back();
+      c.wants.push_back(false);
+    } else if (word == "T") {
+      const ReadTensor t = read_tensor(rest, data);
+      c.x.push_back(t.x);
+      c.wants.push_back(t.grad);
+    } else if (word == "END") {
+      alarm(seconds);
+      run(c);
+      alarm(0);
+      put(c.id, 'Z', 0, std::string());
+      out.flush();
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -165,76 +181,15 @@ int main(int argc, char** argv) {
   add_operations();
   add_modules();
   add_optimisers();
-  if (std::string(argv[1]) == "programs") return run_programs(argc, argv);
-  if (std::string(argv[1]) == "list") {
+  if (const char* n = getenv("TG_THREADS")) tg::set_num_threads(std::atoi(n));
+  const std::string what = argv[1];
+  if (what == "list") {
     for (const auto& [name, call] : calls()) std::cout << name << "\n";
     return 0;
   }
-  std::ifstream cases(argv[1]);
-  std::ifstream blob(argv[2], std::ios::binary);
-  const std::string data((std::istreambuf_iterator<char>(blob)), {});
-  out.open(argv[3], std::ios::binary);
-  const int64_t first = argc > 4 ? std::atoll(argv[4]) : 0;
-  if (const char* n = getenv("TG_THREADS")) tg::set_num_threads(std::atoi(n));
-  const unsigned seconds = getenv("TG_SECONDS") ? static_cast<unsigned>(std::atoi(getenv("TG_SECONDS"))) : 30;
-  Case c;
-  std::string line, word;
-  while (std::getline(cases, line)) {
-    std::istringstream l(line);
-    l >> word;
-    if (word == "CASE") {
-      c = Case();
-      l >> c.id >> c.op >> c.grad >> c.second >> c.seed;
-    } else if (word == "U") {
-      c.x.emplace_back();
-      c.wants.push_back(false);
-    } else if (word == "T") {
-      int64_t grad, dtype, rank, v;
-      l >> grad >> dtype >> rank;
-      Ints dims, strides;
-      for (int64_t k = 0; k < rank; ++k) {
-        l >> v;
-        dims.push_back(v);
-      }
-      for (int64_t k = 0; k < rank; ++k) {
-        l >> v;
-        strides.push_back(v);
-      }
-      int64_t offset, count, position;
-      l >> offset >> count >> position;
-      if (c.id < first) continue;
-      const Tensor base = tg::from_data(data.data() + position, count, tg::Shape{count}, dtype_of_code(dtype));
-      c.x.push_back(base.view(tg::Shape(dims.data(), rank), tg::Strides(strides.data(), rank), offset));
-      c.wants.push_back(grad != 0);
-    } else if (word == "I" || word == "D") {
-      std::string name, v;
-      size_t n;
-      l >> name >> n;
-      Ints i;
-      Doubles d;
-      for (size_t k = 0; k < n; ++k) {
-        l >> v;
-        if (word == "I")
-          i.push_back(std::strtoll(v.c_str(), nullptr, 10));
-        else
-          d.push_back(std::strtod(v.c_str(), nullptr));
-      }
-      if (word == "I")
-        c.ints[name] = i;
-      else
-        c.doubles[name] = d;
-    } else if (word == "S") {
-      std::string name, text;
-      l >> name;
-      std::getline(l, text);
-      c.texts[name] = text.empty() ? text : text.substr(1);
-    } else if (word == "END") {
-      if (c.id < first) continue;
-      alarm(seconds);
-      run(c);
-      alarm(0);
-      put(c.id, 'Z', 0, "");
-      out.flush();
-    }
-  }
+  const bool programs = what == "programs";
+  if (argc < (programs ? 5 : 4)) return 2;
+  char** paths = argv + (programs ? 2 : 1);
+  const int64_t first = paths[3] ? std::atoll(paths[3]) : 0;
+  return (programs ? run_programs : run_cases)(paths[0], paths[1], paths[2], first);
 }

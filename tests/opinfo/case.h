@@ -59,6 +59,7 @@ struct Case {
     if (v.empty()) return {};
     return {v[0], v[1], v[2], v[3]};
   }
+  tg::DType dtype() const;  // the argument `dtype`
   tg::Reduction reduction() const {
     const std::string r = s("reduction", "mean");
     return r == "mean" ? tg::Reduction::mean : r == "sum" ? tg::Reduction::sum : tg::Reduction::none;
@@ -67,10 +68,22 @@ struct Case {
 };
 
 using Call = std::function<TV(Case&)>;
-std::map<std::string, Call>& calls();  // by name
-void add_operations();                 // operations.cpp
-void add_modules();                    // modules.cpp
-void add_optimisers();                 // optimisers.cpp
+using Calls = std::map<std::string, Call>;
+Calls& calls();         // by name
+void add_operations();  // bridge.cpp: those of the families, operations/FAMILY.cpp, each by add_FAMILY()
+void add_elementwise();
+void add_special();
+void add_reduce();
+void add_shape();
+void add_index();
+void add_product();
+void add_nn();
+void add_loss();
+void add_image();
+void add_chain();
+void add_modules();                                                                            // modules.cpp
+void add_optimisers();                                                                         // optimisers.cpp
+int run_programs(const char* programs, const char* data, const char* results, int64_t first);  // programs.cpp
 
 inline tg::DType dtype_of_code(int64_t c) {
   return c == 0 ? tg::kBool : c == 1 ? tg::kInt64 : c == 3 ? tg::kFloat32 : tg::kFloat64;
@@ -78,3 +91,4 @@ inline tg::DType dtype_of_code(int64_t c) {
 inline int64_t code_of_dtype(tg::DType d) {
   return d == tg::kBool ? 0 : d == tg::kInt64 ? 1 : d == tg::kFloat32 ? 3 : 4;
 }
+inline tg::DType Case::dtype() const { return dtype_of_code(i("dtype")); }

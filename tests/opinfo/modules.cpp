@@ -90,123 +90,170 @@ Tensor lengths(const Case& c) {
   return tg::tensor(v, {static_cast<int64_t>(v.size())});
 }
 
-}  // namespace
+void add_activations(Calls& on) {
+  on["nn.ReLU"] = [](Case& c) -> TV { return simple(c, nn::ReLU()); };
+  on["nn.ReLU6"] = [](Case& c) -> TV { return simple(c, nn::ReLU6()); };
+  on["nn.SELU"] = [](Case& c) -> TV { return simple(c, nn::SELU()); };
+  on["nn.SiLU"] = [](Case& c) -> TV { return simple(c, nn::SiLU()); };
+  on["nn.Mish"] = [](Case& c) -> TV { return simple(c, nn::Mish()); };
+  on["nn.Sigmoid"] = [](Case& c) -> TV { return simple(c, nn::Sigmoid()); };
+  on["nn.LogSigmoid"] = [](Case& c) -> TV { return simple(c, nn::LogSigmoid()); };
+  on["nn.Tanh"] = [](Case& c) -> TV { return simple(c, nn::Tanh()); };
+  on["nn.Softsign"] = [](Case& c) -> TV { return simple(c, nn::Softsign()); };
+  on["nn.Hardsigmoid"] = [](Case& c) -> TV { return simple(c, nn::Hardsigmoid()); };
+  on["nn.Hardswish"] = [](Case& c) -> TV { return simple(c, nn::Hardswish()); };
+  on["nn.GELU"] = [](Case& c) -> TV {
+    return simple(c, nn::GELU{c.s("approximate") == "tanh" ? tg::Gelu::tanh : tg::Gelu::erf});
+  };
+  on["nn.LeakyReLU"] = [](Case& c) -> TV { return simple(c, nn::LeakyReLU{c.d("negative_slope")}); };
+  on["nn.ELU"] = [](Case& c) -> TV { return simple(c, nn::ELU{c.d("alpha")}); };
+  on["nn.Softplus"] = [](Case& c) -> TV { return simple(c, nn::Softplus{c.d("beta"), c.d("threshold")}); };
+  on["nn.Hardtanh"] = [](Case& c) -> TV { return simple(c, nn::Hardtanh{c.d("min_val"), c.d("max_val")}); };
+  on["nn.Softmax"] = [](Case& c) -> TV { return simple(c, nn::Softmax{c.i("dim")}); };
+  on["nn.LogSoftmax"] = [](Case& c) -> TV { return simple(c, nn::LogSoftmax{c.i("dim")}); };
+  on["nn.GLU"] = [](Case& c) -> TV { return simple(c, nn::GLU{c.i("dim")}); };
+  on["nn.PReLU"] = [](Case& c) -> TV { return simple(c, nn::PReLU(c.i("num_parameters"))); };
+}
 
-#define M(name) all["nn." name] = [](Case & c) -> TV
-
-void add_modules() {
-  auto& all = calls();
-  M("ReLU") { return simple(c, nn::ReLU()); };
-  M("ReLU6") { return simple(c, nn::ReLU6()); };
-  M("SELU") { return simple(c, nn::SELU()); };
-  M("SiLU") { return simple(c, nn::SiLU()); };
-  M("Mish") { return simple(c, nn::Mish()); };
-  M("Sigmoid") { return simple(c, nn::Sigmoid()); };
-  M("LogSigmoid") { return simple(c, nn::LogSigmoid()); };
-  M("Tanh") { return simple(c, nn::Tanh()); };
-  M("Softsign") { return simple(c, nn::Softsign()); };
-  M("Hardsigmoid") { return simple(c, nn::Hardsigmoid()); };
-  M("Hardswish") { return simple(c, nn::Hardswish()); };
-  M("GELU") { return simple(c, nn::GELU{c.s("approximate") == "tanh" ? tg::Gelu::tanh : tg::Gelu::erf}); };
-  M("LeakyReLU") { return simple(c, nn::LeakyReLU{c.d("negative_slope")}); };
-  M("ELU") { return simple(c, nn::ELU{c.d("alpha")}); };
-  M("Softplus") { return simple(c, nn::Softplus{c.d("beta"), c.d("threshold")}); };
-  M("Hardtanh") { return simple(c, nn::Hardtanh{c.d("min_val"), c.d("max_val")}); };
-  M("Softmax") { return simple(c, nn::Softmax{c.i("dim")}); };
-  M("LogSoftmax") { return simple(c, nn::LogSoftmax{c.i("dim")}); };
-  M("GLU") { return simple(c, nn::GLU{c.i("dim")}); };
-  M("PReLU") { return simple(c, nn::PReLU(c.i("num_parameters"))); };
-  M("Linear") { return simple(c, nn::Linear(c.i("in_features"), c.i("out_features"), c.b("bias", true))); };
-  M("Embedding") {
+void add_layers(Calls& on) {
+  on["nn.Linear"] = [](Case& c) -> TV {
+    return simple(c, nn::Linear(c.i("in_features"), c.i("out_features"), c.b("bias", true)));
+  };
+  on["nn.Embedding"] = [](Case& c) -> TV {
     return with(c, nn::Embedding(c.i("num_embeddings"), c.i("embedding_dim"), c.oi("padding_idx")),
                 [&](nn::Embedding& m) -> TV { return {m(c.x[0])}; });
   };
-  M("Dropout") { return simple(c, nn::Dropout(c.d("p"))); };
-  M("LayerNorm") { return simple(c, nn::LayerNorm(c.i("dim"), c.d("eps"), c.b("bias", true))); };
-  M("RMSNorm") { return simple(c, nn::RMSNorm(c.i("dim"), c.d("eps"))); };
-  M("GroupNorm") {
+  on["nn.Dropout"] = [](Case& c) -> TV { return simple(c, nn::Dropout(c.d("p"))); };
+  on["nn.LayerNorm"] = [](Case& c) -> TV {
+    return simple(c, nn::LayerNorm(tg::Shape(c.dims("shape")),
+                                   {.eps = c.d("eps"), .affine = c.b("affine", true), .bias = c.b("bias", true)}));
+  };
+  on["nn.RMSNorm"] = [](Case& c) -> TV {
+    return simple(c, nn::RMSNorm(tg::Shape(c.dims("shape")), {.eps = c.d("eps"), .affine = c.b("affine", true)}));
+  };
+  on["nn.GroupNorm"] = [](Case& c) -> TV {
     return simple(c, nn::GroupNorm(c.i("num_groups"), c.i("num_channels"), c.d("eps"), c.b("affine", true)));
   };
-  M("BatchNorm1d") { return simple(c, nn::BatchNorm1d(c.i("num_features"), batch_norm_options(c))); };
-  M("BatchNorm2d") { return simple(c, nn::BatchNorm2d(c.i("num_features"), batch_norm_options(c))); };
-  M("BatchNorm3d") { return simple(c, nn::BatchNorm(c.i("num_features"), batch_norm_options(c))); };
-  M("InstanceNorm1d") { return simple(c, nn::InstanceNorm1d(c.i("num_features"), instance_norm_options(c))); };
-  M("InstanceNorm2d") { return simple(c, nn::InstanceNorm2d(c.i("num_features"), instance_norm_options(c))); };
-  M("InstanceNorm3d") { return simple(c, nn::InstanceNorm(c.i("num_features"), instance_norm_options(c))); };
-  M("Conv1d") {
+  on["nn.BatchNorm1d"] = [](Case& c) -> TV {
+    return simple(c, nn::BatchNorm1d(c.i("num_features"), batch_norm_options(c)));
+  };
+  on["nn.BatchNorm2d"] = [](Case& c) -> TV {
+    return simple(c, nn::BatchNorm2d(c.i("num_features"), batch_norm_options(c)));
+  };
+  on["nn.BatchNorm3d"] = [](Case& c) -> TV {
+    return simple(c, nn::BatchNorm(c.i("num_features"), batch_norm_options(c)));
+  };
+  on["nn.InstanceNorm1d"] = [](Case& c) -> TV {
+    return simple(c, nn::InstanceNorm1d(c.i("num_features"), instance_norm_options(c)));
+  };
+  on["nn.InstanceNorm2d"] = [](Case& c) -> TV {
+    return simple(c, nn::InstanceNorm2d(c.i("num_features"), instance_norm_options(c)));
+  };
+  on["nn.InstanceNorm3d"] = [](Case& c) -> TV {
+    return simple(c, nn::InstanceNorm(c.i("num_features"), instance_norm_options(c)));
+  };
+}
+
+void add_convolutions(Calls& on) {
+  on["nn.Conv1d"] = [](Case& c) -> TV {
     return simple(
         c, nn::Conv1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"), conv_options(c), c.b("bias", true)));
   };
-  M("Conv2d") {
+  on["nn.Conv2d"] = [](Case& c) -> TV {
     return simple(c, nn::Conv2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"), conv_options(c),
                                 c.b("bias", true)));
   };
-  M("ConvTranspose1d") {
+  on["nn.ConvTranspose1d"] = [](Case& c) -> TV {
     return simple(c, nn::ConvTranspose1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"),
                                          transpose_options(c), c.b("bias", true)));
   };
-  M("ConvTranspose2d") {
+  on["nn.ConvTranspose2d"] = [](Case& c) -> TV {
     return simple(c, nn::ConvTranspose2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"),
                                          transpose_options(c), c.b("bias", true)));
   };
-  M("MaxPool1d") {
+}
+
+void add_pooling(Calls& on) {
+  on["nn.MaxPool1d"] = [](Case& c) -> TV {
     return simple(c, nn::MaxPool1d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0),
                                                                c.per_axis("dilation", 1), c.b("ceil_mode")}));
   };
-  M("MaxPool2d") {
+  on["nn.MaxPool2d"] = [](Case& c) -> TV {
     return simple(c, nn::MaxPool2d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0),
                                                                c.per_axis("dilation", 1), c.b("ceil_mode")}));
   };
-  M("AvgPool1d") {
+  on["nn.AvgPool1d"] = [](Case& c) -> TV {
     return simple(
         c, nn::AvgPool1d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0), c.b("ceil_mode"),
                                                      c.b("count_include_pad", true), c.oi("divisor_override")}));
   };
-  M("AvgPool2d") {
+  on["nn.AvgPool2d"] = [](Case& c) -> TV {
     return simple(
         c, nn::AvgPool2d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0), c.b("ceil_mode"),
                                                      c.b("count_include_pad", true), c.oi("divisor_override")}));
   };
-  M("AdaptiveAvgPool1d") { return simple(c, nn::AdaptiveAvgPool1d(c.per_axis("output_size"))); };
-  M("AdaptiveAvgPool2d") { return simple(c, nn::AdaptiveAvgPool2d(c.per_axis("output_size"))); };
-  M("AdaptiveMaxPool1d") { return simple(c, nn::AdaptiveMaxPool1d(c.per_axis("output_size"))); };
-  M("AdaptiveMaxPool2d") { return simple(c, nn::AdaptiveMaxPool2d(c.per_axis("output_size"))); };
-  M("RNN") {
+  on["nn.AdaptiveAvgPool1d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveAvgPool1d(c.per_axis("output_size")));
+  };
+  on["nn.AdaptiveAvgPool2d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveAvgPool2d(c.per_axis("output_size")));
+  };
+  on["nn.AdaptiveMaxPool1d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveMaxPool1d(c.per_axis("output_size")));
+  };
+  on["nn.AdaptiveMaxPool2d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveMaxPool2d(c.per_axis("output_size")));
+  };
+}
+
+void add_recurrent(Calls& on) {
+  on["nn.RNN"] = [](Case& c) -> TV {
     return with(c, nn::RNN(c.i("input_size"), c.i("hidden_size"), recurrent_options(c), nonlinearity(c)),
                 [&](nn::RNN& m) -> TV {
                   auto r = m(c.x[0], c.x[1], lengths(c));
                   return {r.output, r.hidden};
                 });
   };
-  M("GRU") {
+  on["nn.GRU"] = [](Case& c) -> TV {
     return with(c, nn::GRU(c.i("input_size"), c.i("hidden_size"), recurrent_options(c)), [&](nn::GRU& m) -> TV {
       auto r = m(c.x[0], c.x[1], lengths(c));
       return {r.output, r.hidden};
     });
   };
-  M("LSTM") {
+  on["nn.LSTM"] = [](Case& c) -> TV {
     return with(c, nn::LSTM(c.i("input_size"), c.i("hidden_size"), recurrent_options(c)), [&](nn::LSTM& m) -> TV {
       auto r = m(c.x[0], {c.x[1], c.x[2]}, lengths(c));
       return {r.output, r.hidden, r.cell};
     });
   };
-  M("RNNCell") {
+  on["nn.RNNCell"] = [](Case& c) -> TV {
     return with(c, nn::RNNCell(c.i("input_size"), c.i("hidden_size"), c.b("bias", true), nonlinearity(c)),
                 [&](nn::RNNCell& m) -> TV { return {m(c.x[0], c.x[1])}; });
   };
-  M("GRUCell") {
+  on["nn.GRUCell"] = [](Case& c) -> TV {
     return with(c, nn::GRUCell(c.i("input_size"), c.i("hidden_size"), c.b("bias", true)),
                 [&](nn::GRUCell& m) -> TV { return {m(c.x[0], c.x[1])}; });
   };
-  M("LSTMCell") {
+  on["nn.LSTMCell"] = [](Case& c) -> TV {
     return with(c, nn::LSTMCell(c.i("input_size"), c.i("hidden_size"), c.b("bias", true)), [&](nn::LSTMCell& m) -> TV {
       auto r = m(c.x[0], {c.x[1], c.x[2]});
       return {r.hidden, r.cell};
     });
   };
   // x [B, T, C] three times, and a mask, true where attention is allowed, or none.
-  M("MultiheadAttention") {
+  on["nn.MultiheadAttention"] = [](Case& c) -> TV {
     return with(c, nn::MultiHeadAttention(c.i("embed_dim"), c.i("num_heads")),
                 [&](nn::MultiHeadAttention& m) -> TV { return {m(c.x[0], c.x[1], c.x[2], c.x[3])}; });
   };
+}
+
+}  // namespace
+
+void add_modules() {
+  Calls& on = calls();
+  add_activations(on);
+  add_layers(on);
+  add_convolutions(on);
+  add_pooling(on);
+  add_recurrent(on);
 }

@@ -64,50 +64,48 @@ Options betas(const Case& c, Options o) {
   return o;
 }
 
-}  // namespace
-
-#define O(name) all["optim." name] = [](Case & c) -> TV
-
-void add_optimisers() {
-  auto& all = calls();
-  O("SGD") {
+void add_momentum(Calls& on) {
+  on["optim.SGD"] = [](Case& c) -> TV {
     optim::SGDOptions o;
     return train<optim::SGD>(c, optim::SGDOptions{c.d("lr", o.lr), c.d("momentum", 0), c.d("dampening", 0),
                                                   c.d("weight_decay", 0), c.b("nesterov")});
   };
-  O("Adam") {
+  on["optim.Adam"] = [](Case& c) -> TV {
     auto o = betas(c, optim::AdamOptions());
     o.amsgrad = c.b("amsgrad");
     return train<optim::Adam>(c, o);
   };
-  O("AdamW") {
+  on["optim.AdamW"] = [](Case& c) -> TV {
     auto o = betas(c, optim::AdamWOptions());
     o.amsgrad = c.b("amsgrad");
     return train<optim::AdamW>(c, o);
   };
-  O("Adamax") { return train<optim::Adamax>(c, betas(c, optim::AdamaxOptions())); };
-  O("NAdam") {
+  on["optim.Adamax"] = [](Case& c) -> TV { return train<optim::Adamax>(c, betas(c, optim::AdamaxOptions())); };
+  on["optim.NAdam"] = [](Case& c) -> TV {
     auto o = betas(c, optim::NAdamOptions());
     o.momentum_decay = c.d("momentum_decay", o.momentum_decay);
     return train<optim::NAdam>(c, o);
   };
-  O("RAdam") { return train<optim::RAdam>(c, betas(c, optim::RAdamOptions())); };
-  O("Adagrad") {
+  on["optim.RAdam"] = [](Case& c) -> TV { return train<optim::RAdam>(c, betas(c, optim::RAdamOptions())); };
+}
+
+void add_adaptive(Calls& on) {
+  on["optim.Adagrad"] = [](Case& c) -> TV {
     optim::AdagradOptions o;
     return train<optim::Adagrad>(c, optim::AdagradOptions{c.d("lr", o.lr), c.d("lr_decay", 0), c.d("weight_decay", 0),
                                                           c.d("initial_accumulator_value", 0), c.d("eps", o.eps)});
   };
-  O("Adadelta") {
+  on["optim.Adadelta"] = [](Case& c) -> TV {
     optim::AdadeltaOptions o;
     return train<optim::Adadelta>(
         c, optim::AdadeltaOptions{c.d("lr", o.lr), c.d("rho", o.rho), c.d("eps", o.eps), c.d("weight_decay", 0)});
   };
-  O("RMSprop") {
+  on["optim.RMSprop"] = [](Case& c) -> TV {
     optim::RMSpropOptions o;
     return train<optim::RMSprop>(c, optim::RMSpropOptions{c.d("lr", o.lr), c.d("alpha", o.alpha), c.d("eps", o.eps),
                                                           c.d("weight_decay", 0), c.d("momentum", 0), c.b("centered")});
   };
-  O("Adafactor") {
+  on["optim.Adafactor"] = [](Case& c) -> TV {
     optim::AdafactorOptions o;
     o.lr = c.d("lr", o.lr);
     o.beta2_decay = c.d("beta2_decay", o.beta2_decay);
@@ -119,7 +117,10 @@ void add_optimisers() {
     }
     return train<optim::Adafactor>(c, o);
   };
-  O("Muon") {
+}
+
+void add_other(Calls& on) {
+  on["optim.Muon"] = [](Case& c) -> TV {
     optim::MuonOptions o;
     o.lr = c.d("lr", o.lr);
     o.weight_decay = c.d("weight_decay", o.weight_decay);
@@ -134,7 +135,7 @@ void add_optimisers() {
                                                                    : optim::MuonScale::original;
     return train<optim::Muon>(c, o);
   };
-  O("LBFGS") {
+  on["optim.LBFGS"] = [](Case& c) -> TV {
     const Setup s = set_up(c);
     optim::LBFGSOptions o;
     o.lr = c.d("lr", 1);
@@ -155,4 +156,13 @@ void add_optimisers() {
     }
     return results;
   };
+}
+
+}  // namespace
+
+void add_optimisers() {
+  Calls& on = calls();
+  add_momentum(on);
+  add_adaptive(on);
+  add_other(on);
 }

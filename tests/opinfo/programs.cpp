@@ -12,11 +12,13 @@
 // threads, with retain_graph, and through value_and_grad, hvp (G, P) and jvp. X if bits differ between the second and
 // the next two.
 #include "case.h"
+#include "wire.h"
 
 #include <unistd.h>
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <istream>
 #include <sstream>
 
 namespace {
@@ -35,47 +37,20 @@ struct Program {
 };
 std::ofstream out;
 
-void put(int64_t id, char kind, int64_t index, const Tensor& x0) {
-  const Tensor x = x0.detach().contiguous();
-  const int64_t header[5] = {id, kind, index, code_of_dtype(x.dtype()), x.dim()};
-  out.write(reinterpret_cast<const char*>(header), sizeof header);
-  for (int64_t s : x.shape()) out.write(reinterpret_cast<const char*>(&s), 8);
-  out.write(static_cast<const char*>(x.raw_data()), x.numel() * tg::item_size(x.dtype()));
-}
-void put(int64_t id, char kind, int64_t index, const std::string& text) {
-  const int64_t header[5] = {id, kind, index, static_cast<int64_t>(text.size()), 0};
-  out.write(reinterpret_cast<const char*>(header), sizeof header);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-}
-Tensor weights(const Tensor& like, double phase) {
-  std::vector<double> w(static_cast<size_t>(like.numel()));
-  for (size_t i = 0; i < w.size(); ++i) w[i] = std::cos(1.3 * static_cast<double>(i) + phase);
-  return tg::from_data(w.data(), like.numel(), like.shape(), tg::kFloat64).to(like.dtype());
-}
-Tensor weighted(const TV& ys, double phase, tg::Tape& tape) {
-  Tensor total;
-  for (size_t k = 0; k < ys.size(); ++k) {
-    if (!ys[k].defined() || tape.position_of(ys[k]) < 0) continue;
-    Tensor part = tg::sum(ys[k] * weights(ys[k], phase + static_cast<double>(k)));
-    if (part.dtype() != tg::kFloat64) part = part.to(tg::kFloat64);
-    total = total.defined() ? total + part : part;
-  }
-  return total;
-}
+void put(int64_t id, char kind, int64_t index, const auto& x) { ::put(out, id, kind, index, x); }
 
-// The gradients of the leaves; empty handles where there is none.
-TV run(const Program& p, bool hold, bool create_graph, bool write, bool retain) {
+struct How {
+  bool hold, create_graph, write, retain;
+};
+
+// The tensors of the loss; without `hold`, every tensor is released after its last use.
+TV forward(const Program& p, const TV& leaves, const How& how) {
   std::map<int, Tensor> t;
   std::map<int, size_t> last;
   for (size_t s = 0; s < p.steps.size(); ++s)
     for (int i : p.steps[s].in) last[i] = s;
   for (int i : p.loss) last[i] = p.steps.size();
-  TV leaves;
-  tg::Tape tape;
-  for (size_t k = 0; k < p.leaves.size(); ++k) {
-    leaves.push_back(p.grad[k] ? p.leaves[k].as_leaf() : p.leaves[k]);
-    t[static_cast<int>(k)] = leaves[k];
-  }
+  for (size_t k = 0; k < leaves.size(); ++k) t[static_cast<int>(k)] = leaves[k];
   for (size_t s = 0; s < p.steps.size(); ++s) {
     const Step& step = p.steps[s];
     TV y;
@@ -83,55 +58,56 @@ TV run(const Program& p, bool hold, bool create_graph, bool write, bool retain) 
       Case c = step.call;
       for (int i : step.in) c.x.push_back(i < 0 ? Tensor() : t.at(i));
       for (int i : step.in)
-        if (!hold && i >= static_cast<int>(p.leaves.size()) && last[i] == s) t.erase(i);
+        if (!how.hold && i >= static_cast<int>(p.leaves.size()) && last[i] == s) t.erase(i);
       const auto found = calls().find(c.op);
       if (found == calls().end()) tg::fail("bridge", "no operation " + c.op);
       y = found->second(c);
     }
     if (y.size() != step.out.size()) tg::fail("bridge", step.call.op + ": another number of results");
     for (size_t k = 0; k < y.size(); ++k) {
-      if (write) put(p.id, 'V', step.out[k], y[k]);
-      if (hold || last.count(step.out[k])) t[step.out[k]] = y[k];
+      if (how.write) put(p.id, 'V', step.out[k], y[k]);
+      if (how.hold || last.count(step.out[k])) t[step.out[k]] = y[k];
     }
   }
   TV ys;
   for (int i : p.loss) ys.push_back(t.at(i));
-  const Tensor loss = weighted(ys, 0.5, tape);
-  ys.clear();
-  if (!hold) t.clear();
-  if (!loss.defined() || tape.position_of(loss) < 0) return TV(leaves.size());
-  tg::Gradients g = tape.backward(loss, {.create_graph = create_graph, .retain_graph = retain});
-  if (retain) g = tape.backward(loss);
-  TV grads;
+  return ys;
+}
+
+constexpr How kReleased{.hold = false, .create_graph = false, .write = false, .retain = false};
+
+TV found(const Program& p, const tg::Gradients& g, const TV& leaves, char kind, bool write) {
+  TV grads(leaves.size());
   for (size_t k = 0; k < leaves.size(); ++k) {
     const Tensor* q = p.grad[k] ? g.find(leaves[k]) : nullptr;
-    grads.push_back(q ? *q : Tensor());
-    if (q && write) put(p.id, 'D', static_cast<int64_t>(k), *q);
-  }
-  if (create_graph) {
-    const Tensor total = weighted(grads, 0.25, tape);
-    if (total.defined() && tape.position_of(total) >= 0) {
-      const tg::Gradients h = tape.backward(total, {.create_graph = p.third});
-      TV seconds(leaves.size());
-      for (size_t k = 0; k < leaves.size(); ++k)
-        if (p.grad[k])
-          if (const Tensor* q = h.find(leaves[k])) {
-            put(p.id, 'H', static_cast<int64_t>(k), *q);
-            seconds[k] = *q;
-          }
-      if (p.third) {
-        const Tensor last = weighted(seconds, 0.125, tape);
-        if (last.defined() && tape.position_of(last) >= 0) {
-          const tg::Gradients t3 = tape.backward(last);
-          for (size_t k = 0; k < leaves.size(); ++k)
-            if (p.grad[k])
-              if (const Tensor* q = t3.find(leaves[k])) put(p.id, 'T', static_cast<int64_t>(k), *q);
-        }
-      }
-    }
+    if (!q) continue;
+    grads[k] = *q;
+    if (write) put(p.id, kind, static_cast<int64_t>(k), *q);
   }
   return grads;
 }
+
+// The gradients of the leaves; empty handles where there is none.
+TV run(const Program& p, const How& how) {
+  TV leaves;
+  tg::Tape tape;
+  for (size_t k = 0; k < p.leaves.size(); ++k) leaves.push_back(p.grad[k] ? p.leaves[k].as_leaf() : p.leaves[k]);
+  const Tensor loss = weighted_sum(tape, forward(p, leaves, how), 0.5);
+  const auto is_on_tape = [&](const Tensor& x) { return x.defined() && tape.position_of(x) >= 0; };
+  if (!is_on_tape(loss)) return TV(leaves.size());
+  tg::Gradients g = tape.backward(loss, {.create_graph = how.create_graph, .retain_graph = how.retain});
+  if (how.retain) g = tape.backward(loss);
+  const TV grads = found(p, g, leaves, 'D', how.write);
+  if (!how.create_graph) return grads;
+  const Tensor total = weighted_sum(tape, grads, 0.25);
+  if (!is_on_tape(total)) return grads;
+  const TV seconds = found(p, tape.backward(total, {.create_graph = p.third}), leaves, 'H', true);
+  if (!p.third) return grads;
+  const Tensor last = weighted_sum(tape, seconds, 0.125);
+  if (is_on_tape(last)) found(p, tape.backward(last), leaves, 'T', true);
+  return grads;
+}
+
 // The loss as a function of the leaves that have gradients, for the derivatives as functions.
 Tensor loss_of(const Program& p, const TV& x) {
   std::map<int, Tensor> t;
@@ -191,109 +167,80 @@ bool same(const TV& a, const TV& b) {
   return true;
 }
 
+// The runs of a program; `stage` is the one that failed if this throws.
+void check(const Program& p, int& stage) {
+  run(p, {.hold = true, .create_graph = p.second, .write = true, .retain = false});
+  stage = 1;
+  tg::set_num_threads(1);
+  const TV released = run(p, kReleased);
+  for (size_t k = 0; k < released.size(); ++k)
+    if (released[k].defined()) put(p.id, 'K', static_cast<int64_t>(k), released[k]);
+  stage = 2;
+  tg::set_num_threads(2);
+  if (!same(released, run(p, kReleased))) put(p.id, 'X', 0, std::string("other bits with two threads"));
+  stage = 3;
+  tg::set_num_threads(1);
+  if (!same(released, run(p, {.hold = true, .create_graph = false, .write = false, .retain = true})))
+    put(p.id, 'X', 1, std::string("other bits in a second backward over held tensors"));
+  stage = 4;
+  if (p.second) functions(p);
+}
+
+void check(const Program& p) {
+  alarm(60);
+  int stage = 0;
+  try {
+    check(p, stage);
+  } catch (const tg::Error& e) {
+    put(p.id, 'E', stage, std::string(e.what()));
+  } catch (const std::exception& e) {
+    put(p.id, 'B', stage, std::string(e.what()));
+  }
+  alarm(0);
+  put(p.id, 'Z', 0, std::string());
+  out.flush();
+}
+
+std::vector<int> read_ids(std::istream& line) {
+  size_t n;
+  line >> n;
+  std::vector<int> ids(n);
+  for (int& id : ids) line >> id;
+  return ids;
+}
+
 }  // namespace
 
-int run_programs(int argc, char** argv) {
-  if (argc < 5) return 2;
-  std::ifstream text(argv[2]);
-  std::ifstream blob(argv[3], std::ios::binary);
-  const std::string data((std::istreambuf_iterator<char>(blob)), {});
-  out.open(argv[4], std::ios::binary);
-  const int64_t first = argc > 5 ? std::atoll(argv[5]) : 0;
+int run_programs(const char* programs, const char* data_path, const char* results, int64_t first) {
+  std::ifstream text(programs);
+  const std::string data = contents(data_path);
+  out.open(results, std::ios::binary);
   Program p;
-  std::string line, word;
-  while (std::getline(text, line)) {
-    std::istringstream l(line);
-    l >> word;
+  for (std::string line, word; std::getline(text, line);) {
+    std::istringstream rest(line);
+    rest >> word;
     if (word == "PROGRAM") {
       p = Program();
       int order = 1;
-      l >> p.id >> order;
+      rest >> p.id >> order;
       p.second = order >= 2;
       p.third = order >= 3;
     } else if (word == "T") {
-      int64_t grad, dtype, rank, v;
-      l >> grad >> dtype >> rank;
-      Ints dims, strides;
-      for (int64_t k = 0; k < rank; ++k) {
-        l >> v;
-        dims.push_back(v);
-      }
-      for (int64_t k = 0; k < rank; ++k) {
-        l >> v;
-        strides.push_back(v);
-      }
-      int64_t offset, count, position;
-      l >> offset >> count >> position;
-      const Tensor base = tg::from_data(data.data() + position, count, tg::Shape{count}, dtype_of_code(dtype));
-      p.leaves.push_back(base.view(tg::Shape(dims.data(), rank), tg::Strides(strides.data(), rank), offset));
-      p.grad.push_back(grad != 0);
+      const ReadTensor t = read_tensor(rest, data);
+      p.leaves.push_back(t.x);
+      p.grad.push_back(t.grad);
     } else if (word == "STEP") {
       Step s;
-      size_t n;
-      l >> s.call.op >> n;
-      s.in.resize(n);
-      for (int& i : s.in) l >> i;
-      l >> n;
-      s.out.resize(n);
-      for (int& i : s.out) l >> i;
+      rest >> s.call.op;
+      s.in = read_ids(rest);
+      s.out = read_ids(rest);
       p.steps.push_back(std::move(s));
-    } else if (word == "I" || word == "D") {
-      std::string name, v;
-      size_t n;
-      l >> name >> n;
-      Ints i;
-      Doubles d;
-      for (size_t k = 0; k < n; ++k) {
-        l >> v;
-        if (word == "I")
-          i.push_back(std::strtoll(v.c_str(), nullptr, 10));
-        else
-          d.push_back(std::strtod(v.c_str(), nullptr));
-      }
-      Case& c = p.steps.back().call;
-      if (word == "I")
-        c.ints[name] = i;
-      else
-        c.doubles[name] = d;
-    } else if (word == "S") {
-      std::string name, value;
-      l >> name;
-      std::getline(l, value);
-      p.steps.back().call.texts[name] = value.empty() ? value : value.substr(1);
     } else if (word == "LOSS") {
-      size_t n;
-      l >> n;
-      p.loss.resize(n);
-      for (int& i : p.loss) l >> i;
+      p.loss = read_ids(rest);
     } else if (word == "END") {
-      if (p.id < first) continue;
-      alarm(60);
-      int stage = 0;
-      try {
-        run(p, true, p.second, true, false);
-        stage = 1;
-        tg::set_num_threads(1);
-        const TV released = run(p, false, false, false, false);
-        for (size_t k = 0; k < released.size(); ++k)
-          if (released[k].defined()) put(p.id, 'K', static_cast<int64_t>(k), released[k]);
-        stage = 2;
-        tg::set_num_threads(2);
-        if (!same(released, run(p, false, false, false, false))) put(p.id, 'X', 0, "other bits with two threads");
-        stage = 3;
-        tg::set_num_threads(1);
-        if (!same(released, run(p, true, false, false, true)))
-          put(p.id, 'X', 1, "other bits in a second backward over held tensors");
-        stage = 4;
-        if (p.second) functions(p);
-      } catch (const tg::Error& e) {
-        put(p.id, 'E', stage, e.what());
-      } catch (const std::exception& e) {
-        put(p.id, 'B', stage, e.what());
-      }
-      alarm(0);
-      put(p.id, 'Z', 0, "");
-      out.flush();
+      if (p.id >= first) check(p);
+    } else {
+      read_argument(word, rest, p.steps.back().call);
     }
   }
   return 0;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
+#include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/leaf_names.h>
@@ -24,6 +25,32 @@ constexpr std::string_view kBackward = "backward";
 constexpr uint8_t kWanted = 1;  // its gradient is requested
 constexpr uint8_t kLeads = 2;   // an input of it is wanted, or leads to one that is
 
+void require_per_example(const Tensor& losses, const BackwardOptions& options) {
+  if (losses.dim() != 1) {
+    fail(kBackward, fmt::format("per_example expects one loss per example, [B], got shape {}", str(losses.shape())));
+  }
+  if (options.create_graph || options.sink) {
+    fail(kBackward,
+         fmt::format("per_example cannot be combined with {}", options.create_graph ? "create_graph" : "a sink"));
+  }
+  for (const std::vector<Tensor>* wanted : {&options.keep, &options.only}) {
+    for (const Tensor& x : *wanted) {
+      if (!x.is_leaf()) {
+        fail(kBackward, fmt::format("per_example expects leaves in keep and only, got a recorded tensor of shape {}",
+                                    str(x.shape())));
+      }
+    }
+  }
+}
+
+// 0 for fewer than two losses, which need no forms of their own.
+int64_t examples_in(const Shape& losses) { return losses[0] > 1 ? losses[0] : 0; }
+
+void require_count(const Op& op, const Grads& grads, const detail::Node& node) {
+  if (grads.size() != node.input_count)
+    op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
+}
+
 }  // namespace
 
 // One run of backward. However it ends, it undoes what it has begun: nodes that ran are gone by then, and the tape is
@@ -41,7 +68,7 @@ class Tape::BackwardRun {
   void give(int64_t position, const Tensor& dy);
   void propagate(int64_t position, const Tensor& dy);
   void end_node(int64_t position);
-  Gradients gradients() { return Gradients(std::move(found_)); }
+  Gradients gradients();
   // The tape is destroyed by a function that one of its nodes calls: the node must stay until that has returned.
   void outlive_tape() { tape_ = nullptr; }
 
@@ -55,13 +82,16 @@ class Tape::BackwardRun {
   Tensor& sum_of(int64_t position) const { return memory_.sums[static_cast<std::size_t>(position)]; }
   Tensor constant_value(Tensor grad) const;
   Grads run_node(int64_t position, const Tensor& dy);
+  Grads run_node_per_example(int64_t position, const Tensor& dy);
   Grads call(detail::Node& node, const Tensor& dy, BackwardPass& pass, int64_t position);
+  BackwardPass pass_of(const detail::Node& node) const;
   void accumulate(const Op& op, int64_t position, Tensor grad);
 
   Tape* tape_;
   detail::TapeMemory& memory_;
   const BackwardOptions& options_;
   const bool retain_;
+  const int64_t examples_;  // not 0: gradients are per example (detail/per_example.h); one example needs no such form
   const int64_t last_;
   int64_t first_ = 0;
   PoolVector<int64_t> kept_;  // of BackwardOptions::keep and only
@@ -92,6 +122,7 @@ Tape::BackwardRun::BackwardRun(Tape& tape, int64_t last, const BackwardOptions& 
       memory_(*tape.memory_),
       options_(options),
       retain_(options.create_graph || options.retain_graph),
+      examples_(options.per_example ? examples_in(memory_.node(last).shape) : 0),
       last_(last),
       timer_(memory_, last) {
   tape.running_ = this;
@@ -144,6 +175,18 @@ void Tape::BackwardRun::mark_needed() {
   }
 }
 
+Gradients Tape::BackwardRun::gradients() {
+  if (options_.per_example && examples_ == 0) {
+    const int64_t count = memory_.node(last_).shape[0];
+    for (Gradients::Entry& entry : found_) {
+      Shape shape = entry.grad.shape();
+      shape.insert(0, count);
+      entry.grad = count == 1 ? entry.grad.reshape(shape) : zeros(shape, entry.grad.dtype());
+    }
+  }
+  return Gradients(std::move(found_));
+}
+
 // --- one node ---
 
 Tensor Tape::BackwardRun::take_gradient(int64_t position) {
@@ -175,7 +218,8 @@ void Tape::BackwardRun::propagate(int64_t position, const Tensor& dy) {
   if (node.leaf.defined() || !node.op || !is_needed(position, kLeads)) return;
   const Op& op = *node.op;
   const detail::NodeTimer timer(op, position);
-  Grads grads = run_node(position, dy);
+  const bool each = examples_ > 0 && detail::is_per_example(dy, node.shape);
+  Grads grads = each ? run_node_per_example(position, dy) : run_node(position, dy);
   timer.note(dy, grads);
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const int64_t to = memory_.inputs_of(node)[i];  // looked up each time: what is recorded here makes them move
@@ -194,24 +238,55 @@ Grads Tape::BackwardRun::call(detail::Node& node, const Tensor& dy, BackwardPass
   }
 }
 
+BackwardPass Tape::BackwardRun::pass_of(const detail::Node& node) const {
+  BackwardPass pass{.retained = retain_, .sums = {}, .positions = memory_.inputs_of(node)};
+  if (memory_.needed.empty()) return pass;
+  for (std::size_t i = 0; i < pass.positions.size() && i < 32; ++i) {
+    const int64_t from = pass.positions[i];
+    if (from < 0 || !is_needed(from, kWanted | kLeads)) pass.unwanted |= uint32_t{1} << i;
+  }
+  return pass;
+}
+
 // Gradients of the node's inputs from that of its result.
 Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
   detail::Node& node = memory_.node(position);
   const Op& op = *node.op;
   if (options_.create_graph && !op.twice)
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
-  BackwardPass pass{.retained = retain_, .sums = {}, .positions = memory_.inputs_of(node)};
-  if (!options_.create_graph && !tape_->trap_nan_ && memory_.needed.empty()) pass.sums = memory_.sums;
+  BackwardPass pass = pass_of(node);
+  if (!options_.create_graph && !tape_->trap_nan_ && memory_.needed.empty() && examples_ == 0) pass.sums = memory_.sums;
+  pass.examples = examples_;
   Grads grads = call(node, dy, pass, position);
   require_tape();
   if (!retain_) node.backward.reset();  // before the gradients are summed
-  if (grads.size() != node.input_count)
-    op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
+  require_count(op, grads, node);
   for (std::size_t i = 0; tape_->trap_nan_ && i < grads.size(); ++i) {
     if (grads[i].defined())
       detail::require_finite(memory_, grads[i], op.name, position, fmt::format("gradient of input {}", i));
   }
   return grads;
+}
+
+// The same for a result without rows: it was computed from parameters alone, or has mixed all examples.
+Grads Tape::BackwardRun::run_node_per_example(int64_t position, const Tensor& dy) {
+  detail::Node& node = memory_.node(position);
+  std::vector<std::vector<Tensor>> found(node.input_count);
+  for (int64_t example = 0; example < examples_; ++example) {
+    BackwardPass pass = pass_of(node);
+    pass.retained = retain_ || example + 1 < examples_;
+    Grads grads = call(node, dy.select(0, example), pass, position);
+    require_tape();
+    require_count(*node.op, grads, node);
+    for (std::size_t i = 0; i < found.size(); ++i) found[i].push_back(std::move(grads[i]));
+  }
+  if (!retain_) node.backward.reset();
+  Grads joined;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const int64_t from = memory_.inputs_of(node)[i];
+    joined.push_back(from < 0 ? Tensor() : detail::joined(*node.op, found[i], memory_.node(from).shape));
+  }
+  return joined;
 }
 
 void Tape::BackwardRun::end_node(int64_t position) {
@@ -245,9 +320,16 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
       op.fail(fmt::format("backward returned a gradient of shape {} for an input of shape {}", str(grad.shape()),
                           str(target.shape)));
     }
-    grad = sum_to(grad, target.shape);
+    if (examples_ == 0) grad = sum_to(grad, target.shape);
   }
+  if (examples_ > 0) grad = detail::in_form(op, grad, target.shape, examples_, target.leaf);
   Tensor& sum = sum_of(position);
+  if (sum.defined() && !(sum.shape() == grad.shape())) {
+    op.fail(
+        fmt::format("cannot compute gradients per example: here or in another operation, the examples of an operand "
+                    "of shape {} are mixed",
+                    str(target.shape)));
+  }
   if (!sum.defined()) {
     sum = grad.is_leaf() ? constant_value(std::move(grad)) : std::move(grad);  // the first one is adopted
   } else if (!options_.create_graph && sum.unique() && sum.is_contiguous()) {
@@ -276,8 +358,9 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   if (*thread_ != this) fail(kBackward, "an inner tape is still alive (end its scope first)");
   if (position_of(loss) < 0) fail(kBackward, "the loss was not recorded on this tape: no leaf takes part in it");
   if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
+  if (options.per_example) require_per_example(loss, options);
   const Tensor& dy = options.grad_output;
-  if (!dy.defined() && loss.numel() != 1) {
+  if (!dy.defined() && loss.numel() != 1 && !options.per_example) {
     fail(kBackward, fmt::format("expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)",
                                 str(loss.shape())));
   }

@@ -76,6 +76,13 @@ class Grads {
 struct BackwardPass {
   /// Whether the operation may run again: it must not change what it captured.
   bool retained = false;
+  /// If not 0, the gradients are per example (BackwardOptions::per_example). dy is the gradient for all examples at
+  /// once; the operation's rows, along the first axis, belong to the examples in order. For an input without that axis,
+  /// such as a weight, the operation returns one gradient per example, [examples, ...], or a gradient in the result's
+  /// shape, which the tape sums.
+  int64_t examples = 0;
+  /// False for an input whose gradient BackwardOptions::only makes unnecessary: the operation need not compute it.
+  bool wants(std::size_t input) const { return input >= 32 || (unwanted >> input & 1U) == 0; }
   /// For operations whose gradient is 0 almost everywhere: what other operations have added to the gradient of this
   /// input so far. The operation may add to it in place, and then returns no gradient for the input. nullptr if there
   /// is nothing yet, if someone else holds that sum, if backward itself is recorded, or if every gradient is to be
@@ -85,6 +92,7 @@ struct BackwardPass {
   // The tape fills in these.
   std::span<Tensor> sums = {};              // by position; empty if they must not be changed
   std::span<const int64_t> positions = {};  // of the inputs
+  uint32_t unwanted = 0;                    // a bit per input
 };
 
 /// Computes the gradients of the inputs from dy = dL/dy, which has the result's shape. A gradient may also have a shape

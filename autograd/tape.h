@@ -32,6 +32,9 @@ struct BackwardOptions {
   std::vector<Tensor> only = {};
   /// If given, it takes the gradients of leaves, which backward then does not return.
   GradientSink* sink = nullptr;
+  /// The loss is [B], one loss per example, and every leaf gets the gradients of all of them, with the shape [B, ...]
+  /// (per_example.h).
+  bool per_example = false;
 };
 
 /// How a tape treats tensors that an enclosing tape of this thread has recorded.

@@ -50,9 +50,12 @@ class TensorHolder {
   Tensor clone() const { return held().clone(); }
 
   /// x(all, range(1, 3)), as of a tensor (index.h).
-  template <class... Entries>
-  Tensor operator()(const Index& first, const Entries&... others) const {
-    return held()(first, others...);
+  Tensor operator()(const Index& a, const Index& b = Index::absent(), const Index& c = Index::absent(),
+                    const Index& d = Index::absent(), const Index& e = Index::absent(),
+                    const Index& f = Index::absent(), const Index& g = Index::absent(),
+                    const Index& h = Index::absent(), const Index& i = Index::absent(),
+                    const Index& j = Index::absent()) const {
+    return held()(a, b, c, d, e, f, g, h, i, j);
   }
 
  private:

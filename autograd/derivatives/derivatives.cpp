@@ -2,14 +2,21 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/derivatives/detail/scales.h>
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/recording.h>
 #include <tapegrad/autograd/tape.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
 namespace tapegrad::detail {
 namespace {
+
+constexpr std::string_view kNoArguments = "expected at least one tensor to differentiate with respect to, got none";
 
 std::vector<Tensor> variables(std::string_view where, std::span<const Tensor> x) {
   std::vector<Tensor> found;
@@ -19,7 +26,7 @@ std::vector<Tensor> variables(std::string_view where, std::span<const Tensor> x)
     }
     found.push_back(Tape::variable(one));
   }
-  if (found.empty()) fail(where, "expected at least one tensor to differentiate with respect to, got none");
+  if (found.empty()) fail(where, kNoArguments);
   return found;
 }
 
@@ -126,6 +133,118 @@ class Evaluation {
   Tensor result(const Tensor& x) const { return own_ ? x.detach() : x; }
 };
 
+// --- the rows of a batch ---
+
+constexpr std::string_view kBatchJacobian = "batch_jacobian";
+constexpr std::string_view kSeparateRows = "require_separate_rows";
+
+int64_t count_rows(std::string_view where, std::span<const Tensor> x) {
+  if (x.empty()) fail(where, kNoArguments);
+  for (const Tensor& one : x) {
+    if (one.dim() == 0 || (x[0].dim() > 0 && one.size(0) != x[0].size(0))) {
+      fail(where, fmt::format("expected arguments with equally many rows, [B, ...], got shape {}{}", str(one.shape()),
+                              &one == x.data() ? "" : fmt::format(" after {}", str(x[0].shape()))));
+    }
+  }
+  return x[0].size(0);
+}
+
+void require_rows(std::string_view where, const Tensor& y, int64_t rows) {
+  if (y.dim() == 0 || y.size(0) != rows) {
+    fail(where, fmt::format("expected a function with a row per row of its argument, got shape {} for {} row{}",
+                            str(y.shape()), rows, rows == 1 ? "" : "s"));
+  }
+}
+
+Shape without_first(Shape shape) {
+  shape.erase(0);
+  return shape;
+}
+
+Shape shape_of(int64_t first, const Shape& second, const Shape& third) {
+  Shape shape{first};
+  for (const int64_t size : second) shape.push_back(size);
+  for (const int64_t size : third) shape.push_back(size);
+  return shape;
+}
+
+// [B, ...] -> [B * times, ...], each row `times` times in a row.
+Tensor repeated_rows(const Tensor& x, int64_t times) {
+  const Shape row = without_first(x.shape());
+  return x.unsqueeze(1).expand(shape_of(x.size(0), {times}, row)).reshape(shape_of(x.size(0) * times, row, {}));
+}
+
+std::vector<Tensor> repeated_rows(std::span<const Tensor> x, int64_t times) {
+  std::vector<Tensor> found;
+  for (const Tensor& one : x) found.push_back(repeated_rows(one, times));
+  return found;
+}
+
+// [rows * times, ...] with the rows of [times, ...] for each of the rows.
+Tensor for_each_row(const Tensor& directions, int64_t rows) {
+  const int64_t times = directions.size(0);
+  const Shape row = without_first(directions.shape());
+  return directions.unsqueeze(0).expand(shape_of(rows, {times}, row)).reshape(shape_of(rows * times, row, {}));
+}
+
+// Whether everything recorded from a position on can be differentiated twice.
+bool is_twice_differentiable(const Tape& tape, int64_t from) {
+  std::vector<std::string_view> once;
+  for (const Op* op : Op::all())
+    if (!op->twice) once.push_back(op->name);
+  for (int64_t position = from; position < tape.size(); ++position) {
+    if (std::find(once.begin(), once.end(), tape.op_name(position)) != once.end()) return false;
+  }
+  return true;
+}
+
+struct RowCounts {
+  int64_t count = 0;
+  Shape result;          // of one row
+  int64_t elements = 0;  // of one row of all arguments
+};
+
+// A row of f(x) per element of a row of x: J^T, one direction each. Empty if f cannot be differentiated twice.
+std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Tensor> x, const RowCounts& rows) {
+  const int64_t n = rows.elements, m = rows.result.numel();
+  const int64_t begin = Tape::current() ? Tape::current()->size() : 0;
+  Evaluation run(kBatchJacobian, f, repeated_rows(x, n));
+  require_rows(kBatchJacobian, run.y, rows.count * n);
+  if (!is_twice_differentiable(*Tape::current(), begin)) return {};
+  std::vector<Tensor> v;
+  int64_t first = 0;
+  for (const Tensor& one : x) {
+    const Shape row = without_first(one.shape());
+    const Tensor all = eye(n, one.dtype()).slice(1, first, first + row.numel());
+    v.push_back(for_each_row(all.reshape(shape_of(n, row, {})), rows.count));
+    first += row.numel();
+  }
+  const Tensor dual = Tape::variable(zeros(run.y.shape(), run.y.dtype()));
+  const std::vector<Tensor> transposed = run.gradients(run.y, run.at, dual, Then::differentiated);
+  const Tensor whole = run.pulled_back(transposed, v, {dual})[0].reshape({rows.count, n, m}).transpose(1, 2);
+  std::vector<Tensor> found;
+  first = 0;
+  for (const Tensor& one : x) {
+    const Shape row = without_first(one.shape());
+    found.push_back(whole.slice(2, first, first + row.numel()).reshape(shape_of(rows.count, rows.result, row)));
+    first += row.numel();
+  }
+  return run.results(std::move(found));
+}
+
+// One backward for all elements of f(x).
+std::vector<Tensor> jacobian_by_results(TensorFunction f, std::span<const Tensor> x, const RowCounts& rows) {
+  const int64_t m = rows.result.numel();
+  Evaluation run(kBatchJacobian, f, repeated_rows(x, m));
+  require_rows(kBatchJacobian, run.y, rows.count * m);
+  const Tensor unit = eye(m, run.y.dtype()).reshape(shape_of(m, rows.result, {}));
+  std::vector<Tensor> found = run.gradients(run.y, run.at, for_each_row(unit, rows.count), Then::nothing);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    found[i] = found[i].reshape(shape_of(rows.count, rows.result, without_first(x[i].shape())));
+  }
+  return run.results(std::move(found));
+}
+
 }  // namespace
 
 ValueAndProducts value_and_grad(TensorFunction f, std::span<const Tensor> x) {
@@ -167,6 +286,50 @@ std::vector<std::vector<Tensor>> hessian(TensorFunction f, std::span<const Tenso
     blocks.push_back(run.jacobian(g, Then::again));
   }
   return blocks;
+}
+
+std::vector<Tensor> batch_jacobian(TensorFunction f, std::span<const Tensor> x) {
+  RowCounts rows;
+  rows.count = count_rows(kBatchJacobian, x);
+  std::vector<Tensor> row;
+  for (const Tensor& one : x) {
+    row.push_back(one.slice(0, 0, 1));
+    rows.elements += without_first(one.shape()).numel();
+  }
+  Tensor y;
+  {
+    const PauseRecording pause;
+    y = f(row);
+  }
+  require_rows(kBatchJacobian, y, std::min<int64_t>(rows.count, 1));
+  rows.result = without_first(y.shape());
+  if (rows.count == 0 || rows.elements == 0 || rows.result.numel() == 0) {
+    std::vector<Tensor> found;
+    for (const Tensor& one : x) {
+      found.push_back(zeros(shape_of(rows.count, rows.result, without_first(one.shape())), y.dtype()));
+    }
+    return found;
+  }
+  std::vector<Tensor> found;
+  if (2 * rows.elements < rows.result.numel()) found = jacobian_by_directions(f, x, rows);
+  return found.empty() ? jacobian_by_results(f, x, rows) : found;
+}
+
+void require_separate_rows(TensorFunction f, std::span<const Tensor> x) {
+  const int64_t rows = count_rows(kSeparateRows, x);
+  const PauseRecording pause;  // of an enclosing tape: Evaluation begins its own
+  Evaluation run(kSeparateRows, f, x);
+  require_rows(kSeparateRows, run.y, rows);
+  Generator generator(0);
+  const Tensor dy = uniform(run.y.shape(), 0.5, 1, run.y.dtype(), &generator);
+  const Tensor scales = powers_of_two(rows, run.y.dtype());
+  const std::vector<Tensor> once = run.gradients(run.y, run.at, dy, Then::again);
+  const Tensor scaled = dy * scales.reshape(shape_of(rows, Shape::filled(run.y.dim() - 1, 1), {}));
+  const std::vector<Tensor> twice = run.gradients(run.y, run.at, scaled, Then::nothing);
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    const int64_t row = first_not_scaled(once[i], twice[i], scales);
+    if (row >= 0) fail(kSeparateRows, fmt::format("results of other rows depend on row {} of the argument", row));
+  }
 }
 
 }  // namespace tapegrad::detail

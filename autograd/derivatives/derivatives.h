@@ -51,6 +51,8 @@ ValueAndProducts jvp(TensorFunction f, std::span<const Tensor> x, std::span<cons
 ValueAndProducts hvp(TensorFunction f, std::span<const Tensor> x, std::span<const Tensor> v);
 std::vector<Tensor> jacobian(TensorFunction f, std::span<const Tensor> x);
 std::vector<std::vector<Tensor>> hessian(TensorFunction f, std::span<const Tensor> x);
+std::vector<Tensor> batch_jacobian(TensorFunction f, std::span<const Tensor> x);
+void require_separate_rows(TensorFunction f, std::span<const Tensor> x);
 
 // f with its type erased; valid as long as f is.
 template <class F>
@@ -166,6 +168,35 @@ Tensor jacobian(F&& f, const Tensor& x) {
 template <class F>
 std::vector<Tensor> jacobian(F&& f, const std::vector<Tensor>& x) {
   return detail::jacobian(detail::hidden(f), x);
+}
+
+/// The Jacobian of every row of a batch, all at once: f maps x [B, in...] to [B, out...], each row by itself, and the
+/// result is [B, out..., in...], as that of torch.func.vmap(jacrev(f)). For several tensors with the same B, one result
+/// per tensor; tensors that f captures must not have rows of their own, so pass them as arguments.
+///
+/// f is called for the first row, which gives the shape of the results, and for a batch in which every row is repeated:
+/// once per element of a row's result, for one backward pass; or, if a row of x has less than half as many elements,
+/// once per element of it, for the derivatives in all directions (two passes, as in jvp). So memory is needed for as
+/// many copies of the batch. Error if f does not return a row per row. If it mixes rows, as batch_norm_training does,
+/// the result is wrong: require_separate_rows finds that.
+template <class F>
+Tensor batch_jacobian(F&& f, const Tensor& x) {
+  return detail::batch_jacobian(detail::hidden(f), {&x, 1})[0];
+}
+template <class F>
+std::vector<Tensor> batch_jacobian(F&& f, const std::vector<Tensor>& x) {
+  return detail::batch_jacobian(detail::hidden(f), x);
+}
+
+/// Error if a row of f(x) depends on other rows of x, at this x. Costs a forward and two backward passes; f must give
+/// the same result for the same x.
+template <class F>
+void require_separate_rows(F&& f, const Tensor& x) {
+  detail::require_separate_rows(detail::hidden(f), {&x, 1});
+}
+template <class F>
+void require_separate_rows(F&& f, const std::vector<Tensor>& x) {
+  detail::require_separate_rows(detail::hidden(f), x);
 }
 
 /// The second derivatives of f, which must return one element, with the shape of x twice. For several tensors, all

@@ -126,7 +126,7 @@ Tensor Poisson::log_prob(const Tensor& value) const {
 Tensor Poisson::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Poisson*>(&q);
   if (!other) return Distribution::divergence(q);
-  return rate_ * (log(rate_) - log(other->rate_)) - (rate_ - other->rate_);
+  return xlogy(rate_, rate_) - xlogy(rate_, other->rate_) - (rate_ - other->rate_);
 }
 
 // --- binomial ---

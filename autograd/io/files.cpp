@@ -140,6 +140,18 @@ Descriptor open_regular_file(const std::string& path, uint64_t& size) {
   return file;
 }
 
+int64_t read_at(int file, uint64_t offset, std::span<std::byte> to) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t count = ::pread(file, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return static_cast<int64_t>(done);
+}
+
 std::string read_file(const std::string& path, uint64_t most) {
   uint64_t size = 0;
   const Descriptor file = open_regular_file(path, size);

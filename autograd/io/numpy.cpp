@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/io/detail/npy.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/numpy.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -31,14 +30,10 @@ class WholeFile : public numpy::Source {
 void numpy::refuse(const std::string& path, std::string_view why) { fail("numpy", fmt::format("{}: {}", path, why)); }
 
 void numpy::File::read(uint64_t offset, std::span<std::byte> to) const {
-  while (!to.empty()) {
-    const ssize_t count = ::pread(descriptor_.get(), to.data(), to.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) refuse(path_, fmt::format("cannot read: {}", std::strerror(errno)));
-    if (count == 0) refuse(path_, fmt::format("ended at byte {} while it was read", offset));
-    to = to.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<uint64_t>(count);
-  }
+  const int64_t count = read_at(descriptor_.get(), offset, to);
+  if (count < 0) refuse(path_, fmt::format("cannot read: {}", std::strerror(errno)));
+  if (const auto found = static_cast<std::size_t>(count); found < to.size())
+    refuse(path_, fmt::format("ended at byte {} while it was read", offset + found));
 }
 
 Tensor load_npy(const std::string& path) {

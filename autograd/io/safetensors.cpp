@@ -88,15 +88,10 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   if (shape.size() > kMaxRank) {
     file.refuse("tensor \"{}\": shape has {} axes, at most {} are supported", name, shape.size(), kMaxRank);
   }
-  uint64_t bytes = type->size, extent = 16;  // extent: with axes of size 0 counted as 1, in widest elements
+  BytesOfShape bytes(type->size);
   for (const Json& size : shape) {
     const uint64_t n = whole(file, size, name, "shape");
-    constexpr uint64_t kLimit = uint64_t{1} << 62;
-    if (n > kLimit || (n != 0 && extent > kLimit / n)) {
-      file.refuse("tensor \"{}\": shape {} overflows 64 bits", name, shown(shape));
-    }
-    bytes *= n;
-    extent *= n == 0 ? 1 : n;
+    if (!bytes.add_axis(n)) file.refuse("tensor \"{}\": shape {} overflows 64 bits", name, shown(shape));
     entry.shape.push_back(static_cast<int64_t>(n));
   }
   const Json& offsets = field("data_offsets");
@@ -107,9 +102,9 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   const uint64_t end = whole(file, offsets[1], name, "data_offsets");
   if (entry.offset > end) file.refuse("tensor \"{}\": data_offsets {} end before they begin", name, shown(offsets));
   entry.bytes = end - entry.offset;
-  if (entry.bytes != bytes) {
+  if (entry.bytes != bytes.count()) {
     file.refuse("tensor \"{}\": {} {} needs {} bytes, data_offsets {} hold {}", name, type->name, str(entry.shape),
-                bytes, shown(offsets), entry.bytes);
+                bytes.count(), shown(offsets), entry.bytes);
   }
   return entry;
 }
@@ -136,19 +131,15 @@ void check_cover(const File& file, const std::vector<Entry>& entries, uint64_t d
   if (covered < data) file.refuse("{} bytes follow the last tensor", data - covered);
 }
 
-void read_at(const File& file, int from, uint64_t offset, std::span<std::byte> to) {
-  while (!to.empty()) {
-    const ssize_t count = ::pread(from, to.data(), to.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) file.refuse_system("cannot read", errno);
-    if (count == 0) file.refuse("ended at byte {} while it was read", offset);
-    to = to.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<uint64_t>(count);
-  }
+void read_all(const File& file, int from, uint64_t offset, std::span<std::byte> to) {
+  const int64_t count = read_at(from, offset, to);
+  if (count < 0) file.refuse_system("cannot read", errno);
+  if (const auto found = static_cast<std::size_t>(count); found < to.size())
+    file.refuse("ended at byte {} while it was read", offset + found);
 }
 
 void read_entry(const File& file, int from, const Entry& entry, std::span<std::byte> to) {
-  read_at(file, from, entry.offset, to);
+  read_all(file, from, entry.offset, to);
   if (!entry.checksum) return;
   const uint64_t found = checksum(to);
   if (found != *entry.checksum) {
@@ -161,14 +152,14 @@ void read_entry(const File& file, int from, const Entry& entry, std::span<std::b
 std::string read_header(const File& file, int from, uint64_t size) {
   if (size < 8) file.refuse("has {} bytes, expected at least the 8 of the header's length", size);
   uint64_t header_size = 0;
-  read_at(file, from, 0, std::as_writable_bytes(std::span(&header_size, 1)));
+  read_all(file, from, 0, std::as_writable_bytes(std::span(&header_size, 1)));
   if (header_size > json::kMaxBytes)
     file.refuse("the header has {} bytes by its length, at most {} are allowed", header_size, json::kMaxBytes);
   if (header_size > size - 8) {
     file.refuse("the header has {} bytes by its length, only {} follow (truncated?)", header_size, size - 8);
   }
   std::string text(static_cast<std::size_t>(header_size), '\0');
-  read_at(file, from, 8, std::as_writable_bytes(std::span(text.data(), text.size())));
+  read_all(file, from, 8, std::as_writable_bytes(std::span(text.data(), text.size())));
   return text;
 }
 
@@ -267,27 +258,21 @@ Tensor SafeTensorsFile::read(const Entry& entry) const {
   const File file(path_);
   const Type& type = *type_named(entry.dtype);
   const Tensor tensor = Tensor::empty(entry.shape, type.becomes);
-  if (type.convert == nullptr) {
-    auto* const values = static_cast<std::byte*>(entry.bytes > 0 ? tensor.mutable_raw_data() : nullptr);
-    const auto bytes = static_cast<std::size_t>(entry.bytes);
-    read_entry(file, descriptor_, entry, {values, bytes});
-    for (std::size_t i = 0; i < bytes && type.becomes == kBool; ++i) {
-      if (values[i] > std::byte{1}) {
-        const int value = static_cast<int>(values[i]);
-        file.refuse("tensor \"{}\": element {} is the byte {}, expected 0 or 1 for BOOL", entry.name, i, value);
-      }
-    }
-    return tensor;
+  if (entry.bytes == 0) {
+    read_entry(file, descriptor_, entry, {});
+  } else if (type.convert == nullptr) {
+    read_entry(file, descriptor_, entry,
+               {static_cast<std::byte*>(tensor.mutable_raw_data()), static_cast<std::size_t>(entry.bytes)});
+  } else {
+    type.convert(read_bytes(entry).data(), tensor.numel(), tensor.mutable_raw_data());
   }
-  const std::vector<std::byte> raw = read_bytes(entry);
-  if (raw.empty()) return tensor;
-  type.convert(raw.data(), tensor.numel(), tensor.mutable_raw_data());
-  if (entry.dtype == "U64") {
-    for (int64_t i = 0; i < tensor.numel(); ++i) {
-      if (tensor.data<int64_t>()[i] < 0) {
-        file.refuse("tensor \"{}\": element {} is 2^63 or more, which int64 does not hold", entry.name, i);
-      }
-    }
+  const bool is_unsigned = entry.dtype == "U64";
+  const int64_t wrong = first_wrong_element(tensor, is_unsigned);
+  if (wrong >= 0 && is_unsigned)
+    file.refuse("tensor \"{}\": element {} is 2^63 or more, which int64 does not hold", entry.name, wrong);
+  if (wrong >= 0) {
+    file.refuse("tensor \"{}\": element {} is the byte {}, expected 0 or 1 for BOOL", entry.name, wrong,
+                byte_at(tensor, wrong));
   }
   return tensor;
 }

@@ -12,6 +12,7 @@ import time
 import torch
 from torch.nn import functional as F
 
+import batches
 import convolution
 import pooling
 import recurrent
@@ -122,7 +123,7 @@ def bilinear():
     return {"einsum_bilinear": lambda: torch.einsum("bi,oij,bj->bo", *operands)}
 
 
-GROUPS = [elementwise, rows, chains, bilinear, pooling.cases, convolution.cases, recurrent.cases, scan.cases,
+GROUPS = [elementwise, rows, chains, bilinear, pooling.cases, convolution.cases, recurrent.cases, scan.cases, batches.cases,
           *(lambda s=s: products(*s) for s in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768))),
           *(lambda s=s: linear_algebra(*s) for s in ((256, 8), (64, 32), (1, 512))),
           *(lambda s=s: attention(*s) for s in ((8, 256, 8, 64), (32, 64, 4, 32))),

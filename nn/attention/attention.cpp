@@ -164,7 +164,7 @@ void MultiHeadAttention::require_supported(const AttentionPass& pass) const {
   const AttentionTraits traits = config.attention.traits();
   if (adds && !traits.scores) {
     fail(names.where, fmt::format("expected positions that add nothing to the scores (rope, or added to the input) "
-                                  "with {} attention, got some that do (shaw, t5, alibi)",
+                                  "with {} attention, got some that do",
                                   traits.name));
   }
   if (pass.cache && !form->no_cache().empty()) {

@@ -1,11 +1,16 @@
 // Members of modules that are known by their address while they live, so that one that a visit forgets is found.
 #pragma once
 
+namespace tapegrad::nn {
+class Visitor;
+}
+
 namespace tapegrad::nn::detail {
 
-enum class MemberKind { parameter, buffer, mode };
+enum class MemberKind { parameter, buffer, mode, holder };
 
-// The base of a Parameter, a Buffer and a Mode: entered into a list of the process from construction to destruction.
+// The base of a Parameter, a Buffer, a Mode and a Holder: entered into a list of the process from construction to
+// destruction.
 class Member {
  public:
   MemberKind kind() const { return kind_; }
@@ -30,6 +35,20 @@ class Member {
   Member* next_ = nullptr;
   Member* previous_ = nullptr;
   MemberKind kind_;
+};
+
+// The base of a container whose modules are elsewhere in memory, as those of a List are: an address shows that they are
+// a part of a model only by the container.
+class Holder : public Member {
+ public:
+  void walk_held(Visitor& visitor) const { walk_(const_cast<Holder&>(*this), visitor); }
+
+ protected:
+  using Walk = void (*)(Holder& holder, Visitor& visitor);
+  explicit Holder(Walk walk) noexcept : Member(MemberKind::holder), walk_(walk) {}
+
+ private:
+  Walk walk_;  // the same for all holders of a type
 };
 
 }  // namespace tapegrad::nn::detail

@@ -95,7 +95,45 @@ std::vector<Entry> state_of(const AnyModel& model) {
   return std::move(found.entries);
 }
 
+// The parameters' leaves and the buffers, with their paths.
+class AddressVisitor : public Visitor {
+ public:
+  std::vector<std::pair<const void*, std::string>> found;
+
+ private:
+  void parameter(Parameter& p) override { found.emplace_back(&p.tensor(), path()); }
+  void buffer(Buffer& b) override { found.emplace_back(&b, path()); }
+};
+
 }  // namespace
+
+std::string_view checked_key(std::string_view key) {
+  if (key.empty() || key.find('.') != std::string_view::npos)
+    fail("dict", fmt::format("expected the name of a module, without dots, got \"{}\"", key));
+  return key;
+}
+
+void fail_key(std::string_view expected, std::string_view key, const std::vector<std::string>& keys) {
+  std::string names;
+  for (const std::string& name : keys) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
+  fail("dict", fmt::format("expected {}, got \"{}\" (it has {})", expected, key, names.empty() ? "no module" : names));
+}
+
+void require_separate(const AnyModel& clone, const AnyModel& model) {
+  AddressVisitor copied, original;
+  clone.walk(copied);
+  model.walk(original);
+  std::unordered_set<const void*> theirs;
+  for (const auto& [address, path] : original.found) theirs.insert(address);
+  for (const auto& [address, path] : copied.found) {
+    if (theirs.contains(address)) {
+      fail("clone", fmt::format("\"{}\" of the clone is the model's own: its visit names it through a pointer, which "
+                                "copies share (keep a module that a struct owns in it or in an nn::Optional, and tie() "
+                                "parameters that two modules share)",
+                                path));
+    }
+  }
+}
 
 std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename) {
   std::vector<NamedParameter> out;
@@ -127,10 +165,10 @@ void freeze(const AnyModel& model, bool frozen) {
 }
 
 void convert(const AnyModel& model, DType dtype) {
-  if (!is_real(dtype)) fail("to", fmt::format("expected float32, float64 or bfloat16, got {}", name(dtype)));
+  if (!is_real(dtype)) fail("nn::to", fmt::format("expected float32, float64 or bfloat16, got {}", name(dtype)));
   const std::vector<Entry> entries = state_of(model);
   for (const Entry& e : entries) {
-    if (e.parameter) e.tensor().require_writable("to", e.name);
+    if (e.parameter) e.tensor().require_writable("nn::to", e.name);
   }
   for (const Entry& e : entries) e.parameter ? e.parameter->convert(dtype) : e.buffer->convert(dtype);
 }

@@ -18,6 +18,7 @@
 #include <tapegrad/autograd/named_tensor.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/clone.h>
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/nn/parameter.h>
 
@@ -31,9 +32,10 @@
 
 namespace tapegrad::nn {
 
-/// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy.
+/// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy, and that is
+/// found if a visit forgets it.
 template <class Module>
-class List : public std::vector<Module> {
+class List : public std::vector<Module>, public detail::HolderOf<List<Module>> {
  public:
   using std::vector<Module>::vector;
   List() = default;
@@ -41,7 +43,7 @@ class List : public std::vector<Module> {
   List& operator=(List&&) noexcept = default;
   List(List& other) : std::vector<Module>() {  // for clone()
     this->reserve(other.size());
-    for (Module& module : other) this->push_back(Module(module));
+    for (Module& module : other) this->push_back(detail::clone_of(module));
   }
 };
 
@@ -64,7 +66,7 @@ class Optional : public std::optional<Module> {
   Optional(Optional&&) noexcept = default;
   Optional& operator=(Optional&&) noexcept = default;
   Optional(Optional& other) : std::optional<Module>() {  // for clone()
-    if (other) this->emplace(*other);
+    if (other) this->emplace(detail::clone_of(*other));
   }
 };
 
@@ -101,9 +103,13 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
 }  // namespace detail
 
 /// Error if the visit of a module does not name a parameter, a buffer or a Mode (a Dropout has one) that the module
-/// holds: it would be neither trained nor saved. field.ignore(member), in the visit, leaves one out on purpose. What is
-/// behind a pointer, or in a list that no visit names, is not seen. Called by state_dict, gradcheck, a trainer's Loop
-/// and, without NDEBUG, parameters().
+/// holds, itself or in a List, a Dict or an AnyModule: it would be neither trained nor saved. field.ignore(member), in
+/// the visit, leaves one out on purpose. Called by state_dict, gradcheck, a trainer's Loop and, without NDEBUG,
+/// parameters(). Not seen are
+/// - modules behind a pointer, or in a std::vector or std::map: memory does not show who owns them. A plain struct
+///   needs no visit that could forget them.
+/// - a Tensor: it may be a constant or a cache. In a plain struct it is a compile error.
+/// An optimiser's step rejects gradients of either.
 template <class Model>
 void require_whole_visit(const Model& model) {
   detail::require_whole_visit(detail::AnyModel(model));
@@ -157,17 +163,6 @@ class EvalMode {
   detail::AnyModel model_;
   std::vector<bool> before_;  // in the order of the visits
 };
-
-/// A deep copy: equal values in new leaves and new memory, with the same ties and frozen parameters; draws no random
-/// numbers. Lists of modules must be nn::List and optional modules nn::Optional, because std::vector and std::optional
-/// cannot copy modules.
-template <class Model>
-Model clone(const Model& model) {
-  Model& source = const_cast<Model&>(model);
-  if (false) detail::CloneCheck()({}, source);
-  const detail::CloneScope scope;
-  return Model(source);
-}
 
 /// Freezes every parameter of a model or of a part of it: freeze(model.encoder), freeze(model.head.weight). Frozen
 /// parameters are constants: nothing is recorded or computed for them, and optimisers do not change them. Affects only

@@ -1,13 +1,16 @@
 // The walk through a model: `visit` receives a Visitor and calls it for every member that it names.
 #pragma once
 
+#include <tapegrad/nn/member.h>
 #include <tapegrad/nn/reflection.h>
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tapegrad {
@@ -18,10 +21,10 @@ namespace tapegrad::nn {
 
 class Parameter;
 class Buffer;
-class Visitor;
 class Weight;
 
-/// In addition to a parameter, a buffer or a module, a field may be an optional, a pointer or a list.
+/// In addition to a parameter, a buffer or a module, a field may be an optional, a pointer, a list, a std::variant, or
+/// a std::map whose keys are names or numbers.
 template <class Field>
 concept MaybeModule = requires(Field& f) {
   f.has_value();
@@ -31,6 +34,14 @@ template <class Field>
 concept ModuleList = requires(Field& f) {
   f.begin();
   f.size();
+};
+template <class Field>
+concept ModuleVariant = requires(Field& f) {
+  f.valueless_by_exception();
+};
+template <class Field>
+concept ModuleMap = ModuleList<Field> && requires {
+  typename Field::mapped_type;
 };
 
 namespace detail {
@@ -51,6 +62,11 @@ std::string_view type_name() {
 // Containers report the calls of their modules to summary(); at other times this does nothing.
 void report_call(const void* module, std::string_view type, const Tensor& result);
 
+// The name of a module in a map or Dict. Error for one that is empty or has a dot, which separates names in a path.
+std::string_view checked_key(std::string_view key);
+[[noreturn]] void fail_key(std::string_view expected, std::string_view key, const std::vector<std::string>& keys);
+std::string checked_key(std::integral auto key) { return std::to_string(key); }
+
 }  // namespace detail
 
 namespace detail {
@@ -60,6 +76,14 @@ concept NamesItsMembers = requires(T& t, Visitor& v) {
   t.visit(v);
 }
 || requires(T& t, Visitor& v) { t.walk(v); };
+
+template <class Field>
+constexpr bool is_visitable();
+
+template <template <class...> class Variant, class... Modules>
+constexpr bool any_is_visitable(const Variant<Modules...>*) {
+  return (is_visitable<Modules>() || ...);
+}
 
 // Whether a member of a plain struct is, or holds, something to be visited; numbers, texts and functions do not.
 template <class Field>
@@ -71,12 +95,18 @@ constexpr bool is_visitable() {
     return true;
   } else if constexpr (MaybeModule<T> && requires(T & t) { *t; }) {
     return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>())>>();
+  } else if constexpr (ModuleVariant<T>) {
+    return any_is_visitable(static_cast<T*>(nullptr));
+  } else if constexpr (ModuleMap<T>) {
+    return is_visitable<typename T::mapped_type>();
   } else if constexpr (ModuleList<T>) {
     return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>().begin())>>();
   } else if constexpr (std::is_aggregate_v<T> && count_members<T>() > 0) {
     return decltype(with_members<count_members<T>()>(std::declval<T&>(), [](auto&... members) {
       return std::bool_constant<(is_visitable<std::remove_reference_t<decltype(members)>>() || ...)>();
     }))::value;
+  } else if constexpr (requires(T & t) { t.first, t.second; }) {  // in a map of modules, which the walk does not accept
+    return is_visitable<decltype(T::first)>() || is_visitable<decltype(T::second)>();
   } else {
     return false;
   }
@@ -86,6 +116,14 @@ constexpr bool is_visitable() {
 template <class T>
 concept PlainModule = std::is_class_v<T> && std::is_aggregate_v<T> && !MaybeModule<T> && !ModuleList<T> &&
                       !NamesItsMembers<T> && is_visitable<T>();
+
+// A module, not a function.
+template <class T>
+concept Visited = NamesItsMembers<T> || PlainModule<T>;
+
+// A type with parameters cannot be copied, so it must have a visit; functions can be copied.
+template <class T>
+inline constexpr bool kHidesNoParameters = Visited<T> || std::is_copy_constructible_v<T>;
 
 // For fields that no branch of the walk accepts: a compile error with a hint.
 template <class Field>
@@ -104,9 +142,10 @@ constexpr bool may_be_visited() {
     static_assert(!std::is_class_v<Field>,
                   "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
   } else {
-    static_assert(std::is_class_v<Field>,
-                  "visit names a field that is not a parameter, buffer or module, nor a list, optional or pointer of "
-                  "these: leave it out");
+    static_assert(
+        std::is_class_v<Field>,
+        "visit names a field that is not a parameter, buffer or module, nor a list, map, optional, variant or "
+        "pointer of these: leave it out");
   }
   return true;
 }
@@ -119,8 +158,8 @@ class Visitor {
  public:
   virtual ~Visitor() = default;
 
-  /// field(name, member), as `visit` writes it: a Parameter, a Buffer, a Weight, a module, or a list, optional or
-  /// pointer of these.
+  /// field(name, member), as `visit` writes it: a Parameter, a Buffer, a Weight, a module, or a list, map, optional,
+  /// variant or pointer of these.
   template <class Field>
   void operator()(std::string_view name, Field& field) {
     if constexpr (requires { field.visit_as(name, *this); }) {  // a weight, whose tensors' names begin with this one
@@ -143,6 +182,7 @@ class Visitor {
   /// Walks through a whole model.
   template <class Field>
   void go(Field& field) {
+    if constexpr (std::is_base_of_v<detail::Holder, Field>) holder(field);
     if constexpr (std::is_convertible_v<Field*, Parameter*>) {  // a weight alone, too
       if (field.defined()) parameter(field);
     } else if constexpr (std::is_same_v<Field, Buffer>) {
@@ -156,6 +196,13 @@ class Visitor {
       leave();
     } else if constexpr (MaybeModule<Field>) {
       if (field) go(*field);
+    } else if constexpr (ModuleVariant<Field>) {
+      if (!field.valueless_by_exception()) visit([this](auto& module) { this->go_alternative(module); }, field);
+    } else if constexpr (ModuleMap<Field>) {
+      static_assert(
+          !requires { field.bucket_count(); },
+          "visit names a std::unordered_map, whose order differs between programs: use nn::Dict or std::map");
+      for (auto& [key, module] : field) (*this)(detail::checked_key(key), module);
     } else if constexpr (ModuleList<Field>) {
       std::size_t index = 0;
       for (auto& element : field) (*this)(std::to_string(index++), element);
@@ -184,8 +231,17 @@ class Visitor {
   virtual void buffer(Buffer&) {}
   virtual void mode(bool& /*training*/) {}
   virtual void left_out(std::span<const std::byte> /*member*/) {}
+  /// For a container that has its modules elsewhere in memory, before these.
+  virtual void holder(const detail::Holder&) {}
 
  private:
+  // What a variant has: as in a Sequential, a module or a function.
+  template <class Module>
+  void go_alternative(Module& module) {
+    static_assert(detail::is_visitable<Module>() || detail::kHidesNoParameters<Module>,
+                  "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
+    if constexpr (detail::is_visitable<Module>()) go(module);
+  }
   template <class Field>
   static std::span<const std::byte> memory_of(const Field& field) {
     return {reinterpret_cast<const std::byte*>(&field), sizeof(Field)};
@@ -209,39 +265,14 @@ class AnyModel {
   void (*walk_)(void* model, Visitor& visitor);
 };
 
-template <class Field>
-inline constexpr bool kIsVector = false;
-template <class Element, class Allocator>
-inline constexpr bool kIsVector<std::vector<Element, Allocator>> = true;
-
-// Visits a model at compile time only, to find members that clone() cannot copy.
-struct CloneCheck {
-  void ignore(const auto&) const {}
-  template <class Field>
-  void operator()(std::string_view, Field& field) const {
-    if constexpr (requires { field.visit(*this); }) {
-      field.visit(*this);
-    } else if constexpr (kIsVector<Field>) {
-      static_assert(std::is_copy_constructible_v<typename Field::value_type>,
-                    "clone cannot copy a std::vector of modules: use nn::List");
-    } else if constexpr (requires {
-                           field.get();
-                           field.use_count();
-                         }) {
-      static_assert(!std::is_copy_constructible_v<Field>,
-                    "clone would share a std::shared_ptr instead of copying its module: use nn::Optional");
-    } else if constexpr (requires { field.get(); }) {
-      static_assert(std::is_copy_constructible_v<Field>, "clone cannot copy a std::unique_ptr: use nn::Optional");
-    } else if constexpr (ModuleList<Field>) {
-      (*this)({}, *field.begin());
-    } else if constexpr (requires { field.has_value(); }) {
-      static_assert(std::is_constructible_v<Field, Field&>,
-                    "clone cannot copy a std::optional of a module: use nn::Optional");
-      (*this)({}, *field);
-    } else if constexpr (PlainModule<Field>) {
-      for_each_member(field, *this);
-    }
-  }
+// A Holder of modules that `Container` is, or holds.
+template <class Container>
+class HolderOf : public Holder {
+ protected:
+  HolderOf() noexcept
+      : Holder([](Holder& holder, Visitor& visitor) {
+          if constexpr (is_visitable<Container>()) visitor.go(static_cast<Container&>(holder));
+        }) {}
 };
 
 }  // namespace detail

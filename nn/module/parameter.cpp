@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/clone.h>
 #include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/parameter.h>
 
 #include <atomic>
+#include <map>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 namespace tapegrad::nn {
 
@@ -16,6 +20,7 @@ std::atomic<int64_t> alive_parameters{0};
 thread_local int clone_scopes = 0;
 thread_local std::unordered_map<const void*, std::shared_ptr<void>>
     clones_of_tied;  // by the leaf they were copied from
+thread_local std::map<std::pair<const void*, const void*>, std::shared_ptr<void>> clones_of_shared;  // modules
 
 // `values` itself if it is not shared, else a copy.
 Tensor own(Tensor&& values) {
@@ -173,7 +178,13 @@ namespace detail {
 
 CloneScope::CloneScope() { ++clone_scopes; }
 CloneScope::~CloneScope() {
-  if (--clone_scopes == 0) clones_of_tied.clear();
+  if (--clone_scopes > 0) return;
+  clones_of_tied.clear();
+  clones_of_shared.clear();
+}
+
+std::shared_ptr<void>& clone_of_shared(const void* module, const void* type) {
+  return clones_of_shared[{module, type}];
 }
 
 }  // namespace detail

@@ -20,10 +20,25 @@
 
 namespace tapegrad::nn::detail {
 
+// Whether T(lvalue) compiles. That of a std::unique_ptr does not, and that of a std::vector of modules only claims to.
+template <class T>
+constexpr bool copies() {
+  if constexpr (!std::is_constructible_v<T, T&>) {
+    return false;
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    return std::is_copy_constructible_v<typename T::mapped_type> && copies<typename T::mapped_type>();
+  } else if constexpr (requires { typename T::value_type; }) {
+    if constexpr (std::is_same_v<typename T::value_type, T>) return true;
+    return std::is_copy_constructible_v<typename T::value_type> && copies<typename T::value_type>();
+  } else {
+    return true;
+  }
+}
+
 // Converts to a member of any type, in expressions that are not evaluated.
 struct AnyMember {
   template <class T>
-  operator T&() const;
+  requires(copies<T>()) operator T&() const;
   template <class T>
   operator T&&() const;
 };

@@ -2,8 +2,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/added_positions.h>
+#include <tapegrad/nn/any_of.h>
 #include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/convolution.h>
+#include <tapegrad/nn/dict.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
@@ -16,6 +18,7 @@
 #include <tapegrad/nn/recurrent.h>
 #include <tapegrad/nn/reshape.h>
 #include <tapegrad/nn/sequential.h>
+#include <tapegrad/nn/variant.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
 
@@ -239,6 +242,15 @@ void add_containers(ModuleTable& table) {
         return layers;
       },
       [](auto& layers, X x) { return layers[1](layers[0](x[0])); });
+  table.add(
+      "Dict", "two heads", {spread({2, 3})},
+      [] {
+        return nn::Dict<nn::Linear>{{"a", nn::Linear(3, 2)}, {"b", nn::Linear(3, 1)}};
+      },
+      [](auto& heads, X x) { return heads["a"](x[0]) * heads["b"](x[0]); });
+  table.add(
+      "Variant", "the second of two", {spread({2, 3})},
+      [] { return nn::Variant<nn::Linear, nn::RMSNorm>(nn::RMSNorm(3)); }, apply);
   table.add(
       "Hooked", "with hooks", {spread({2, 3})},
       [] {

@@ -282,7 +282,7 @@ void Loop::connect(Source& source, Use use) {
 template <class Model, class Source, class LossOf>
 Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options)
     : model_(access_to(model)), optimizers_{&optimizer}, options_(std::move(options)) {
-  connect(source, [loss_of](auto&& batch) -> BatchLoss { return loss_of(batch); });
+  connect(source, [loss_of]<class Batch>(Batch&& batch) -> BatchLoss { return loss_of(std::forward<Batch>(batch)); });
   begin();
 }
 
@@ -291,7 +291,7 @@ Loop::Loop(Parts& parts, Source& source, Step step, LoopOptions options)
     : model_(access_to(parts)), options_(std::move(options)) {
   model_.parts = &parts;
   for (const Parts::Rated& one : parts.optimizers_) optimizers_.push_back(one.optimizer);
-  connect(source, [step](auto&& batch) -> StepResult { return step(batch); });
+  connect(source, [step]<class Batch>(Batch&& batch) -> StepResult { return step(std::forward<Batch>(batch)); });
   begin();
 }
 

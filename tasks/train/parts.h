@@ -28,7 +28,8 @@ class Parts {
  public:
   /// A model; an optimiser, whose learning rate a schedule may set before each step; a Generator besides the default
   /// one; or another object with state() and load_state(), as ExponentialAverage. Error for a name that is empty or
-  /// taken (by another part; "model", "epoch" and "generator", by the loop), or has a dot.
+  /// taken (by another part; by the loop, "generator" for a Generator, and "model" and "epoch" for what has a state),
+  /// or has a dot.
   template <class Part>
   Parts& add(std::string name, Part& part, std::optional<optim::Schedule> rate = {}) {
     if constexpr (std::derived_from<Part, optim::Optimizer>) {

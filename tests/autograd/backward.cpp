@@ -120,5 +120,24 @@ TEST(BackwardPasses, HaveTheSumSoFarWhereItMayBeChanged) {
   EXPECT_EQ(gradient({}, true), std::pair(6.0, false));
 }
 
+TEST(BackwardPasses, SayWhichGradientsAreUnnecessary) {
+  static const Op kAsks{"asks"};
+  const Tensor x = number(3).as_leaf(), w = number(2).as_leaf();
+  std::vector<bool> wanted;
+  Tape tape;
+  const Tensor inner = x * x;
+  const Tensor y =
+      record(kAsks, inner.detach() * w.detach(), {inner, w}, [&](const Tensor& dy, const BackwardPass& pass) -> Grads {
+        wanted = {pass.wants(0), pass.wants(1)};
+        return {dy * 2, dy * 9};
+      });
+  tape.backward(y, {.retain_graph = true});
+  EXPECT_EQ(wanted, (std::vector<bool>{true, true}));
+  EXPECT_EQ(tape.backward(y, {.retain_graph = true, .only = {x}})[x].item(), 12);
+  EXPECT_EQ(wanted, (std::vector<bool>{true, false}));
+  EXPECT_EQ(tape.backward(y, {.only = {w}})[w].item(), 9);
+  EXPECT_EQ(wanted, (std::vector<bool>{false, true}));
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

@@ -197,6 +197,11 @@ TEST(Distributions, DivergencesEqualPyTorch) {
   }
 }
 
+TEST(Distributions, DivergencesOfPoissonNumbersThatAreAlways0) {
+  const dist::Poisson p(tensor({0., 0., 2.}).to(kFloat64)), q(tensor({3., 0., 0.}).to(kFloat64));
+  expect_near(dist::kl_divergence(p, q), {3, 0, kInf});
+}
+
 // Checks f of the case's distribution as a function of the parameters in `keys`, to second order.
 void expect_second_derivatives(const DistributionCase& c, const std::vector<std::string>& keys,
                                const std::function<Tensor(const Distribution&)>& f) {

@@ -224,6 +224,14 @@ TEST(Module, AParameterIsALeaf) {
   EXPECT_EQ(error_of([&] { p.set(tg::ones({3})); }), "[parameter] expected values of shape [2] for \"w\", got [3]");
 }
 
+TEST(Module, AParameterIsIndexedAsATensor) {
+  const nn::Parameter p(tg::tensor({{1., 2., 3.}, {4., 5., 6.}}));
+  const nn::Buffer b(p.tensor().detach());
+  EXPECT_EQ(p(1, tg::all).to_vector<float>(), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(p({}, {0, 2}).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(b(tg::all, {1, 2}, tg::newaxis).shape(), (tg::Shape{2, 1, 1}));
+}
+
 TEST(Module, StateRoundTrips) {
   Model from(2), to(2);
   from.table.set(tg::full({2, 3}, 7));

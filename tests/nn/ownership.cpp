@@ -183,9 +183,9 @@ TEST(Ownership, ALoadThatIsRejectedChangesNothing) {
               nn::load_state_dict(model, {{"a", ten}, {"b", ten}, {"c", ten}});
             }),
             "[load_state_dict] \"b\"" + why);
-  EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[to] \"b\"" + why + " (near b)");
+  EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[nn::to] \"b\"" + why);
   EXPECT_EQ(values_of(model.a), (Values{1, 2}));
-  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }), "[to] expected float32, float64 or bfloat16, got int64 (near a)");
+  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }), "[nn::to] expected float32, float64 or bfloat16, got int64");
   EXPECT_EQ(values_of(model.c), (Values{5, 6}));
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ std::vector<std::string> names_in(auto& model) {
 }
 
 enum class Kind { small, large };
+
+struct FirstAndSecond {  // as a pair has
+  nn::Linear first{1, 1};
+  int second = 0;
+};
+static_assert(nn::detail::PlainModule<FirstAndSecond>);
 
 struct PlainBlock {
   nn::Linear up{2, 3}, down{3, 2};
@@ -37,6 +44,7 @@ struct PlainModel {
   nn::Buffer table{ones({2})};
   std::string title = "a model";
   std::vector<int> sizes = {1, 2};
+  std::map<std::string, int> places;
   std::array<int, 2> pair{};
   std::function<double(double)> rate;
   Kind kind = Kind::small;

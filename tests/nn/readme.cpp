@@ -126,7 +126,66 @@ net.get<2>().bias;
 nn::List<nn::AnyModule> layers;                 // modules of several types
 layers.emplace_back(nn::Linear(2, 8));
 layers.emplace_back(nn::Sequential{nn::Unflatten(1, {2, 4}), nn::Flatten()});
+nn::Dict<nn::Linear> heads{{"policy", nn::Linear(8, 2)}, {"value", nn::Linear(8, 1)}};
+tg::Tensor value = heads["value"](tg::ones({4, 8}));              // parameters policy.weight, ..., value.bias
+nn::Variant<nn::LayerNorm, nn::RMSNorm> norm = nn::RMSNorm(8);    // chosen at run time; parameter weight
+using Score = nn::AnyOf<tg::Tensor(const tg::Tensor& q, const tg::Tensor& k)>;
+Score score = [](const tg::Tensor& q, const tg::Tensor& k) { return matmul(q, k.t()); };
+EXPECT_EQ(score(norm(tg::ones({4, 8})), tg::ones({3, 8})).shape(), (tg::Shape{4, 3}));
+EXPECT_EQ(value.shape(), (tg::Shape{4, 1}));
 EXPECT_EQ(layers[1](layers[0](tg::ones({4, 2}))).shape(), (tg::Shape{4, 8}));
+}
+
+struct EnsembleLinear {                                              // x [E, B, in], or the same [B, in] for all -> [E, B, out]
+  nn::Parameter weight, bias;                                        // [E, out, in], [E, 1, out]
+  EnsembleLinear(int64_t members, int64_t in, int64_t out) {
+    std::vector<tg::Tensor> weights, biases;
+    for (int64_t i = 0; i < members; ++i) {                          // the initial values of a layer for each member
+      const nn::Linear one(in, out);
+      weights.push_back(one.weight.tensor().detach());
+      biases.push_back(one.bias.tensor().detach().unsqueeze(0));
+    }
+    weight = nn::Parameter(tg::stack(weights));
+    bias = nn::Parameter(tg::stack(biases));
+  }
+  tg::Tensor operator()(const tg::Tensor& x) const { return tg::matmul(x, weight.tensor().t()) + bias; }
+  void visit(auto&& field) { field("weight", weight); field("bias", bias); }
+};
+
+TEST_F(Readme, Ensembles) {
+tg::manual_seed(1);
+const EnsembleLinear up(3, 4, 8), down(3, 8, 2);
+const tg::Tensor x = tg::randn({5, 4}), target = tg::randn({5, 2});
+tg::Tape tape;
+const tg::Tensor y = down(tanh(up(x)));
+const tg::Gradients grads = tape.backward(sum(mean(square(y - target), {1, 2})));
+for (int64_t member = 0; member < 3; ++member) {
+  const tg::Tensor w = up.weight.tensor()[member].detach().as_leaf(), v = down.weight.tensor()[member].detach().as_leaf();
+  tg::Tape own;
+  const tg::Tensor hidden = tg::linear(x, w, up.bias.tensor()[member][0].detach());
+  const tg::Tensor alone = tg::linear(tanh(hidden), v, down.bias.tensor()[member][0].detach());
+  const tg::Gradients of = own.backward(mse_loss(alone, target));
+  EXPECT_TRUE(tg::allclose(grads[up.weight][member], of[w], 1e-5, 1e-6));
+  EXPECT_TRUE(tg::allclose(grads[down.weight][member], of[v], 1e-5, 1e-6));
+}
+}
+
+TEST_F(Readme, GradientsPerExample) {
+nn::Sequential model{nn::Linear(4, 8), [](const tg::Tensor& x) { return relu(x); }, nn::Linear(8, 3)};
+const tg::Tensor x = tg::randn({6, 4}), y = tg::tensor({0, 1, 2, 0, 1, 2});
+tg::Generator generator(0);
+tg::optim::SGD optimizer(nn::parameters(model), {.lr = 0.1});
+const double max_norm = 1, noise_multiplier = 0.1, batch_size = 6;
+for (int step = 0; step < 2; ++step) {
+tg::Tape tape;
+const tg::Tensor losses = tg::cross_entropy(model(x), y, {.reduction = tg::Reduction::none});   // [B]
+if (step == 0) tg::require_separate_examples(tape, losses);        // an Error if the model mixes examples
+tg::Gradients grads = tape.backward(losses, {.per_example = true});
+tg::optim::clip_per_example(grads, max_norm);                      // each example's gradients; then their sum
+tg::optim::add_noise(grads, noise_multiplier * max_norm, &generator);
+grads *= 1.0 / batch_size;
+optimizer.step(grads);
+}
 }
 
 struct Language {

@@ -1,9 +1,15 @@
 // What a visit forgets is found.
+#include <tapegrad/nn/dict.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/tests/support/near.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace tapegrad {
 namespace {
@@ -67,6 +73,62 @@ TEST(WholeVisit, AlsoInsideOfOtherModules) {
   EXPECT_NE(error_of([&] {
               nn::gradcheck(ForgetsALayer(), {ones({1, 2})});
             }).find("[visit] a parameter of shape"),
+            std::string::npos);
+}
+
+struct ForgetsContainers {
+  nn::Linear up{2, 3};
+  nn::List<nn::Linear> list;
+  nn::AnyModule any;
+  nn::Dict<nn::Dropout> dict;
+  nn::List<nn::AnyModule> functions;  // nothing to be forgotten
+  ForgetsContainers() {
+    functions.emplace_back([](const Tensor& x) { return x * 2; });
+  }
+  void visit(auto&& field) { field("up", up); }
+};
+
+TEST(WholeVisit, SeesTheModulesOfContainers) {
+  ForgetsContainers model;
+  EXPECT_EQ(nn::state_dict(model).size(), 2u);  // empty containers
+  const auto offset = [&](const auto& member) {
+    return std::to_string(reinterpret_cast<const std::byte*>(static_cast<const nn::detail::Member*>(&member)) -
+                          reinterpret_cast<const std::byte*>(&model));
+  };
+  model.list.emplace_back(1, 1);
+  EXPECT_EQ(error_of([&] { nn::state_dict(model); }),
+            found("a container that holds the parameter \"0.weight\" at byte " + offset(model.list) +
+                  " of the ForgetsContainers is"));
+  model.list.clear();
+  model.any = nn::Linear(1, 1);
+  EXPECT_EQ(error_of([&] { nn::state_dict(model); }), found("a container that holds the parameter \"weight\" at byte " +
+                                                            offset(model.any) + " of the ForgetsContainers is"));
+  model.any = {};
+  model.dict.emplace("drop", 0.5);
+  const std::string dropout = found("a container that holds the mode of the module \"drop\" at byte " +
+                                    offset(model.dict) + " of the ForgetsContainers is");
+  EXPECT_EQ(error_of([&] { nn::state_dict(model); }), dropout);
+  const ForgetsContainers moved = std::move(model), copy = nn::clone(moved);
+  EXPECT_EQ(error_of([&] { nn::state_dict(moved); }), dropout);
+  EXPECT_EQ(error_of([&] { nn::state_dict(copy); }), dropout);
+}
+
+// Names the modules of a list, not the list.
+struct NamesElements {
+  nn::List<nn::Linear> layers = nn::repeat<nn::Linear>(2, 1, 1);
+  nn::List<nn::Linear> others = nn::repeat<nn::Linear>(2, 1, 1);
+  void visit(auto&& field) {
+    field("first", layers[0]);
+    field("second", layers[1]);
+    field.ignore(others);
+  }
+};
+
+TEST(WholeVisit, ModulesOfAContainerMayBeNamedOneByOne) {
+  NamesElements model;
+  EXPECT_EQ(nn::state_dict(model).size(), 4u);
+  model.layers.emplace_back(1, 1);
+  EXPECT_NE(error_of([&] { nn::state_dict(model); }).find("a container that holds the parameter \"2.weight\""),
             std::string::npos);
 }
 

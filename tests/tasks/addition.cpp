@@ -128,12 +128,11 @@ TEST(AdditionCommand, WrongRequestsAreErrorsOfOneLine) {
   const std::string out = folder / "run";
   const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
   const std::pair<Arguments, Arguments> cases[] = {
-      {train({"--seq-length", "5"}), {"--seq-length is an option of the tasks copy and gpt, not of addition"}},
-      {train({"--seq-length=5"}), {"--seq-length is an option of the tasks copy and gpt"}},
+      {train({"--seq-length", "5"}), {"--seq-length is an option of the tasks copy", " and gpt, not of addition"}},
+      {train({"--seq-length=5"}), {"--seq-length is an option of the tasks copy", " and gpt"}},
       {{"train", "copy", "--out", out, "--max-digits", "3"}, {"--max-digits is an option of the task addition"}},
       {{"train", "copy", "--out", out, "--tutorial-masks"}, {"--tutorial-masks is an option of the task addition"}},
-      {{"test", "copy", "--expression", "1+2"},
-       {"--expression is an option of the tasks addition and parser, not of copy"}},
+      {{"test", "copy", "--expression", "1+2"}, {"--expression is an option of the tasks addition", ", not of copy"}},
       {train({"--max-digits", "0"}), {"[--max-digits] must be between 1 and 17, got 0"}},
       {train({"--max-digits", "18"}), {"[--max-digits] must be between 1 and 17, got 18"}},
       {train({"--max-digits", "6", "--max-position-embeddings", "12"}),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/position_options.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/text/options.h>
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 namespace tapegrad::tasks {
 namespace {
@@ -163,7 +166,8 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
     const Ran gpt = run_command(small_gpt_run(folder, "gpt-" + positions, more));
     EXPECT_EQ(gpt.code, 0) << gpt.err;
   }
-  for (const std::string relative : {"shaw", "t5", "alibi"}) {
+  for (const std::string_view kind : nn::relative_position_names()) {
+    const std::string relative(kind);
     const Ran pair = run_command(tiny_run("copy", folder / ("with-" + relative),
                                           {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions",
                                            "composite", "--composite-relative", relative}),

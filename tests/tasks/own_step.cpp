@@ -13,6 +13,7 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/small_loop.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -139,6 +140,27 @@ TEST(OwnStep, StepsWithoutData) {
             {.epochs = 2});
   while (!loop.finished()) loop.step();
   EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+}
+
+// Batches that cannot be copied.
+struct OwnedNumbers {
+  StepCount count{2};
+  std::unique_ptr<int64_t> next() { return std::make_unique<int64_t>(count.next()); }
+  int64_t size() const { return count.size(); }
+  void save(Checkpoint& out) const { count.save(out); }
+  void load(const Checkpoint& in) { count.load(in); }
+};
+
+TEST(OwnStep, BatchesAreMovedIntoTheStep) {
+  nn::Linear model(1, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  Parts parts;
+  parts.add("net", model).add("sgd", sgd);
+  OwnedNumbers source;
+  Loop loop(parts, source,
+            [](std::unique_ptr<int64_t> batch) -> StepResult { return {.loss = static_cast<double>(*batch) + 5}; });
+  EXPECT_EQ(loop.step().loss, 5);
+  EXPECT_EQ(loop.step().loss, 6);
 }
 
 TEST(OwnStep, Errors) {

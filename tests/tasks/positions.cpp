@@ -1,4 +1,6 @@
 // The command with every positional encoding and its options, with beam search, and the comparison of encodings.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/positions.h>
@@ -90,8 +92,7 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,
-               {"[--positions] must be one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, "
-                "conv-multiscale, lstm, ode, complex, composite, dynamic, got \"ropes\""});
+               {fmt::format("[--positions] must be one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}),
                            {.folder = folder.path()}),
                2,
@@ -110,11 +111,12 @@ TEST(TasksPositions, WrongRequests) {
   wrong("rope", "--rope-base", "1", "[--rope-base] must be greater than 1, got 1");
   wrong("ode", "--ode-solver", "euler", "[--ode-solver] must be one of rk4, dopri5, got \"euler\"");
   wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] must be positive, got 0");
-  wrong("composite", "--composite-added", "rope",
-        "[--composite-added] must be one of index, learned, sinusoidal, conv, conv-multiscale, lstm, ode, complex, "
-        "dynamic, got \"rope\"");
+  wrong(
+      "composite", "--composite-added", "rope",
+      fmt::format("[--composite-added] must be one of {}, got \"rope\"", fmt::join(nn::added_position_names(), ", ")));
   wrong("composite", "--composite-relative", "conv",
-        "[--composite-relative] must be one of rope, shaw, t5, alibi, got \"conv\"");
+        fmt::format("[--composite-relative] must be one of {}, got \"conv\"",
+                    fmt::join(nn::relative_position_names(), ", ")));
   wrong("complex", "--hidden-size", "5", "[--hidden-size] 5 is not divisible");
   expect_error(run_command({"test", "copy", "--beams", "0"}, {.folder = folder.path()}), 2,
                {"[--beams] must be between 1 and 1000, got 0"});

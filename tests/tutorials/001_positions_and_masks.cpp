@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 // tests/data/tutorials.json, written by make_tutorials.py: the results of the tutorial's unseeded code with seed 0.
-json golden_of_001() { return tests::stored("tutorials.json")["tutorial001"]; }
+json results_with_seed_0() { return tests::stored("tutorials.json")["tutorial001"]; }
 
 TEST(Tutorial001_3, SubsequentMask) {
   const char* const printed = R"(tensor([[[ True, False, False, False, False],
@@ -29,15 +29,15 @@ TEST(Tutorial001_3, SubsequentMask) {
 TEST(Tutorial001_3, MaskedScores) {
   manual_seed(0);
   const Tensor scores = randn({1, 5, 5}), mask = tasks::subsequent_mask(5);
-  EXPECT_EQ(str(scores), golden_of_001()["scores"].get<std::string>());
+  EXPECT_EQ(str(scores), results_with_seed_0()["scores"].get<std::string>());
   const Tensor masked = masked_fill(scores, mask == 0, -1e9);
-  EXPECT_EQ(str(masked), golden_of_001()["masked"].get<std::string>());
+  EXPECT_EQ(str(masked), results_with_seed_0()["masked"].get<std::string>());
   // -1e9 masks as well as minus infinity, unless a row is fully masked.
   EXPECT_EQ(softmax(masked).to_vector<float>(), softmax(masked_fill(scores, !mask, -INFINITY)).to_vector<float>());
 }
 
 TEST(Tutorial001_3, PositionalEncoding) {
-  const json g = golden_of_001();
+  const json g = results_with_seed_0();
   const int64_t d_model = g["d_model"];
   const tasks::PositionalEncoding encoding(d_model);
   EXPECT_EQ(str(encoding.pe->shape()), str(Shape{5000, 1, d_model}));

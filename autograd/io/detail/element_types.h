@@ -1,5 +1,8 @@
-// Conversion of element types that files have and tensors do not.
+// What the formats of arrays have in common: conversion of element types that tensors do not have, and checks of what a
+// file says.
 #pragma once
+
+#include <tapegrad/autograd/tensor.h>
 
 #include <bit>
 #include <cstddef>
@@ -35,5 +38,23 @@ void widen_with(const std::byte* from, int64_t n, void* to) {
     static_cast<float*>(to)[i] = F(value);
   }
 }
+
+// The bytes of an array by its shape, axis by axis.
+class BytesOfShape {
+ public:
+  explicit BytesOfShape(uint64_t element) : count_(element) {}
+  // False if 64 bits do not hold the number, also with axes of size 0 counted as 1, in elements of any type.
+  bool add_axis(uint64_t size);
+  uint64_t count() const { return count_; }
+
+ private:
+  uint64_t count_, extent_ = 16;
+};
+
+// The first element with bytes that its type does not have: a bool other than 0 and 1, or with `was_unsigned` an
+// integer that was 2^63 or more in the file. -1: there is none.
+int64_t first_wrong_element(const Tensor& contiguous, bool was_unsigned);
+// Element i of a contiguous bool tensor as a byte.
+int byte_at(const Tensor& contiguous, int64_t i);
 
 }  // namespace tapegrad

@@ -174,16 +174,12 @@ std::string read_header(Source& source, const std::string& where, uint64_t& rest
 
 // The bytes of all values. Error for a number that 64 bits do not hold.
 uint64_t bytes_of_values(const Header& header, const std::string& where) {
-  uint64_t bytes = header.type->size, extent = 16;  // extent: with axes of size 0 counted as 1, in widest elements
+  BytesOfShape bytes(header.type->size);
   for (const int64_t size : header.shape) {
-    const auto n = static_cast<uint64_t>(size);
-    constexpr uint64_t kLimit = uint64_t{1} << 62;
-    if (n > kLimit || (n != 0 && extent > kLimit / n))
+    if (!bytes.add_axis(static_cast<uint64_t>(size)))
       refuse(where, fmt::format("the shape {} overflows 64 bits", str(header.shape)));
-    bytes *= n;
-    extent *= n == 0 ? 1 : n;
   }
-  return bytes;
+  return bytes.count();
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t size) {
@@ -193,18 +189,11 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t size) {
 
 // Errors for values that the tensor's type cannot have.
 void check_values(const Tensor& tensor, const ElementType& type, const std::string& where) {
-  const int64_t n = tensor.numel();
-  if (type.becomes == kBool && n > 0) {
-    const auto* const values = static_cast<const std::byte*>(tensor.raw_data());
-    const auto* const wrong = std::find_if(values, values + n, [](std::byte b) { return b > std::byte{1}; });
-    if (wrong != values + n)
-      refuse(where, fmt::format("element {} is the byte {}, expected 0 or 1 for a bool", wrong - values,
-                                static_cast<int>(*wrong)));
-  }
-  for (int64_t i = 0; type.code == "u8" && i < n; ++i) {
-    if (tensor.data<int64_t>()[i] < 0)
-      refuse(where, fmt::format("element {} is 2^63 or more, which int64 does not hold", i));
-  }
+  const bool is_unsigned = type.code == "u8";
+  const int64_t wrong = first_wrong_element(tensor, is_unsigned);
+  if (wrong < 0) return;
+  if (is_unsigned) refuse(where, fmt::format("element {} is 2^63 or more, which int64 does not hold", wrong));
+  refuse(where, fmt::format("element {} is the byte {}, expected 0 or 1 for a bool", wrong, byte_at(tensor, wrong)));
 }
 
 Shape reversed(const Shape& shape) {

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -29,5 +31,9 @@ class Descriptor {
 // Opens a regular file for reading. Error "[file] cannot read PATH: ..." for anything else, at once: neither a pipe
 // without a writer nor an endless device is waited for. Sets `size`.
 Descriptor open_regular_file(const std::string& path, uint64_t& size);
+
+// Reads the bytes of an open file from an offset on. Returns how many there are, fewer than `to` has only at the end of
+// the file; -1 for an error, which errno tells.
+int64_t read_at(int file, uint64_t offset, std::span<std::byte> to);
 
 }  // namespace tapegrad

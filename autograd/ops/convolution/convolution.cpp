@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 
 #include <algorithm>
 #include <array>
@@ -55,6 +56,12 @@ Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
   return conv.batched ? sum(sums, 0) : sums;
 }
 
+// The same for each example, [examples, channels].
+Tensor sum_of_channels(const Convolution& conv, const Tensor& x, int64_t examples) {
+  const Tensor sums = sum(x, conv.images ? Axes{-2, -1} : Axes{-1});
+  return sum_of_rows(sums.reshape({examples, sums.size(0) / examples, sums.size(1)}));
+}
+
 // Multiplications of each of the products, those with padding included.
 int64_t multiplications_of(const ConvShape& shape) {
   return shape.n * shape.groups * shape.o * shape.c * shape.taps() * shape.out_image();
@@ -69,6 +76,25 @@ void count_convolution(const ConvShape& shape, DType dtype) {
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y);
+
+// One gradient for each of `examples` examples, [examples, weight's shape].
+Tensor weight_gradients(Convolution conv, const Tensor& x, const Tensor& y, int64_t examples) {
+  const OpTimer timer(kConvWeight, {x, y});
+  count_convolution(conv.shape, x.dtype());
+  conv.shape.n /= examples;
+  Shape shape = conv.weight_shape();
+  const int64_t size = shape.numel();
+  shape.insert(0, examples);
+  const Tensor weights = Tensor::empty(shape, x.dtype()), from = packed(x), to = packed(y);
+  with_floating_type(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = 0; i < examples; ++i) {
+      convolve_weight<T>(conv.shape, from.data<T>() + x.numel() / examples * i, to.data<T>() + y.numel() / examples * i,
+                         weights.mutable_data<T>() + size * i);
+    }
+  });
+  return weights;
+}
 
 // The convolution or its transpose, with a bias or an empty handle: each is the gradient of the other.
 Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -88,11 +114,18 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
   const bool wants_bias = bias.defined() && needs_grad(bias);
   if (!wants_x && !wants_weight && !wants_bias) return y;
   return record(op, y, {x, weight, bias},
-                [conv, transposed, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight),
-                 wants_bias](const Tensor& dy) -> Grads {
+                [conv, transposed, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight), wants_bias](
+                    const Tensor& dy, const BackwardPass& pass) -> Grads {
                   Tensor dx, dweight, dbias;
-                  if (weight.defined()) dx = convolved(conv, !transposed, dy, weight, {});
-                  if (x.defined()) dweight = transposed ? weight_gradient(conv, dy, x) : weight_gradient(conv, x, dy);
+                  if (weight.defined() && pass.wants(0)) dx = convolved(conv, !transposed, dy, weight, {});
+                  const Tensor &to = transposed ? x : dy, &from = transposed ? dy : x;
+                  const int64_t examples = pass.examples;
+                  if (examples > 0 && conv.batched && conv.shape.n % examples == 0) {
+                    if (x.defined() && pass.wants(1)) dweight = weight_gradients(conv, from, to, examples);
+                    if (wants_bias) dbias = sum_of_channels(conv, dy, examples);
+                    return {dx, dweight, dbias};
+                  }
+                  if (x.defined() && pass.wants(1)) dweight = weight_gradient(conv, from, to);
                   if (wants_bias) dbias = sum_of_channels(conv, dy);
                   return {dx, dweight, dbias};
                 });

@@ -30,6 +30,7 @@ inline constexpr double kLn10 = 2.3025850929940457;
 inline constexpr double kSeluScale = 1.0507009873554804934;
 inline constexpr double kSeluBelow = 1.7580993408473768599;  // scale * alpha
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace tapegrad
 #endif
@@ -143,6 +144,17 @@ constexpr NamedFunction kFunctions[] = {
                                       const auto inner = kTwiceRoot * (1 + 3 * kCubic * (x * x));
                                       return dy * (s + x * (s * (1 - s) * inner));
                                     }))},
+    // log(x / (1 - x)). Near 1 the logarithm of this quotient loses digits: from 1/4 on, its distance to 1 is used, of
+    // which 2x - 1 is exact.
+    {"logit", from_x(
+                  [](auto x) {
+                    const auto odds = x / (1 - x), above = (2 * x - 1) / (1 - x);
+                    return where(x < 0.25, log(odds), log1p(above));
+                  },
+                  [](auto dy, auto x) {
+                    const auto d = x * (1 - x);
+                    return dy / where(d < 0, kNotANumber, d);
+                  })},
     {"log_sigmoid", from_x([](auto x) { return -softplus(-x); }, [](auto dy, auto x) { return dy * sigmoid(-x); })},
     {"softplus", from_x<2>([](auto x, auto beta,
                               auto threshold) { return where(x * beta > threshold, x, softplus(x * beta) / beta); },
@@ -280,6 +292,7 @@ Tensor atanh(const Tensor& x) { return apply<"atanh">(x); }
 Tensor erf(const Tensor& x) { return apply<"erf">(x); }
 Tensor sinc(const Tensor& x) { return apply<"sinc">(x); }
 Tensor sigmoid(const Tensor& x) { return apply<"sigmoid">(x); }
+Tensor logit(const Tensor& x) { return apply<"logit">(x); }
 Tensor relu(const Tensor& x) { return apply<"relu">(x); }
 Tensor silu(const Tensor& x) { return apply<"silu">(x); }
 Tensor log_sigmoid(const Tensor& x) { return apply<"log_sigmoid">(x); }

@@ -51,6 +51,7 @@ Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf 
 // --- activations (ops/elementwise/elementwise.cpp; ops/elementwise/gate.cpp): float32 and float64 ---
 
 Tensor sigmoid(const Tensor& x);      ///< 1 / (1 + exp(-x))
+Tensor logit(const Tensor& x);        ///< log(x / (1 - x)), whose inverse is sigmoid; NaN outside [0, 1]
 Tensor log_sigmoid(const Tensor& x);  ///< log(sigmoid(x)) without overflow
 Tensor relu(const Tensor& x);         ///< max(x, 0); slope 0 at 0
 Tensor relu6(const Tensor& x);        ///< min(max(x, 0), 6); slope 0 at 0 and 6

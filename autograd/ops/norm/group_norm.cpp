@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 #include <tapegrad/autograd/ops/detail/moments-inl.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
@@ -183,9 +184,9 @@ struct Rows {
   Tensor mean, scale;
 };
 
-// dweight and dbias are computed per sample, then added.
+// dweight and dbias are computed per sample, then added: all of them, or those of each of `examples` if that is not 0.
 Grads fused_backward(const Channels& size, int64_t groups, const Tensor& x, const Tensor& weight, const Rows& kept,
-                     const WantedGrads& wants, const Tensor& given_dy) {
+                     const WantedGrads& wants, const Tensor& given_dy, int64_t examples) {
   const Tensor dy = packed(given_dy);
   const DType dtype = x.dtype();
   const Tensor dx = wants.x ? Tensor::empty(x.shape(), dtype) : Tensor();
@@ -210,7 +211,8 @@ Grads fused_backward(const Channels& size, int64_t groups, const Tensor& x, cons
   }
   const auto total = [&](const Tensor& parts) {
     if (!parts.defined()) return Tensor();
-    if (x.numel() == 0) return zeros({size.c}, dtype);
+    if (x.numel() == 0) return zeros(examples > 0 ? Shape{examples, size.c} : Shape{size.c}, dtype);
+    if (examples > 0) return sum_of_rows(parts.reshape({examples, size.n / examples, size.c}));
     const Tensor y = Tensor::empty({size.c}, dtype);
     reduce(ReduceKind::sum, {parts, 1, size.n, size.c}, y);
     return y;
@@ -241,8 +243,9 @@ Tensor normalise(const Op& op, const Tensor& given_x, const Channels& size, int6
   }
   const WantedGrads wants(x, weight, bias);
   if (!wants.any()) return y;
-  return record(op, y, {x, weight, bias}, [=](const Tensor& dy) -> Grads {
-    if (!Tape::current()) return fused_backward(size, groups, x, weight, kept, wants, dy);
+  return record(op, y, {x, weight, bias}, [=](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    const int64_t examples = pass.examples > 0 && size.n % pass.examples == 0 ? pass.examples : 0;
+    if (!Tape::current()) return fused_backward(size, groups, x, weight, kept, wants, dy, examples);
     const Axes axes{2, 3};
     return composed_norm_backward(x, weight, {size.n, groups, channels, size.l}, axes, eps, {}, dy);
   });

@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 #include <tapegrad/autograd/ops/detail/moments.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
@@ -261,6 +262,32 @@ Grads fused_backward(Norm form, double eps, const Tensor& x, const Tensor& weigh
   return {dx, total(weights), total(biases)};
 }
 
+bool is_divided(const Tensor& x, int rank, int64_t examples) { return x.dim() > rank && x.size(0) % examples == 0; }
+
+Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& weight_given, const Tensor& bias_given,
+                 double eps);
+
+// dweight and dbias per example, [examples, ...]: sums over the rows of each.
+Grads backward_by_example(const Op& op, Norm form, double eps, const Tensor& x, const Tensor& weight,
+                          const Tensor& kept, const Shape& normal, WantedGrads wants, const Tensor& dy,
+                          int64_t examples) {
+  const int64_t n = normal.numel(), rows = x.numel() / std::max<int64_t>(1, n);
+  const Shape split{examples, rows / examples, n};
+  Shape whole = normal;
+  whole.insert(0, examples);
+  const Tensor g = dy.reshape({rows, n});
+  Tensor dweight, dbias;
+  if (wants.weight) {
+    const Tensor normals = normalise(op, form, x.reshape({rows, n}), {}, {}, eps);
+    dweight = sum_of_rows((g * normals).reshape(split)).reshape(whole);
+  }
+  if (wants.bias) dbias = sum_of_rows(g.reshape(split)).reshape(whole);
+  wants.weight = wants.bias = false;
+  Tensor dx;
+  if (wants.x) dx = fused_backward(form, eps, x, weight, kept, normal, wants, dy)[0];
+  return {dx, dweight, dbias};
+}
+
 // The axes that are normalised: those of weight or bias, or the last one.
 Shape require_norm(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_floating(op.name, {&x, &weight, &bias});
@@ -304,8 +331,12 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
            rows, n, kGrain);
   if (!wants.any()) return y;
   return record(op, y, {x, weight, bias},
-                [form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy) -> Grads {
+                [&op, form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy,
+                                                                               const BackwardPass& pass) -> Grads {
                   const Shape normal(x.shape().end() - rank, rank);
+                  if (pass.examples > 0 && is_divided(x, rank, pass.examples)) {
+                    return backward_by_example(op, form, eps, x, weight, kept, normal, wants, dy, pass.examples);
+                  }
                   if (!Tape::current()) return fused_backward(form, eps, x, weight, kept, normal, wants, dy);
                   Axes axes;
                   for (int i = x.dim() - rank; i < x.dim(); ++i) axes.push_back(i);

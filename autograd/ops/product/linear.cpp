@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/by_example.h>
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/ops/product/detail/quantized_matrix.h>
 #include <tapegrad/autograd/weight_format.h>
@@ -145,11 +146,18 @@ Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, boo
   });
   if (!wants_x && !wants_weight && !wants_bias) return y;
   return record(kLinear, y, {x, w, bias},
-                [x = kept_if(wants_weight, x), w = kept_if(wants_x, w), wants_bias, narrow](const Tensor& dy) -> Grads {
+                [x = kept_if(wants_weight, x), w = kept_if(wants_x, w), wants_bias, narrow](
+                    const Tensor& dy, const BackwardPass& pass) -> Grads {
                   Tensor dx, dweight, dbias;
-                  if (w.defined()) dx = matmul_of(dy, w, narrow);
-                  if (x.defined()) dweight = matmul_of(rows_of(dy).t(), rows_of(x), narrow);
-                  if (wants_bias) dbias = sum(rows_of(dy), 0);
+                  if (w.defined() && pass.wants(0)) dx = matmul_of(dy, w, narrow);
+                  const int64_t examples = pass.examples;
+                  if (examples > 0 && has_rows_of(dy, examples)) {
+                    if (x.defined() && pass.wants(1)) dweight = products_by_example(dy, x, examples, narrow);
+                    if (wants_bias) dbias = sum_of_rows(rows_by_example(dy, examples));
+                    return {dx, dweight, dbias};
+                  }
+                  if (x.defined() && pass.wants(1)) dweight = matmul_of(rows_of(dy).t(), rows_of(x), narrow);
+                  if (wants_bias && pass.wants(2)) dbias = sum(rows_of(dy), 0);
                   return {dx, dweight, dbias};
                 });
 }

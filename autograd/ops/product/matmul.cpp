@@ -39,6 +39,25 @@ void multiply_batch(const Tensor& a, const Tensor& b, bool narrow, const Tensor&
   batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix_view<T>(a), matrix_view<T>(b), T{0}, result<T>(y), offsets);
 }
 
+// a [B, 1, m], b [B, 1, n] -> [B, m, n]: nothing to sum, and little to do but to write the result.
+template <class T>
+Tensor outer_products(const Tensor& a, const Tensor& b) {
+  const Tensor x = packed(a), y = packed(b);
+  const int64_t m = x.size(2), n = y.size(2);
+  const Tensor outer = Tensor::empty({x.size(0), m, n}, x.dtype());
+  const T* const column = x.data<T>();
+  const T* const rows = y.data<T>();
+  T* const to = outer.mutable_data<T>();
+  parallel_for(x.numel(), rows_grain(n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T factor = column[i];
+      const T* const row = rows + i / m * n;
+      for (int64_t j = 0; j < n; ++j) to[i * n + j] = factor * row[j];
+    }
+  });
+  return outer;
+}
+
 [[noreturn]] void fail_product(std::string_view where, std::string_view wanted, const Tensor& a, const Tensor& b) {
   fail(where, fmt::format("expected {}, got {} and {}", wanted, str(a.shape()), str(b.shape())));
 }
@@ -72,14 +91,26 @@ Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
   }
   if (!wants_a && !wants_b) return y;
   return record(kMatmul, y, {a, b},
-                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](const Tensor& dy) -> Grads {
+                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](
+                    const Tensor& dy, const BackwardPass& pass) -> Grads {
                   Tensor da, db;
-                  if (b.defined()) da = matmul_of(dy, b.t(), narrow);
-                  if (a.defined()) {
+                  if (b.defined() && pass.wants(0)) da = matmul_of(dy, b.t(), narrow);
+                  if (!a.defined() || !pass.wants(1)) return {da, db};
+                  if (one_matrix && pass.examples > 0 && has_rows_of(a, pass.examples)) {
+                    db = products_by_example(a, dy, pass.examples, narrow);
+                  } else {
                     db = one_matrix ? matmul_of(rows_of(a).t(), rows_of(dy), narrow) : matmul_of(a.t(), dy, narrow);
                   }
                   return {da, db};
                 });
+}
+
+Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, bool narrow) {
+  const Tensor x = rows_by_example(a, examples), y = rows_by_example(b, examples);
+  if (x.size(1) != 1 || narrow) return matmul_of(x.t(), y, narrow);
+  Tensor outer;
+  with_floating_type(x.dtype(), [&](auto t) { outer = outer_products<decltype(t)>(x, y); });
+  return outer;
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {

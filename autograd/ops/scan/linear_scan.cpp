@@ -254,7 +254,9 @@ Tensor scan(const Tensor& a, const Tensor& b, const Tensor& initial, const Way& 
   return record(kLinearScan, h, {a, b, initial},
                 [a, initial = kept_if(needs_grad(a), initial), h = kept_if(needs_grad(a), h), wants_initial,
                  way](const Tensor& dh) -> Grads {
-                  if (dh.shape()[way.axis] == 0) return {dh, dh, Tensor()};
+                  if (dh.shape()[way.axis] == 0) {  // sums of no steps
+                    return {dh, dh, wants_initial ? sum(dh, way.axis) : Tensor()};
+                  }
                   Tensor da, db, dinitial;
                   if (Tape::current() || way.shifted) {
                     const Way back{way.axis, !way.reverse, !way.shifted};

@@ -73,7 +73,9 @@ Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& in
   return record(op, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
     if (!Tape::current()) return gradient(SegmentKind::extreme_gradient, segments, x, y, dy);
     const Tensor chosen = (x.detach() == of_rows(y.detach(), segments)).to(dy.dtype());
-    return of_rows(dy / reduced_by_segment(SegmentKind::sum, chosen, segments), segments) * chosen;
+    // by row: an empty segment has nothing to divide by
+    const Tensor shares = of_rows(reduced_by_segment(SegmentKind::sum, chosen, segments), segments);
+    return of_rows(dy, segments) / shares * chosen;
   });
 }
 

@@ -106,6 +106,17 @@ void add_used_rows(const Tensor& sum, const Tensor& dy, const Tensor& ids, int64
   add_rows(sum, 0, tensor(used, {count}), compact, -1);
 }
 
+// rows_added to the table [rows, columns] of each of `examples` examples, which have equally many of the ids, in order.
+Tensor rows_added_by_example(const Tensor& dy, const Shape& table, const Tensor& ids, int64_t skipped,
+                             int64_t examples) {
+  const Tensor first_rows = arange(examples).reshape({examples, 1}) * static_cast<double>(table[0]);
+  const Tensor places = ids.reshape({examples, ids.numel() / examples}) + first_rows.to(kInt64);
+  const Tensor rows = skipped < 0 ? dy : masked_fill(dy, (ids == static_cast<double>(skipped)).unsqueeze(1), 0);
+  const Tensor y = zeros({examples * table[0], table[1]}, dy.dtype());
+  add_rows(y, 0, places.reshape({ids.numel()}), rows, -1);
+  return y.reshape({examples, table[0], table[1]});
+}
+
 // int64 [n]: the positions of the true elements in row-major order.
 Tensor true_positions(const Tensor& mask) {
   const Tensor flags = packed(mask);
@@ -219,6 +230,9 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
   if (weight.dtype() == kBFloat16) return y.to(kFloat32);
   auto backward = [shape = weight.shape(), flat, skipped](const Tensor& dy, const BackwardPass& pass) -> Grads {
     const Tensor rows = dy.reshape({flat.numel(), shape[1]});
+    if (pass.examples > 0 && dy.dim() > 1 && dy.size(0) % pass.examples == 0) {
+      return rows_added_by_example(rows, shape, flat, skipped, pass.examples);
+    }
     Tensor* const sum = pass.gradient_so_far(0);
     if (!sum) return rows_added(rows, shape, 0, flat, skipped);
     add_used_rows(*sum, rows, flat, skipped);

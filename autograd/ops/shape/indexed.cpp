@@ -89,9 +89,11 @@ void require_no_leaf(std::string_view what, const Tensor& x) {
                          str(x.shape())));
 }
 
-// Nothing else can see that the tensor changes: the same values as a new tensor would have, without the copy.
+// Nothing else can see that the tensor changes: the same values as a new tensor would have, without the copy. In an
+// expanded tensor, or one of windows, several elements have one place in memory; contiguous ones have their own.
 bool writable_in_place(const Tensor& x, const Tensor& values) {
-  return x.unique() && x.tape_index().tape == 0 && x.dtype() == values.dtype() && !needs_grad(values);
+  return x.unique() && x.is_contiguous() && x.tape_index().tape == 0 && x.dtype() == values.dtype() &&
+         !needs_grad(values);
 }
 
 // x = result, of x's shape and type.

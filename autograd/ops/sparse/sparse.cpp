@@ -177,11 +177,11 @@ Tensor product(const SparsePlaces& p, const Tensor& values, const Tensor& dense)
   const Tensor y = Tensor::empty({p.rows, dense.shape()[1]}, dense.dtype());
   run(kernel_of(HWY_DISPATCH_TABLE(sparse_rows)), p, packed(values), {}, packed(dense), y);
   return record(kSparseMatmul, y, {values, dense},
-                [p, values, dense, wants_values = needs_grad(values),
-                 wants_dense = needs_grad(dense)](const Tensor& dy) -> Grads {
+                [p, values = kept_if(needs_grad(dense), values),
+                 dense = kept_if(needs_grad(values), dense)](const Tensor& dy) -> Grads {
                   Tensor dvalues, ddense;
-                  if (wants_values) dvalues = sampled(p, dy, dense);
-                  if (wants_dense) {
+                  if (dense.defined()) dvalues = sampled(p, dy, dense);
+                  if (values.defined()) {
                     const auto [places, elements] = transposed(p);
                     ddense = product(places, index_select(values, 0, elements), dy);
                   }
@@ -193,17 +193,17 @@ Tensor product(const SparsePlaces& p, const Tensor& values, const Tensor& dense)
 Tensor sampled(const SparsePlaces& p, const Tensor& left, const Tensor& right) {
   const Tensor y = Tensor::empty({p.count()}, left.dtype());
   run(kernel_of(HWY_DISPATCH_TABLE(sampled_rows)), p, {}, packed(left), packed(right), y);
-  return record(
-      kSampledMatmul, y, {left, right},
-      [p, left, right, wants_left = needs_grad(left), wants_right = needs_grad(right)](const Tensor& dy) -> Grads {
-        Tensor dleft, dright;
-        if (wants_left) dleft = product(p, dy, right);
-        if (wants_right) {
-          const auto [places, elements] = transposed(p);
-          dright = product(places, index_select(dy, 0, elements), left);
-        }
-        return {dleft, dright};
-      });
+  return record(kSampledMatmul, y, {left, right},
+                [p, left = kept_if(needs_grad(right), left),
+                 right = kept_if(needs_grad(left), right)](const Tensor& dy) -> Grads {
+                  Tensor dleft, dright;
+                  if (right.defined()) dleft = product(p, dy, right);
+                  if (left.defined()) {
+                    const auto [places, elements] = transposed(p);
+                    dright = product(places, index_select(dy, 0, elements), left);
+                  }
+                  return {dleft, dright};
+                });
 }
 
 }  // namespace

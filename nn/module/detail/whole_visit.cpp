@@ -12,6 +12,24 @@ namespace tapegrad::nn::detail {
 
 namespace {
 
+using Addresses = std::unordered_set<const void*>;
+
+// The first parameter, buffer or mode in a container that is not among the named ones: "the parameter \"0.weight\"".
+class First : public Visitor {
+ public:
+  explicit First(const Addresses& named) : named_(named) {}
+  std::string found;
+
+ private:
+  void parameter(Parameter& p) override { add(&p, "the parameter"); }
+  void buffer(Buffer& b) override { add(&b, "the buffer"); }
+  void mode(bool& training) override { add(&training, "the mode of the module"); }
+  void add(const void* member, std::string_view what) {
+    if (found.empty() && !named_.contains(member)) found = fmt::format("{} \"{}\"", what, path());
+  }
+  const Addresses& named_;
+};
+
 // Where the modules of a model are in memory, and which of the members in there its visits name.
 class Search : public Visitor {
  public:
@@ -44,7 +62,7 @@ class Search : public Visitor {
     return &member;
   }
   // "" for a member without values, which changes nothing.
-  static std::string describe(const Member& member) {
+  std::string describe(const Member& member) const {
     switch (member.kind()) {
       case MemberKind::parameter: {
         const auto& p = static_cast<const Parameter&>(member);
@@ -55,6 +73,11 @@ class Search : public Visitor {
         return b.defined() ? fmt::format("a buffer of shape {}", str(b->shape())) : "";
       }
       case MemberKind::mode: return "a module with a training mode, as Dropout is,";
+      case MemberKind::holder: {
+        First first(named_);
+        static_cast<const Holder&>(member).walk_held(first);
+        return first.found.empty() ? "" : fmt::format("a container that holds {}", first.found);
+      }
     }
     return "";
   }
@@ -66,10 +89,11 @@ class Search : public Visitor {
   void parameter(Parameter& p) override { named_.insert(&p); }
   void buffer(Buffer& b) override { named_.insert(&b); }
   void mode(bool& training) override { named_.insert(&training); }
+  void holder(const Holder& h) override { named_.insert(static_cast<const Member*>(&h)); }
   void left_out(std::span<const std::byte> memory) override { left_out_.push_back({memory.data(), memory.size(), ""}); }
 
   std::vector<Module> modules_, left_out_;
-  std::unordered_set<const void*> named_;
+  Addresses named_;
 };
 
 }  // namespace

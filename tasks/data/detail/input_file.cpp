@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 namespace tapegrad::data::detail {
 namespace {
@@ -21,15 +22,9 @@ InputFile::InputFile(const std::string& path) : path_(path), file_(open_regular_
 InputFile::~InputFile() { ::close(file_); }
 
 std::size_t InputFile::read(uint64_t offset, std::size_t count, char* out) const {
-  std::size_t done = 0;
-  while (done < count) {
-    const ssize_t now = ::pread(file_, out + done, count - done, static_cast<off_t>(offset + done));
-    if (now < 0 && errno == EINTR) continue;
-    if (now < 0) fail_to_read(path_, errno);
-    if (now == 0) break;
-    done += static_cast<std::size_t>(now);
-  }
-  return done;
+  const int64_t found = read_at(file_, offset, std::as_writable_bytes(std::span(out, count)));
+  if (found < 0) fail_to_read(path_, errno);
+  return static_cast<std::size_t>(found);
 }
 
 }  // namespace tapegrad::data::detail

@@ -6,6 +6,7 @@
 namespace tapegrad::data {
 
 std::pair<std::vector<int64_t>, int64_t> EncodedTexts::operator[](int64_t i) const {
+  if (i < 0 || i >= size()) fail("table", fmt::format("row {} is out of range for {} texts", i, size()));
   return {tokenizer_->encode((*texts_)[static_cast<std::size_t>(i)]), targets_[i].item<int64_t>()};
 }
 

@@ -23,6 +23,7 @@ class EncodedTexts {
   EncodedTexts(std::shared_ptr<const std::vector<std::string>> texts, Tensor targets, const Tokenizer& tokenizer)
       : texts_(std::move(texts)), targets_(std::move(targets)), tokenizer_(&tokenizer) {}
   int64_t size() const { return static_cast<int64_t>(texts_->size()); }
+  /// Error for a row outside [0, size).
   std::pair<std::vector<int64_t>, int64_t> operator[](int64_t i) const;
 
  private:

@@ -41,8 +41,8 @@ struct LargeSample {
   Function f;
 };
 
-// Maps the values of random programs into the domain of a function.
-enum class Domain { everything, positive, above_one, within_one };
+// Where a function is used in random programs: everywhere, or between the bounds of its samples.
+enum class Domain { everything, between };
 
 // A function of one tensor, elementwise.
 struct Unary {

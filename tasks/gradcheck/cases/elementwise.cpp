@@ -12,26 +12,26 @@ void add_functions(CaseTable& t) {
   t.unary("exp", exp, {"torch.exp"});
   t.unary("expm1", expm1, {"torch.expm1"});
   t.unary("exp2", exp2, {"torch.exp2"});
-  t.unary("log", log, {"torch.log", 0.4, 3, positive});
-  t.unary("log1p", log1p, {"torch.log1p", -0.6, 2, positive});
-  t.unary("log2", log2, {"torch.log2", 0.4, 3, positive});
-  t.unary("log10", log10, {"torch.log10", 0.4, 3, positive});
-  t.unary("sqrt", sqrt, {"torch.sqrt", 0.4, 3, positive});
-  t.unary("rsqrt", rsqrt, {"torch.rsqrt", 0.4, 3, positive});
-  t.unary("reciprocal", reciprocal, {"torch.reciprocal", 0.5, 2, positive});
+  t.unary("log", log, {"torch.log", 0.4, 3, between});
+  t.unary("log1p", log1p, {"torch.log1p", -0.6, 2, between});
+  t.unary("log2", log2, {"torch.log2", 0.4, 3, between});
+  t.unary("log10", log10, {"torch.log10", 0.4, 3, between});
+  t.unary("sqrt", sqrt, {"torch.sqrt", 0.4, 3, between});
+  t.unary("rsqrt", rsqrt, {"torch.rsqrt", 0.4, 3, between});
+  t.unary("reciprocal", reciprocal, {"torch.reciprocal", 0.5, 2, between});
   t.unary("square", square, {"torch.square"});
   t.unary("sin", sin, {"torch.sin", -4, 4});
   t.unary("cos", cos, {"torch.cos", -4, 4});
-  t.unary("tan", tan, {"torch.tan", -1.1, 1.1, within_one});
-  t.unary("asin", asin, {"torch.asin", -0.8, 0.8, within_one});
-  t.unary("acos", acos, {"torch.acos", -0.8, 0.8, within_one});
+  t.unary("tan", tan, {"torch.tan", -1.1, 1.1, between});
+  t.unary("asin", asin, {"torch.asin", -0.8, 0.8, between});
+  t.unary("acos", acos, {"torch.acos", -0.8, 0.8, between});
   t.unary("atan", atan, {"torch.atan", -3, 3});
   t.unary("sinh", sinh, {"torch.sinh"});
   t.unary("cosh", cosh, {"torch.cosh", 0.2, 2.5});
   t.unary("tanh", tanh, {"torch.tanh", -3, 3});
   t.unary("asinh", asinh, {"torch.asinh", -3, 3});
-  t.unary("acosh", acosh, {"torch.acosh", 1.4, 3, above_one});
-  t.unary("atanh", atanh, {"torch.atanh", -0.8, 0.8, within_one});
+  t.unary("acosh", acosh, {"torch.acosh", 1.4, 3, between});
+  t.unary("atanh", atanh, {"torch.atanh", -0.8, 0.8, between});
   t.unary("erf", erf, {"torch.erf"});
   t.unary("sinc", sinc, {"torch.sinc", -2.5, 2.5});
   t.unary("neg", neg, {"torch.neg"});
@@ -58,6 +58,7 @@ void add_functions(CaseTable& t) {
 
 void add_activations(CaseTable& t) {
   t.unary("sigmoid", sigmoid, {"torch.sigmoid", -5, 5});
+  t.unary("logit", logit, {"torch.logit", 0.1, 0.9, Domain::between});
   t.unary("log_sigmoid", log_sigmoid, {"F.logsigmoid", -4, 4});
   t.unary("relu", relu, {.pytorch = "F.relu", .low = -1, .kinks = {0}});
   t.unary("relu6", relu6, {.pytorch = "F.relu6", .low = -2.9, .high = 5.8, .kinks = {0, 6}, .op = "hardtanh"});

@@ -7,19 +7,13 @@
 namespace tapegrad::tasks {
 namespace {
 
-// How a value of a random program, X, is mapped into a domain.
-struct Mapped {
-  const char *cpp, *python;
-  Tensor (*run)(const Tensor&);
-};
-const Mapped& mapped(Domain domain) {
-  static const Mapped all[] = {
-      {"X", "X", [](const Tensor& x) { return x; }},
-      {"square(X) + 0.5", "X.square() + 0.5", [](const Tensor& x) { return square(x) + 0.5; }},
-      {"square(X) + 1.2", "X.square() + 1.2", [](const Tensor& x) { return square(x) + 1.2; }},
-      {"tanh(X) * 0.8", "X.tanh() * 0.8", [](const Tensor& x) { return tanh(x) * 0.8; }},
-  };
-  return all[static_cast<int>(domain)];
+// A value of a random program, `of`, moved between the bounds of a function's samples: as a text, and as a tensor.
+std::string moved(const Unary& f, std::string_view of, std::string_view sigmoid_of_it) {
+  if (f.domain == Domain::everything) return std::string(of);
+  return fmt::format("{} * {} + {}", sigmoid_of_it, f.high - f.low, f.low);
+}
+Tensor moved(const Unary& f, const Tensor& x) {
+  return f.domain == Domain::everything ? x : sigmoid(x) * (f.high - f.low) + f.low;
 }
 
 }  // namespace
@@ -72,13 +66,13 @@ void CaseTable::unary(const std::string& name, UnaryFunction f, const Unary& of)
   calls.try_emplace(name, [f](const Inputs& x, const json&) -> Outputs { return {f(x[0])}; });
   unaries.emplace(name, of);
   samples(op, f, of.low, of.high, {.zero_gradient = of.steps || of.zero_gradient});
-  const Mapped& to = mapped(of.domain);
   Smooth smooth;
   if (!of.kinks.empty()) smooth = first_away_from(of.kinks);
   if (of.steps) smooth = [](const Arguments& a) { return away_from(a.t[0] - round(a.t[0]), {0, 0.5, -0.5}); };
   rule(
-      name + "(" + replaced(to.cpp, "X", "{t0}") + ")", of.pytorch + "(" + replaced(to.python, "X", "{t0}") + ")",
-      any_value, [f, run = to.run](const Arguments& a) { return f(run(a.t[0])); }, std::move(smooth));
+      name + "(" + moved(of, "{t0}", "sigmoid({t0})") + ")",
+      of.pytorch + "(" + moved(of, "{t0}", "{t0}.sigmoid()") + ")", any_value,
+      [f, of](const Arguments& a) { return f(moved(of, a.t[0])); }, std::move(smooth));
 }
 
 void CaseTable::samples(const std::string& op, const UnaryFunction& f, double low, double high,

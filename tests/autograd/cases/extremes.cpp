@@ -91,7 +91,7 @@ const std::vector<Change>& changes() {
 }
 
 // What became of all calls.
-struct OutcomeOf {
+struct CallOutcomes {
   int returned = 0, errors = 0;
   std::vector<std::string> wrong;      // exceptions of other types, and operands that were changed
   std::set<std::string_view> reached;  // operations that a changed operand did not keep from computing
@@ -108,7 +108,7 @@ std::string bytes_of(const Inputs& inputs) {
 }
 
 // f and its gradients of first and second order.
-void call(const tasks::OpSample& sample, const Inputs& given, OutcomeOf& outcome) {
+void call(const tasks::OpSample& sample, const Inputs& given, CallOutcomes& outcome) {
   Tape tape;
   Inputs inputs;
   for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
@@ -132,7 +132,7 @@ void call(const tasks::OpSample& sample, const Inputs& given, OutcomeOf& outcome
   }
 }
 
-void try_call(const std::string& what, const std::function<void()>& f, OutcomeOf& outcome) {
+void try_call(const std::string& what, const std::function<void()>& f, CallOutcomes& outcome) {
   try {
     f();
     ++outcome.returned;
@@ -146,7 +146,7 @@ void try_call(const std::string& what, const std::function<void()>& f, OutcomeOf
   }
 }
 
-void try_changes(const std::string& op, const tasks::OpSample& sample, OutcomeOf& outcome) {
+void try_changes(const std::string& op, const tasks::OpSample& sample, CallOutcomes& outcome) {
   for (const Change& change : changes()) {
     const std::size_t turns = change.one_at_a_time ? sample.inputs.size() : 1;
     for (std::size_t turn = 0; turn < turns; ++turn) {
@@ -171,7 +171,7 @@ void try_changes(const std::string& op, const tasks::OpSample& sample, OutcomeOf
 constexpr std::size_t kMostSamples = 12;
 
 TEST(Extremes, OfEveryOperation) {
-  OutcomeOf outcome;
+  CallOutcomes outcome;
   for (const tasks::OpSamples& of : tasks::op_samples()) {
     const std::size_t count = of.samples.size(), some = std::min(count, kMostSamples);
     for (std::size_t i = 0; i < some; ++i) try_changes(of.op, of.samples[i * count / some], outcome);
@@ -184,7 +184,7 @@ TEST(Extremes, OfEveryOperation) {
 
 // The tester finds what it is for.
 TEST(Extremes, FindsWrongOperations) {
-  OutcomeOf outcome;
+  CallOutcomes outcome;
   const auto sample = [](std::function<Tensor(std::span<const Tensor>)> f) {
     return tasks::OpSample{"wrong", {ones({4}, kFloat64), zeros({2}, kInt64)}, std::move(f)};
   };

@@ -1,6 +1,4 @@
-// x(...): reading and writing by entries, and x += y. PyTorch's rules; the values are those of x[i, j, k] = 100 i + 10
-// j
-// + k.
+// x(...): reading and writing by entries, and x += y. PyTorch's rules; the values are 100 i + 10 j + k at x[i, j, k].
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
@@ -133,6 +131,36 @@ TEST(Indexed, ATensorThatNothingElseHoldsIsWrittenInPlace) {
   expect_near(view(0), {0, 1, 2, 3});
   y(0) = y(1);  // the values share memory with the target
   EXPECT_TRUE(equal(y(0), numbered()(1)));
+}
+
+TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
+  using Layout = Tensor (*)(const Tensor&);
+  constexpr Layout kLayouts[] = {
+      [](const Tensor& x) { return x; },
+      [](const Tensor& x) { return x.t(); },
+      [](const Tensor& x) { return x.slice(1, kAll, kAll, 2); },
+      [](const Tensor& x) { return x.slice(0, kAll, kAll, -1); },
+      [](const Tensor& x) {
+        return x.select(0, 1).expand({4, 6});
+      },
+      [](const Tensor& x) { return unfold(x.select(0, 1), 0, 3, 1); },
+  };
+  for (const DType dtype : {kBool, kInt64, kBFloat16, kFloat32, kFloat64}) {
+    for (const Layout layout : kLayouts) {
+      Tensor x = layout(remainder(arange(24), 5).reshape({4, 6}).to(dtype)), y = x.clone();
+      const Tensor other = y;  // writes to y are writes to a copy
+      const Tensor values = tensor({1, 0, 1}).to(dtype);
+      const auto write = [&](Tensor& z) {
+        z(1, range(0, 3)) = values;
+        z(range(kAll, kAll, -2), 0) = values.slice(0, 0, 1);
+        if (z.dtype() != kBFloat16) z(tensor({0, 2}), newaxis, 1) = values.slice(0, 0, 2).unsqueeze(1);
+        z(all, 2) = z(all, 1);
+      };
+      write(x);
+      write(y);
+      EXPECT_TRUE(tests::same_bits(x, y)) << name(dtype) << " " << str(x) << str(y);
+    }
+  }
 }
 
 TEST(Indexed, UpdatesOfAName) {

@@ -55,6 +55,16 @@ TEST(Segments, ShareTheGradientOfEqualExtremes) {
   }
 }
 
+TEST(Segments, WithoutRowsHaveNoPartInSecondDerivatives) {
+  const Tensor x = tensor({1., 3.}).as_leaf(), weight = tensor({1., 2., 4.}).as_leaf();
+  for (const auto extreme : {segment_max, segment_min}) {
+    Tape tape;
+    const Tensor y = extreme(x, tensor({0, 2}), 3);
+    const Tensor dx = tape.backward(y, {.create_graph = true, .grad_output = weight * 1})[x];
+    expect_near(tape.backward(sum(dx * dx))[weight], {2, 0, 8});
+  }
+}
+
 // A gradient that is recorded consists of other operations than one that is not.
 TEST(Segments, HaveOneGradientRecordedOrNot) {
   Generator generator(3);
@@ -128,6 +138,18 @@ TEST(SparseMatrices, HaveTheGradientsOfSegments) {
   for (const Tensor& input : {w, leaf}) EXPECT_LT(largest_difference(of_one[input], of_other[input]), 1e-13);
 }
 
+TEST(SparseMatrices, KeepForBackwardWhatGradientsNeed) {
+  const Tensor offsets = tensor({0, 1, 2}), columns = tensor({1, 0}), values = tensor({2., 3.});
+  const Tensor leaf = tensor({{1., 2.}, {3., 4.}}).as_leaf();
+  Tape tape;
+  const Tensor dense = leaf * 1, left = leaf * 1;
+  const Tensor y = sparse_matmul(offsets, columns, values, dense);
+  const Tensor z = sampled_matmul(offsets, columns, left, ones({2, 2}));
+  EXPECT_TRUE(dense.unique());
+  EXPECT_TRUE(left.unique());
+  expect_near(tape.backward(sum(y) + sum(z))[leaf], {4, 4, 3, 3});
+}
+
 TEST(SparseMatrices, SaySoIfTheyAreWrong) {
   const Tensor offsets = tensor({0, 1, 2}), columns = tensor({2, 0}), values = ones({2}), x = zeros({3, 4});
   expect_texts({
@@ -194,6 +216,14 @@ TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
   const Tensor x = arange(600).to(kFloat32).reshape({20, 30});
   for (const int axis : {0, 1}) EXPECT_TRUE(same_bits(linear_scan(ones({}), x, axis), cumsum(x, axis)));
   expect_near(linear_scan(tensor({2., 3.}), tensor({1., 1.}), 0, scalar(10), true), {63, 31});
+}
+
+TEST(LinearScan, OfNoStepsHasGradientsOfZero) {
+  const Tensor a = zeros({2, 0, 3}).as_leaf(), initial = ones({2, 3}).as_leaf();
+  Tape tape;
+  const Gradients gradients = tape.backward(sum(linear_scan(a, ones({2, 0, 3}), 1, initial)));
+  EXPECT_EQ(gradients[a].shape(), a.shape());
+  expect_near(gradients[initial], zeros({2, 3}));
 }
 
 TEST(LinearScan, SaysSoIfItIsWrong) {

@@ -11,6 +11,8 @@
 #include <tapegrad/tests/support/threads.h>
 
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -302,9 +304,10 @@ TEST(GroupedQueries, ACacheKeepsTheirHeadsOnly) {
 }
 
 TEST(GroupedQueries, AGptReadsItsCacheWithEveryKindOfPositions) {
-  using nn::Positions;
-  for (const Positions positions :
-       {Positions::learned, Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
+  std::vector<nn::Positions> kinds{nn::Positions::learned};
+  for (const std::string_view name : nn::relative_position_names()) kinds.push_back(nn::positions_named(name));
+  for (const nn::Positions positions : kinds) {
+    SCOPED_TRACE(nn::name(positions));
     manual_seed(14);
     nn::GPTModel model({.vocab_size = 7,
                         .context_length = 8,

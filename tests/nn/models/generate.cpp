@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -245,9 +247,15 @@ TEST(Generate, OneBeamIsGreedyAndWiderOnesNeverScoreLess) {
 
 // --- the cache ---
 
+// The other encodings, which read the embeddings, have tests of their own (positions/added_positions.cpp).
+std::vector<Positions> tables_and_relative_ones() {
+  std::vector<Positions> kinds{Positions::none, Positions::index, Positions::learned, Positions::sinusoidal};
+  for (const std::string_view name : nn::relative_position_names()) kinds.push_back(nn::positions_named(name));
+  return kinds;
+}
+
 TEST(Generate, CachedEqualsUncachedForEveryKindOfPositions) {
-  for (const Positions positions : {Positions::none, Positions::index, Positions::learned, Positions::sinusoidal,
-                                    Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
+  for (const Positions positions : tables_and_relative_ones()) {
     SCOPED_TRACE(nn::name(positions));
     for (const DType dtype : {kFloat32, kFloat64}) {
       nn::Transformer model = some_model(8, positions);
@@ -269,8 +277,7 @@ TEST(Generate, CachedEqualsUncachedForEveryKindOfPositions) {
 }
 
 TEST(Generate, GptCachedEqualsUncachedForEveryKindOfPositions) {
-  for (const Positions positions : {Positions::none, Positions::index, Positions::learned, Positions::sinusoidal,
-                                    Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
+  for (const Positions positions : tables_and_relative_ones()) {
     SCOPED_TRACE(nn::name(positions));
     const bool ends = positions == Positions::learned;  // after 6 tokens it reads the last 6
     manual_seed(11);

@@ -1,4 +1,6 @@
 // Positions: tables and attention against the papers' formulas in PyTorch, and the properties of each kind.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -9,6 +11,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -145,7 +148,8 @@ TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
 TEST(Positions, RelativeOnesAreShiftInvariant) {
   manual_seed(2);
   for (const bool values : {false, true}) {
-    for (const Positions kind : {Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
+    for (const std::string_view name : nn::relative_position_names()) {
+      const Positions kind = nn::positions_named(name);
       nn::PositionOptions options = kSmall;
       options.of<nn::ShawOptions>().values = values;
       SelfAttention model(kind, false, options);
@@ -234,8 +238,7 @@ TEST(Positions, OptionsAreDefaultsUntilTheyAreSetAndCopiesAreTheirOwn) {
 
 TEST(Positions, Errors) {
   EXPECT_EQ(error_of([] { nn::positions_named("ropes"); }),
-            "[positions] expected one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, "
-            "conv-multiscale, lstm, ode, complex, composite, dynamic, got \"ropes\"");
+            fmt::format("[positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", ")));
   EXPECT_EQ(error_of([] {
               nn::rope(ones({2, 3}));
             }),
@@ -263,10 +266,11 @@ TEST(Positions, Errors) {
             "[positions] ode_tolerance must be positive, got 0");
   EXPECT_EQ(of(nn::DynamicPositionOptions{.size = -1}), "[positions] dynamic_size must not be negative, got -1");
   EXPECT_EQ(of(nn::CompositePositionOptions{.added = "rope"}),
-            "[positions] composite_added must be one of index, learned, sinusoidal, conv, conv-multiscale, lstm, ode, "
-            "complex, dynamic, got rope");
+            fmt::format("[positions] composite_added must be one of {}, got rope",
+                        fmt::join(nn::added_position_names(), ", ")));
   EXPECT_EQ(of(nn::CompositePositionOptions{.relative = "none"}),
-            "[positions] composite_relative must be one of rope, shaw, t5, alibi, got none");
+            fmt::format("[positions] composite_relative must be one of {}, got none",
+                        fmt::join(nn::relative_position_names(), ", ")));
 }
 
 }  // namespace

@@ -105,6 +105,8 @@ TEST_F(TableFiles, Formats) {
   EXPECT_EQ(csv(mark + "\"x\",y\n1,2\n", {numbers("x")})["x"].item(), 1);
   EXPECT_EQ(csv("x,y\n\n1,2\n\r\n3,4\n\n", {numbers("y")})["y"].to_vector<float>(), (Floats{2, 4}));
   EXPECT_EQ(csv("x\n1\n\n", {numbers("x", {.missing = 0})})["x"].to_vector<float>(), (Floats{1, 0}));
+  EXPECT_EQ(csv("1\"5\n", {texts("b")}, {.separator = '"', .quotes = false, .header = {"a", "b"}}).texts("b"),
+            (Names{"5"}));
   EXPECT_EQ(csv("1\t5'\"\n", {texts("b")}, {.separator = '\t', .quotes = false, .header = {"a", "b"}}).texts("b"),
             (Names{"5'\""}));
   EXPECT_EQ(csv("x,y\n\"\",\"a\r\nb\"\r\n", {texts("x", {.missing = "-"}), texts("y")}).texts("y"), (Names{"a\r\nb"}));
@@ -300,7 +302,10 @@ TEST_F(TableFiles, ATableTrainsAModel) {
 TEST_F(TableFiles, TextsAreEncodedAndPadded) {
   const JsonLines table = lines("{\"t\":\"a b\",\"c\":\"x\"}\n{\"t\":\"b\",\"c\":\"w\"}\n", {texts("t"), classes("c")});
   const auto tokenizer = train_byte_pairs("a b a b", 257);
-  const DataLoader loader(table.encoded("t", "c", *tokenizer), {.batch_size = 2}, Pad{0});
+  const EncodedTexts encoded = table.encoded("t", "c", *tokenizer);
+  EXPECT_EQ(error_of([&] { encoded[2]; }), "[table] row 2 is out of range for 2 texts");
+  EXPECT_EQ(error_of([&] { encoded[-1]; }), "[table] row -1 is out of range for 2 texts");
+  const DataLoader loader(encoded, {.batch_size = 2}, Pad{0});
   auto iteration = loader.begin();
   const auto batch = iteration.next();
   ASSERT_TRUE(batch);

@@ -21,6 +21,16 @@ inline Tensor rows_of(const Tensor& x) {
   return x.reshape({count, x.size(-1)});
 }
 
+/// Whether the rows of x [N, ..., last axis] can be those of `examples` examples, in order.
+inline bool has_rows_of(const Tensor& x, int64_t examples) { return x.dim() >= 2 && x.size(0) % examples == 0; }
+/// x of has_rows_of -> [examples, rows of each, last axis].
+inline Tensor rows_by_example(const Tensor& x, int64_t examples) {
+  const Tensor rows = rows_of(x);
+  return rows.reshape({examples, rows.size(0) / examples, rows.size(1)});
+}
+/// a^T b for each example, [examples, last axis of a, last axis of b]; in bfloat16 if `narrow`.
+Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, bool narrow);
+
 inline Shape with_last(const Tensor& x, int64_t last) {
   Shape shape = x.shape();
   shape[-1] = last;

@@ -61,13 +61,13 @@ void CsvRows::end_field() {
 }
 
 CsvRows::State CsvRows::step_plain(char c, State state) {
+  if (c == separator_) {  // a quote, too, if it has no other meaning
+    end_field();
+    return State::start;
+  }
   if (c == '"') {
     if (state == State::start) return State::quoted;
     refuse(line_, fields_.size(), "a quote inside a field (fields with quotes must be in quotes, with \"\" for each)");
-  }
-  if (c == separator_) {
-    end_field();
-    return State::start;
   }
   return_pending_ = c == '\r';
   return state == State::start ? State::start : State::plain;

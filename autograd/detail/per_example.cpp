@@ -1,0 +1,72 @@
+// The two forms of gradients per example.
+// build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/per_example.h>
+#include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/ops.h>
+
+namespace tapegrad::detail {
+
+namespace {
+
+[[noreturn]] void fail_summed(const Op& op, const Shape& input, const Shape& grad, int64_t examples,
+                              const Tensor& leaf) {
+  op.fail(
+      fmt::format("cannot compute gradients per example for {} of shape {}: expected one gradient per example, got "
+                  "one of shape {} for all {}{}",
+                  leaf.defined() ? "a leaf" : "an operand", str(input), str(grad), examples,
+                  leaf.defined() ? place_of(leaf.tape_index()) : ""));
+}
+
+// 1 axes before those of `shape`.
+Shape led_by(int64_t first, int axes, const Shape& shape) {
+  Shape led{first};
+  for (int i = 0; i < axes; ++i) led.push_back(1);
+  for (const int64_t size : shape) led.push_back(size);
+  return led;
+}
+
+}  // namespace
+
+Tensor in_form(const Op& op, const Tensor& grad, const Shape& input, int64_t examples, const Tensor& leaf) {
+  const Shape& shape = grad.shape();
+  const int added = shape.rank() - input.rank();
+  const bool separates = added > 0 || (added == 0 && input.rank() > 0 && input[0] == 1 && shape[0] != 1);
+  if (!separates) {
+    if (leaf.defined() || input.numel() % examples != 0) fail_summed(op, input, shape, examples, leaf);
+    return sum_to(grad, input);
+  }
+  if (shape[0] % examples != 0) {
+    op.fail(
+        fmt::format("expected a first axis that is a multiple of the {} examples where an input of shape {} meets "
+                    "them, got a gradient of shape {}",
+                    examples, str(input), str(shape)));
+  }
+  // [N, ...] -> [examples, N / examples, ...] -> [examples, 1 for each added axis, the input's axes]
+  Shape split = shape;
+  split[0] = shape[0] / examples;
+  split.insert(0, examples);
+  return sum_to(grad.reshape(split), led_by(examples, added, input)).reshape(led_by(examples, 0, input));
+}
+
+Tensor joined(const Op& op, std::vector<Tensor>& grads, const Shape& input) {
+  Tensor zero;
+  for (Tensor& grad : grads) {
+    if (!grad.defined()) {
+      if (!zero.defined()) {
+        for (const Tensor& other : grads)
+          if (other.defined()) zero = zeros(input, other.dtype());
+        if (!zero.defined()) return {};
+      }
+      grad = zero;
+    }
+    if (!broadcasts_to(input, grad.shape())) {
+      op.fail(fmt::format("backward returned a gradient of shape {} for an input of shape {}", str(grad.shape()),
+                          str(input)));
+    }
+    grad = sum_to(grad, input);
+  }
+  return stack(grads);
+}
+
+}  // namespace tapegrad::detail

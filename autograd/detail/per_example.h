@@ -1,0 +1,27 @@
+// Gradients per example (BackwardOptions::per_example): how the engine tells them from others.
+//
+// During such a backward a gradient has one of two forms. That of a result with rows has the result's shape: its rows
+// are those of the examples, in order. That of a tensor without rows, such as a weight, has the shape [examples, ...]:
+// one whole gradient per example.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace tapegrad::detail {
+
+/// Whether dy is one gradient per example for a result of this shape.
+inline bool is_per_example(const Tensor& dy, const Shape& shape) { return dy.dim() == shape.rank() + 1; }
+
+/// The gradient that the backward of `op` returned for an input of this shape, in one of the two forms. A first axis
+/// that the input lacks, or has with size 1, separates the examples; sums undo all other broadcasting. Error if `grad`
+/// is already summed over the examples, as far as that can be told: for a leaf (otherwise an empty handle), if it has
+/// the leaf's shape.
+Tensor in_form(const Op& op, const Tensor& grad, const Shape& input, int64_t examples, const Tensor& leaf);
+
+/// [examples, ...] from the gradient of each example for an input of this shape.
+Tensor joined(const Op& op, std::vector<Tensor>& grads, const Shape& input);
+
+}  // namespace tapegrad::detail

@@ -1,0 +1,19 @@
+// clone cannot copy a plain struct with containers or pointers of the standard library that is a member of a struct
+#include <tapegrad/nn/linear.h>
+
+#include <vector>
+
+struct Block {
+  tapegrad::nn::Linear first{2, 3};
+  std::vector<tapegrad::nn::Linear> others;
+};
+
+struct Model {
+  Block block;
+  void visit(auto&& field) { field("block", block); }
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(tapegrad::nn::clone(model)));
+}

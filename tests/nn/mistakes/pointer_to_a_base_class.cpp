@@ -1,0 +1,19 @@
+// clone cannot copy what a pointer to a base class points to: use nn::AnyOf
+#include <tapegrad/nn/linear.h>
+
+#include <memory>
+
+struct Layer {
+  virtual ~Layer() = default;
+  void visit(auto&& field) { field("inner", inner); }
+  tapegrad::nn::Linear inner{2, 3};
+};
+
+struct Model {
+  std::unique_ptr<Layer> layer;
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(tapegrad::nn::clone(model)));
+}

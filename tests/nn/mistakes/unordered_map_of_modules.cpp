@@ -1,0 +1,14 @@
+// visit names a std::unordered_map, whose order differs between programs: use nn::Dict or std::map
+#include <tapegrad/nn/linear.h>
+
+#include <string>
+#include <unordered_map>
+
+struct Model {
+  std::unordered_map<std::string, tapegrad::nn::Linear> layers;
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(model));
+}

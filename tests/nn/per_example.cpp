@@ -1,0 +1,199 @@
+// Gradients per example of models, against batches of one; a step of differentially private training.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/per_example.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/batch_norm.h>
+#include <tapegrad/nn/convolution.h>
+#include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/llama.h>
+#include <tapegrad/nn/norm.h>
+#include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/sgd.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <vector>
+
+namespace tapegrad::nn {
+namespace {
+
+Tensor drawn_rows(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
+  Generator generator(seed);
+  return uniform(shape, -1, 1, dtype, &generator);
+}
+
+// losses(rows of x) for each row of x [B, ...], in one pass and one by one.
+template <class Model, class Losses>
+void expect_single_gradients(const Model& model, const Tensor& x, Losses losses, double tolerance = 1e-10) {
+  Tape tape;
+  const Tensor all = losses(x);
+  require_separate_examples(tape, all);
+  const Gradients found = tape.backward(all, {.per_example = true});
+  for (int64_t example = 0; example < x.size(0); ++example) {
+    Tape one;
+    const Gradients single = one.backward(losses(x.slice(0, example, example + 1)));
+    for (const NamedTensor& p : parameters(model)) {
+      const Tensor* const grad = single.find(p.tensor);
+      ASSERT_EQ(found.contains(p.tensor), grad != nullptr) << p.name;
+      if (!grad) continue;
+      EXPECT_EQ(found[p.tensor].select(0, example).shape(), grad->shape()) << p.name;
+      EXPECT_TRUE(allclose(found[p.tensor].select(0, example), *grad, tolerance, tolerance)) << p.name;
+    }
+  }
+}
+
+Tensor next_token_losses(const Tensor& logits, const Tensor& ids) {
+  return mean(cross_entropy(logits, ids, {.reduction = Reduction::none}), 1);
+}
+
+TEST(PerExampleModel, GPT) {
+  manual_seed(1);
+  GPTConfig config{.vocab_size = 11, .context_length = 8, .emb_dim = 8, .n_heads = 2, .n_layers = 2, .drop_rate = 0};
+  const Tensor ids = tensor({{1, 2, 3, 2, 10}, {0, 0, 7, 8, 9}, {4, 4, 4, 4, 5}});
+  for (const bool tied : {false, true}) {
+    config.tied_head = config.qkv_bias = tied;
+    GPTModel model(config);
+    to(model, kFloat64);
+    expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });
+  }
+}
+
+TEST(PerExampleModel, Llama) {
+  manual_seed(2);
+  LlamaConfig config;
+  config.vocab_size = 11;
+  config.hidden_size = 8;
+  config.intermediate_size = 12;
+  config.num_hidden_layers = 1;
+  config.num_attention_heads = 2;
+  config.num_key_value_heads = 1;
+  LlamaModel model(config);
+  to(model, kFloat64);
+  const Tensor ids = tensor({{1, 2, 3, 2}, {0, 0, 7, 8}});
+  expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });
+}
+
+struct PrivateNet {
+  Conv2d first{2, 4, 3, {.padding = 1}}, second{4, 6, 3, {.stride = 2, .groups = 2}, false};
+  GroupNorm norm{2, 6};
+  Linear last{6, 5};
+  Tensor operator()(const Tensor& x) const { return last(mean(norm(relu(second(tanh(first(x))))), {-2, -1})); }
+  void visit(auto&& field) {
+    field("first", first);
+    field("second", second);
+    field("norm", norm);
+    field("last", last);
+  }
+};
+
+TEST(PerExampleModel, Images) {
+  manual_seed(3);
+  PrivateNet model;
+  to(model, kFloat64);
+  expect_single_gradients(model, drawn_rows({4, 2, 7, 6}, 1), [&](const Tensor& x) {
+    return cross_entropy(model(x), arange(x.size(0)) * 0 + 2, {.reduction = Reduction::none});
+  });
+}
+
+TEST(PerExampleModel, AnOperationThatCannotIsNamed) {
+  manual_seed(4);
+  BatchNorm1d norm(3);
+  const NamedTensors named = parameters(norm);
+  Tape tape;
+  const Tensor losses = sum(norm(drawn_rows({4, 3}, 1, kFloat32)), 1);
+  EXPECT_EQ(tests::error_of([&] { tape.backward(losses, {.per_example = true}); }),
+            "[batch_norm_training] cannot compute gradients per example for a leaf of shape [3]: expected one gradient "
+            "per example, got one of shape [3] for all 4 (near weight)");
+}
+
+// --- DP-SGD ---
+
+// The step that per_example.h shows.
+template <class Model>
+void private_step(const Model& model, optim::Optimizer& optimizer, const Tensor& x, const Tensor& y, double max_norm,
+                  double noise_multiplier, Generator& generator) {
+  Tape tape;
+  const Tensor losses = cross_entropy(model(x), y, {.reduction = Reduction::none});  // [B]
+  Gradients grads = tape.backward(losses, {.per_example = true});                    // each [B, ...]
+  optim::clip_per_example(grads, max_norm);
+  optim::add_noise(grads, noise_multiplier * max_norm, &generator);
+  grads *= 1.0 / static_cast<double>(x.size(0));
+  optimizer.step(grads);
+}
+
+TEST(PerExampleModel, PrivateStep) {
+  manual_seed(5);
+  PrivateNet model;
+  to(model, kFloat64);
+  const Tensor x = drawn_rows({4, 2, 7, 6}, 1), y = tensor({0, 4, 2, 2});
+  const double max_norm = 0.5, noise = 0.25;
+  std::vector<Tensor> expected;  // by a loop over the examples
+  for (const NamedTensor& p : parameters(model)) expected.push_back(zeros_like(p.tensor));
+  int clipped = 0;
+  for (int64_t i = 0; i < 4; ++i) {
+    Tape tape;
+    Gradients grads = tape.backward(cross_entropy(model(x.slice(0, i, i + 1)), y.slice(0, i, i + 1)));
+    clipped += optim::clip_grad_norm(grads, max_norm) > max_norm;
+    std::size_t at = 0;
+    for (const NamedTensor& p : parameters(model)) {
+      expected[at] = expected[at] + grads[p.tensor];
+      ++at;
+    }
+  }
+  EXPECT_GT(clipped, 0);
+  Generator same(9), generator(9);
+  std::size_t at = 0;
+  for (const NamedTensor& p : parameters(model)) {
+    const Tensor noisy = expected[at] + randn(p.tensor.shape(), kFloat64, &same) * noise;
+    expected[at++] = p.tensor.detach() - 0.1 * noisy / 4;
+  }
+  optim::SGD sgd(parameters(model), {.lr = 0.1});
+  private_step(model, sgd, x, y, max_norm, noise / max_norm, generator);
+  at = 0;
+  for (const NamedTensor& p : parameters(model)) {
+    EXPECT_TRUE(allclose(p.tensor.detach(), expected[at++], 1e-10, 1e-10)) << p.name;
+  }
+}
+
+TEST(PerExampleModel, ClippingErrors) {
+  const Tensor w = ones({2}).as_leaf(), v = ones({2}).as_leaf();
+  const auto clip = [&](const Tensor& of_w, const Tensor& of_v, double max_norm) {
+    return tests::error_of([&] {
+      Gradients grads;
+      grads.set(w, of_w);
+      grads.set(v, of_v);
+      for (Gradients::Entry& entry : grads) {
+        if (entry.place == v.tape_index()) entry.grad = ones({3, 2});  // as of three examples
+      }
+      optim::clip_per_example(grads, max_norm);
+    });
+  };
+  EXPECT_EQ(clip(ones({2}), ones({2}), 0), "[clip_per_example] max_norm must be positive, got 0");
+  EXPECT_EQ(clip(ones({2}), ones({2}), 1),
+            "[clip_per_example] expected gradients per example, [2, ...], got shape [3, 2]");
+  EXPECT_EQ(tests::error_of([] {
+              Gradients none;
+              optim::add_noise(none, -1);
+            }),
+            "[add_noise] expected a standard deviation of at least 0, got -1");
+  Tape tape;
+  Gradients grads = tape.backward(mean(full({3, 2}, INFINITY) * w, 1), {.per_example = true});
+  EXPECT_EQ(tests::error_of([&] { optim::clip_per_example(grads, 1); }),
+            "[clip_per_example] the norm of the gradients of example 0 is inf (Tape::trap_nan finds the operation)");
+}
+
+TEST(PerExampleModel, NormsAreThoseOfAllLeaves) {
+  const Tensor w = drawn_rows({3, 2}, 1).as_leaf(), b = drawn_rows({3}, 2).as_leaf(), x = drawn_rows({5, 2}, 3);
+  Tape tape;
+  Gradients grads = tape.backward(sum(linear(x, w, b), 1), {.per_example = true});
+  const Tensor norms = tensor(optim::clip_per_example(grads, 1.5), {5});  // of rows [x; 1], three times
+  tests::expect_near(norms, sqrt(3 * (sum(x * x, 1) + 1)));
+  const Tensor factors = minimum(1.5 / (norms + 1e-6), ones({5}, kFloat64));
+  tests::expect_near(grads[b], sum(factors).expand({3}));
+}
+
+}  // namespace
+}  // namespace tapegrad::nn

@@ -65,14 +65,16 @@ nn::BatchNormOptions batch_norm_options(const Case& c) {
   nn::BatchNormOptions o{.eps = c.d("eps"),
                          .momentum = c.od("momentum"),
                          .affine = c.b("affine", true),
-                         .track_running_stats = c.b("track_running_stats", true)};
+                         .track_running_stats = c.b("track_running_stats", true),
+                         .bias = c.b("bias", true)};
   return o;
 }
 nn::InstanceNormOptions instance_norm_options(const Case& c) {
   return {.eps = c.d("eps"),
           .momentum = c.d("momentum"),
           .affine = c.b("affine"),
-          .track_running_stats = c.b("track_running_stats")};
+          .track_running_stats = c.b("track_running_stats"),
+          .bias = c.b("bias", true)};
 }
 nn::RecurrentOptions recurrent_options(const Case& c) {
   return {.num_layers = c.i("num_layers", 1),
@@ -132,7 +134,8 @@ void add_layers(Calls& on) {
     return simple(c, nn::RMSNorm(tg::Shape(c.dims("shape")), {.eps = c.d("eps"), .affine = c.b("affine", true)}));
   };
   on["nn.GroupNorm"] = [](Case& c) -> TV {
-    return simple(c, nn::GroupNorm(c.i("num_groups"), c.i("num_channels"), c.d("eps"), c.b("affine", true)));
+    return simple(
+        c, nn::GroupNorm(c.i("num_groups"), c.i("num_channels"), c.d("eps"), c.b("affine", true), c.b("bias", true)));
   };
   on["nn.BatchNorm1d"] = [](Case& c) -> TV {
     return simple(c, nn::BatchNorm1d(c.i("num_features"), batch_norm_options(c)));

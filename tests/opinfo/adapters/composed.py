@@ -13,6 +13,12 @@ def _(c, x):
     return x - c.trunc(x)
 
 
+@composed(("round", "decimals_3"), ("round", "decimals_neg_3"))
+def _(c, x, decimals=0):
+    scale = 10.0 ** abs(decimals)
+    return c.round(x * scale) / scale if decimals > 0 else c.round(x / scale) * scale
+
+
 @composed("logit")
 def _(c, x, eps=None):
     if eps is not None:
@@ -168,8 +174,8 @@ def _(c, x, dim=None):
 
 @composed("block_diag")
 def _(c, *tensors):
-    tensors = [x if x.t.dim() == 2 else x.reshape([1, x.t.numel()]) for x in tensors]
     widths = [x.t.shape[1] if x.t.dim() == 2 else x.t.numel() for x in tensors]
+    tensors = [x if x.t.dim() == 2 else x.reshape([1, x.t.numel()]) for x in tensors]
     rows = [c.pad(x, pad=[sum(widths[:k]), sum(widths[k + 1:])]) for k, x in enumerate(tensors)]
     return c.cat(*rows, dim=0)
 
@@ -191,15 +197,17 @@ def _(c, x, r=2, with_replacement=False):
 
 
 @composed("nn.functional.pixel_shuffle")
-def _(c, x, r):
+def _(c, x, upscale_factor):
     *lead, channels, height, width = x.t.shape
     need(x.t.numel() > 0, "empty")
+    r = upscale_factor
     y = x.reshape([-1, channels // (r * r), r, r, height, width]).permute([0, 1, 4, 2, 5, 3])
     return y.reshape([*lead, channels // (r * r), height * r, width * r])
 
 
 @composed("nn.functional.pixel_unshuffle")
-def _(c, x, r):
+def _(c, x, downscale_factor):
+    r = downscale_factor
     *lead, channels, height, width = x.t.shape
     need(x.t.numel() > 0, "empty")
     y = x.reshape([-1, channels, height // r, r, width // r, r]).permute([0, 1, 3, 5, 2, 4])
@@ -274,7 +282,7 @@ def flat_places(shape, dim, index):
     return sum(v * math.prod(shape[k + 1:]) for k, v in enumerate(coordinates))
 
 
-@composed("scatter_reduce")
+@composed(*[("scatter_reduce", v) for v in ("sum", "mean", "amax", "amin")])
 def _(c, x, dim, index, source, reduce, *, include_self=True):
     need(index.t.dim() == x.t.dim(), "another number of axes")
     for k, n in enumerate(index.t.shape):
@@ -288,7 +296,7 @@ def cut(x, dim, length):
     return y
 
 
-@composed("index_reduce")
+@composed(*[("index_reduce", v) for v in ("mean", "amax", "amin")])
 def _(c, x, dim, index, source, reduce, *, include_self=True):
     shape = list(source.t.shape)
     if not shape:

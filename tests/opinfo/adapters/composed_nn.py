@@ -2,14 +2,13 @@
 import math
 import torch
 from adapters.chain import composed
-from adapters.registry import RANDOM, need, plain
+from adapters.registry import RANDOM, need, our_dtype
 
 
 # --- activations ---
 @composed("nn.functional.softmin")
 def _(c, x, dim, dtype=None):
-    plain(dtype)
-    return c.softmax(-x, dim=dim)
+    return c.softmax(-x, dim=dim, dtype=our_dtype(dtype))
 
 
 @composed("nn.functional.tanhshrink")
@@ -107,16 +106,9 @@ def _(c, x, target, weight=None, size_average=None, reduce=None, reduction="mean
 def _(c, x, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
       label_smoothing=0.0, options=None):
     need(linear_weight.t.dim() == 2 and x.t.dim() == 2, "other axes")
-    need(options is None, "options of chunks")
     logits = c.linear(x, linear_weight, linear_bias)
     return c.cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=float(label_smoothing),
                            ignore_index=-100 if ignore_index is None else ignore_index)
-
-
-@composed("nn.functional.triplet_margin_with_distance_loss")
-def _(c, anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
-    need(distance_function is None, "another distance")
-    return c.triplet_margin_loss(anchor, positive, negative, margin=float(margin), swap=swap, reduction=reduction)
 
 
 # --- images ---
@@ -151,6 +143,16 @@ def _(c, x, kernel_size, dilation=1, padding=0, stride=1):
     rows, columns = (height + 2 * p[0] - k[0]) // s[0] + 1, (width + 2 * p[1] - k[1]) // s[1] + 1
     x = c.unfold(c.unfold(x, dim=2, size=k[0], step=s[0]), dim=3, size=k[1], step=s[1])
     return x.permute([0, 1, 4, 5, 2, 3]).reshape([n, channels * k[0] * k[1], rows * columns])
+
+
+@composed(("nn.functional.interpolate", "area"))
+def _(c, x, size=None, scale_factor=None, **more):
+    rank = x.t.dim() - 2
+    need(rank in (1, 2), "three spatial axes")
+    if size is None:
+        factors = [scale_factor] * rank if isinstance(scale_factor, (int, float)) else scale_factor
+        size = [int(n * f) for n, f in zip(x.t.shape[2:], factors)]
+    return c.do(f"adaptive_avg_pool{rank}d", x, output_size=size if isinstance(size, int) else list(size))
 
 
 # --- windows of signal processing ---

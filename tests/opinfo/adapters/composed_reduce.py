@@ -2,7 +2,7 @@
 import math
 import torch
 from adapters.chain import chained, composed
-from adapters.registry import ADAPTERS, dims, listed, need, plain
+from adapters.registry import ADAPTERS, dims, listed, need, plain, without
 
 
 # --- reductions ---
@@ -283,6 +283,19 @@ def any_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 
 ADAPTERS["linalg.norm"] = any_norm
+
+
+@composed(("norm", "nuc"))
+def _(c, x, p="nuc", dim=None, keepdim=False):
+    return matrix_norm(c, x, "nuc", (-2, -1) if dim is None else dim, keepdim)
+
+
+@composed(("linalg.pinv", "singular"))
+def _(c, a, b):
+    return c.pinv(c.matmul(a, b.transpose()))
+
+
+without("linalg.pinv", "hermitian")
 
 
 @composed("linalg.cond")

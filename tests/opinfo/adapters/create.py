@@ -134,3 +134,14 @@ def _(input, lambd=1.0):
 ADAPTERS[("normal", "in_place")] = lambda input, mean=0.0, std=1.0: Call("normal", [], size=list(input.shape), mean=float(mean), std=float(std), dtype=our_dtype(input.dtype))
 RANDOM["normal"] = True
 RANDOM["nn.functional.dropout"] = True
+
+
+# --- single numbers ---
+@on("item")
+def _(input):
+    return Call("item", [input], same=lambda y: [torch.tensor(float(y), dtype=torch.float64)])
+
+
+@on("scalar_tensor")
+def _(value, *, dtype=None, device=None, **k):
+    return Call("full", [], size=[], value=scalar(value), dtype=our_dtype(dtype or torch.float32))

@@ -1,6 +1,6 @@
 """Convolution, pooling, interpolation."""
 from protocol import Call
-from adapters.registry import ADAPTERS, need, on, spatial
+from adapters.registry import ADAPTERS, need, on, spatial, without
 
 
 # --- convolution, pooling, interpolation ---
@@ -55,3 +55,6 @@ def _(input, size=None, scale_factor=None):
 @on("nn.functional.upsample_bilinear")
 def _(input, size=None, scale_factor=None):
     return ADAPTERS["nn.functional.interpolate"](input, size, scale_factor, "bilinear", True)
+
+
+without("nn.functional.interpolate", "nearest-exact", "bicubic", "trilinear")

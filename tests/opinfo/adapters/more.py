@@ -1,5 +1,6 @@
 """Further names of operations of the other files."""
 from protocol import Call
+from adapters.chain import direct
 from adapters.registry import ADAPTERS, is_t, need, on, our_dtype, plain, scalar
 
 
@@ -39,16 +40,32 @@ def _(input, weight, bias, running_mean=None, running_var=None, training=False, 
     return Call("batch_norm", [input, running_mean, running_var, weight, bias], eps=float(eps), same=lambda y: [y[0]])
 
 
+# The number of axes of hstack and the others, and the axis that they join.
+STACKS = {"hstack": (1, 1), "vstack": (2, 0), "dstack": (3, 2), "column_stack": (2, 1)}
+
+
 def stacked(name):
-    def f(tensors):
-        n = {"hstack": 2, "vstack": 2, "dstack": 3, "column_stack": 2}[name]
-        need(all(t.dim() >= n for t in tensors) or (name == "hstack" and all(t.dim() == 1 for t in tensors)), "fewer axes")
-        return Call("cat", tensors, dim={"hstack": 0 if tensors[0].dim() == 1 else 1, "vstack": 0, "dstack": 2, "column_stack": 1}[name])
-    return f
+    rank, axis = STACKS[name]
+
+    @direct(name)
+    def _(c, tensors):
+        parts = []
+        for x in tensors:
+            n = x.t.dim()
+            if n == 0:
+                x = x.reshape([1] * rank)
+            elif n == 1 and rank > 1:
+                x = x.unsqueeze(1 if name == "column_stack" else 0)
+                x = x.unsqueeze(2) if rank == 3 else x
+            elif n == 2 and rank == 3:
+                x = x.unsqueeze(2)
+            parts.append(x)
+        one = name == "hstack" and tensors[0].t.dim() <= 1
+        return c.cat(*parts, dim=0 if one else axis)
 
 
-for name in ("hstack", "vstack", "dstack", "column_stack"):
-    ADAPTERS[name] = stacked(name)
+for name in STACKS:
+    stacked(name)
 
 
 def split_sizes(n, parts):

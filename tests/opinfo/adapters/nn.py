@@ -1,7 +1,7 @@
 """Normalisation, attention, dropout."""
 import torch
 from protocol import Call
-from adapters.registry import need, on
+from adapters.registry import need, on, without
 
 
 # --- normalisation, attention, dropout ---
@@ -14,8 +14,7 @@ def _(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 @on("nn.functional.rms_norm")
 def _(input, normalized_shape, weight=None, eps=None):
-    need(len(normalized_shape) == 1, "several axes")
-    if weight is None:
+    if weight is None and len(normalized_shape) > 1:
         weight = torch.ones(normalized_shape, dtype=input.dtype)
     return Call("rms_norm", [input, weight], eps=float(torch.finfo(input.dtype).eps if eps is None else eps))
 
@@ -61,3 +60,7 @@ def _(x1, x2, dim=1, eps=1e-8):
 @on("nn.functional.dropout")
 def _(input, p=0.5, training=True, inplace=False):
     return Call("dropout", [input], p=float(p), training=training)
+
+
+without("nn.functional.batch_norm", "without_cudnn")
+without("nn.functional.silu", "complex")

@@ -109,10 +109,17 @@ def _(input, n):
 @direct("_segment_reduce")
 def _(c, data, reduce, *, lengths=None, offsets=None, indices=None, axis=0, unsafe=False, initial=None):
     need(axis == 0 and reduce != "prod", "another axis, or products")
-    need(initial is None, "option initial")
     counts = lengths.t if lengths is not None else offsets.t.diff()
     need(counts.dim() == 1, "segments for each row")
     need(int(counts.sum()) == data.t.shape[0], "segments of another length")
     need(bool((counts > 0).all()), "an empty segment: documented")
     ids = c.operand(torch.repeat_interleave(torch.arange(len(counts)), counts))
-    return c.do("segment_" + reduce, data, ids, segments=len(counts))
+    y = c.do("segment_" + reduce, data, ids, segments=len(counts))
+    if initial is None:
+        return y
+    if reduce in ("max", "min"):
+        return c.do(reduce + "imum_s", y, other=initial)
+    if reduce == "sum":
+        return y + initial
+    shares = (initial / counts.to(data.t.dtype)).reshape([-1] + [1] * (data.t.dim() - 1))
+    return y + c.operand(shares)

@@ -26,6 +26,12 @@ def adapter_of(op):
     return ADAPTERS.get(key_of(op))
 
 
+def without(name, *variants):
+    """These variants have no adapter, although the name has one."""
+    for variant in variants:
+        ADAPTERS[(name, variant)] = None
+
+
 def is_t(x):
     return isinstance(x, torch.Tensor)
 

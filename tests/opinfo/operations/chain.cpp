@@ -42,7 +42,10 @@ class Chain {
     if (name == "-") return {};
     if (name[0] == 'x') return case_.x.at(std::stoul(name.substr(1)));
     const std::vector<std::string> numbers = parts(name, '.');
-    return results_.at(std::stoul(numbers[0])).at(numbers.size() > 1 ? std::stoul(numbers[1]) : 0);
+    const TV& results = results_.at(std::stoul(numbers[0]));
+    const size_t k = numbers.size() > 1 ? std::stoul(numbers[1]) : 0;
+    if (k >= results.size()) tg::fail("bridge", "a step has fewer results");
+    return results[k];
   }
 
  private:

@@ -71,6 +71,7 @@ void add_views(Calls& on) {
 }
 
 void add_creation(Calls& on) {
+  on["item"] = [](Case& c) -> TV { return {tg::full({}, c.x[0].item(), tg::kFloat64)}; };
   on["full_like"] = [](Case& c) -> TV { return {tg::full_like(c.x[0], c.d("value"))}; };
   on["full"] = [](Case& c) -> TV { return {tg::full(c.dims("size"), c.d("value"), dtype_of_code(c.i("dtype")))}; };
   on["arange"] = [](Case& c) -> TV {

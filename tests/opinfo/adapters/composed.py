@@ -4,7 +4,7 @@ import math
 import torch
 from adapters.chain import composed
 from adapters.more import split_sizes
-from adapters.registry import RANDOM, listed, need, scalar
+from adapters.registry import RANDOM, listed, need, our_dtype, scalar
 
 
 # --- elements ---
@@ -17,13 +17,6 @@ def _(c, x):
 def _(c, x, decimals=0):
     scale = 10.0 ** abs(decimals)
     return c.round(x * scale) / scale if decimals > 0 else c.round(x / scale) * scale
-
-
-@composed("logit")
-def _(c, x, eps=None):
-    if eps is not None:
-        x = c.clamp(x, min=eps, max=1 - eps)
-    return c.log(x / (1 - x))
 
 
 @composed("special.ndtr")
@@ -354,13 +347,22 @@ def _(c, x, low, high=None, *, dtype=None, device=None, **k):
     return c.do("randint", low=low, high=high, size=list(x.t.shape)).to(dtype or x.t.dtype)
 
 
-@composed("normal")
-def _(c, mean, std=1.0, **k):
-    need(not k, "options")
-    t = mean.t if hasattr(mean, "t") else std.t
-    size = torch.broadcast_shapes(*[v.t.shape for v in (mean, std) if hasattr(v, "t")])
-    draws = c.do("normal", size=list(size), mean=0.0, std=1.0, dtype=3 if t.dtype == torch.float32 else 4)
-    return draws * std + mean
+def normal(c, mean, std=1.0, size=None, *, dtype=None, **k):
+    code = our_dtype(dtype or torch.float32)
+    if size is not None:
+        return c.do("normal", size=list(size), mean=float(mean), std=float(std), dtype=code)
+    tensors = [v.t for v in (mean, std) if hasattr(v, "t")]
+    need(tensors, "numbers without a size")
+    size, code = torch.broadcast_shapes(*[t.shape for t in tensors]), our_dtype(tensors[0].dtype)
+    return c.do("normal", size=list(size), mean=0.0, std=1.0, dtype=code) * std + mean
+
+
+composed("normal")(normal)
+
+
+@composed(("normal", "number_mean"))
+def _(c, std, mean, *args, **kwargs):
+    return normal(c, mean, std, *args, **kwargs)
 
 
 RANDOM["randint_like"] = True

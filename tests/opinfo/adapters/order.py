@@ -105,6 +105,11 @@ def _(input, n):
     return Call("polygamma", [input], n=n)
 
 
+@direct("logit")
+def _(c, x, eps=None):
+    return c.logit(x if eps is None else c.clamp(x, min=eps, max=1 - eps))
+
+
 # --- segments ---
 @direct("_segment_reduce")
 def _(c, data, reduce, *, lengths=None, offsets=None, indices=None, axis=0, unsafe=False, initial=None):
@@ -112,7 +117,7 @@ def _(c, data, reduce, *, lengths=None, offsets=None, indices=None, axis=0, unsa
     counts = lengths.t if lengths is not None else offsets.t.diff()
     need(counts.dim() == 1, "segments for each row")
     need(int(counts.sum()) == data.t.shape[0], "segments of another length")
-    need(bool((counts > 0).all()), "an empty segment: documented")
+    need(initial is not None or bool((counts > 0).all()), "an empty segment: documented")
     ids = c.operand(torch.repeat_interleave(torch.arange(len(counts)), counts))
     y = c.do("segment_" + reduce, data, ids, segments=len(counts))
     if initial is None:
@@ -121,5 +126,5 @@ def _(c, data, reduce, *, lengths=None, offsets=None, indices=None, axis=0, unsa
         return c.do(reduce + "imum_s", y, other=initial)
     if reduce == "sum":
         return y + initial
-    shares = (initial / counts.to(data.t.dtype)).reshape([-1] + [1] * (data.t.dim() - 1))
+    shares = (initial / counts.clamp(min=1).to(data.t.dtype)).reshape([-1] + [1] * (data.t.dim() - 1))
     return y + c.operand(shares)

@@ -35,6 +35,7 @@ void add_functions(Calls& on) {
   one(on, "atanh", tg::atanh);
   one(on, "erf", tg::erf);
   one(on, "sinc", tg::sinc);
+  one(on, "logit", tg::logit);
   one(on, "neg", tg::neg);
   one(on, "isnan", tg::isnan);
   one(on, "isinf", tg::isinf);

@@ -116,6 +116,7 @@ def _(c, x, value):
 
 @composed("native_dropout_backward")
 def _(c, dy, mask, scale):
+    need(dy.t.is_floating_point(), "integers")
     return dy * mask * scale
 
 
@@ -241,7 +242,7 @@ def _(c, x, values, offset=0, dim1=0, dim2=1):
 @composed("unravel_index", same=listed)
 def _(c, index, shape):
     shape = [shape] if isinstance(shape, int) else list(shape)
-    need(shape, "no axes")
+    need(shape and math.prod(shape) < 2 ** 53, "no axes, or numbers that float64 does not have")
     results = []
     for k, n in enumerate(shape):
         after = math.prod(shape[k + 1:])

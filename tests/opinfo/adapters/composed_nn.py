@@ -60,13 +60,16 @@ def _(c, x, size, alpha=1e-4, beta=0.75, k=1.0):
     return x / (means * alpha + k) ** beta
 
 
-@composed("nn.functional.dropout2d", "nn.functional.dropout3d")
-def _(c, x, p=0.5, training=True, inplace=False):
-    need(x.t.dim() >= 2, "one axis")
-    ones = c.full([*x.t.shape[:2]] + [1] * (x.t.dim() - 2), 1, x.t.dtype)
-    return x * c.dropout(ones, p=float(p), training=training)
+def dropout_of_channels(name, ranks):
+    @composed("nn.functional." + name)
+    def _(c, x, p=0.5, training=True, inplace=False):
+        need(x.t.dim() in ranks, "no batch")
+        ones = c.full([*x.t.shape[:2]] + [1] * (x.t.dim() - 2), 1, x.t.dtype)
+        return x * c.dropout(ones, p=float(p), training=training)
 
 
+dropout_of_channels("dropout2d", (3, 4))
+dropout_of_channels("dropout3d", (5,))
 RANDOM["nn.functional.dropout2d"] = RANDOM["nn.functional.dropout3d"] = True
 
 

@@ -87,21 +87,21 @@ def masked_by(c, x, mask, value):
     return x if mask is None else c.where(mask, x, value)
 
 
-def masked(name, value, floating=False, **more):
+def masked(name, value, floating=False, same=None):
     """torch.masked.NAME: the reduction of where(mask, x, value)."""
     def f(c, x, dim=None, *, keepdim=False, dtype=None, mask=None):
         plain(dtype)
         need(not floating or x.t.is_floating_point(), "integers")
-        return c.do(name, masked_by(c, x, mask, value), dim=dims(dim), keepdim=keepdim, **more)
-    composed("masked." + name)(f)
+        return c.do(name, masked_by(c, x, mask, value), dim=dims(dim), keepdim=keepdim)
+    composed("masked." + name, same=same)(f)
 
 
 masked("sum", 0)
 masked("prod", 1)
 masked("amax", -math.inf, floating=True)
 masked("amin", math.inf, floating=True)
-masked("argmax", -math.inf, floating=True)
-masked("argmin", math.inf, floating=True)
+masked("argmax", -math.inf, floating=True, same=lambda y: [y.long()])
+masked("argmin", math.inf, floating=True, same=lambda y: [y.long()])
 masked("logsumexp", -math.inf, floating=True)
 
 
@@ -251,7 +251,7 @@ def _(c, x, *, correction=1, fweights=None, aweights=None):
     need(n > correction, "too few values")
     centred = rows - c.mean(rows, dim=1, keepdim=True)
     y = c.matmul(centred, centred.transpose()) / (n - correction)
-    return y if x.t.dim() == 2 else y.reshape([])
+    return y if x.t.dim() == 2 and x.t.shape[0] > 1 else y.reshape([])
 
 
 # --- linear algebra ---
@@ -332,7 +332,7 @@ def _(c, l, upper=False):
 
 @composed("linalg.vander")
 def _(c, x, N=None):
-    need(x.t.is_floating_point(), "integers")
+    need(x.t.is_floating_point() and x.t.dim() > 0, "integers, or no axes")
     n = x.t.shape[-1] if N is None else N
     return c.pow(x.unsqueeze(-1), c.arange(n, x.t.dtype))
 

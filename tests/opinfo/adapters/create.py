@@ -131,7 +131,11 @@ def _(input, lambd=1.0):
     return Call("exponential", [], size=list(input.shape), rate=float(lambd), dtype=our_dtype(input.dtype))
 
 
-ADAPTERS[("normal", "in_place")] = lambda input, mean=0.0, std=1.0: Call("normal", [], size=list(input.shape), mean=float(mean), std=float(std), dtype=our_dtype(input.dtype))
+@on(("normal", "in_place"))
+def _(input, mean=0.0, std=1.0):
+    return Call("normal", [], size=list(input.shape), mean=float(mean), std=float(std), dtype=our_dtype(input.dtype))
+
+
 RANDOM["normal"] = True
 RANDOM["nn.functional.dropout"] = True
 

@@ -6,10 +6,18 @@ from adapters.registry import ADAPTERS, is_t, need, on, scalar
 
 
 # --- functions of one tensor ---
-for name in "exp expm1 log log1p exp2 log2 log10 sqrt rsqrt square reciprocal abs sign floor ceil trunc sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sinc neg sigmoid isnan isinf isfinite logical_not".split():
+FUNCTIONS = """exp expm1 log log1p exp2 log2 log10 sqrt rsqrt square reciprocal abs sign floor ceil trunc sin cos tan asin acos
+    atan sinh cosh tanh asinh acosh atanh erf sinc neg sigmoid isnan isinf isfinite logical_not"""
+ACTIVATIONS = "relu relu6 silu softsign hardsigmoid hardswish mish selu"
+for name in FUNCTIONS.split():
     ADAPTERS[name] = (lambda name: lambda input: Call(name, [input]))(name)
-for theirs, ours in {"logsigmoid": "log_sigmoid", "relu": "relu", "relu6": "relu6", "silu": "silu", "softsign": "softsign", "hardsigmoid": "hardsigmoid", "hardswish": "hardswish", "mish": "mish", "selu": "selu"}.items():
-    ADAPTERS["nn.functional." + theirs] = (lambda ours: lambda input, inplace=False: Call(ours, [input]))(ours)
+for name in ACTIVATIONS.split():
+    ADAPTERS["nn.functional." + name] = (lambda name: lambda input, inplace=False: Call(name, [input]))(name)
+
+
+@on("nn.functional.logsigmoid")
+def _(input):
+    return Call("log_sigmoid", [input])
 
 
 @on("round")
@@ -20,7 +28,8 @@ def _(input, decimals=0):
 
 @on("nan_to_num")
 def _(input, nan=None, posinf=None, neginf=None):
-    return Call("nan_to_num", [input], nan=0.0 if nan is None else float(nan), posinf=None if posinf is None else float(posinf), neginf=None if neginf is None else float(neginf))
+    posinf, neginf = (None if v is None else float(v) for v in (posinf, neginf))
+    return Call("nan_to_num", [input], nan=float(nan or 0), posinf=posinf, neginf=neginf)
 
 
 @on("nn.functional.gelu")
@@ -69,7 +78,7 @@ def binary(name, a, b, **args):
     if is_t(a) and is_t(b):
         return Call(name, [a, b], **args)
     if is_t(a):
-        need(not isinstance(b, bool) and not (isinstance(b, torch.Tensor) and b.dtype == torch.bool), "a bool as number: documented difference")
+        need(not isinstance(b, bool), "a bool as number: documented difference")
         b = scalar(b)
         if isinstance(b, float) and not a.is_floating_point():
             need(b != math.floor(b) if math.isfinite(b) else True, "a whole float with int64: documented difference")

@@ -6,21 +6,25 @@ from adapters.registry import ADAPTERS, need, on, spatial, without
 # --- convolution, pooling, interpolation ---
 for name in ("conv1d", "conv2d"):
     def f(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, name=name):
-        return Call(name, [input, weight, bias], stride=spatial(stride), padding=spatial(padding), dilation=spatial(dilation), groups=groups)
+        return Call(name, [input, weight, bias], stride=spatial(stride), padding=spatial(padding), dilation=spatial(dilation),
+                    groups=groups)
     ADAPTERS["nn.functional." + name] = f
 for name in ("conv_transpose1d", "conv_transpose2d"):
     def f(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, name=name):
-        return Call(name, [input, weight, bias], stride=spatial(stride), padding=spatial(padding), output_padding=spatial(output_padding), dilation=spatial(dilation), groups=groups)
+        return Call(name, [input, weight, bias], stride=spatial(stride), padding=spatial(padding), dilation=spatial(dilation),
+                    output_padding=spatial(output_padding), groups=groups)
     ADAPTERS["nn.functional." + name] = f
 for name in ("max_pool1d", "max_pool2d"):
     def f(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, name=name):
         stride = None if stride in ((), []) else stride
-        return Call(name, [input], kernel_size=spatial(kernel_size), stride=spatial(stride), padding=spatial(padding), dilation=spatial(dilation), ceil_mode=ceil_mode, return_indices=return_indices)
+        return Call(name, [input], kernel_size=spatial(kernel_size), stride=spatial(stride), padding=spatial(padding),
+                    dilation=spatial(dilation), ceil_mode=ceil_mode, return_indices=return_indices)
     ADAPTERS["nn.functional." + name] = f
 for name in ("avg_pool1d", "avg_pool2d"):
     def f(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, name=name):
         stride = None if stride in ((), []) else stride
-        return Call(name, [input], kernel_size=spatial(kernel_size), stride=spatial(stride), padding=spatial(padding), ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override)
+        return Call(name, [input], kernel_size=spatial(kernel_size), stride=spatial(stride), padding=spatial(padding),
+                    ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override)
     ADAPTERS["nn.functional." + name] = f
 for name in ("adaptive_avg_pool1d", "adaptive_avg_pool2d"):
     def f(input, output_size, name=name):

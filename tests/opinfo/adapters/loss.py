@@ -11,7 +11,8 @@ def legacy(size_average=None, reduce=None):
 @on("nn.functional.cross_entropy")
 def _(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     legacy(size_average, reduce)
-    return Call("cross_entropy", [input, target, weight], ignore_index=ignore_index, reduction=reduction, label_smoothing=float(label_smoothing), axis=1 if input.dim() > 1 else -1)
+    return Call("cross_entropy", [input, target, weight], ignore_index=ignore_index, reduction=reduction,
+                label_smoothing=float(label_smoothing), axis=1 if input.dim() > 1 else -1)
 
 
 @on("nn.functional.nll_loss")
@@ -97,4 +98,5 @@ def _(a, b, target, margin=0, size_average=None, reduce=None, reduction="mean"):
 @on("nn.functional.triplet_margin_loss")
 def _(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
     legacy(size_average, reduce)
-    return Call("triplet_margin_loss", [anchor, positive, negative], margin=float(margin), p=float(p), eps=float(eps), swap=swap, reduction=reduction)
+    return Call("triplet_margin_loss", [anchor, positive, negative], margin=float(margin), p=float(p), eps=float(eps),
+                swap=swap, reduction=reduction)

@@ -39,7 +39,8 @@ def _(input, running_mean=None, running_var=None, weight=None, bias=None, use_in
 
 @on("nn.functional.scaled_dot_product_attention")
 def _(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    return Call("attention", [query, key, value, attn_mask], dropout_p=float(dropout_p), is_causal=is_causal, scale=None if scale is None else float(scale), enable_gqa=enable_gqa)
+    return Call("attention", [query, key, value, attn_mask], dropout_p=float(dropout_p), is_causal=is_causal,
+                scale=None if scale is None else float(scale), enable_gqa=enable_gqa)
 
 
 @on("nn.functional.normalize")

@@ -4,7 +4,8 @@ from adapters.registry import ADAPTERS, is_t, need, on, scalar
 
 
 # --- products ---
-for theirs, ours in {"matmul": "matmul", "mm": "matmul", "bmm": "bmm", "mv": "mv", "dot": "dot", "vdot": "dot", "outer": "outer", "ger": "outer"}.items():
+PRODUCTS = {"matmul": "matmul", "mm": "matmul", "bmm": "bmm", "mv": "mv", "dot": "dot", "vdot": "dot", "outer": "outer", "ger": "outer"}
+for theirs, ours in PRODUCTS.items():
     ADAPTERS[theirs] = (lambda ours: lambda input, other: Call(ours, [input, other]))(ours)
 
 

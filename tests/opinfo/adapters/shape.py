@@ -34,7 +34,6 @@ def _(input, dim, start, length):
 
 @on("flip")
 def _(input, dims):
-    need(len(dims) > 0 or True, "")
     return Call("flip", [input], dim=list(dims))
 
 
@@ -75,7 +74,7 @@ def _(input, dim, sizes):
 
 @on("movedim")
 def _(input, source, destination):
-    return Call("movedim", [input], **{"from": source if isinstance(source, int) else list(source), "to": destination if isinstance(destination, int) else list(destination)})
+    return Call("movedim", [input], **{"from": dims(source), "to": dims(destination)})
 
 
 @on("diagonal", "diagonal_copy")
@@ -242,6 +241,10 @@ def slice_args(n, dim, one):
     return out
 
 
+def range_args(n, dim, start, end, step):
+    return slice_args(n, dim, (1, KALL if start is None else start, KALL if end is None else end, step))
+
+
 @on("select_scatter")
 def _(input, src, dim, index):
     return Call("slice_update", [input, src], slices=slice_args(input.dim(), dim, (0, index, 0, 0)))
@@ -249,12 +252,12 @@ def _(input, src, dim, index):
 
 @on("slice")
 def _(input, dim=0, start=None, end=None, step=1):
-    return Call("slice", [input], slices=slice_args(input.dim(), dim, (1, KALL if start is None else start, KALL if end is None else end, step)))
+    return Call("slice", [input], slices=range_args(input.dim(), dim, start, end, step))
 
 
 @on("slice_scatter")
 def _(input, src, dim=0, start=None, end=None, step=1):
-    return Call("slice_update", [input, src], slices=slice_args(input.dim(), dim, (1, KALL if start is None else start, KALL if end is None else end, step)))
+    return Call("slice_update", [input, src], slices=range_args(input.dim(), dim, start, end, step))
 
 
 def entries_of(index):

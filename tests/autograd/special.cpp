@@ -101,6 +101,12 @@ TEST(Special, Edges) {
   expect_edges([](const Tensor& x) { return polygamma(2, x); }, {{0, -kInf}, {-2, -kInf}, {kInf, 0}, {kNan, kNan}});
 }
 
+TEST(Special, PolygammaOfLargeNumbersDoesNotUnderflow) {  // it is (n - 1)! / x^n there
+  for (const double x : {1e100, 1e155, 1e200, 1e300})
+    EXPECT_NEAR(polygamma(1, full({}, x, kFloat64)).item<double>() * x, 1, 1e-15) << x;
+  EXPECT_NEAR(polygamma(2, full({}, 1e150, kFloat64)).item<double>() * -1e300, 1, 1e-15);
+}
+
 TEST(Special, ComplementsAddUpToOne) {
   manual_seed(3);
   const Tensor a = exp(uniform({5000}, -8, 9, kFloat64)), x = a * exp(uniform({5000}, -2, 1, kFloat64));

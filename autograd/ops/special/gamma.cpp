@@ -195,15 +195,15 @@ R power_sum(int64_t n, R x) {
     sum = sum + term;
     if (rounded(term) < 1e-36 * rounded(sum)) return sum;
   }
-  // n! / x^s (x / n + 1/2 + s B2 / 2! / x + s (s+1) (s+2) B4 / 4! / x^3 + ...)
-  const R last = power_term(n, x), inverse = R(1) / x;
-  R tail = x / static_cast<double>(n) + 0.5, factor = inverse * s;
+  // (n-1)! / x^n (1 + n / x (1/2 + s B2 / 2! / x + s (s+1) (s+2) B4 / 4! / x^3 + ...)); n! / x^s may underflow
+  const R last = power_term(n - 1, x), inverse = R(1) / x;
+  R tail = 0.5, factor = inverse * s;
   for (int k = 1; k <= kTerms<R>; ++k) {
     factor = factor / (2.0 * k * (2 * k - 1));
     tail = tail + factor * bernoulli<R>(k, 1);
     factor = factor * inverse * (s + 2 * k - 1) * inverse * (s + 2 * k);
   }
-  return sum + last * tail;
+  return sum + last * (tail * (inverse * static_cast<double>(n)) + 1.0);
 }
 
 // The same for every x that is not a pole.

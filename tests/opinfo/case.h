@@ -1,0 +1,94 @@
+// A case: one call of an operation with its tensors and arguments, as protocol.py writes it.
+//
+//   CASE id op grad second seed      grad/second: 0 or 1; seed: -1 for none
+//   T grad dtype rank dims.. strides.. offset storage_elements byte_position    a tensor; its storage is in the data
+//   file U                                                                         an operand that was left out I name
+//   count values..   D name count values..   S name text               arguments END
+#pragma once
+#include <tapegrad/tapegrad.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tg = tapegrad;
+using tg::Tensor;
+using TV = std::vector<Tensor>;
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+struct Case {
+  int64_t id = 0, seed = -1;
+  std::string op;
+  bool grad = false, second = false;
+  TV x;                     // operands; a module replaces the values of its parameters by its own leaves
+  std::vector<bool> wants;  // which of them need a gradient
+  std::map<std::string, Ints> ints;
+  std::map<std::string, Doubles> doubles;
+  std::map<std::string, std::string> texts;
+  std::shared_ptr<void> keep;  // a module that the leaves belong to
+
+  bool has(const std::string& n) const { return ints.count(n) || doubles.count(n) || texts.count(n); }
+  int64_t i(const std::string& n) const { return ints.at(n).at(0); }
+  int64_t i(const std::string& n, int64_t otherwise) const { return ints.count(n) ? ints.at(n).at(0) : otherwise; }
+  bool b(const std::string& n, bool otherwise = false) const { return i(n, otherwise) != 0; }
+  double d(const std::string& n) const { return doubles.count(n) ? doubles.at(n).at(0) : static_cast<double>(i(n)); }
+  double d(const std::string& n, double otherwise) const { return has(n) ? d(n) : otherwise; }
+  std::optional<double> od(const std::string& n) const { return has(n) ? std::optional<double>(d(n)) : std::nullopt; }
+  std::optional<int64_t> oi(const std::string& n) const { return has(n) ? std::optional<int64_t>(i(n)) : std::nullopt; }
+  Ints list(const std::string& n) const { return ints.count(n) ? ints.at(n) : Ints(); }
+  tg::Dims dims(const std::string& n) const {
+    const Ints v = list(n);
+    return tg::Dims(v.data(), static_cast<int64_t>(v.size()));
+  }
+  tg::Axes axes(const std::string& n = "dim") const { return tg::Axes(dims(n)); }
+  std::string s(const std::string& n, const std::string& otherwise = "") const {
+    return texts.count(n) ? texts.at(n) : otherwise;
+  }
+  // One number, or one per axis.
+  tg::PerAxis<int64_t> per_axis(const std::string& n, tg::PerAxis<int64_t> otherwise = {}) const {
+    if (!ints.count(n)) return otherwise;
+    const Ints& v = ints.at(n);
+    if (v.size() == 1) return v[0];
+    if (v.size() == 2) return {v[0], v[1]};
+    if (v.size() == 3) return {v[0], v[1], v[2]};
+    if (v.empty()) return {};
+    return {v[0], v[1], v[2], v[3]};
+  }
+  tg::DType dtype() const;  // the argument `dtype`
+  tg::Reduction reduction() const {
+    const std::string r = s("reduction", "mean");
+    return r == "mean" ? tg::Reduction::mean : r == "sum" ? tg::Reduction::sum : tg::Reduction::none;
+  }
+  Tensor at(size_t k) const { return k < x.size() ? x[k] : Tensor(); }
+};
+
+using Call = std::function<TV(Case&)>;
+using Calls = std::map<std::string, Call>;
+Calls& calls();         // by name
+void add_operations();  // bridge.cpp: those of the families, operations/FAMILY.cpp, each by add_FAMILY()
+void add_elementwise();
+void add_special();
+void add_reduce();
+void add_shape();
+void add_index();
+void add_product();
+void add_nn();
+void add_loss();
+void add_image();
+void add_chain();
+void add_modules();                                                                            // modules.cpp
+void add_optimisers();                                                                         // optimisers.cpp
+int run_programs(const char* programs, const char* data, const char* results, int64_t first);  // programs.cpp
+
+inline tg::DType dtype_of_code(int64_t c) {
+  return c == 0 ? tg::kBool : c == 1 ? tg::kInt64 : c == 3 ? tg::kFloat32 : tg::kFloat64;
+}
+inline int64_t code_of_dtype(tg::DType d) {
+  return d == tg::kBool ? 0 : d == tg::kInt64 ? 1 : d == tg::kFloat32 ? 3 : 4;
+}
+inline tg::DType Case::dtype() const { return dtype_of_code(i("dtype")); }

@@ -1,0 +1,262 @@
+// Modules as calls of the bridge, "nn.NAME". The operands are `inputs` inputs, then the state, whose names are in
+// `names`. The results are the module's, then its buffers.
+#include "case.h"
+
+#include <sstream>
+
+namespace nn = tapegrad::nn;
+
+namespace {
+
+std::vector<std::string> names_of(const Case& c) {
+  std::vector<std::string> names;
+  std::istringstream in(c.s("names"));
+  for (std::string n; std::getline(in, n, ',');) names.push_back(n);
+  return names;
+}
+
+template <class M, class F>
+TV with(Case& c, M made, F&& call) {
+  auto m = std::make_shared<M>(std::move(made));
+  const auto names = names_of(c);
+  const size_t inputs = static_cast<size_t>(c.i("inputs", 1));
+  for (size_t k = 0; k < c.x.size(); ++k)
+    if (c.x[k].defined() && c.x[k].dtype() == tg::kFloat64) {
+      nn::to(*m, tg::kFloat64);
+      break;
+    }
+  tg::NamedTensors state;
+  for (size_t k = 0; k < names.size(); ++k) state.push_back({names[k], c.x[inputs + k].detach()});
+  nn::load_state_dict(*m, state);
+  nn::train(*m, c.b("training", true));
+  for (auto& p : nn::named_parameters(*m))
+    for (size_t k = 0; k < names.size(); ++k)
+      if (names[k] == p.name) c.x[inputs + k] = p.parameter.tensor();
+  TV y = call(*m);
+  for (auto& b : nn::named_buffers(*m)) y.push_back(b.buffer.tensor());
+  c.keep = m;
+  return y;
+}
+template <class M>
+TV simple(Case& c, M made) {
+  return with(c, std::move(made), [&](M& m) -> TV { return {m(c.x[0])}; });
+}
+tg::ConvOptions conv_options(const Case& c) {
+  tg::ConvOptions o;
+  o.stride = c.per_axis("stride", 1);
+  if (c.texts.count("padding"))
+    o.padding = c.s("padding") == "same" ? tg::Padding::same : tg::Padding::valid;
+  else
+    o.padding = c.per_axis("padding", 0);
+  o.dilation = c.per_axis("dilation", 1);
+  o.groups = c.i("groups", 1);
+  const std::string m = c.s("padding_mode", "zeros");
+  o.padding_mode = m == "reflect"     ? tg::PadMode::reflect
+                   : m == "replicate" ? tg::PadMode::replicate
+                   : m == "circular"  ? tg::PadMode::circular
+                                      : tg::PadMode::constant;
+  return o;
+}
+tg::ConvTransposeOptions transpose_options(const Case& c) {
+  return {c.per_axis("stride", 1), c.per_axis("padding", 0), c.per_axis("output_padding", 0), c.per_axis("dilation", 1),
+          c.i("groups", 1)};
+}
+nn::BatchNormOptions batch_norm_options(const Case& c) {
+  nn::BatchNormOptions o{.eps = c.d("eps"),
+                         .momentum = c.od("momentum"),
+                         .affine = c.b("affine", true),
+                         .track_running_stats = c.b("track_running_stats", true),
+                         .bias = c.b("bias", true)};
+  return o;
+}
+nn::InstanceNormOptions instance_norm_options(const Case& c) {
+  return {.eps = c.d("eps"),
+          .momentum = c.d("momentum"),
+          .affine = c.b("affine"),
+          .track_running_stats = c.b("track_running_stats"),
+          .bias = c.b("bias", true)};
+}
+nn::RecurrentOptions recurrent_options(const Case& c) {
+  return {.num_layers = c.i("num_layers", 1),
+          .bias = c.b("bias", true),
+          .batch_first = c.b("batch_first"),
+          .dropout = c.d("dropout", 0),
+          .bidirectional = c.b("bidirectional")};
+}
+tg::Nonlinearity nonlinearity(const Case& c) {
+  return c.s("nonlinearity", "tanh") == "relu" ? tg::Nonlinearity::relu : tg::Nonlinearity::tanh;
+}
+Tensor lengths(const Case& c) {
+  if (!c.has("lengths")) return {};
+  const Ints v = c.list("lengths");
+  return tg::tensor(v, {static_cast<int64_t>(v.size())});
+}
+
+void add_activations(Calls& on) {
+  on["nn.ReLU"] = [](Case& c) -> TV { return simple(c, nn::ReLU()); };
+  on["nn.ReLU6"] = [](Case& c) -> TV { return simple(c, nn::ReLU6()); };
+  on["nn.SELU"] = [](Case& c) -> TV { return simple(c, nn::SELU()); };
+  on["nn.SiLU"] = [](Case& c) -> TV { return simple(c, nn::SiLU()); };
+  on["nn.Mish"] = [](Case& c) -> TV { return simple(c, nn::Mish()); };
+  on["nn.Sigmoid"] = [](Case& c) -> TV { return simple(c, nn::Sigmoid()); };
+  on["nn.LogSigmoid"] = [](Case& c) -> TV { return simple(c, nn::LogSigmoid()); };
+  on["nn.Tanh"] = [](Case& c) -> TV { return simple(c, nn::Tanh()); };
+  on["nn.Softsign"] = [](Case& c) -> TV { return simple(c, nn::Softsign()); };
+  on["nn.Hardsigmoid"] = [](Case& c) -> TV { return simple(c, nn::Hardsigmoid()); };
+  on["nn.Hardswish"] = [](Case& c) -> TV { return simple(c, nn::Hardswish()); };
+  on["nn.GELU"] = [](Case& c) -> TV {
+    return simple(c, nn::GELU{c.s("approximate") == "tanh" ? tg::Gelu::tanh : tg::Gelu::erf});
+  };
+  on["nn.LeakyReLU"] = [](Case& c) -> TV { return simple(c, nn::LeakyReLU{c.d("negative_slope")}); };
+  on["nn.ELU"] = [](Case& c) -> TV { return simple(c, nn::ELU{c.d("alpha")}); };
+  on["nn.Softplus"] = [](Case& c) -> TV { return simple(c, nn::Softplus{c.d("beta"), c.d("threshold")}); };
+  on["nn.Hardtanh"] = [](Case& c) -> TV { return simple(c, nn::Hardtanh{c.d("min_val"), c.d("max_val")}); };
+  on["nn.Softmax"] = [](Case& c) -> TV { return simple(c, nn::Softmax{c.i("dim")}); };
+  on["nn.LogSoftmax"] = [](Case& c) -> TV { return simple(c, nn::LogSoftmax{c.i("dim")}); };
+  on["nn.GLU"] = [](Case& c) -> TV { return simple(c, nn::GLU{c.i("dim")}); };
+  on["nn.PReLU"] = [](Case& c) -> TV { return simple(c, nn::PReLU(c.i("num_parameters"))); };
+}
+
+void add_layers(Calls& on) {
+  on["nn.Linear"] = [](Case& c) -> TV {
+    return simple(c, nn::Linear(c.i("in_features"), c.i("out_features"), c.b("bias", true)));
+  };
+  on["nn.Embedding"] = [](Case& c) -> TV {
+    return with(c, nn::Embedding(c.i("num_embeddings"), c.i("embedding_dim"), c.oi("padding_idx")),
+                [&](nn::Embedding& m) -> TV { return {m(c.x[0])}; });
+  };
+  on["nn.Dropout"] = [](Case& c) -> TV { return simple(c, nn::Dropout(c.d("p"))); };
+  on["nn.LayerNorm"] = [](Case& c) -> TV {
+    return simple(c, nn::LayerNorm(tg::Shape(c.dims("shape")),
+                                   {.eps = c.d("eps"), .affine = c.b("affine", true), .bias = c.b("bias", true)}));
+  };
+  on["nn.RMSNorm"] = [](Case& c) -> TV {
+    return simple(c, nn::RMSNorm(tg::Shape(c.dims("shape")), {.eps = c.d("eps"), .affine = c.b("affine", true)}));
+  };
+  on["nn.GroupNorm"] = [](Case& c) -> TV {
+    return simple(
+        c, nn::GroupNorm(c.i("num_groups"), c.i("num_channels"), c.d("eps"), c.b("affine", true), c.b("bias", true)));
+  };
+  on["nn.BatchNorm1d"] = [](Case& c) -> TV {
+    return simple(c, nn::BatchNorm1d(c.i("num_features"), batch_norm_options(c)));
+  };
+  on["nn.BatchNorm2d"] = [](Case& c) -> TV {
+    return simple(c, nn::BatchNorm2d(c.i("num_features"), batch_norm_options(c)));
+  };
+  on["nn.BatchNorm3d"] = [](Case& c) -> TV {
+    return simple(c, nn::BatchNorm(c.i("num_features"), batch_norm_options(c)));
+  };
+  on["nn.InstanceNorm1d"] = [](Case& c) -> TV {
+    return simple(c, nn::InstanceNorm1d(c.i("num_features"), instance_norm_options(c)));
+  };
+  on["nn.InstanceNorm2d"] = [](Case& c) -> TV {
+    return simple(c, nn::InstanceNorm2d(c.i("num_features"), instance_norm_options(c)));
+  };
+  on["nn.InstanceNorm3d"] = [](Case& c) -> TV {
+    return simple(c, nn::InstanceNorm(c.i("num_features"), instance_norm_options(c)));
+  };
+}
+
+void add_convolutions(Calls& on) {
+  on["nn.Conv1d"] = [](Case& c) -> TV {
+    return simple(
+        c, nn::Conv1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"), conv_options(c), c.b("bias", true)));
+  };
+  on["nn.Conv2d"] = [](Case& c) -> TV {
+    return simple(c, nn::Conv2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"), conv_options(c),
+                                c.b("bias", true)));
+  };
+  on["nn.ConvTranspose1d"] = [](Case& c) -> TV {
+    return simple(c, nn::ConvTranspose1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"),
+                                         transpose_options(c), c.b("bias", true)));
+  };
+  on["nn.ConvTranspose2d"] = [](Case& c) -> TV {
+    return simple(c, nn::ConvTranspose2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"),
+                                         transpose_options(c), c.b("bias", true)));
+  };
+}
+
+void add_pooling(Calls& on) {
+  on["nn.MaxPool1d"] = [](Case& c) -> TV {
+    return simple(c, nn::MaxPool1d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0),
+                                                               c.per_axis("dilation", 1), c.b("ceil_mode")}));
+  };
+  on["nn.MaxPool2d"] = [](Case& c) -> TV {
+    return simple(c, nn::MaxPool2d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0),
+                                                               c.per_axis("dilation", 1), c.b("ceil_mode")}));
+  };
+  on["nn.AvgPool1d"] = [](Case& c) -> TV {
+    return simple(
+        c, nn::AvgPool1d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0), c.b("ceil_mode"),
+                                                     c.b("count_include_pad", true), c.oi("divisor_override")}));
+  };
+  on["nn.AvgPool2d"] = [](Case& c) -> TV {
+    return simple(
+        c, nn::AvgPool2d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0), c.b("ceil_mode"),
+                                                     c.b("count_include_pad", true), c.oi("divisor_override")}));
+  };
+  on["nn.AdaptiveAvgPool1d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveAvgPool1d(c.per_axis("output_size")));
+  };
+  on["nn.AdaptiveAvgPool2d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveAvgPool2d(c.per_axis("output_size")));
+  };
+  on["nn.AdaptiveMaxPool1d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveMaxPool1d(c.per_axis("output_size")));
+  };
+  on["nn.AdaptiveMaxPool2d"] = [](Case& c) -> TV {
+    return simple(c, nn::AdaptiveMaxPool2d(c.per_axis("output_size")));
+  };
+}
+
+void add_recurrent(Calls& on) {
+  on["nn.RNN"] = [](Case& c) -> TV {
+    return with(c, nn::RNN(c.i("input_size"), c.i("hidden_size"), recurrent_options(c), nonlinearity(c)),
+                [&](nn::RNN& m) -> TV {
+                  auto r = m(c.x[0], c.x[1], lengths(c));
+                  return {r.output, r.hidden};
+                });
+  };
+  on["nn.GRU"] = [](Case& c) -> TV {
+    return with(c, nn::GRU(c.i("input_size"), c.i("hidden_size"), recurrent_options(c)), [&](nn::GRU& m) -> TV {
+      auto r = m(c.x[0], c.x[1], lengths(c));
+      return {r.output, r.hidden};
+    });
+  };
+  on["nn.LSTM"] = [](Case& c) -> TV {
+    return with(c, nn::LSTM(c.i("input_size"), c.i("hidden_size"), recurrent_options(c)), [&](nn::LSTM& m) -> TV {
+      auto r = m(c.x[0], {c.x[1], c.x[2]}, lengths(c));
+      return {r.output, r.hidden, r.cell};
+    });
+  };
+  on["nn.RNNCell"] = [](Case& c) -> TV {
+    return with(c, nn::RNNCell(c.i("input_size"), c.i("hidden_size"), c.b("bias", true), nonlinearity(c)),
+                [&](nn::RNNCell& m) -> TV { return {m(c.x[0], c.x[1])}; });
+  };
+  on["nn.GRUCell"] = [](Case& c) -> TV {
+    return with(c, nn::GRUCell(c.i("input_size"), c.i("hidden_size"), c.b("bias", true)),
+                [&](nn::GRUCell& m) -> TV { return {m(c.x[0], c.x[1])}; });
+  };
+  on["nn.LSTMCell"] = [](Case& c) -> TV {
+    return with(c, nn::LSTMCell(c.i("input_size"), c.i("hidden_size"), c.b("bias", true)), [&](nn::LSTMCell& m) -> TV {
+      auto r = m(c.x[0], {c.x[1], c.x[2]});
+      return {r.hidden, r.cell};
+    });
+  };
+  // x [B, T, C] three times, and a mask, true where attention is allowed, or none.
+  on["nn.MultiheadAttention"] = [](Case& c) -> TV {
+    return with(c, nn::MultiHeadAttention(c.i("embed_dim"), c.i("num_heads")),
+                [&](nn::MultiHeadAttention& m) -> TV { return {m(c.x[0], c.x[1], c.x[2], c.x[3])}; });
+  };
+}
+
+}  // namespace
+
+void add_modules() {
+  Calls& on = calls();
+  add_activations(on);
+  add_layers(on);
+  add_convolutions(on);
+  add_pooling(on);
+  add_recurrent(on);
+}

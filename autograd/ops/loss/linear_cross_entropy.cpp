@@ -199,6 +199,13 @@ Grads composed_backward(const Head& h, const Tensor& dy, int64_t examples) {
 
 // --- checks ---
 
+// The shape of x without its last axis.
+Shape leading_rows(const Tensor& x) {
+  Shape rows = x.shape();
+  rows.erase(x.dim() - 1);
+  return rows;
+}
+
 void check(const Tensor& x, const Tensor& weight, const Tensor& target, const LinearCrossEntropyOptions& options) {
   const Op& op = kLinearCrossEntropy;
   require_floating(op.name, {&x, &weight});
@@ -219,10 +226,13 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& target, const Li
                     "linear)",
                     name(target.dtype())));
   }
-  // The logits without their memory.
-  Shape shape = x.shape();
-  shape[-1] = classes;
-  require_classes(op.name, scalar(0, x.dtype()).expand(shape), target, options.class_weight, -1);
+  Shape logits = x.shape();
+  logits[-1] = classes;
+  if (target.dtype() == kInt64 && !(target.shape() == leading_rows(x))) {
+    op.fail(fmt::format("expected a target with the axes of the input {} except the last, got {}", str(x.shape()),
+                        str(target.shape())));
+  }
+  require_classes(op.name, scalar(0, x.dtype()).expand(logits), target, options.class_weight, -1);
   require_probability(op.name, "label smoothing", options.label_smoothing);
 }
 

@@ -187,7 +187,8 @@ void add_linear_entropies(CaseTable& t) {
             });
     }
   }
-  t.add("linear_cross_entropy", "no row", {spread({0, 2}), spread({3, 2}), zeros({0}, kInt64)}, {{"reduction", "sum"}});
+  t.add("linear_cross_entropy", "no row", {spread({0, 2}), spread({3, 2}), zeros({0}, kInt64)}, {{"reduction", "sum"}},
+        {.zero_gradient = true});
 }
 
 // Losses of elements: label, inputs x and target in (0, 1), and a weight where there is one.

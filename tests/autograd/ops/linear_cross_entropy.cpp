@@ -202,7 +202,8 @@ TEST(LinearCrossEntropy, WithoutRowsAndWithInfiniteLogits) {
 TEST(LinearCrossEntropy, Errors) {
   const Tensor x = zeros({2, 3}), weight = zeros({5, 3}), target = zeros({2}, kInt64);
   expect_texts({
-      {"[linear_cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+      {"[linear_cross_entropy] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and "
+       "float32 of shape [5, 3] (convert with to(kFloat32))",
        [=] {
          linear_cross_entropy(zeros({2, 3}, kInt64), weight, target);
        }},

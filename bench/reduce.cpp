@@ -1,4 +1,4 @@
-// Speed of reductions, softmax, norms and cross_entropy: forward, and forward with backward.
+// Speed of reductions, softmax, norms and losses of classes: forward, and forward with backward.
 #include <benchmark/benchmark.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -63,6 +63,22 @@ void cross_entropy_with_gradient(benchmark::State& state) {
   report_bytes(state, logits, 2);
 }
 
+// x [rows, features], weight [classes, features]. fused: without the logits.
+void loss_of_linear(benchmark::State& state, bool fused) {
+  const tg::Tensor x = values({state.range(0), state.range(2)}).as_leaf();
+  const tg::Tensor weight = (values({state.range(1), state.range(2)}) * 0.02).as_leaf();
+  const tg::Tensor target = tg::zeros({state.range(0)}, tg::kInt64);
+  for (auto _ : state) {
+    tg::Tape tape;
+    const tg::Tensor loss =
+        fused ? tg::linear_cross_entropy(x, weight, target) : tg::cross_entropy(tg::linear(x, weight), target);
+    benchmark::DoNotOptimize(tape.backward(loss));
+  }
+}
+
+void linear_cross_entropy_with_gradients(benchmark::State& state) { loss_of_linear(state, true); }
+void cross_entropy_of_linear_with_gradients(benchmark::State& state) { loss_of_linear(state, false); }
+
 }  // namespace
 
 BENCHMARK(sum_of_rows)->Args({4096, 768})->Args({1, 1 << 24})->UseRealTime();
@@ -73,5 +89,10 @@ BENCHMARK(layer_norm_with_gradients)->Args({4096, 768})->Args({1280, 32})->UseRe
 BENCHMARK(cross_entropy_with_gradient)
     ->Args({1024, 50257})
     ->Args({1280, 13})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK(linear_cross_entropy_with_gradients)->Args({1024, 50257, 768})->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(cross_entropy_of_linear_with_gradients)
+    ->Args({1024, 50257, 768})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();

@@ -54,6 +54,7 @@ TABLE = [
     call("linear_dw/256/3072/768", "its gradient for the weight"),
     call("linear/256/50257/768", "logits [256, 768] -> 50257"),
     call("cross_entropy_with_gradient/1024/50257", "cross-entropy [1024, 50257], with gradient"),
+    call("linear_cross_entropy_with_gradients/1024/50257/768", "cross-entropy of linear [1024, 768] -> 50257, with gradients", large=True),
     call("layer_norm/4096/768", "layer_norm [4096, 768]"),
     call("layer_norm_with_gradients/4096/768", "the same, with gradients"),
     call("softmax/4096/768", "softmax [4096, 768]"),

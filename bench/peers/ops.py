@@ -105,11 +105,14 @@ def rows():
     x, weight = torch.randn(4096, 768), torch.randn(768)
     leaves = [t.clone().requires_grad_() for t in (x, weight, weight)]
     logits, target = torch.randn(1024, 50257, requires_grad=True), torch.zeros(1024, dtype=torch.long)
+    hidden, head = torch.randn(1024, 768, requires_grad=True), (torch.randn(50257, 768) * 0.02).requires_grad_()
     normed = lambda: F.layer_norm(leaves[0], (768,), leaves[1], leaves[2])
     return {"softmax/4096/768": lambda: torch.softmax(x, -1),
             "layer_norm/4096/768": lambda: F.layer_norm(x, (768,), weight, weight),
             "layer_norm_with_gradients/4096/768": lambda: torch.autograd.grad(normed(), leaves, grad_outputs=x),
-            "cross_entropy_with_gradient/1024/50257": lambda: torch.autograd.grad(F.cross_entropy(logits, target), logits)}
+            "cross_entropy_with_gradient/1024/50257": lambda: torch.autograd.grad(F.cross_entropy(logits, target), logits),
+            "linear_cross_entropy_with_gradients/1024/50257/768": lambda: torch.autograd.grad(
+                F.cross_entropy(F.linear(hidden, head), target), [hidden, head])}
 
 
 def chains():

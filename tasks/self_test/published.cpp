@@ -166,6 +166,7 @@ constexpr PublishedBits kPublished[] = {
     {"instance_norm", "bcc5 c9bf 7686 ef43"},
     {"cross_entropy", "121c e267 165b f81d"},
     {"nll_loss", "3877 3152 24c5 1210"},
+    {"linear_cross_entropy", "876d e9f6 a4ca a0b4"},
     {"mse_loss", "a43f ca1c 9ff9 c692"},
     {"l1_loss", "40b6 dfe5 806b a2fa"},
     {"kl_div", "a886 04d3 f973 8e98"},

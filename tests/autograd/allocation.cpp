@@ -198,6 +198,16 @@ struct GroupedQueriesStep {
   }
 };
 
+// Two chunks of logits.
+struct VocabularyStep {
+  Tensor x = randn({100, 4}).as_leaf(), weight = randn({50257, 4}).as_leaf(), bias = zeros({50257}).as_leaf();
+  Tensor target = randint(0, 50257, {100});
+  void operator()() {
+    Tape tape;
+    tape.backward(linear_cross_entropy(x, weight, target, {.bias = bias}));
+  }
+};
+
 // Two layers in both directions on sequences of several lengths, and one of another kind on their outputs.
 struct RecurrentModel {
   nn::LSTM lstm{8, 16, {.num_layers = 2, .dropout = 0.1, .bidirectional = true}};
@@ -290,6 +300,8 @@ TEST_F(Steps, OfImagesRequestNoMemory) { expect_no_requests<ImageStep>(); }
 TEST_F(Steps, OfConvolutionsRequestNoMemory) { expect_no_requests<ConvolutionStep>(); }
 
 TEST_F(Steps, OfGroupedQueriesRequestNoMemory) { expect_no_requests<GroupedQueriesStep>(); }
+
+TEST_F(Steps, OfLargeVocabulariesRequestNoMemory) { expect_no_requests<VocabularyStep>(); }
 
 TEST_F(Steps, OfRecurrentLayersRequestNoMemory) { expect_no_requests<RecurrentTraining>(); }
 

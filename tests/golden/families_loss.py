@@ -116,4 +116,34 @@ def loss_options():
     return f
 
 
-FAMILIES = (loss_options,)
+def linear_loss():
+    """F.linear_cross_entropy of PyTorch 2.15 is, without options, this composition, which older versions have, too."""
+    f = Family("linear_loss")
+    for dtype in FLOATS:
+        make = lambda *shape: rand(*shape, dtype=dtype)
+        for reduction in ("mean", "sum", "none"):
+            for smoothing in (0.0, 0.2):
+                args = dict(reduction=reduction, label_smoothing=smoothing)
+
+                def entropy(x, w, t, b=None, c=None):
+                    logits = F.linear(x, w, b).flatten(0, max(0, x.dim() - 2))
+                    losses = F.cross_entropy(logits, t.flatten() if t.dim() else t, None if c is None else c.detach(), **args)
+                    return losses.reshape(t.shape) if reduction == "none" else losses
+
+                for rows, classes, features in (((), 5, 3), ((4,), 7, 5), ((2, 3), 40, 6), ((9,), 70, 2)):
+                    target = torch.randint(0, classes, rows)
+                    some = target.clone()
+                    if some.dim():
+                        some.view(-1)[0] = -100
+                    weight, bias = make(classes, features), make(classes)
+                    f.case("linear_cross_entropy", entropy, [make(*rows, features), weight, target], grad=True, **args)
+                    f.case("linear_cross_entropy", entropy, [make(*rows, features), weight, some, bias], grad=True, label="bias", **args)
+                    f.case("linear_cross_entropy", entropy, [make(*rows, features), weight, some, bias, make(classes).abs() + 0.1], grad=True,
+                           label="class weights", **args)
+                for x in layouts(make(4, 3)):
+                    f.case("linear_cross_entropy", entropy, [x, transposed(make(5, 3)), strided(torch.randint(0, 5, (4,))), strided(make(5))], grad=True,
+                           label="layouts", **args)
+    return f
+
+
+FAMILIES = (loss_options, linear_loss)

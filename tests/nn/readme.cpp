@@ -230,6 +230,10 @@ model(prompt, &cache), model(next, &cache);     // computes the new positions on
 model.recompute_blocks = true;                  // activation checkpointing: backward runs each block again
 EXPECT_EQ(logits.shape(), (tg::Shape{1, 3, 50257}));
 EXPECT_EQ(cache.length(), 4);
+const tg::Tensor y = tg::tensor({{2, 3, 4}});
+const nn::EvalMode eval(model);
+tg::Tensor loss = tg::linear_cross_entropy(model.hidden(ids), model.out_head.weight, y);   // y [B, T]
+EXPECT_NEAR(loss.item(), tg::cross_entropy(model(ids), y).item(), 1e-5);
 }
 
 TEST_F(Readme, Gpt2OfHuggingFace) {

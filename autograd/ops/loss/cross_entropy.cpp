@@ -7,33 +7,14 @@
 #include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/loss/detail/class_rows.h>
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
 
 #ifndef TAPEGRAD_CROSS_ENTROPY_TYPES
 #define TAPEGRAD_CROSS_ENTROPY_TYPES
 namespace tapegrad {
 
-inline constexpr int64_t kChunk = 2048;       // logits of a row that are read at a time
 inline constexpr int64_t kStreamFrom = 8192;  // classes from which a gradient is too large to stay in the caches
-
-struct CrossEntropyArgs {
-  DType dtype;
-  int64_t classes;
-  int64_t ignore_index;
-  double smoothing;
-  double factor;        // of the gradient: 1, or 1 / (targets that are not ignored)
-  const void* weights;  // of the classes, or nullptr
-  double weight_sum;    // of all classes
-  const void* logits;
-  const int64_t* targets;
-  void* losses;
-  void* kept;  // of each row, for the gradient: after each chunk the largest logit so far; the sum of exps; or nullptr
-  void* gradient;         // may be the logits
-  const void* dy;         // the gradient is multiplied by it; nullptr: by 1
-  int64_t dy_stride = 0;  // from a row to the next
-};
-
-inline int64_t kept_of_row(int64_t classes) { return (classes + kChunk - 1) / kChunk + 1; }
 
 }  // namespace tapegrad
 #endif
@@ -65,8 +46,8 @@ struct CrossEntropyRow {
   HWY_INLINE T loss(const T* x, T* kept) const {
     RunningSoftmax<T> softmax;
     T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
-    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
-      const int64_t length = std::min(kChunk, n - at);
+    for (int64_t at = 0, chunk = 0; at < n; at += kClassChunk, ++chunk) {
+      const int64_t length = std::min(kClassChunk, n - at);
       softmax.raise(largest(x + at, length));
       const T here = softmax.origin();
       if (chunk == 0) origin = here;
@@ -108,10 +89,10 @@ struct CrossEntropyRow {
       };
     };
     T of_target;
-    store(slopes(target / kChunk)(target, 1), &of_target, 1);
+    store(slopes(target / kClassChunk)(target, 1), &of_target, 1);
     const bool past_caches = dx != x && n >= kStreamFrom;
-    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
-      const int64_t end = std::min(at + kChunk, n);
+    for (int64_t at = 0, chunk = 0; at < n; at += kClassChunk, ++chunk) {
+      const int64_t end = std::min(at + kClassChunk, n);
       const auto slope = slopes(chunk);
       int64_t i = at;
       if (past_caches) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
@@ -194,26 +175,6 @@ namespace {
 
 const Op kCrossEntropy{"cross_entropy"};
 
-// The gradient (softmax * total - target's part - even part) * factor, made of recorded operations. It is 0 in rows
-// whose target is ignored and in rows that are all -inf, whatever the weights are.
-Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tensor& weight,
-                         const CrossEntropyOptions& options, double factor) {
-  if (logits.numel() == 0) return zeros_like(logits);
-  const DType dtype = logits.dtype();
-  const int64_t classes = logits.shape().back();
-  const Tensor ignored = target == static_cast<double>(options.ignore_index);
-  const Tensor skipped = ignored.unsqueeze(-1) || rows_of_minus_infinity(logits);
-  const Tensor hot = one_hot(where(ignored, zeros_like(target), target), classes).to(dtype);
-  const Tensor even = full({classes}, options.label_smoothing / static_cast<double>(classes), dtype);
-  Tensor parts = hot * (1 - options.label_smoothing) + even;
-  Tensor spread = softmax(masked_fill(logits, skipped, 0));
-  if (weight.defined()) {
-    parts = options.label_smoothing == 0 ? where(hot == 1, weight, 0.) : parts * weight;
-    spread = spread * sum(parts, -1, true);
-  }
-  return masked_fill((spread - parts) * factor, skipped, 0);
-}
-
 // dy times the gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they
 // may be the largest tensor of the step.
 Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, const Tensor& dy,
@@ -224,9 +185,7 @@ Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, co
   args.gradient = gradient.mutable_raw_data();
   args.dy = factors.raw_data();
   args.dy_stride = dy.dim() > 0 ? 1 : 0;
-  parallel_for(rows, rows_grain(args.classes), [&](int64_t begin, int64_t end) {
-    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_gradients))(args, begin, end);
-  });
+  write_class_gradients(args, rows);
   return gradient;
 }
 
@@ -255,6 +214,36 @@ Tensor of_distribution(const Tensor& logits, const Tensor& target, const CrossEn
 }
 
 }  // namespace
+
+void write_class_losses(const CrossEntropyArgs& args, int64_t rows) {
+  parallel_for(rows, rows_grain(args.classes), [&](int64_t begin, int64_t end) {
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_losses))(args, begin, end);
+  });
+}
+
+void write_class_gradients(const CrossEntropyArgs& args, int64_t rows) {
+  parallel_for(rows, rows_grain(args.classes), [&](int64_t begin, int64_t end) {
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_gradients))(args, begin, end);
+  });
+}
+
+Tensor composed_class_gradient(const Tensor& logits, const Tensor& target, const Tensor& weight,
+                               const CrossEntropyOptions& options, double factor) {
+  if (logits.numel() == 0) return zeros_like(logits);
+  const DType dtype = logits.dtype();
+  const int64_t classes = logits.shape().back();
+  const Tensor ignored = target == static_cast<double>(options.ignore_index);
+  const Tensor skipped = ignored.unsqueeze(-1) || rows_of_minus_infinity(logits);
+  const Tensor hot = one_hot(where(ignored, zeros_like(target), target), classes).to(dtype);
+  const Tensor even = full({classes}, options.label_smoothing / static_cast<double>(classes), dtype);
+  Tensor parts = hot * (1 - options.label_smoothing) + even;
+  Tensor spread = softmax(masked_fill(logits, skipped, 0));
+  if (weight.defined()) {
+    parts = options.label_smoothing == 0 ? where(hot == 1, weight, 0.) : parts * weight;
+    spread = spread * sum(parts, -1, true);
+  }
+  return masked_fill((spread - parts) * factor, skipped, 0);
+}
 
 Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
@@ -288,16 +277,14 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
                         .kept = wanted ? kept.mutable_raw_data() : nullptr,
                         .gradient = nullptr,
                         .dy = nullptr};
-  parallel_for(target.numel(), rows_grain(classes), [&](int64_t begin, int64_t end) {
-    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_losses))(args, begin, end);
-  });
+  write_class_losses(args, target.numel());
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!wanted) return y;
   args.losses = nullptr;  // backward outlives them
   auto backward = [logits, target, weight, kept, options, args](const Tensor& dy, const BackwardPass& pass) -> Grads {
     if (!Tape::current()) return gradient_of(args, logits, target.numel(), dy, pass);
     const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
-    return composed_gradient(logits, target, weight, options, args.factor) * each;
+    return composed_class_gradient(logits, target, weight, options, args.factor) * each;
   };
   return record(kCrossEntropy, y, {logits}, std::move(backward));
 }

@@ -16,7 +16,8 @@ namespace tapegrad {
 /// How elementwise losses are combined; the mean of no losses is NaN, with gradient 0.
 enum class Reduction { none, sum, mean };
 
-// --- of classes (ops/loss/cross_entropy.cpp, ops/loss/loss_of_classes.cpp): [..., V] -> a scalar, or [...] ---
+// --- of classes (ops/loss/cross_entropy.cpp, linear_cross_entropy.cpp, loss_of_classes.cpp): [..., V] -> a scalar, or
+// [...] ---
 
 struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
@@ -38,6 +39,30 @@ struct CrossEntropyOptions {
 /// cross_entropy(model(x), y), backward overwrites them with their gradient: with a large vocabulary they are the
 /// largest tensor of a training step.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
+
+struct LinearCrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  Tensor bias = {};             ///< [V] in the type of x
+  int64_t ignore_index = -100;  ///< as for cross_entropy, as are the next ones
+  double label_smoothing = 0;
+  Tensor class_weight = {};  ///< [V]: CrossEntropyOptions::weight
+};
+/// cross_entropy(linear(x, weight, bias), target) without its logits: x [..., D], weight [V, D], int64 target [...].
+/// Forward and backward compute the logits of one chunk of rows at a time, at most 2^22 of them (or a row), so that a
+/// training step with a large vocabulary needs a fraction of the memory, for one more product of the logits' size:
+///
+///     const Tensor hidden = ...;                                                    // [B, T, D], after the last norm
+///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);     // y [B, T]
+///
+/// Up to 2^22 logits are one chunk: then the loss and all gradients have the bits of that composition (unless the head
+/// runs in InferenceMode, where linear has other kernels for few rows). With more, products of fewer rows may be
+/// computed by another kernel, and the gradients of weight and bias are sums over the chunks: values are equal to
+/// rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products are rounded
+/// as those of linear, but gradients of the second order are computed from all logits. Errors as for linear and
+/// cross_entropy; a weight in bfloat16 or a quantized one, probabilities as targets and another axis are not supported:
+/// use the composition. Wijmans et al. 2024 (Cut Your Losses), Hsu et al. 2024 (Liger Kernel).
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& target,
+                            const LinearCrossEntropyOptions& options = {});
 
 struct NllOptions {
   Reduction reduction = Reduction::mean;

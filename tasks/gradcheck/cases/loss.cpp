@@ -26,6 +26,16 @@ CrossEntropyOptions of_classes(const Inputs& x, const json& args) {
           .axis = integer(args, "axis", -1)};
 }
 
+// x, the weight, the classes, and if given, the bias and class weights.
+Tensor linear_entropy(const Inputs& x, const json& args) {
+  return linear_cross_entropy(x[0], x[1], x[2],
+                              {.reduction = reduction(args),
+                               .bias = input(x, 3),
+                               .ignore_index = integer(args, "ignore_index", -100),
+                               .label_smoothing = args.value("label_smoothing", 0.0),
+                               .class_weight = x.size() > 4 ? x[4].detach() : Tensor()});
+}
+
 // "given": which of weight and pos_weight the inputs are.
 Tensor binary_of_logits(const Inputs& x, const json& args) {
   const std::string given = args.value("given", "");
@@ -49,6 +59,7 @@ OpCall loss_call(const LossCall& f) {
 void add_calls_of_losses(CaseTable& t) {
   const auto loss = [&](const char* name, const LossCall& f) { t.call(name, loss_call(f)); };
   loss("cross_entropy", [](auto& x, auto& args, Reduction) { return cross_entropy(x[0], x[1], of_classes(x, args)); });
+  loss("linear_cross_entropy", [](auto& x, auto& args, Reduction) { return linear_entropy(x, args); });
   loss("nll_loss", [](auto& x, auto& args, Reduction r) {
     const CrossEntropyOptions o = of_classes(x, args);
     return nll_loss(x[0], x[1], {.reduction = r, .ignore_index = o.ignore_index, .weight = o.weight, .axis = o.axis});
@@ -157,6 +168,29 @@ void add_class_losses(CaseTable& t) {
   entropy("no row", {spread({0, 3}), zeros({0}, kInt64)}, {{"reduction", "sum"}});
 }
 
+void add_linear_entropies(CaseTable& t) {
+  const Tensor classes = tensor({3, 0, 2});
+  for (const std::string reduction : kReductions) {
+    for (const double smoothing : {0.0, 0.1}) {
+      const json options{{"reduction", reduction}, {"label_smoothing", smoothing}, {"ignore_index", 0}};
+      const std::string more = ", " + reduction + (smoothing > 0 ? ", smoothed" : "");
+      const auto entropy = [&](const std::string& label, std::vector<Tensor> inputs) {
+        t.add("linear_cross_entropy", label + more, std::move(inputs), options);
+      };
+      for (const LaidOut& a : layouts(3, 2)) entropy(a.label, {a.x, spread({4, 2}, -1, 2), classes});
+      for (const LaidOut& a : layouts(4, 2)) entropy(a.label + " as the weight", {spread({3, 2}), a.x, classes});
+      entropy("[2, 2, 3], bias", {spread({2, 2, 3}), spread({5, 3}, -1, 2), some_ids({2, 2}, 5), spread({5})});
+      entropy("[3], bias", {spread({3}), spread({4, 3}, -1, 2), scalar(2, kInt64), spread({4})});
+      t.add("linear_cross_entropy", "class weights" + more, {spread({3, 2}), spread({4, 2}, -1, 2), spread({4})},
+            [=](auto v) {
+              return linear_entropy({v[0], v[1], classes, v[2], spread({4}, 0.2, 2)}, options);
+            });
+    }
+  }
+  t.add("linear_cross_entropy", "no row", {spread({0, 2}), spread({3, 2}), zeros({0}, kInt64)}, {{"reduction", "sum"}},
+        {.zero_gradient = true});
+}
+
 // Losses of elements: label, inputs x and target in (0, 1), and a weight where there is one.
 void add_element_losses(CaseTable& t, const std::string& reduction) {
   const auto with = [&](json options) {
@@ -248,6 +282,9 @@ void add_rules_of_losses(CaseTable& t) {
       "gaussian_nll_loss", "{t0}, {t1}, square({t1}) + 0.5", "{t0}, {t1}, {t1}.square() + 0.5", "",
       [=](const A& a, Reduction r) { return gaussian_nll_loss(a.t[0], a.t[1], positive(a.t[1]), {.reduction = r}); },
       {}, [](const Draw& d, Call& c) { return twins(d, c) && d.last(c).dim() > 0; });
+}
+
+void add_rules_of_class_losses(CaseTable& t) {
   const DrawRule classes = [](const Draw& d, Call& c) {
     if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
     c.c = {d.index({d.last(c).size(0)}, d.last(c).size(1))};
@@ -256,6 +293,14 @@ void add_rules_of_losses(CaseTable& t) {
   t.rule("cross_entropy({t0}, {c0}, {.label_smoothing = {d0}})", "F.cross_entropy({t0}, {c0}, label_smoothing={d0})",
          and_number(classes, 0, 0.5),
          [](const A& a) { return cross_entropy(a.t[0], a.c(0), {.label_smoothing = a.d(0)}); });
+  const DrawRule own_rows = [](const Draw& d, Call& c) {
+    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
+    c.c = {d.index({d.last(c).size(0)}, d.last(c).size(0))};
+    return true;
+  };
+  t.rule("linear_cross_entropy({t0}, cos({t0}), {c0}, {.label_smoothing = {d0}})",
+         "F.cross_entropy({t0} @ {t0}.cos().t(), {c0}, label_smoothing={d0})", and_number(own_rows, 0, 0.5),
+         [](const A& a) { return linear_cross_entropy(a.t[0], cos(a.t[0]), a.c(0), {.label_smoothing = a.d(0)}); });
   t.rule("nll_loss({t0}, {c0}, {.reduction = Reduction::none})", "F.nll_loss({t0}, {c0}, reduction='none')", classes,
          [](const A& a) { return nll_loss(a.t[0], a.c(0), {.reduction = Reduction::none}); });
 }
@@ -265,10 +310,12 @@ void add_large_losses(CaseTable& t) {
   const Tensor positive = numbers({kRows, kColumns}, 0.3, 2), row = numbers({kColumns}, 0.3, 2);
   const Tensor probabilities = numbers({kRows, kColumns}, 0.01, 0.99);
   const Tensor logits = numbers({500, 1003}), classes = ids({500}, 1003);
+  const Tensor hidden = numbers({90, 6}), head = numbers({50257, 6}), of_many = ids({90}, 50257);
   for (const char* way : kReductions) {
     const json reduction{{"reduction", way}}, smoothed{{"reduction", way}, {"label_smoothing", 0.1}};
     t.add_large("cross_entropy", {logits, classes}, smoothed);
     t.add_large("cross_entropy", {logits, classes, row}, smoothed);
+    t.add_large("linear_cross_entropy", {hidden, head, of_many, numbers({50257})}, smoothed);
     t.add_large("nll_loss", {logits, classes}, reduction);
     for (const char* loss : {"mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"})
       t.add_large(loss, {x, turned}, reduction);
@@ -286,8 +333,10 @@ void add_loss_cases(CaseTable& table) {
   add_calls_of_losses(table);
   add_calls_of_margin_losses(table);
   add_class_losses(table);
+  add_linear_entropies(table);
   for (const char* reduction : kReductions) add_element_losses(table, reduction);
   add_rules_of_losses(table);
+  add_rules_of_class_losses(table);
   if (table.large()) add_large_losses(table);
 }
 

@@ -269,6 +269,9 @@ TEST(ExtremeArguments, OfIndicesAndLayers) {
             cross_entropy(logits, ids({a, 1}), {.ignore_index = b});
           },
           [&](N a, N b) {
+            linear_cross_entropy(logits, logits, ids({a, 1}), {.ignore_index = b});
+          },
+          [&](N a, N b) {
             nll_loss(logits, ids({a, 1}), {.ignore_index = b});
           },
           [&](N a, N b) {
@@ -336,6 +339,7 @@ TEST(ExtremeArguments, OfNumbers) {
       [&](V v, V w) { isclose(i, i, v, w); },
       [&](V v, V w) { isclose(x, wide, v, w); },
       [&](V v, V) { cross_entropy(logits + v, ids({0}), {.label_smoothing = v}); },
+      [&](V v, V w) { linear_cross_entropy(logits + v, logits * w, ids({0}), {.label_smoothing = v}); },
       [&](V v, V w) { huber_loss(rows * v, rows, {.delta = w}); },
       [&](V v, V w) { smooth_l1_loss(rows * v, rows, {.beta = w}); },
       [&](V v, V w) { gaussian_nll_loss(rows * v, rows, rows * w); },

@@ -1,0 +1,237 @@
+// linear_cross_entropy against cross_entropy of linear: values, gradients, memory, threads, bfloat16, single examples.
+// ctest: threads products
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+constexpr int64_t kManyClasses = 50257;  // of GPT-2; 83 rows of logits are a chunk
+
+// Numbers of a fixed order between -size and size.
+Tensor waves(const Shape& shape, double size, DType dtype = kFloat32) {
+  const Tensor x = arange(0, static_cast<double>(shape.numel()), 1, kFloat64);
+  return (sin(x * x * 0.37 + x) * size).reshape(shape).to(dtype);
+}
+
+Tensor some_classes(const Shape& shape, int64_t classes) {
+  return remainder(arange(shape.numel()) * 7919 + 5, classes).reshape(shape);
+}
+
+// A loss of x [..., D] and the parameters of a head.
+struct HeadCase {
+  Tensor x, weight, bias, target;
+  LinearCrossEntropyOptions options = {};
+
+  Tensor fused(const Tensor& in, const Tensor& w, const Tensor& b) const {
+    LinearCrossEntropyOptions all = options;
+    all.bias = b;
+    return linear_cross_entropy(in, w, target, all);
+  }
+  Tensor composed(const Tensor& in, const Tensor& w, const Tensor& b) const {
+    return cross_entropy(linear(in, w, b), target,
+                         {.reduction = options.reduction,
+                          .ignore_index = options.ignore_index,
+                          .label_smoothing = options.label_smoothing,
+                          .weight = options.class_weight});
+  }
+};
+
+HeadCase head_case(const Shape& rows, int64_t classes, int64_t features, DType dtype = kFloat32) {
+  Shape shape = rows;
+  shape.push_back(features);
+  return {.x = waves(shape, 1, dtype),
+          .weight = waves({classes, features}, 0.8, dtype),
+          .bias = waves({classes}, 0.5, dtype),
+          .target = some_classes(rows, classes)};
+}
+
+struct Results {
+  Tensor loss, dx, dweight, dbias;
+  std::vector<Tensor> all() const { return {loss, dx, dweight, dbias}; }
+};
+
+// dy is 1, 2, 3, ...
+Results results(const HeadCase& c, bool fused, const BackwardOptions& options = {}) {
+  const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf(), bias = c.bias.defined() ? c.bias.as_leaf() : Tensor();
+  Tape tape;
+  const Tensor loss = fused ? c.fused(x, weight, bias) : c.composed(x, weight, bias);
+  BackwardOptions with = options;
+  with.grad_output = arange(1, static_cast<double>(loss.numel()) + 1, 1, loss.dtype()).reshape(loss.shape());
+  const Gradients grads = tape.backward(loss, with);
+  return {loss.detach(), grads[x].detach(), grads[weight].detach(), bias.defined() ? grads[bias].detach() : Tensor()};
+}
+
+void expect_same_results(const Results& a, const Results& b) {
+  for (std::size_t i = 0; i < a.all().size(); ++i) {
+    if (!a.all()[i].defined()) continue;
+    EXPECT_TRUE(same_bits(a.all()[i], b.all()[i])) << "result " << i;
+  }
+}
+
+// Within `room` of the largest value.
+void expect_close_results(const Results& a, const Results& b, double room) {
+  for (std::size_t i = 0; i < a.all().size(); ++i) {
+    if (!a.all()[i].defined()) continue;
+    EXPECT_LE(largest_difference(a.all()[i], b.all()[i]), room * amax(abs(b.all()[i])).item()) << "result " << i;
+  }
+}
+
+TEST(LinearCrossEntropy, OfOneChunkHasTheBitsOfTheComposition) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const Shape& rows : {Shape{}, Shape{7}, Shape{3, 5}}) {
+      for (const Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
+        HeadCase c = head_case(rows, 37, 6, dtype);
+        c.options.reduction = reduction;
+        expect_same_results(results(c, true), results(c, false));
+        c.options.label_smoothing = 0.1;
+        c.options.ignore_index = 5;  // the first target
+        if (rows.rank() > 0) c.options.class_weight = abs(waves({37}, 2, dtype)) + 0.1;
+        if (rows.rank() == 0) c.options.ignore_index = -100;
+        c.bias = {};
+        c.x = c.x.transpose(0, -1).contiguous().transpose(0, -1);
+        c.weight = c.weight.t().contiguous().t();
+        expect_same_results(results(c, true), results(c, false));
+      }
+    }
+  }
+}
+
+TEST(LinearCrossEntropy, OfChunksIsTheComposition) {
+  HeadCase c = head_case({100}, kManyClasses, 4);  // 83 rows, and 17
+  c.options.label_smoothing = 0.1;
+  const KeepThreads keep;
+  set_num_threads(1);
+  const Results one = results(c, true);
+  expect_close_results(one, results(c, false), 1e-6);
+  for (const int threads : {2, 3, 7}) {
+    set_num_threads(threads);
+    expect_same_results(one, results(c, true));
+  }
+  HeadCase fine = head_case({90}, kManyClasses, 2, kFloat64);
+  fine.options.reduction = Reduction::none;
+  expect_close_results(results(fine, true), results(fine, false), 1e-12);
+}
+
+// The composition keeps its logits, and turns them into their gradient in place.
+TEST(LinearCrossEntropy, NeedsAFifthOfTheMemoryOfTheLogits) {
+  // The sanitizer must see each allocation, so the pool is off, and there is no peak to measure.
+  if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+  const int64_t rows = 450;
+  const HeadCase c = head_case({rows}, kManyClasses, 2);
+  const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf();
+  pool::reset_peak();
+  const int64_t before = pool::peak();
+  {
+    Tape tape;
+    const Gradients grads = tape.backward(c.fused(x, weight, {}));
+    EXPECT_TRUE(std::isfinite(sum(grads[weight]).item()));
+  }
+  EXPECT_LE((pool::peak() - before) * 5, rows * kManyClasses * 4);
+}
+
+TEST(LinearCrossEntropy, KeepsItsArgumentsForASecondBackward) {
+  const HeadCase c = head_case({4}, 11, 3);
+  const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf();
+  Tape tape;
+  const Tensor loss = c.fused(x, weight, {});
+  BackwardOptions retained;
+  retained.retain_graph = true;
+  const Tensor first = tape.backward(loss, retained)[weight].detach();
+  EXPECT_TRUE(same_bits(first, tape.backward(loss)[weight]));
+}
+
+TEST(LinearCrossEntropy, UnderAutocastRoundsAsLinear) {
+  const HeadCase c = head_case({9}, 37, 16);
+  const auto of_model = [&](bool fused) {
+    const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf(), bias = c.bias.as_leaf();
+    Tape tape;
+    Tensor loss;
+    {
+      const Autocast autocast(kBFloat16);
+      const Tensor hidden = tanh(x);  // kept in bfloat16
+      loss = fused ? c.fused(hidden, weight, bias) : c.composed(hidden, weight, bias);
+    }
+    const Gradients grads = tape.backward(loss);
+    return Results{loss.detach(), grads[x].detach(), grads[weight].detach(), grads[bias].detach()};
+  };
+  expect_same_results(of_model(true), of_model(false));
+  EXPECT_FALSE(same_bits(of_model(true).loss, c.fused(tanh(c.x), c.weight, c.bias)));
+}
+
+TEST(LinearCrossEntropy, HasGradientsPerExample) {
+  HeadCase c = head_case({4, 3}, 11, 5);
+  c.options.reduction = Reduction::none;
+  const auto of_examples = [&](bool fused) {
+    const Tensor weight = c.weight.as_leaf(), bias = c.bias.as_leaf();
+    Tape tape;
+    const Tensor losses = mean(fused ? c.fused(c.x, weight, bias) : c.composed(c.x, weight, bias), 1);
+    BackwardOptions options;
+    options.per_example = true;
+    const Gradients grads = tape.backward(losses, options);
+    return Results{losses.detach(), {}, grads[weight].detach(), grads[bias].detach()};
+  };
+  const Results wanted = of_examples(false);
+  EXPECT_EQ(str(wanted.dweight.shape()), "[4, 11, 5]");
+  expect_close_results(of_examples(true), wanted, 1e-6);
+}
+
+TEST(LinearCrossEntropy, WithoutRowsAndWithInfiniteLogits) {
+  HeadCase none = head_case({0}, 7, 3);
+  none.options.reduction = Reduction::sum;
+  expect_same_results(results(none, true), results(none, false));
+  HeadCase ignored = head_case({2}, 7, 3);
+  ignored.target = full({2}, -100, kInt64);
+  expect_same_results(results(ignored, true), results(ignored, false));
+  HeadCase lowest = head_case({2}, 7, 3);
+  lowest.bias = full({7}, -std::numeric_limits<double>::infinity());
+  lowest.options.reduction = Reduction::sum;
+  expect_same_results(results(lowest, true), results(lowest, false));
+}
+
+TEST(LinearCrossEntropy, Errors) {
+  const Tensor x = zeros({2, 3}), weight = zeros({5, 3}), target = zeros({2}, kInt64);
+  expect_texts({
+      {"[linear_cross_entropy] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and "
+       "float32 of shape [5, 3] (convert with to(kFloat32))",
+       [=] {
+         linear_cross_entropy(zeros({2, 3}, kInt64), weight, target);
+       }},
+      {"[linear_cross_entropy] expected a weight [classes, in], got [3]",
+       [=] { linear_cross_entropy(x, zeros({3}), target); }},
+      {"[linear_cross_entropy] the last axis of the input must be 4 for weight [5, 4] [classes, in], got [2, 3]",
+       [=] {
+         linear_cross_entropy(x, zeros({5, 4}), target);
+       }},
+      {"[linear_cross_entropy] expected a bias float32 [5], got float32 [3]",
+       [=] { linear_cross_entropy(x, weight, target, {.bias = zeros({3})}); }},
+      {"[linear_cross_entropy] expected int64 class numbers as the target, got float32 (for probabilities, use "
+       "cross_entropy of linear)",
+       [=] {
+         linear_cross_entropy(x, weight, zeros({2, 5}));
+       }},
+      {"[linear_cross_entropy] expected a target with the axes of the input [2, 3] except the last, got [3]",
+       [=] { linear_cross_entropy(x, weight, zeros({3}, kInt64)); }},
+      {"[linear_cross_entropy] target 5 at [1] is out of range (classes go from 0 to 4, and -100 is ignored)",
+       [=] {
+         linear_cross_entropy(x, weight, tensor({0, 5}));
+       }},
+      {"[linear_cross_entropy] expected one weight per class, float32 of shape [5], got float32 of shape [3]",
+       [=] { linear_cross_entropy(x, weight, target, {.class_weight = zeros({3})}); }},
+      {"[linear_cross_entropy] label smoothing must be between 0 and 1, got 2",
+       [=] { linear_cross_entropy(x, weight, target, {.label_smoothing = 2}); }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

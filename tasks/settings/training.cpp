@@ -59,6 +59,10 @@ void TrainingSettings::list(Fields& f) {
        .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
        .group = Group::training},
       mask_stream, kMaskStreams);
+  list_rate(f);
+}
+
+void TrainingSettings::list_rate(Fields& f) {
   f.add({"lr", "learning rate; with warmup-cosine the peak", Group::rate, kPositive}, lr);
   f.add(
       {.name = "schedule",

@@ -42,6 +42,9 @@ struct TrainingSettings {
   optim::Schedule schedule_of(int64_t width, int64_t total) const;
   /// The smaller of `steps`, the steps of all epochs, and --max-steps.
   int64_t limited(int64_t steps) const;
+
+ private:
+  void list_rate(Fields& fields);
 };
 
 }  // namespace tapegrad::tasks

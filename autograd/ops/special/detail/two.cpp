@@ -2,13 +2,15 @@
 // build: -O2
 #include <tapegrad/autograd/ops/special/detail/two.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tapegrad::special {
 
 Power power_of(Two x) {
   constexpr Two kLn2{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
-  const double k = std::nearbyint(x.high * 0x1.71547652b82fep+0);
+  if (std::isnan(x.high)) return {0, x};
+  const double k = std::clamp(std::nearbyint(x.high * 0x1.71547652b82fep+0), -5000.0, 5000.0);  // also of infinities
   constexpr int kHalvings = 8;
   const Two r = scaled(x - kLn2 * k, -kHalvings);  // |r| < 0.0014
   Two term = r, e = r;

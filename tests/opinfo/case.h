@@ -91,4 +91,5 @@ inline tg::DType dtype_of_code(int64_t c) {
 inline int64_t code_of_dtype(tg::DType d) {
   return d == tg::kBool ? 0 : d == tg::kInt64 ? 1 : d == tg::kFloat32 ? 3 : 4;
 }
+tg::ConvOptions conv_options(const Case& c);  // operations/image.cpp
 inline tg::DType Case::dtype() const { return dtype_of_code(i("dtype")); }

@@ -41,15 +41,8 @@ template <class M>
 TV simple(Case& c, M made) {
   return with(c, std::move(made), [&](M& m) -> TV { return {m(c.x[0])}; });
 }
-tg::ConvOptions conv_options(const Case& c) {
-  tg::ConvOptions o;
-  o.stride = c.per_axis("stride", 1);
-  if (c.texts.count("padding"))
-    o.padding = c.s("padding") == "same" ? tg::Padding::same : tg::Padding::valid;
-  else
-    o.padding = c.per_axis("padding", 0);
-  o.dilation = c.per_axis("dilation", 1);
-  o.groups = c.i("groups", 1);
+tg::ConvOptions conv_module_options(const Case& c) {
+  tg::ConvOptions o = conv_options(c);
   const std::string m = c.s("padding_mode", "zeros");
   o.padding_mode = m == "reflect"     ? tg::PadMode::reflect
                    : m == "replicate" ? tg::PadMode::replicate
@@ -159,12 +152,12 @@ void add_layers(Calls& on) {
 
 void add_convolutions(Calls& on) {
   on["nn.Conv1d"] = [](Case& c) -> TV {
-    return simple(
-        c, nn::Conv1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"), conv_options(c), c.b("bias", true)));
+    return simple(c, nn::Conv1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"), conv_module_options(c),
+                                c.b("bias", true)));
   };
   on["nn.Conv2d"] = [](Case& c) -> TV {
-    return simple(c, nn::Conv2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"), conv_options(c),
-                                c.b("bias", true)));
+    return simple(c, nn::Conv2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"),
+                                conv_module_options(c), c.b("bias", true)));
   };
   on["nn.ConvTranspose1d"] = [](Case& c) -> TV {
     return simple(c, nn::ConvTranspose1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"),

@@ -81,6 +81,9 @@ class CaseTable {
     call(name, call_of(f, attributes));
     rules.push_back(rule_of(name, f, attributes, pytorch, std::move(draw), std::move(smooth), drawn));
   }
+  // The same for f(x, axis), which golden values also call with the type of the result.
+  void along_axis(const std::string& name, Tensor (*f)(const Tensor&, int64_t),
+                  Tensor (*in_type)(const Tensor&, int64_t, DType));
   void rule(std::string cpp, std::string python, DrawRule draw, std::function<Tensor(const Arguments&)> run,
             Smooth smooth = {});
 

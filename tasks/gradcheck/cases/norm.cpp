@@ -10,17 +10,8 @@ using A = Arguments;
 double eps_of(const json& args) { return args.value("eps", 1e-2); }
 
 void add_softmax(CaseTable& t) {
-  using AlongAxis = Tensor(const Tensor&, int64_t);
-  using InType = Tensor(const Tensor&, int64_t, DType);
-  const auto add = [&](const std::string& name, AlongAxis* f, InType* in_type) {
-    t.function(name, f, "axis", "." + name, with_filled_axis);
-    t.call(name, [f, in_type](const Inputs& x, const json& args) -> Outputs {
-      const int64_t axis = integer(args, "axis");
-      return {args.contains("dtype") ? in_type(x[0], axis, dtype(args)) : f(x[0], axis)};
-    });
-  };
-  add("softmax", softmax, softmax);
-  add("log_softmax", log_softmax, log_softmax);
+  t.along_axis("softmax", softmax, softmax);
+  t.along_axis("log_softmax", log_softmax, log_softmax);
   const auto both = [&](const std::string& label, const Tensor& x, int axis) {
     for (const char* op : {"softmax", "log_softmax"}) t.add(op, label, {x}, {{"axis", axis}});
   };

@@ -124,17 +124,8 @@ void add_norms_of_vectors(CaseTable& t) {
 }
 
 void add_scans(CaseTable& t) {
-  using AlongAxis = Tensor(const Tensor&, int64_t);
-  using InType = Tensor(const Tensor&, int64_t, DType);
-  const auto add = [&](const std::string& name, AlongAxis* f, InType* in_type) {
-    t.function(name, f, "axis", "." + name, with_filled_axis);
-    t.call(name, [f, in_type](const Inputs& x, const json& args) -> Outputs {
-      const int64_t axis = integer(args, "axis");
-      return {args.contains("dtype") ? in_type(x[0], axis, dtype(args)) : f(x[0], axis)};
-    });
-  };
-  add("cumsum", cumsum, cumsum);
-  add("cumprod", cumprod, cumprod);
+  t.along_axis("cumsum", cumsum, cumsum);
+  t.along_axis("cumprod", cumprod, cumprod);
   t.function("logcumsumexp", logcumsumexp, "axis", ".logcumsumexp", with_filled_axis);
   t.function("cummax", cummax, "axis", ".cummax", with_filled_axis, apart);
   t.function("cummin", cummin, "axis", ".cummin", with_filled_axis, apart);

@@ -36,6 +36,15 @@ void CaseTable::call(const std::string& name, OpCall f, const std::string& op) {
   if (!op.empty()) records_[name] = op;
 }
 
+void CaseTable::along_axis(const std::string& name, Tensor (*f)(const Tensor&, int64_t),
+                           Tensor (*in_type)(const Tensor&, int64_t, DType)) {
+  function(name, f, "axis", "." + name, with_filled_axis);
+  call(name, [f, in_type](const Inputs& x, const json& args) -> Outputs {
+    const int64_t axis = integer(args, "axis");
+    return {args.contains("dtype") ? in_type(x[0], axis, dtype(args)) : f(x[0], axis)};
+  });
+}
+
 void CaseTable::rule(std::string cpp, std::string python, DrawRule draw, std::function<Tensor(const Arguments&)> run,
                      Smooth smooth) {
   rules.push_back({std::move(cpp), std::move(python), std::move(draw), std::move(run), std::move(smooth)});

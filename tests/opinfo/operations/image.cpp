@@ -1,8 +1,6 @@
 // Convolution, pooling, interpolation.
 #include "families.h"
 
-namespace {
-
 tg::ConvOptions conv_options(const Case& c) {
   tg::ConvOptions o;
   o.stride = c.per_axis("stride", 1);
@@ -14,6 +12,9 @@ tg::ConvOptions conv_options(const Case& c) {
   o.groups = c.i("groups", 1);
   return o;
 }
+
+namespace {
+
 tg::ConvTransposeOptions conv_transpose_options(const Case& c) {
   return {c.per_axis("stride", 1), c.per_axis("padding", 0), c.per_axis("output_padding", 0), c.per_axis("dilation", 1),
           c.i("groups", 1)};

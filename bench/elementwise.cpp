@@ -12,7 +12,7 @@ Tensor numbers(const Shape& shape) { return linspace(-4, 4, shape.numel()).resha
 template <class F>
 void forward(benchmark::State& state, F operation) {
   const Tensor x = numbers({kNumel});
-  operation(x);  // so that the pool holds the result's memory
+  (void)operation(x);  // so that the pool holds the result's memory
   for (auto _ : state) benchmark::DoNotOptimize(operation(x));
   state.SetBytesProcessed(state.iterations() * kNumel * 8);
 }

@@ -153,7 +153,7 @@ Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, boo
                   const int64_t examples = pass.examples;
                   if (examples > 0 && has_rows_of(dy, examples)) {
                     if (x.defined() && pass.wants(1)) dweight = products_by_example(dy, x, examples, narrow);
-                    if (wants_bias) dbias = sum_of_rows(rows_by_example(dy, examples));
+                    if (wants_bias && pass.wants(2)) dbias = sum_of_rows(rows_by_example(dy, examples));
                     return {dx, dweight, dbias};
                   }
                   if (x.defined() && pass.wants(1)) dweight = matmul_of(rows_of(dy).t(), rows_of(x), narrow);

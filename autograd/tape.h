@@ -52,7 +52,7 @@ enum class OuterTensors {
 /// Tapes may be destroyed in any order. If a function that backward calls destroys the tape, backward raises an Error.
 class Tape {
  public:
-  explicit Tape(OuterTensors outer_tensors = OuterTensors::constants);
+  [[nodiscard]] explicit Tape(OuterTensors outer_tensors = OuterTensors::constants);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;

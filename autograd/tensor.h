@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/shape.h>
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <iosfwd>
@@ -128,6 +129,7 @@ class [[nodiscard]] Tensor {
   /// The same elements in row-major order in another shape; one size may be -1, to be inferred. Copies only if no
   /// strides can express the result. Error if the number of elements differs.
   Tensor reshape(const Shape& shape) const;
+  Tensor reshape(std::integral auto size, std::integral auto... sizes) const = delete;  // write reshape({2, 3})
   /// Axes first .. last become one.
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;
   /// Exchanges axes a and b.
@@ -313,6 +315,8 @@ inline Indexed Tensor::operator()(const Index& a, const Index& b, const Index& c
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
+Tensor zeros(std::integral auto size, std::integral auto... sizes) = delete;  // write zeros({2, 3})
+Tensor ones(std::integral auto size, std::integral auto... sizes) = delete;   // write ones({2, 3})
 /// Shape and element type of x.
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);

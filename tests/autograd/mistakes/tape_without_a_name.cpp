@@ -1,0 +1,6 @@
+// ignoring return(ed)? value of|ignoring temporary
+#include <tapegrad/autograd/tape.h>
+
+int main() {
+  tapegrad::Tape();  // ends at once: Tape tape; was meant
+}

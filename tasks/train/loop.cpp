@@ -149,6 +149,9 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
   if (trap_nan_) tape.trap_nan();
   const Autocast autocast(options_.dtype);
   BatchLoss found = source_.loss();
+  if (found.loss.numel() != 1)
+    fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
+                              str(found.loss.shape())));
   if (!std::isfinite(found.loss.item()) && found.terms != 0)
     fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", step));
   return found;

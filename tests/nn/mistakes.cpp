@@ -3,6 +3,7 @@
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,38 @@ TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
   EXPECT_EQ(attend(ones({3, 3}).as_leaf()), "no error");
   const nn::MultiHeadSelfAttention shaw({.d_in = 4, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw});
   EXPECT_EQ(error_of([&] { shaw(randn({1, 3, 4}), lower); }), "[attention] " + why);
+}
+
+TEST(Mistakes, AHiddenStateOfTheStepBeforeMustBeDetached) {
+  const Tensor weight = full({2}, 3).as_leaf();
+  Tensor hidden = ones({2});
+  const auto step = [&] {
+    Tape tape;
+    hidden = hidden * weight;
+    return tape.backward(sum(hidden))[weight].to_vector<float>();
+  };
+  EXPECT_EQ(step(), (std::vector<float>{1, 1}));
+  EXPECT_EQ(error_of(step),
+            "[tape] a tensor of shape [2] was computed on a tape that has ended, and no gradient can flow to what it "
+            "was computed from (detach() makes it a constant)");
+  hidden = hidden.detach();
+  EXPECT_EQ(step(), (std::vector<float>{3, 3}));
+}
+
+TEST(Mistakes, TheRootOfASumOfSquaresHasNoGradientAtZeroButTheNormHas) {
+  const Tensor x = zeros({2}).as_leaf();
+  const auto gradient = [&](auto f) {
+    Tape tape;
+    return tape.backward(f())[x].template to_vector<float>();
+  };
+  EXPECT_TRUE(std::isnan(gradient([&] { return sqrt(sum(x * x)); })[0]));
+  EXPECT_EQ(gradient([&] { return norm(x); }), (std::vector<float>{0, 0}));
+  EXPECT_EQ(error_of([&] {
+              Tape tape;
+              tape.trap_nan();
+              tape.backward(sqrt(sum(x * x)));
+            }),
+            "[sqrt] the gradient of input 0 is not finite at position 3 of the tape: shape [] float32, inputs []");
 }
 
 struct Deep {

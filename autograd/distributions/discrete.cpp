@@ -39,7 +39,7 @@ Tensor Bernoulli::log_prob(const Tensor& value) const {
 }
 
 Tensor Bernoulli::entropy() const {
-  const Tensor l = logits(), p = probs();
+  const Tensor l = clamp(logits(), -1e30, 1e30), p = probs();  // 0 times an infinite logit is a certain value, not NaN
   return -(p * log_sigmoid(l) + (1 - p) * log_sigmoid(-l));
 }
 

@@ -345,6 +345,7 @@ class MultivariateNormal : public Distribution {
  protected:
   MultivariateNormal() : Distribution("MultivariateNormal") {}
   void set(const Tensor& loc, const Tensor& tril, std::string_view what);
+  void require_types(const Tensor& loc, const Tensor& of, std::string_view what) const;
   Tensor draw(const Shape& shape, Generator* generator) const override;
   Tensor divergence(const Distribution& q) const override;
   Tensor loc_, tril_;

@@ -26,6 +26,7 @@ MultivariateNormal::MultivariateNormal(const Tensor& loc, const Tensor& covarian
   if (covariance.dim() < 2 || covariance.size(-1) != covariance.size(-2)) {
     fail(fmt::format("expected a covariance of shape [..., n, n], got {}", str(covariance.shape())));
   }
+  require_types(loc, covariance, "covariance");
   const Tensor mirrored = covariance.t();
   require(name_, "a symmetric covariance", covariance, isclose(covariance, mirrored, 1e-5, 1e-6));
   Tensor tril;
@@ -42,20 +43,24 @@ MultivariateNormal MultivariateNormal::from_scale_tril(const Tensor& loc, const 
   if (scale_tril.dim() < 2 || scale_tril.size(-1) != scale_tril.size(-2)) {
     m.fail(fmt::format("expected a scale_tril of shape [..., n, n], got {}", str(scale_tril.shape())));
   }
+  m.require_types(loc, scale_tril, "scale_tril");
   require(m.name_, "a lower triangular scale_tril", scale_tril, eq(tril(scale_tril), scale_tril));
   require_positive(m.name_, "the diagonal of scale_tril", diagonal(scale_tril, 0, -2, -1));
   m.set(loc, scale_tril, "scale_tril");
   return m;
 }
 
+void MultivariateNormal::require_types(const Tensor& loc, const Tensor& of, std::string_view what) const {
+  if (!is_floating(loc.dtype()) || loc.dtype() != of.dtype()) {
+    fail(fmt::format("expected loc and {} of one type, float32 or float64, got {} and {}", what,
+                     tapegrad::name(loc.dtype()), tapegrad::name(of.dtype())));
+  }
+}
+
 void MultivariateNormal::set(const Tensor& loc, const Tensor& tril, std::string_view what) {
   if (loc.dim() == 0 || loc.size(-1) != tril.size(-1)) {
     fail(fmt::format("expected loc [..., n] and {} [..., n, n] with the same n, got {} and {}", what, str(loc.shape()),
                      str(tril.shape())));
-  }
-  if (!is_floating(loc.dtype()) || loc.dtype() != tril.dtype()) {
-    fail(fmt::format("expected loc and {} of one type, float32 or float64, got {} and {}", what,
-                     tapegrad::name(loc.dtype()), tapegrad::name(tril.dtype())));
   }
   require_finite(name_, "loc", loc);
   const int64_t n = loc.size(-1);

@@ -299,6 +299,14 @@ TEST(Distributions, ShapesAndTypes) {
   EXPECT_TRUE(needs_grad(dist::Normal(0, scale).rsample({2})));
 }
 
+TEST(Distributions, ACertainBernoulliHasNoEntropy) {
+  const Tensor logits = tensor({INFINITY, -INFINITY, 0.0}).to(kFloat32).as_leaf();
+  Tape tape;
+  const Tensor entropy = dist::Bernoulli::from_logits(logits).entropy();
+  EXPECT_EQ(entropy.to_vector<float>(), (std::vector<float>{0, 0, entropy[2].item<float>()}));
+  EXPECT_EQ(tape.backward(sum(entropy))[logits].to_vector<float>(), (std::vector<float>{0, 0, 0}));
+}
+
 TEST(Distributions, Errors) {
   using namespace dist;
   const Tensor x = tensor({1.0, -2.0}), positive = ones({2});
@@ -344,6 +352,10 @@ TEST(Distributions, Errors) {
       {"[Binomial] expected value <= total_count, got 3", [&] { Binomial(2, 0.5).log_prob(scalar(3)); }},
       {"[MultivariateNormal] expected a covariance of shape [..., n, n], got [2]",
        [&] { MultivariateNormal(positive, positive); }},
+      {"[MultivariateNormal] expected loc and covariance of one type, float32 or float64, got float32 and int64",
+       [&] {
+         MultivariateNormal(positive, tensor({{1, 0}, {0, 1}}));
+       }},
       {"[MultivariateNormal] expected a symmetric covariance, got 1 at element 1 of [2, 2]",
        [&] {
          MultivariateNormal(positive, tensor({{1.0, 1.0}, {0.0, 1.0}}));

@@ -128,16 +128,27 @@ constexpr std::array<LogEntry, 24> kLogs{{
     {0.703125, 0x1.68ac83e9c8000p-2, -0x1.5ebe59b15228cp-42},
 }};
 
-// log(x) for 0 < x < infinity: x = 2^k m with sqrt(1/2) <= m < sqrt(2), m c = 1 + r.
-Two log_of(double x) {
-  double k = 0;
-  if (x < std::numeric_limits<double>::min()) x *= 0x1p54, k = -54;
+// x = 2^k m with sqrt(1/2) <= m < sqrt(2), and the entry for m.
+struct Reduced {
+  double k, m;
+  const LogEntry* entry;
+};
+// For 0 < x < infinity, not subnormal.
+Reduced reduced(double x) {
   constexpr uint64_t kRoot = 0x3fe6a09e667f3bcdu, kOne = 0x3ff0000000000000u;  // sqrt(1/2), 1
   const uint64_t biased = std::bit_cast<uint64_t>(x) + (kOne - kRoot);
-  k += static_cast<double>(static_cast<int64_t>(biased >> 52) - 1023);
   const double m = std::bit_cast<double>((biased & 0xfffffffffffffu) + kRoot);
-  const LogEntry& entry = kLogs[static_cast<std::size_t>(m * 32) - 22];
-  const Two parts = halves(m);
+  return {static_cast<double>(static_cast<int64_t>(biased >> 52) - 1023), m,
+          &kLogs[static_cast<std::size_t>(m * 32) - 22]};
+}
+
+// log(x) for 0 < x < infinity: m c = 1 + r.
+Two log_of(double x) {
+  const bool small = x < std::numeric_limits<double>::min();
+  const Reduced f = reduced(small ? x * 0x1p54 : x);
+  const double k = small ? f.k - 54 : f.k;
+  const LogEntry& entry = *f.entry;
+  const Two parts = halves(f.m);
   const Two r = add(parts.high * entry.c - 1, parts.low * entry.c);
   // log(1 + r) = r - r^2 / 2 + r^3 (1 / 3 - r / 4 + ...)
   const double s = r.high;
@@ -299,6 +310,29 @@ double exp(double x) { return exp_of({x, 0}); }
 double log(double x) {
   if (!(x > 0)) return x == 0 ? -kInfinity : kNaN;
   return x < kInfinity ? log_of(x).high : x;
+}
+
+// As above, but for double's last four bits, which are enough for a float.
+float exp(float x) {
+  if (!(std::abs(x) < 150)) return static_cast<float>(exp(static_cast<double>(x)));
+  const double k = nearest(x * 0x1.71547652b82fep+4);
+  const auto whole = static_cast<int>(k);
+  const double r = (x - k * 0x1.62e42fefa0000p-5) - k * 0x1.cf79abc9e3b3ap-44, square = r * r;
+  const double rest = (1.0 / 2 + r * (1.0 / 6)) + square * ((1.0 / 24 + r * (1.0 / 120)) + square * (1.0 / 720));
+  const double power = kPowers[static_cast<std::size_t>(whole & 15)].high;
+  const double scale = std::bit_cast<double>(static_cast<int64_t>((whole >> 4) + 1023) << 52);
+  return static_cast<float>((power + power * (r + square * rest)) * scale);
+}
+
+float log(float number) {
+  const double x = number;
+  if (!(x > 0 && x < kInfinity)) return static_cast<float>(log(x));
+  const Reduced f = reduced(x);
+  const double r = f.m * f.entry->c - 1, square = r * r, fourth = square * square;
+  const double rest = (1.0 / 3 - r * (1.0 / 4)) + square * (1.0 / 5 - r * (1.0 / 6)) +
+                      fourth * ((1.0 / 7 - r * (1.0 / 8)) + square * (1.0 / 9 - r * (1.0 / 10)));
+  const double start = f.k * std::numbers::ln2 + f.entry->high;
+  return static_cast<float>(start + (r + (f.entry->low + square * (r * rest - 0.5))));
 }
 
 double pow(double x, double y) {

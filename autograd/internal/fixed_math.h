@@ -23,8 +23,8 @@ double erfc(double x);
 double erfinv(double y);
 
 /// Computed in double and rounded once: within 0.5001 units of a float.
-inline float exp(float x) { return static_cast<float>(exp(static_cast<double>(x))); }
-inline float log(float x) { return static_cast<float>(log(static_cast<double>(x))); }
+float exp(float x);
+float log(float x);
 inline float pow(float x, float y) { return static_cast<float>(pow(static_cast<double>(x), static_cast<double>(y))); }
 inline float sin(float x) { return static_cast<float>(sin(static_cast<double>(x))); }
 inline float cos(float x) { return static_cast<float>(cos(static_cast<double>(x))); }

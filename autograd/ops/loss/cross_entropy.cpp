@@ -81,7 +81,7 @@ struct CrossEntropyRow {
     const auto slopes = [&](int64_t chunk) {
       const T here = softmax_origin(kept[chunk]);
       const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
-      const Vec<T> scale = sum == 0 ? T{0} : fixed::exp(below) / sum * (total * factor);
+      const Vec<T> scale = sum == 0 ? T{0} : (below == 0 ? T{1} : fixed::exp(below)) / sum * (total * factor);
       return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
         const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
         if constexpr (kWeighted) return p - where(even == T{0}, T{0}, even * load(of_class + i, lanes...));

@@ -1,0 +1,167 @@
+"""Doxygen's input filter: makes the house's headers and pages readable to it, without a change of them.
+
+    python3 docs/filter.py TOP FILE.md  prints the page of the project in TOP with
+    - an anchor at each heading, and links to headings and pages that lead there,
+    - the bare text of links to files that are not pages.
+
+    python3 docs/filter.py TOP FILE.h   prints the header with
+    - the sentences at its top as the description of the file,
+    - comments after members, and `//` before a declaration, as documentation,
+    - the comment of a group of declarations (no blank line between them) before each of them,
+    - a reference to the class before what its description covers: constructors, operator(), visit,
+    - protected members as private ones, which have no page.
+"""
+import pathlib
+import re
+import sys
+
+COMMENT = re.compile(r"^\s*//(?!/|\s*---|\s*NOLINT|\s*clang-format)\s?(.*)$")
+DOC = re.compile(r"^\s*///")
+AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
+OPENING = re.compile(r"^\s*(template\b.*>\s*)?(struct|class|enum class|enum|namespace|union)\b")
+SCOPE_WORD = re.compile(r"^\s*(public|private|protected):")
+
+
+def escaped(text):
+    """A comment's text without what Doxygen would take for commands and tags, but for code in `...`."""
+    parts = text.split("`")
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"([\\<>@#&])", r"\\\1", parts[i])
+    return "`".join(parts)
+
+
+def documentation(line):
+    """The line of a comment, as documentation."""
+    indent, text = re.match(r"^(\s*)///?<?(.*)$", line).groups()
+    return f"{indent}///{escaped(text)}"
+
+
+def is_declaration(line):
+    text = line.strip()
+    return bool(text) and not text.startswith(("//", "#", "}", "{", "public:", "private:", "protected:", ":", "requires"))
+
+
+class Header:
+    """Walks through the lines of a header; `out` is what Doxygen is given."""
+
+    def __init__(self, lines):
+        self.lines = lines
+        self.out = []
+        self.doc = []        # the comment of the group of declarations
+        self.fresh = False   # it has just been printed
+        self.depth = 0       # open parentheses of a declaration that continues
+        self.body = None     # the braces that are open where a function's body began
+
+    def run(self):
+        i = self.top()
+        braces = 0
+        classes = []  # (name, braces before it)
+        while i < len(self.lines):
+            line = self.lines[i]
+            starts = self.depth == 0 and self.body is None
+            if not line.strip():
+                self.doc, self.fresh = [], False
+                self.out.append(line)
+                i += 1
+                continue
+            if starts and (DOC.match(line) or COMMENT.match(line)):
+                if not self.fresh:
+                    self.doc = []
+                text = documentation(line)
+                self.doc.append(text)
+                self.fresh = True
+                self.out.append(text)
+                i += 1
+                continue
+            if starts and is_declaration(line):
+                self.describe(line, classes)
+            name = re.match(r"^\s*(?:template\b.*>\s*)?(?:struct|class)\s+(?:\[\[\w+\]\]\s*)?(\w+)[^;]*$", line)
+            code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'', '""', line.split("//")[0])
+            if name and starts:
+                classes.append((name.group(1), braces))
+            after = AFTER_MEMBER.match(line)
+            if after and self.body is None:
+                line = f"{after.group(1)}  ///< {escaped(after.group(2))}"
+            line = re.sub(r"^(\s*)protected:", r"\1private:", line)
+            self.out.append(line)
+            self.depth += code.count("(") - code.count(")")
+            before = braces
+            braces += code.count("{") - code.count("}")
+            opens = bool(OPENING.match(line)) or (classes and classes[-1][1] == before and name)
+            if self.body is None and braces > before and not opens:
+                self.body = before
+            elif self.body is not None and braces <= self.body:
+                self.body = None
+            while classes and braces <= classes[-1][1] and "}" in code:
+                classes.pop()
+            if opens or "}" in code and braces < before:
+                self.doc = []
+            if self.depth == 0 and (";" in code or "}" in code or "{" in code):
+                self.fresh = False
+            i += 1
+        return "\n".join(self.out) + "\n"
+
+    def top(self):
+        """The first comment describes the file."""
+        i = 0
+        while i < len(self.lines) and self.lines[i].startswith("//"):
+            text = self.lines[i].lstrip("/").strip()
+            self.out.append(f"/// \\file\n/// {escaped(text)}" if i == 0 else f"/// {escaped(text)}")
+            i += 1
+        return i
+
+    def describe(self, line, classes):
+        """A comment before a declaration that has none of its own: that of its group, or a reference to its class."""
+        if self.fresh or "///<" in line or AFTER_MEMBER.match(line):
+            return
+        if self.doc:
+            self.out.extend(self.doc)
+            return
+        if not classes:
+            return
+        name = classes[-1][0]
+        if re.search(rf"\b{name}\(|operator\(\)|void visit\(|operator=|operator==|\boverride\b", line):
+            self.out.append(f"/// See {name}.")
+
+
+def anchor(top, path, heading=""):
+    """What Doxygen calls a heading of a page."""
+    name = re.sub(r"[^\w]", "_", str(path.relative_to(top).with_suffix("")))
+    slug = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).strip().replace(" ", "-")
+    return f"{name}--{slug}" if slug else f"page-{name}"
+
+
+def page(top, path, text):
+    """A page with anchors and links that Doxygen resolves; blocks of code unchanged."""
+    out, fenced, first = [], False, True
+
+    def link(match):
+        words, target = match.groups()
+        if re.match(r"[a-z]+:", target):
+            return match.group(0)
+        file, _, heading = target.partition("#")
+        to = (path.parent / file).resolve() if file else path
+        if to.suffix != ".md" or not to.is_relative_to(top):
+            return words
+        return f"[{words}](#{anchor(top, to, heading.replace('-', ' '))})"
+
+    for line in text.split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        heading = re.match(r"^(#+) (.*)$", line)
+        if heading and not fenced:
+            line = f"{line} {{#{anchor(top, path, '' if first else heading.group(2))}}}"
+            first = False
+        elif not fenced:
+            line = re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", link, line)
+        out.append(line)
+    return "\n".join(out)
+
+
+def main():
+    top, path = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
+    text = path.read_text(encoding="utf-8")
+    sys.stdout.write(page(top, path, text) if path.suffix == ".md" else Header(text.split("\n")).run())
+
+
+main()

@@ -27,6 +27,28 @@ foreach(file IN LISTS tutorials)
   set_tests_properties(tutorials_example_${name} PROPERTIES TIMEOUT 120 LABELS long)
 endforeach()
 
+# The programs of docs/: each is run in an empty folder of its own, and must print the text file next to it. In "// arguments:",
+# {source} is docs/programs, {programs} the folder of those folders; a program whose file is used runs before.
+file(GLOB pages CONFIGURE_DEPENDS docs/programs/*.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})  # their arguments
+foreach(file IN LISTS pages)
+  cmake_path(GET file STEM name)
+  add_executable(test_docs_${name} ${file})
+  target_link_libraries(test_docs_${name} PRIVATE tapegrad_train tapegrad_flags)
+  file(STRINGS ${file} arguments REGEX "^// arguments: ")
+  string(REPLACE "// arguments: " "" arguments "${arguments}")
+  string(REPLACE "{source}" "${PROJECT_SOURCE_DIR}/docs/programs" arguments "${arguments}")
+  string(REPLACE "{programs}" "${PROJECT_BINARY_DIR}/docs_programs" arguments "${arguments}")
+  cmake_path(REPLACE_EXTENSION file txt OUTPUT_VARIABLE expected)
+  add_test(NAME docs_${name}
+           COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_docs_${name}> -D "ARGUMENTS=${arguments}" -D EXPECTED=${expected}
+                   -D FOLDER=${PROJECT_BINARY_DIR}/docs_programs/${name} -P ${PROJECT_SOURCE_DIR}/tests/support/prints.cmake)
+  set_tests_properties(docs_${name} PROPERTIES TIMEOUT 120 LABELS long FIXTURES_SETUP docs_${name})
+  if(arguments MATCHES "docs_programs/([a-z0-9_]+)/")
+    set_tests_properties(docs_${name} PROPERTIES FIXTURES_REQUIRED docs_${CMAKE_MATCH_1})
+  endif()
+endforeach()
+
 # The examples: each is run with an empty folder, must reach its target and draw a picture. (Under sanitizers they take
 # too long.)
 if(NOT TAPEGRAD_SANITIZE)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -112,6 +113,31 @@ Names lost_tests(const Texts& texts, const Names& tests) {
   return lost;
 }
 
+// Blocks of code of the languages `language` in the pages of docs/ that are no lines of a file of docs/programs with
+// this extension, whatever the indentation: the programs are compiled and run, and print their text files
+// (cmake/programs.cmake).
+Names lost_blocks(const Texts& pages, const std::string& language, const Texts& files) {
+  const auto lines_of = [](const std::string& text) {
+    std::string lines = "\n", line;
+    for (std::istringstream all(text); std::getline(all, line);) {
+      lines += line.erase(0, std::min(line.find_first_not_of(' '), line.size())) + '\n';
+    }
+    return lines;
+  };
+  const std::regex block("```" + language + "\n([^`]*)```");
+  Names lost;
+  for (const auto& [path, text] : pages) {
+    if (!path.starts_with("docs/")) continue;
+    for (const std::smatch& match : matches(text, block)) {
+      const std::string lines = lines_of(match[1]);
+      const bool found = std::ranges::any_of(
+          files, [&](const auto& file) { return lines_of(file.second).find(lines) != std::string::npos; });
+      if (!found) lost.insert(path + ": " + match[1].str());
+    }
+  }
+  return lost;
+}
+
 Names all_tests() {
   static const std::regex test(R"(TEST(?:_F|_P)?\((\w+), (\w+)\))");
   Names names;
@@ -145,6 +171,18 @@ TEST(Documents, AWrongOfEachKindIsFound) {
       {"docs/b.md", "## There it is\n`Suite.Kept` `Suite.Lost` `file.md`\n"}};
   EXPECT_EQ(lost_links(texts), (Names{"docs/a.md -> b.md#gone", "docs/a.md -> none.md"}));
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
+}
+
+TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
+  EXPECT_EQ(lost_blocks(documents(), "cpp", texts_of(".cpp", {"docs/programs"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "text", texts_of(".txt", {"docs/programs"})), Names());
+}
+
+TEST(Documents, BlocksThatNothingRunsAreFound) {
+  const Texts pages = {{"docs/a.md", "```cpp\nint x = 1;\n  f(x);\n```\n```cpp\nf(y);\n```\n"},
+                       {"nn/b.md", "```cpp\ng();\n```\n"}};
+  EXPECT_EQ(lost_blocks(pages, "cpp", {{"docs/programs/a.cpp", "  int x = 1;\n  f(x);\n  g(x);\n"}}),
+            Names{"docs/a.md: f(y);\n"});
 }
 
 }  // namespace

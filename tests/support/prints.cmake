@@ -1,5 +1,12 @@
-# Runs PROGRAM and fails unless it prints the file EXPECTED, to the byte. What it printed is left next to the program.
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
+# Runs PROGRAM with ARGUMENTS, in FOLDER if that is given, which is emptied before, and fails unless it prints the file EXPECTED, to
+# the byte. What it printed is left next to the program.
+if(FOLDER)
+  file(REMOVE_RECURSE ${FOLDER})
+  file(MAKE_DIRECTORY ${FOLDER})
+else()
+  set(FOLDER .)
+endif()
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${status}")
 endif()

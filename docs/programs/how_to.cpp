@@ -1,0 +1,201 @@
+// The recipes of docs/how_to.md.
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/train.h>
+
+#include <cmath>
+#include <iostream>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+struct Net {
+  nn::Linear in{2, 8}, out{8, 2};
+  tg::Tensor operator()(const tg::Tensor& x) const { return out(tg::tanh(in(x))); }
+};
+
+void class_weights() {
+  tg::manual_seed(1);
+  Net net;
+  const tg::Tensor x = tg::randn({4, 2}), y = tg::tensor({0, 0, 0, 1});
+  // [class weights]
+  const tg::Tensor weight = tg::tensor({1.0, 3.0});  // the rare class counts three times
+  const tg::Tensor loss = tg::cross_entropy(net(x), y, {.weight = weight});
+  // [/class weights]
+  std::cout << "class weights: loss " << loss.item() << "\n";
+}
+
+// [own loss]
+tg::Tensor huber(const tg::Tensor& x, const tg::Tensor& y, double delta) {
+  const tg::Tensor distance = tg::abs(x - y);
+  return tg::mean(tg::where(distance < delta, 0.5 * tg::square(distance), delta * (distance - 0.5 * delta)));
+}
+// [/own loss]
+
+void own_loss() {
+  const tg::Tensor x = tg::tensor({0.2, 3.0}), y = tg::zeros({2});
+  std::cout << "own loss: " << huber(x, y, 1).item() << ", the library's " << tg::huber_loss(x, y).item() << "\n";
+}
+
+// [own operation]
+const tg::Op kCube{"cube"};
+tg::Tensor cube(const tg::Tensor& x) {
+  return tg::custom(
+      kCube, {x}, [](const tg::Tensor& x) { return x * x * x; },           // forward: not recorded
+      [x](const tg::Tensor& dy) -> tg::Grads { return dy * 3 * x * x; });  // backward: may be differentiated again
+}
+// [/own operation]
+
+void own_operation() {
+  // [check]
+  const tg::Tensor x = tg::randn({3}, tg::kFloat64);
+  const tg::GradcheckReport report = tg::gradcheck(cube, {x}, {.order = 2});
+  // [/check]
+  std::cout << "own operation: " << (report.ok ? "right" : report.text) << "\n";
+}
+
+void accumulate() {
+  tg::manual_seed(1);
+  Net net;
+  tg::optim::SGD sgd(nn::parameters(net), {.lr = 0.1});
+  const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
+  // [accumulate]
+  tg::Gradients grads;
+  for (const auto& [part, of] :
+       {std::pair{x(tg::range(0, 4)), y(tg::range(0, 4))}, std::pair{x(tg::range(4, 8)), y(tg::range(4, 8))}}) {
+    tg::Tape tape;
+    grads += tape.backward(tg::cross_entropy(net(part), of) / 2);
+  }
+  const double norm = tg::optim::clip_grad_norm(grads, 1.0);
+  sgd.step(grads);
+  // [/accumulate]
+  std::cout << "accumulate: norm " << norm << "\n";
+}
+
+void freeze() {
+  Net net;
+  // [freeze]
+  nn::freeze(net.in);  // constants until nn::unfreeze(net.in)
+  tg::optim::AdamW adam(nn::parameters(net), {.lr = 1e-3});
+  // [/freeze]
+  tg::Tape tape;
+  const tg::Gradients grads = tape.backward(tg::mean(net(tg::ones({1, 2}))));
+  std::cout << "freeze: gradient of in " << grads.contains(net.in.weight) << ", of out "
+            << grads.contains(net.out.weight) << "\n";
+  adam.step(grads);
+}
+
+void average() {
+  tg::manual_seed(1);
+  Net net;
+  tg::optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
+  const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
+  const auto loss = [&] { return tg::cross_entropy(net(x), y); };
+  // [average]
+  tg::optim::ExponentialAverage average(nn::parameters(net), {.decay = 0.9});
+  for (int step = 0; step < 20; ++step) {
+    tg::Tape tape;
+    sgd.step(tape.backward(loss()));
+    average.update();
+  }
+  {
+    const tg::optim::ExponentialAverage::Use use(average);  // the model has the averaged weights
+    std::cout << "average: loss " << loss().item();
+  }  // and its own again
+  std::cout << ", without " << loss().item() << "\n";
+  // [/average]
+}
+
+// Examples of different lengths.
+// [own dataset]
+struct Sentences {
+  std::vector<std::vector<int64_t>> ids{{5, 2, 9}, {7}, {4, 4, 8, 1}};
+  int64_t size() const { return static_cast<int64_t>(ids.size()); }
+  std::pair<std::vector<int64_t>, int64_t> operator[](int64_t i) const {
+    return {ids[static_cast<std::size_t>(i)], i % 2};
+  }
+};
+// [/own dataset]
+
+void lengths() {
+  // [lengths]
+  const tg::data::DataLoader loader(Sentences(), {.batch_size = 3}, tg::data::Pad{0});
+  const auto [sentences, labels] = *loader.begin().next();
+  std::cout << "lengths: " << sentences.values << "\n" << sentences.mask << "\n";
+  // [/lengths]
+}
+
+void no_gradient() {
+  // [no gradient]
+  const tg::Tensor w = tg::ones({2}).as_leaf();
+  tg::Tape tape;
+  const tg::Tensor kept = tg::square(w);
+  const tg::Gradients grads = tape.backward(tg::sum(kept), {.keep = {kept}});  // also of a tensor in between
+  std::cout << "gradients: " << grads.contains(w) << ", " << grads[kept] << "\n";
+  // [/no gradient]
+}
+
+void second_order() {
+  // [second order]
+  const tg::Tensor x = tg::tensor({2.0}).as_leaf();
+  tg::Tape tape;
+  const tg::Tensor slope = tape.backward(tg::sum(x * x * x), {.create_graph = true})[x];  // 3 x^2
+  const tg::Tensor curvature = tape.backward(tg::sum(slope))[x];                          // 6 x
+  // [/second order]
+  std::cout << "second order: " << slope << " " << curvature << "\n";
+}
+
+void checkpoint() {
+  tg::manual_seed(1);
+  Net net;
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
+  const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
+  const auto step = [&] {
+    tg::Tape tape;
+    adam.step(tape.backward(tg::cross_entropy(net(x), y)));
+  };
+  step();
+  // [checkpoint]
+  tg::save_safetensors("model.safetensors", nn::state_dict(net));
+  tg::save_safetensors("adam.safetensors", adam.state());
+  const auto generator = tg::default_generator().state();  // if the steps draw random numbers
+  // [/checkpoint]
+  step();
+  const std::string bits = tg::bits_of(nn::state_dict(net));
+  // [restore]
+  nn::load_state_dict(net, tg::load_safetensors("model.safetensors").tensors);
+  adam.load_state(tg::load_safetensors("adam.safetensors").tensors);
+  tg::default_generator().set_state(generator);
+  // [/restore]
+  step();
+  std::cout << "checkpoint: " << (tg::bits_of(nn::state_dict(net)) == bits ? "the same bits" : "other bits") << "\n";
+}
+
+void several_optimisers() {
+  Net generator, critic;
+  // [several optimisers]
+  tg::optim::Adam of_generator(nn::parameters(generator), {.lr = 1e-3});
+  tg::optim::Adam of_critic(nn::parameters(critic), {.lr = 1e-3});
+  of_generator.allow_unknown(true);  // gradients of the critic's parameters are ignored
+  tg::Tape tape;
+  of_generator.step(tape.backward(-tg::mean(critic(generator(tg::ones({4, 2}))))));
+  // [/several optimisers]
+  std::cout << "several optimisers: steps " << of_generator.steps() << ", " << of_critic.steps() << "\n";
+}
+
+}  // namespace
+
+int main() {
+  class_weights();
+  own_loss();
+  own_operation();
+  accumulate();
+  freeze();
+  average();
+  lengths();
+  no_gradient();
+  second_order();
+  checkpoint();
+  several_optimisers();
+}

@@ -10,6 +10,8 @@
 #include <tapegrad/tasks/settings/processor_time.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
@@ -29,11 +31,6 @@ RunOptions options_of(const ComparePositionsRequest& r, const ComparedTask& task
   o.warmup = std::min(r.warmup, r.steps - 1);
   fill_in(o);
   return o;
-}
-
-RunOptions longer_options(const ComparePositionsRequest& r, const ComparedTask& task, const std::string& kind,
-                          int64_t seed) {
-  return options_of(r, task, kind, seed, r.*task.size + r.longer);
 }
 
 // A run that is timed from step to step, without the time to draw its batches.
@@ -83,19 +80,14 @@ double train_model(const PositionRun& run, TimedRecipe& recipe, train::Loop& loo
 
 }  // namespace
 
-RunOptions position_run_options(const ComparePositionsRequest& r, const std::string& task, const std::string& kind,
-                                int64_t seed) {
-  const ComparedTask& compared = compared_task(task);
-  RunOptions o = options_of(r, compared, kind, seed, r.*compared.size);
-  // The model can read the longer examples.
-  o.config.max_position_embeddings = longer_options(r, compared, kind, seed).config.max_position_embeddings;
-  resolve(o);
-  return o;
-}
-
 PositionRun run_positions(const ComparePositionsRequest& r, const std::string& task, const std::string& kind,
                           int64_t seed) {
-  TimedRecipe recipe(position_run_options(r, task, kind, seed));
+  const ComparedTask& compared = compared_task(task);
+  const int64_t most = r.*compared.size;
+  const RunOptions longer_options = options_of(r, compared, kind, seed, most + r.longer);
+  RunOptions options = options_of(r, compared, kind, seed, most);
+  options.config.max_position_embeddings = longer_options.config.max_position_embeddings;  // it can read those, too
+  TimedRecipe recipe(std::move(options));
   recipe.open(nullptr);
   const int64_t held = pool::stats().reserved;
   Training training(recipe);
@@ -107,8 +99,7 @@ PositionRun run_positions(const ComparePositionsRequest& r, const std::string& t
   Generator generator(static_cast<uint64_t>(seed) + 1);
   const auto tested = [&](const Batch& batch) { return rates_of(recipe.task(), recipe.transformer(), batch); };
   const Rates trained = tested(recipe.task().test_set(r.count, generator).examples);
-  const ComparedTask& compared = compared_task(task);
-  const Batch batch = compared.draw(longer_options(r, compared, kind, seed), r.count, generator);
+  const Batch batch = compared.draw(longer_options, r.count, generator);
   const double start = processor_seconds();
   const Rates longer = tested(batch);
   run.answer_ms = 1e3 * (processor_seconds() - start) / static_cast<double>(batch.source.size(0));

@@ -195,14 +195,20 @@ Fields picked(const Fields& fields, std::initializer_list<std::string_view> name
   return out;
 }
 
-void check(const ComparePositionsRequest& r) {
+void check(ComparePositionsRequest r) {
+  const int64_t width = r.config.hidden_size, heads = r.config.num_attention_heads;
+  require(width % heads == 0, "--hidden-size",
+          fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
   for (const std::string& name : r.all_tasks()) {
     const ComparedTask& task = compared_task(name);
     const int64_t size = r.*task.size + r.longer;
     require(size <= task.most, "--longer", fmt::format("expected at most {} {}, got {}", task.most, task.sizes, size));
   }
-  for (const std::string& task : r.all_tasks())
-    for (const std::string& kind : r.all_kinds()) position_run_options(r, task, kind, 0);
+  for (const std::string& kind : r.all_kinds()) {
+    r.positions = kind;
+    r.PositionSettings::check(width, width / heads,
+                              fmt::format("--hidden-size {} over --num-attention-heads {}", width, heads));
+  }
 }
 
 struct Wanted {

@@ -30,8 +30,13 @@ struct RunSetting {
 };
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
+class TemporaryFolder;
+Ran run_command(const Arguments& arguments, const TemporaryFolder& folder);  // in this folder
 // The same for any program, which is looked for in PATH.
 Ran run_program(const Arguments& program, const RunSetting& setting = {});
+
+// `ran`, whose exit code must be 0: otherwise the test fails at the line of the call, and ends.
+Ran successful(Ran ran, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);

@@ -17,9 +17,8 @@ using namespace tests;
 
 TEST(GptRun, AResumedRunEndsInTheSameBits) {
   const TemporaryFolder folder;
-  const Ran whole =
-      run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"}));
-  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran whole = successful(
+      run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"})));
   // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
   const GPTOptions options = [&] {
     GPTOptions o = small_gpt_options(folder);
@@ -58,9 +57,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const auto save = [&](const std::string& name, const std::string& text) {
     spill(folder / "one.txt", text);
-    const Ran ran =
-        run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name});
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    successful(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name}));
   };
   save("a.tokens", kGPTText);
   save("b,1.tokens", "One two three, and four: " + kGPTText);
@@ -71,8 +68,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   expect_error(run("x", text), 2, {"[--text] there is no file " + (folder / "b")});
   std::filesystem::rename(folder / "b,1.tokens", folder / "b.tokens");
   const std::string mixed = two + ":1.5," + (folder / "b.tokens");
-  const Ran whole = run("whole", mixed, {"--threads", "1"});
-  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran whole = successful(run("whole", mixed, {"--threads", "1"}));
   const std::string model = slurp(folder / "whole/model.safetensors");
   EXPECT_EQ(run("threads", mixed, {"--threads", "2"}).code, 0);
   EXPECT_TRUE(slurp(folder / "threads/model.safetensors") == model);
@@ -122,8 +118,7 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
   spill(folder / "one.txt", kGPTText);
   ASSERT_EQ(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", tokens}).code, 0);
   const Arguments verify{"tokenize", "--verify", tokens};
-  const Ran good = run_command(verify);
-  EXPECT_EQ(good.code, 0) << good.err;
+  const Ran good = successful(run_command(verify));
   EXPECT_TRUE(good.out.starts_with(tokens + ": ") && good.out.ends_with(" tokens, undamaged\n")) << good.out;
   const auto run = [&](const std::string& name, const Arguments& more = {}) {
     return run_command(small_gpt_run(folder, name, joined({"--text", tokens, "--tokenizer", cut}, more)));
@@ -149,8 +144,7 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
 TEST(GptRun, TrainsInBFloat16) {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& name, const Arguments& more) {
-    const Ran ran = run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more)));
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more))));
   };
   run("whole", {});
   const Ran wide = run_command(small_gpt_run(folder, "wide"));
@@ -213,11 +207,9 @@ TEST(GptRun, TheSameOptionsResume) {
   const TemporaryFolder folder;
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
   ASSERT_EQ(run_command(words).code, 0);
-  const Ran again = run_command(joined(words, {"--resume"}));
-  EXPECT_EQ(again.code, 0) << again.err;
+  successful(run_command(joined(words, {"--resume"})));
   for (const char* stride : {"0", "16"}) {
-    const Ran ran = run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride}));
   }
   // Options are compared with the run's, not with those of the usual preset, which these do not fit.
   for (const char* width : {"15", "18"})
@@ -277,8 +269,7 @@ TEST(GptRun, AResumedRunReportsEverySample) {
   fs::create_directories(folder / "part");
   trainer.checkpoint().save(folder / "part/checkpoint");
   fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
-  const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  successful(run_command({"train", "gpt", "--resume", "--out", folder / "part"}));
   const auto samples = [&](const char* run) {
     const std::string report = slurp(folder / (std::string(run) + "/report.html"));
     const std::size_t begin = report.find("<h2>Samples</h2>");
@@ -292,9 +283,8 @@ TEST(GptRun, AResumedRunReportsEverySample) {
 // best.safetensors is the model of the evaluation with the lowest validation loss, and a model as any other.
 TEST(GptRun, KeepsTheBestModel) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(
-      small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  successful(run_command(
+      small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
   std::string best = "none";
   double least = std::numeric_limits<double>::infinity();
   for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
@@ -303,17 +293,15 @@ TEST(GptRun, KeepsTheBestModel) {
     least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
   }
   EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), best);
-  const Ran said = run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"});
-  EXPECT_EQ(said.code, 0) << said.err;
+  successful(run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"}));
 }
 
 TEST(GptRun, StopsEarly) {
   const TemporaryFolder folder;
-  const Ran ran =
+  successful(
       run_command(small_gpt_run(folder, "run",
                                 {"--lr", "1e-30", "--schedule", "constant", "--weight-decay", "0", "--eval-interval",
-                                 "1", "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+                                 "1", "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"})));
   EXPECT_LT(lines(slurp(folder / "run/metrics.jsonl")).size(), 12U);
   EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
 }
@@ -326,8 +314,7 @@ TEST(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
   };
   ASSERT_EQ(run("first", {"--save-hugging-face", hf}).code, 0);
   const std::string model = slurp(hf + "/model.safetensors");
-  const Ran same = run("first", {"--save-hugging-face", hf, "--resume"});
-  EXPECT_EQ(same.code, 0) << same.err;
+  successful(run("first", {"--save-hugging-face", hf, "--resume"}));
   EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
   const std::vector<std::string> said{"[--save-hugging-face] expected a folder without a model", "model.safetensors"};
   expect_error(run("second", {"--seed", "5", "--save-hugging-face", hf}), 2, said);
@@ -358,7 +345,7 @@ TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
 TEST(GptRun, RunsOfAnotherTaskAreNotContinued) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), folder).code, 0);
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
                {"[train --resume]", "holds a run of the task gpt, not of copy"});
   expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,

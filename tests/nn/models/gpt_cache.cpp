@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/tests/nn/models/stored_gpt.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -16,31 +16,13 @@ namespace {
 using nlohmann::json;
 using namespace tests;
 
-// tests/data/gpt.json, made by make_gpt.py next to it.
-const json& cache_golden() {
-  static const json data = tests::stored("gpt.json");
-  return data;
-}
-
-nn::GPTConfig small_cached(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const json& c = cache_golden()["config"];
-  return {.vocab_size = c["vocab_size"],
-          .context_length = c["context_length"],
-          .emb_dim = c["emb_dim"],
-          .n_heads = c["n_heads"],
-          .n_layers = c["n_layers"],
-          .drop_rate = drop_rate,
-          .qkv_bias = qkv_bias,
-          .tied_head = tied};
-}
-
 TEST(Gpt, CachedEqualsUncached) {
   for (const DType dtype : {kFloat64, kFloat32}) {
-    nn::GPTModel model(small_cached());
+    nn::GPTModel model(golden_config());
     nn::to(model, dtype);
     nn::eval(model);
     const double room = dtype == kFloat64 ? 1e-12 : 1e-5;
-    const Tensor all = ids(cache_golden()["ids"]), whole = model(all);
+    const Tensor all = ids(gpt_golden()["ids"]), whole = model(all);
     const std::vector<std::vector<int64_t>> ways = {{1, 1, 1, 1, 1, 1}, {4, 1, 1}, {2, 3, 1}};
     for (const std::vector<int64_t>& cuts : ways) {
       nn::KVCache cache;
@@ -56,7 +38,7 @@ TEST(Gpt, CachedEqualsUncached) {
 }
 
 TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
-  nn::GPTModel model(small_cached());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4}, {2, 6, 5}}), next = tensor({7, 8, 9}).reshape({3, 1});
   nn::KVCache cache;
@@ -152,7 +134,7 @@ TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
 }
 
 TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
-  nn::GPTModel model(small_cached());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   nn::KVCache cache;
   model(tensor({{3, 1, 4}}), &cache);
@@ -173,7 +155,7 @@ TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
 }
 
 TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
-  nn::GPTModel model(small_cached());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   const auto read = [&](std::initializer_list<Literal> tokens, nn::KVCache* cache) {
     return model(tensor(tokens).reshape({1, -1}), cache).select(1, -1);

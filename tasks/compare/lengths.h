@@ -24,6 +24,7 @@ struct ComparedTask {
 };
 
 std::span<const ComparedTask> compared_tasks();
+/// The one of this name.
 const ComparedTask& compared_task(std::string_view name);
 
 }  // namespace tapegrad::tasks

@@ -48,10 +48,6 @@ Ran run_command(const Arguments& arguments, const RunSetting& setting) {
   return run_program(joined({kCommand}, arguments), setting);
 }
 
-Ran run_command(const Arguments& arguments, const TemporaryFolder& folder) {
-  return run_command(arguments, {.folder = folder.path()});
-}
-
 Ran run_program(const Arguments& program, const RunSetting& setting) {
   const TemporaryFolder said;
   std::vector<char*> argv;

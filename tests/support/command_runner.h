@@ -30,8 +30,6 @@ struct RunSetting {
 };
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
-class TemporaryFolder;
-Ran run_command(const Arguments& arguments, const TemporaryFolder& folder);  // in this folder
 // The same for any program, which is looked for in PATH.
 Ran run_program(const Arguments& program, const RunSetting& setting = {});
 
@@ -55,6 +53,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  operator RunSetting() const { return {.folder = path_}; }  // NOLINT: run_command({...}, folder) works in it
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
  private:

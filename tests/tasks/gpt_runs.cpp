@@ -15,6 +15,19 @@ namespace {
 
 using namespace tests;
 
+// A run that is broken off after three steps, and resumed, ends with the parameters in the file `model`.
+void expect_same_end(const GPTOptions& options, const std::string& model) {
+  GPTTrainer broken(options);
+  for (int i = 0; i < 3; ++i) broken.step();
+  const train::Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(model);
+  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  }
+}
+
 TEST(GptRun, AResumedRunEndsInTheSameBits) {
   const TemporaryFolder folder;
   const Ran whole = successful(
@@ -26,16 +39,8 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
     resolve(o);
     return o;
   }();
-  GPTTrainer unbroken(options);
-  GPTTrainer broken(options);  // seeds again
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
-  }
+  GPTTrainer unbroken(options);  // the next one seeds again
+  expect_same_end(options, folder / "whole/model.safetensors");
 
   spill(folder / "text.txt", kGPTText + "The");
   const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
@@ -78,14 +83,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   GPTOptions options = small_gpt_options(folder);
   options.text = mixed, options.tokenizer = cut;
   resolve(options);
-  GPTTrainer broken(options);
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder()))
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  expect_same_end(options, folder / "whole/model.safetensors");
 
   // A single file: PyTorch's order unless another one is asked for.
   EXPECT_EQ(run("auto", two).code, 0);
@@ -164,15 +162,7 @@ TEST(GptRun, TrainsInBFloat16) {
   GPTOptions options = small_gpt_options(folder);
   options.dtype = kBFloat16;
   resolve(options);
-  GPTTrainer broken(options);
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
-  }
+  expect_same_end(options, folder / "whole/model.safetensors");
   const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--dtype", "float32"});
   expect_error(other, 2, {"[train --resume]", "--dtype bfloat16 (not float32)"});
 }

@@ -87,13 +87,23 @@ Batch draw_deepest(const RunOptions& options, int64_t count, Generator& generato
 }
 
 constexpr ComparedTask kCompared[] = {
-    {"addition", "up to {} digits in training, {} beyond", &ComparePositionsRequest::max_digits, 17,
-     "digits with --max-digits", addition_options, draw_sums},
-    {"parser", "depth {} in training, {} beyond", &ComparePositionsRequest::depth, ParserTask::kDeepest,
-     "levels with --depth", parser_options, draw_deepest},
+    {"addition", "up to {} digits in training, {} beyond", &ComparedSizes::max_digits, 17, "digits with --max-digits",
+     addition_options, draw_sums},
+    {"parser", "depth {} in training, {} beyond", &ComparedSizes::depth, ParserTask::kDeepest, "levels with --depth",
+     parser_options, draw_deepest},
 };
 
 }  // namespace
+
+void ComparedSizes::list(Fields& f) {
+  f.add({"max-digits", "maximum number of digits in training", Group::data, {.least = 1, .most = 16}}, max_digits);
+  f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
+  f.add({"longer",
+         "digits, or levels of nesting, that the longer tests have in addition",
+         Group::data,
+         {.least = 1, .most = 16}},
+        longer);
+}
 
 std::span<const ComparedTask> compared_tasks() { return kCompared; }
 

@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/compare/lengths.h>
+#include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/sample.h>

@@ -1,7 +1,6 @@
 // The comparison of positional encodings: settings, table, JSON and pictures.
 #include <fmt/format.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tasks/compare/lengths.h>
 #include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/compare/processes.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -259,13 +258,7 @@ void ComparePositionsRequest::list(Fields& f) {
   training["lr"].help = "peak learning rate; after the warm-up it falls along half a cosine";
   add_fields(
       f, picked(model, {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "dropout"}));
-  f.add({"max-digits", "maximum number of digits in training", Group::data, {.least = 1, .most = 16}}, max_digits);
-  f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
-  f.add({"longer",
-         "digits, or levels of nesting, that the longer tests have in addition",
-         Group::data,
-         {.least = 1, .most = 16}},
-        longer);
+  ComparedSizes::list(f);
   f.add({"count", "test examples of each length", Group::data, kCount}, count);
   f.add({"seeds", "runs per positional encoding", Group::training, {.least = 1, .most = 1000}}, seeds);
   f.add({"steps", "steps per run", Group::training, kCount}, steps);

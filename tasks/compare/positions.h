@@ -2,6 +2,7 @@
 // Tutorial 003, section 8.3.2, deep dive 7.
 #pragma once
 
+#include <tapegrad/tasks/compare/lengths.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 namespace tapegrad::tasks {
 
 /// The settings of all runs, and which runs there are.
-struct ComparePositionsRequest : TrainingSettings, PositionSettings {
+struct ComparePositionsRequest : TrainingSettings, PositionSettings, ComparedSizes {
   ComparePositionsRequest();
 
   std::string tasks = "addition,parser";
@@ -24,9 +25,6 @@ struct ComparePositionsRequest : TrainingSettings, PositionSettings {
                                   .intermediate_size = 128,
                                   .dropout_prob = 0,
                                   .max_position_embeddings = 0};  // as long as the longer examples
-  int64_t max_digits = 3;  // of training: each batch has numbers of one width, from one digit to this
-  int64_t depth = 2;       // of the expressions of training
-  int64_t longer = 1;      // digits, and levels of nesting, beyond training
   int64_t steps = 2000;
   int64_t count = 500;  // examples to test with
   std::string out = "out/compare";

@@ -153,13 +153,12 @@ TEST(TaskOptions, StreamsOfMasks) {
 
 TEST(TaskOptions, TheTrapNamesTheOperation) {
   const TemporaryFolder folder;
-  const tests::RunSetting here{.folder = folder.path()};
   // Masks with infinite scores are not a fault, whatever the positions and the form of attention.
   for (const std::string_view kind : nn::position_names()) {
     const std::string positions(kind);
     SCOPED_TRACE(positions);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions", positions};
-    successful(run_command(tiny_run("copy", folder / positions, more), here));
+    successful(run_command(tiny_run("copy", folder / positions, more), folder));
     if (positions != "shaw" && positions != "t5") continue;
     successful(run_command(small_gpt_run(folder, "gpt-" + positions, more)));
   }
@@ -168,18 +167,18 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
     const Ran pair = run_command(tiny_run("copy", folder / ("with-" + relative),
                                           {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions",
                                            "composite", "--composite-relative", relative}),
-                                 here);
+                                 folder);
     EXPECT_EQ(pair.code, 0) << relative << pair.err;
   }
   for (const std::string_view kind : nn::attention_names()) {
     const std::string attention(kind);
     SCOPED_TRACE(attention);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--attention", attention};
-    successful(run_command(tiny_run("parser", folder / attention, more), here));
+    successful(run_command(tiny_run("parser", folder / attention, more), folder));
     if (attention == "linformer") continue;
     successful(run_command(small_gpt_run(folder, "gpt-" + attention, more)));
   }
-  const Ran ran = run_command(tiny_run("copy", folder / "run", {"--lr", "1e30", "--trap-nan"}), here);
+  const Ran ran = run_command(tiny_run("copy", folder / "run", {"--lr", "1e30", "--trap-nan"}), folder);
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("is not finite at position "), std::string::npos) << ran.err;
 }
@@ -187,13 +186,12 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
 // A profiled run is the same run; it prints a table or JSON, and writes a trace.
 TEST(TaskOptions, ProfilesOfRuns) {
   const TemporaryFolder folder;
-  const tests::RunSetting here{.folder = folder.path()};
   const auto weights = [&](const std::string& name) {
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
   };
-  ASSERT_EQ(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), here).code, 0);
+  ASSERT_EQ(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), folder).code, 0);
   const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
-  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), here));
+  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), folder));
   EXPECT_EQ(weights("run"), weights("plain"));
   for (const char* const part : {"3 steps (the first ", "linear backward", "optimizer.step", "encoder.layers.",
                                  "of peak", "peak rates", "Trace: "}) {
@@ -216,12 +214,12 @@ TEST(TaskOptions, ProfilesOfRuns) {
   EXPECT_TRUE(std::any_of(report.at("modules").begin(), report.at("modules").end(),
                           [](const auto& row) { return row.at("name") == "trf_blocks.0.att.W_query"; }));
 
-  expect_error(run_command({"train", "copy", "--profile-steps", "5"}, here), 2,
+  expect_error(run_command({"train", "copy", "--profile-steps", "5"}, folder), 2,
                {"[--profile-steps] sets the steps of --profile, which is missing"});
-  expect_error(run_command({"train", "parser", "--json"}, here), 2,
+  expect_error(run_command({"train", "parser", "--json"}, folder), 2,
                {"[--json] prints the figures of --profile, which is missing"});
-  expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, here), 2, {"[--profile-steps]"});
-  expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), here), 2, {"[--out]", "/proc/nowhere"});
+  expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, folder), 2, {"[--profile-steps]"});
+  expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), folder), 2, {"[--out]", "/proc/nowhere"});
 }
 
 TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
@@ -237,12 +235,12 @@ TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
 
 TEST(TaskOptions, ExpressionsArePadded) {
   const TemporaryFolder folder;
-  const tests::RunSetting here{.folder = folder.path()};
   const Arguments nested{"--depth", "2", "--max-tokens", "24", "--max-steps", "2", "--num-attention-heads", "2"};
-  ASSERT_EQ(run_command(tiny_run("parser", folder / "run", nested), here).code, 0);
+  ASSERT_EQ(run_command(tiny_run("parser", folder / "run", nested), folder).code, 0);
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["encoder.embeddings.position_embeddings.weight"].size(0), 24);
-  EXPECT_EQ(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), here).code, 0);
+  EXPECT_EQ(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder).code,
+            0);
   expect_error(run_command({"train", "parser", "--max-tokens", "6"}), 2,
                {"[--max-tokens] trees without brackets are not padded: expected 5, got 6"});
   expect_error(run_command({"train", "parser", "--depth", "2", "--max-tokens", "6"}), 2,

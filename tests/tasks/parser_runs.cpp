@@ -75,9 +75,8 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
 
 TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   const TemporaryFolder folder;
-  const RunSetting here{.folder = folder.path()};
   const Ran trained =
-      successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), here));
+      successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), folder));
   expect_narrow(trained.out);
   EXPECT_NE(trained.out.find("predicted, below it the target; exact match"), std::string::npos) << trained.out;
   EXPECT_NE(trained.out.find("\n    [ ASSIGN "), std::string::npos) << trained.out;
@@ -85,12 +84,12 @@ TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   EXPECT_EQ(report.find("[["), std::string::npos);
   EXPECT_EQ(report.find(", ]"), std::string::npos);
 
-  const Ran one = successful(run_command({"test", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here));
+  const Ran one = successful(run_command({"test", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, folder));
   expect_narrow(one.out);
   expect_parts(one.out,
                {"Actual Parse Tree: ['ASSIGN', 'x', ['SUB', ['MUL', ['ADD', '1', '2'], '3'],\n    ['DIV', '4',"});
-  expect_narrow(run_command({"test", "parser", "--count", "20", "--target", "0"}, here).out);
-  expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here).out);
+  expect_narrow(run_command({"test", "parser", "--count", "20", "--target", "0"}, folder).out);
+  expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, folder).out);
 }
 
 TEST(ParserCommand, FlatRun) {

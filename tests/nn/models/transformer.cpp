@@ -199,7 +199,7 @@ TEST(Transformer, Errors) {
   EXPECT_EQ(error_of([&] {
               model.decoder.step(ones({1, 1}, kInt64), none);
             }),
-            "[transformer_decoder] expected a cache of 1 layers, which begin() makes, got 0");
+            "[transformer_decoder] expected a cache of 2 layers, which begin() makes, got 0");
 }
 
 }  // namespace

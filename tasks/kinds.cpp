@@ -33,7 +33,7 @@ const std::vector<Kind>& kinds() {
     std::vector<Kind> kinds;
     for (const TaskInfo* task : all_tasks()) kinds.push_back(kind_of(*task));
     kinds.push_back(
-        {.name = "gpt",
+        {.name = kGPTTask,
          .help = "predict the next token of a text, with a GPT",
          .make = [] { return std::make_unique<GPTRecipe>(); },
          .verbs = {{"test", add_gpt_test}, {"generate", add_gpt_generate}, {"attention", add_gpt_attention}}});

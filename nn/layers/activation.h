@@ -3,13 +3,16 @@
 
 #include <tapegrad/nn/module.h>
 
+#include <span>
 #include <string_view>
 
 namespace tapegrad::nn {
 
+/// To add one: a value here, and a row of the table in activation.cpp.
 enum class Activation : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
-inline constexpr std::string_view kActivationNames[] = {"relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid"};
 
+/// The names of all activations, in the order of the enum.
+std::span<const std::string_view> activation_names();
 Tensor activate(Activation activation, const Tensor& x);
 /// "relu", "gelu", ...; and back, with an Error for an unknown name that lists the known ones.
 std::string_view name(Activation activation);

@@ -86,7 +86,7 @@ void TransformerConfig::list(Fields& f) {
         intermediate_size);
   f.add({.name = "max_position_embeddings", .help = "longest sequence that the model accepts", .limits = kPositive},
         max_position_embeddings);
-  f.add_named({.name = "activation", .help = "activation of the feed-forward blocks"}, activation, kActivationNames);
+  f.add_named({.name = "activation", .help = "activation of the feed-forward blocks"}, activation, activation_names());
   f.add_named(
       {.name = "norm", .help = "layer normalisation before each block (pre), or after each residual sum (post)"},
       post_norm, kNorms);

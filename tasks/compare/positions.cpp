@@ -121,10 +121,9 @@ std::vector<Row> rows_of(const ComparePositionsRequest& request, const std::stri
   return rows;
 }
 
-std::string title_of(const ComparePositionsRequest& r, const std::string& task) {
-  if (task == "addition")
-    return fmt::format("addition: up to {} digits in training, {} beyond", r.max_digits, r.max_digits + r.longer);
-  return fmt::format("parser: depth {} in training, {} beyond", r.depth, r.depth + r.longer);
+std::string title_of(const ComparePositionsRequest& r, const ComparedTask& task) {
+  const int64_t most = r.*task.size;
+  return fmt::format("{}: {}", task.name, fmt::format(fmt::runtime(task.title), most, most + r.longer));
 }
 
 // For a terminal of 80 columns.
@@ -188,18 +187,26 @@ std::vector<drawing::Drawing> draw_rows(const std::string& title, const std::vec
 
 // --- the request ---
 
-void check(ComparePositionsRequest& r) {
-  const std::vector<std::string> tasks = r.all_tasks();
-  require(r.hidden_size % r.num_attention_heads == 0, "--hidden-size",
-          fmt::format("{} is not divisible by --num-attention-heads {}", r.hidden_size, r.num_attention_heads));
-  require(!contains(tasks, "addition") || r.max_digits + r.longer <= 17, "--longer",
-          fmt::format("expected at most 17 digits with --max-digits, got {}", r.max_digits + r.longer));
-  require(!contains(tasks, "parser") || r.depth + r.longer <= 5, "--longer",
-          fmt::format("expected at most 5 levels with --depth, got {}", r.depth + r.longer));
+// The members of these names.
+Fields picked(const Fields& fields, std::initializer_list<std::string_view> names) {
+  Fields out;
+  for (const std::string_view name : names) out.add(*fields.find(name));
+  return out;
+}
+
+void check(ComparePositionsRequest r) {
+  const int64_t width = r.config.hidden_size, heads = r.config.num_attention_heads;
+  require(width % heads == 0, "--hidden-size",
+          fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
+  for (const std::string& name : r.all_tasks()) {
+    const ComparedTask& task = compared_task(name);
+    const int64_t size = r.*task.size + r.longer;
+    require(size <= task.most, "--longer", fmt::format("expected at most {} {}, got {}", task.most, task.sizes, size));
+  }
   for (const std::string& kind : r.all_kinds()) {
     r.positions = kind;
-    r.check(r.hidden_size, r.hidden_size / r.num_attention_heads,
-            fmt::format("--hidden-size {} over --num-attention-heads {}", r.hidden_size, r.num_attention_heads));
+    r.PositionSettings::check(width, width / heads,
+                              fmt::format("--hidden-size {} over --num-attention-heads {}", width, heads));
   }
 }
 
@@ -226,6 +233,15 @@ std::vector<Wanted> missing(const ComparePositionsRequest& request, const std::v
 
 }  // namespace
 
+ComparePositionsRequest::ComparePositionsRequest() {
+  batch_size = 64;
+  lr = 1e-3;
+  schedule = "warmup-cosine";
+  warmup = 100;
+  weight_decay = 0.01;
+  clip_grad = 1;
+}
+
 void ComparePositionsRequest::list(Fields& f) {
   f.add({.name = "tasks", .help = "addition, parser, or both", .group = Group::data, .type = "NAMES"}, tasks);
   f.add({.name = "kinds",
@@ -235,32 +251,26 @@ void ComparePositionsRequest::list(Fields& f) {
         kinds);
   Fields options;
   PositionSettings::list(options);
-  for (const Field& field : options)
-    if (field.setting.name != "positions") f.add(field);
-  f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
-  f.add({"num-hidden-layers", "layers of the encoder, and of the decoder", Group::model, kCount}, num_hidden_layers);
-  f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
-  f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
-  f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
-  f.add({"max-digits", "maximum number of digits in training", Group::data, {.least = 1, .most = 16}}, max_digits);
-  f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
-  f.add({"longer",
-         "digits, or levels of nesting, that the longer tests have in addition",
-         Group::data,
-         {.least = 1, .most = 16}},
-        longer);
+  options.erase("positions");
+  for (const Field& field : options) f.add(field);
+  Fields model = model_fields(config), training;
+  TrainingSettings::list(training);
+  training["lr"].help = "peak learning rate; after the warm-up it falls along half a cosine";
+  add_fields(
+      f, picked(model, {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "dropout"}));
+  ComparedSizes::list(f);
   f.add({"count", "test examples of each length", Group::data, kCount}, count);
   f.add({"seeds", "runs per positional encoding", Group::training, {.least = 1, .most = 1000}}, seeds);
   f.add({"steps", "steps per run", Group::training, kCount}, steps);
-  f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
-  f.add({"lr", "peak learning rate; after the warm-up it falls along half a cosine", Group::rate, kPositive}, lr);
-  f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
+  add_fields(f, picked(training, {"batch-size", "lr", "warmup"}));
   f.add({.name = "out", .help = "folder for the results and the pictures", .group = Group::run, .type = "DIR"}, out);
   add_json(f, json);
 }
 
 std::vector<std::string> ComparePositionsRequest::all_tasks() const {
-  return words_of("--tasks", tasks, {"addition", "parser"});
+  std::vector<std::string> known;
+  for (const ComparedTask& task : compared_tasks()) known.emplace_back(task.name);
+  return words_of("--tasks", tasks, known);
 }
 std::vector<std::string> ComparePositionsRequest::all_kinds() const {
   const std::vector<std::string> known(nn::position_names().begin(), nn::position_names().end());
@@ -301,7 +311,7 @@ int compare_positions(ComparePositionsRequest request) {
   json["seeds"] = request.seeds;
   for (const std::string& task : request.all_tasks()) {
     const std::vector<Row> rows = rows_of(request, task, runs);
-    const std::string title = title_of(request, task), table = table_of(title, rows);
+    const std::string table = table_of(title_of(request, compared_task(task)), rows);
     tables += table + "\n";
     json[task] = json_of(rows);
     body += fmt::format("<h2>{}</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", task, drawing::escape_markup(table));

@@ -2,8 +2,8 @@
 // Tutorial 003, section 8.3.2, deep dive 7.
 #pragma once
 
-#include <tapegrad/tasks/settings/positions.h>
-#include <tapegrad/tasks/settings/settings.h>
+#include <tapegrad/tasks/compare/lengths.h>
+#include <tapegrad/tasks/seq2seq/options.h>
 
 #include <cstdint>
 #include <string>
@@ -12,17 +12,20 @@
 
 namespace tapegrad::tasks {
 
-struct ComparePositionsRequest : PositionSettings {
+/// The settings of all runs, and which runs there are.
+struct ComparePositionsRequest : TrainingSettings, PositionSettings, ComparedSizes {
+  ComparePositionsRequest();
+
   std::string tasks = "addition,parser";
   std::string kinds;  // of nn::position_names(), with commas; empty: all
   int64_t seeds = 5;
-  int64_t hidden_size = 64, num_hidden_layers = 2, num_attention_heads = 4, intermediate_size = 128;
-  double dropout = 0;
-  int64_t max_digits = 3;  // of training: each batch has numbers of one width, from one digit to this
-  int64_t depth = 2;       // of the expressions of training
-  int64_t longer = 1;      // digits, and levels of nesting, beyond training
-  int64_t steps = 2000, batch_size = 64, warmup = 100;
-  double lr = 1e-3;
+  nn::TransformerConfig config = {.hidden_size = 64,
+                                  .num_hidden_layers = 2,
+                                  .num_attention_heads = 4,
+                                  .intermediate_size = 128,
+                                  .dropout_prob = 0,
+                                  .max_position_embeddings = 0};  // as long as the longer examples
+  int64_t steps = 2000;
   int64_t count = 500;  // examples to test with
   std::string out = "out/compare";
   bool json = false;

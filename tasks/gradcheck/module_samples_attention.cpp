@@ -34,30 +34,22 @@ void add_attention(ModuleTable& table) {
       "MultiHeadAttention", "four heads over two of keys", {spread({1, 2, 4}), spread({1, 3, 4}, -1, 1)},
       [] { return nn::MultiHeadAttention(4, 4, 0.2, nn::Positions::none, {}, 2); },
       [](auto& module, X x) { return module(x[0], x[1], x[1]); });
-  table.add(
-      "MultiHeadSelfAttention", "two heads over one of keys", {spread({2, 3, 3})},
-      [] {
-        return nn::MultiHeadSelfAttention(
-            {.d_in = 3, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw, .num_kv_heads = 1});
-      },
-      [](auto& module, X x) { return module(x[0]); });
+  table.add("MultiHeadSelfAttention", "two heads over one of keys", {spread({2, 3, 3})}, [] {
+    return nn::MultiHeadSelfAttention(
+        {.d_in = 3, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw, .num_kv_heads = 1});
+  });
   table.add("MultiHeadAttention", "padding", {spread({2, 3, 4}), tensor({{1, 2, 0}, {3, 1, 2}})}, make,
             [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
-  table.add(
-      "MultiHeadSelfAttention", "causal", {spread({1, 3, 3})},
-      [] { return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2}); },
-      [](auto& module, X x) { return module(x[0]); });
-  table.add(
-      "MultiHeadSelfAttention", "window, two heads over one of keys", {spread({1, 5, 3})},
-      [] {
-        return nn::MultiHeadSelfAttention({.d_in = 3,
-                                           .d_out = 4,
-                                           .num_heads = 2,
-                                           .dropout = 0.2,
-                                           .num_kv_heads = 1,
-                                           .attention = nn::WindowAttention{.window = 1, .global_tokens = 1}});
-      },
-      [](auto& module, X x) { return module(x[0]); });
+  table.add("MultiHeadSelfAttention", "causal", {spread({1, 3, 3})},
+            [] { return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2}); });
+  table.add("MultiHeadSelfAttention", "window, two heads over one of keys", {spread({1, 5, 3})}, [] {
+    return nn::MultiHeadSelfAttention({.d_in = 3,
+                                       .d_out = 4,
+                                       .num_heads = 2,
+                                       .dropout = 0.2,
+                                       .num_kv_heads = 1,
+                                       .attention = nn::WindowAttention{.window = 1, .global_tokens = 1}});
+  });
   table.add(
       "MultiHeadSelfAttention", "padding, with biases", {spread({2, 3, 3}), tensor({{1, 2, 0}, {3, 1, 2}})},
       [] {
@@ -67,16 +59,12 @@ void add_attention(ModuleTable& table) {
 }
 
 void add_long_attention(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
   const auto padded = [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); };
   const std::vector<Tensor> with_padding{spread({2, 4, 3}), tensor({{1, 2, 3, 0}, {3, 1, 2, 1}})};
-  table.add(
-      "LinformerSelfAttention", "shared projection", {spread({2, 3, 3})},
-      [] {
-        return nn::LinformerSelfAttention(
-            {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 4, .projected = 2, .dropout = 0.2});
-      },
-      apply);
+  table.add("LinformerSelfAttention", "shared projection", {spread({2, 3, 3})}, [] {
+    return nn::LinformerSelfAttention(
+        {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 4, .projected = 2, .dropout = 0.2});
+  });
   table.add(
       "LinformerSelfAttention", "projections per head, padding", with_padding,
       [] {
@@ -118,16 +106,13 @@ void add_reversible(ModuleTable& table) {
               const nn::Halves y = module.inverse({x[0], x[1]});
               return sin(y.first) * y.second;
             });
-  table.add(
-      "ReversibleStack", "stored activations", {spread({2, 2})},
-      [=] {
-        nn::ReversibleStack<nn::FeedForward, nn::Linear> stack;
-        stack.layers.push_back(block());
-        stack.layers.push_back(block());
-        stack.store_activations = true;
-        return stack;
-      },
-      [](auto& module, X x) { return module(x[0]); });
+  table.add("ReversibleStack", "stored activations", {spread({2, 2})}, [=] {
+    nn::ReversibleStack<nn::FeedForward, nn::Linear> stack;
+    stack.layers.push_back(block());
+    stack.layers.push_back(block());
+    stack.store_activations = true;
+    return stack;
+  });
 }
 
 // Every form in the module of attention, with sizes for short inputs.
@@ -177,21 +162,16 @@ const nn::PositionOptions kLearned = nn::CompositePositionOptions{.added = "lear
 
 // Positions that are added to x, with what they read of it.
 void add_added_positions(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
   const auto table_of = [](auto& module, X x) { return x[0] * module(3, 1); };
   const auto masked = [](auto& module, X x) { return sin(module(x[0], 0, nn::padding_mask(x[1]).reshape({2, 3, 1}))); };
   const Tensor ids = tensor({{3, 1, 2}, {4, 1, 0}}), x = spread({2, 3, 4});
   for (const bool causal : {false, true}) {
     const char* const label = causal ? "causal" : "both directions";
-    table.add(
-        "ConvPositions", label, {x}, [=] { return nn::ConvPositions(4, 3, causal); }, apply);
-    table.add(
-        "MultiscaleConvPositions", label, {x}, [=] { return nn::MultiscaleConvPositions(4, causal); }, apply);
-    table.add(
-        "DynamicPositions", label, {x}, [=] { return nn::DynamicPositions(4, 3, causal); }, apply);
+    table.add("ConvPositions", label, {x}, [=] { return nn::ConvPositions(4, 3, causal); });
+    table.add("MultiscaleConvPositions", label, {x}, [=] { return nn::MultiscaleConvPositions(4, causal); });
+    table.add("DynamicPositions", label, {x}, [=] { return nn::DynamicPositions(4, 3, causal); });
   }
-  table.add(
-      "LstmPositions", "[2, 3, 4]", {x}, [] { return nn::LstmPositions(4, 2); }, apply);
+  table.add("LstmPositions", "[2, 3, 4]", {x}, [] { return nn::LstmPositions(4, 2); });
   table.add(
       "ComplexPositions", "three positions", {spread({3, 4})}, [] { return nn::ComplexPositions(4); }, table_of);
   for (const nn::OdeSolver solver : {nn::OdeSolver::rk4, nn::OdeSolver::dopri5}) {
@@ -230,9 +210,7 @@ void add_positions(ModuleTable& table) {
       [=] { return nn::RelativePositions(nn::Positions::t5, 2, 2, true, options); },
       [](auto& module, X x) { return sin(x[0] + module(2, 3, 1, kFloat64).bias); });
   const auto add = [&table](const std::string& label, nn::Positions kind, const nn::PositionOptions& of) {
-    table.add(
-        "MultiHeadAttention", label, {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, of); },
-        [](auto& module, X x) { return module(x[0]); });
+    table.add("MultiHeadAttention", label, {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, of); });
   };
   for (const std::string_view kind : nn::relative_position_names()) {
     add(std::string(kind), nn::positions_named(kind), options);

@@ -28,82 +28,45 @@ namespace {
 using X = std::span<const Tensor>;
 
 void add_layers(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
-  table.add(
-      "Linear", "[2, 3] to [2, 4]", {spread({2, 3})}, [] { return nn::Linear(3, 4); }, apply);
-  table.add(
-      "Linear", "without bias", {spread({2, 2, 3})}, [] { return nn::Linear(3, 2, false); }, apply);
-  table.add(
-      "Linear", "with an update of low rank", {spread({2, 3})},
-      [] {
-        nn::Linear layer(3, 4);
-        nn::init::normal(layer.weight.low_rank.emplace(3, 4, 2, 3.0).b);
-        return layer;
-      },
-      apply);
-  table.add(
-      "LowRank", "[2, 2, 3] to [2, 2, 4]", {spread({2, 2, 3})},
-      [] {
-        nn::LowRank update(3, 4, 2, 5.0);
-        nn::init::normal(update.b);
-        return update;
-      },
-      apply);
-  table.add(
-      "Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); }, apply);
-  table.add(
-      "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
+  table.add("Linear", "[2, 3] to [2, 4]", {spread({2, 3})}, [] { return nn::Linear(3, 4); });
+  table.add("Linear", "without bias", {spread({2, 2, 3})}, [] { return nn::Linear(3, 2, false); });
+  table.add("Linear", "with an update of low rank", {spread({2, 3})}, [] {
+    nn::Linear layer(3, 4);
+    nn::init::normal(layer.weight.low_rank.emplace(3, 4, 2, 3.0).b);
+    return layer;
+  });
+  table.add("LowRank", "[2, 2, 3] to [2, 2, 4]", {spread({2, 2, 3})}, [] {
+    nn::LowRank update(3, 4, 2, 5.0);
+    nn::init::normal(update.b);
+    return update;
+  });
+  table.add("Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); });
+  table.add("Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); });
   table.add(
       "Dropout", "in evaluation", {spread({3, 4})}, [] { return nn::Dropout(0.4); },
       [](auto& module, X x) {
         nn::eval(module);
         return module(x[0]) * 2;
       });
-  for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
-                                          {nn::Activation::gelu, "gelu"},
-                                          {nn::Activation::gelu_tanh, "gelu_tanh"},
-                                          {nn::Activation::silu, "silu"},
-                                          {nn::Activation::tanh, "tanh"},
-                                          {nn::Activation::sigmoid, "sigmoid"}}) {
-    table.add(
-        "FeedForward", label, {spread({2, 3})},
-        [activation = activation] { return nn::FeedForward(3, 4, 0.1, activation); }, apply);
-  }
+  for (const std::string_view name : nn::activation_names())
+    table.add("FeedForward", name, {spread({2, 3})},
+              [name] { return nn::FeedForward(3, 4, 0.1, nn::activation_named(name)); });
   table.add(
       "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
       [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
 }
 
 void add_norm_layers(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
-  table.add(
-      "LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); }, apply);
-  table.add(
-      "LayerNorm", "without bias", {spread({3, 4})}, [] { return nn::LayerNorm(4, 1e-5, false); }, apply);
-  table.add(
-      "LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); }, apply);
-  table.add(
-      "LayerNorm", "over two axes", {spread({2, 3, 4})},
-      [] {
-        return nn::LayerNorm(Shape{3, 4});
-      },
-      apply);
-  table.add(
-      "LayerNorm", "over two axes, without parameters", {spread({2, 3, 4})},
-      [] {
-        return nn::LayerNorm(Shape{3, 4}, {.affine = false});
-      },
-      apply);
-  table.add(
-      "RMSNorm", "over two axes", {spread({2, 3, 4})},
-      [] {
-        return nn::RMSNorm(Shape{3, 4});
-      },
-      apply);
-  table.add(
-      "RMSNorm", "without parameters", {spread({2, 4})}, [] { return nn::RMSNorm(4, {.affine = false}); }, apply);
-  table.add(
-      "RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); }, apply);
+  table.add("LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); });
+  table.add("LayerNorm", "without bias", {spread({3, 4})}, [] { return nn::LayerNorm(4, 1e-5, false); });
+  table.add("LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); });
+  table.add("LayerNorm", "over two axes", {spread({2, 3, 4})}, [] { return nn::LayerNorm(Shape{3, 4}); });
+  table.add("LayerNorm", "over two axes, without parameters", {spread({2, 3, 4})}, [] {
+    return nn::LayerNorm(Shape{3, 4}, {.affine = false});
+  });
+  table.add("RMSNorm", "over two axes", {spread({2, 3, 4})}, [] { return nn::RMSNorm(Shape{3, 4}); });
+  table.add("RMSNorm", "without parameters", {spread({2, 4})}, [] { return nn::RMSNorm(4, {.affine = false}); });
+  table.add("RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); });
 }
 
 void add_tables_of_positions(ModuleTable& table) {
@@ -119,7 +82,6 @@ void add_tables_of_positions(ModuleTable& table) {
 }
 
 void add_channel_norms(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
   const auto evaluate = [](auto& module, X x) {
     nn::eval(module);
     return module(x[0]);
@@ -128,31 +90,26 @@ void add_channel_norms(ModuleTable& table) {
   const auto one = [=] { return nn::BatchNorm1d(3, smooth); };
   const auto two = [=] { return nn::BatchNorm2d(2, smooth); };
   const auto plain = [=] { return nn::BatchNorm(2, {.eps = 1e-2, .affine = false, .track_running_stats = false}); };
-  table.add("BatchNorm", "[2, 2, 3], without parameters", {spread({2, 2, 3})}, plain, apply);
-  table.add("BatchNorm1d", "[4, 3]", {spread({4, 3})}, one, apply);
-  table.add("BatchNorm1d", "[2, 3, 2]", {spread({2, 3, 2})}, one, apply);
+  table.add("BatchNorm", "[2, 2, 3], without parameters", {spread({2, 2, 3})}, plain);
+  table.add("BatchNorm1d", "[4, 3]", {spread({4, 3})}, one);
+  table.add("BatchNorm1d", "[2, 3, 2]", {spread({2, 3, 2})}, one);
   table.add("BatchNorm1d", "in evaluation", {spread({2, 3})}, one, evaluate);
-  table.add("BatchNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, two, apply);
+  table.add("BatchNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, two);
   table.add("BatchNorm2d", "in evaluation", {spread({1, 2, 2, 2})}, two, evaluate);
-  table.add(
-      "GroupNorm", "[2, 4, 3]", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2); }, apply);
-  table.add(
-      "GroupNorm", "without bias", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2, true, false); }, apply);
-  table.add(
-      "InstanceNorm1d", "[2, 3]", {spread({2, 3})}, [] { return nn::InstanceNorm1d(2, {.eps = 1e-2, .affine = true}); },
-      apply);
-  table.add(
-      "InstanceNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, [] { return nn::InstanceNorm2d(2, {.eps = 1e-2}); },
-      apply);
+  table.add("GroupNorm", "[2, 4, 3]", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2); });
+  table.add("GroupNorm", "without bias", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2, true, false); });
+  table.add("InstanceNorm1d", "[2, 3]", {spread({2, 3})},
+            [] { return nn::InstanceNorm1d(2, {.eps = 1e-2, .affine = true}); });
+  table.add("InstanceNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})},
+            [] { return nn::InstanceNorm2d(2, {.eps = 1e-2}); });
   const auto tracked = [] { return nn::InstanceNorm(2, {.eps = 1e-2, .affine = true, .track_running_stats = true}); };
-  table.add("InstanceNorm", "with running statistics", {spread({2, 2, 3})}, tracked, apply);
+  table.add("InstanceNorm", "with running statistics", {spread({2, 2, 3})}, tracked);
   table.add("InstanceNorm", "in evaluation", {spread({2, 2, 3})}, tracked, evaluate);
 }
 
 void add_pooling(ModuleTable& table) {
   const auto add = [&](std::string_view name, const Shape& shape, auto module) {
-    table.add(
-        name, str(shape), {spread(shape)}, [=] { return module; }, [](auto& m, X x) { return m(x[0]); });
+    table.add(name, str(shape), {spread(shape)}, [=] { return module; });
   };
   add("MaxPool1d", {2, 5}, nn::MaxPool1d(2));
   add("MaxPool2d", {1, 2, 4, 5}, nn::MaxPool2d({2, 3}, {.stride = 1}));
@@ -166,37 +123,25 @@ void add_pooling(ModuleTable& table) {
 }
 
 void add_convolutions(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
-  table.add(
-      "Conv1d", "[2, 3, 6] to [2, 4, 3]", {spread({2, 3, 6})},
-      [] { return nn::Conv1d(3, 4, 3, {.stride = 2, .padding = 1}); }, apply);
-  table.add(
-      "Conv2d", "[2, 3, 4, 4] to [2, 2, 4, 4]", {spread({2, 3, 4, 4})},
-      [] { return nn::Conv2d(3, 2, 3, {.padding = 1}); }, apply);
-  table.add(
-      "Conv2d", "groups, without bias", {spread({4, 4, 3})},
-      [] {
-        return nn::Conv2d(4, 6, {2, 3}, {.groups = 2}, false);
-      },
-      apply);
-  table.add(
-      "Conv2d", "reflecting, of the same size", {spread({2, 3, 4})},
-      [] {
-        return nn::Conv2d(2, 3, {2, 3}, {.padding = Padding::same, .padding_mode = PadMode::reflect});
-      },
-      apply);
-  table.add(
-      "ConvTranspose1d", "[2, 3, 4] to [2, 2, 8]", {spread({2, 3, 4})},
-      [] { return nn::ConvTranspose1d(3, 2, 3, {.stride = 2, .padding = 1, .output_padding = 1}); }, apply);
-  table.add(
-      "ConvTranspose2d", "[1, 3, 2, 3] to [1, 2, 4, 6]", {spread({1, 3, 2, 3})},
-      [] { return nn::ConvTranspose2d(3, 2, 2, {.stride = 2}); }, apply);
+  table.add("Conv1d", "[2, 3, 6] to [2, 4, 3]", {spread({2, 3, 6})},
+            [] { return nn::Conv1d(3, 4, 3, {.stride = 2, .padding = 1}); });
+  table.add("Conv2d", "[2, 3, 4, 4] to [2, 2, 4, 4]", {spread({2, 3, 4, 4})},
+            [] { return nn::Conv2d(3, 2, 3, {.padding = 1}); });
+  table.add("Conv2d", "groups, without bias", {spread({4, 4, 3})}, [] {
+    return nn::Conv2d(4, 6, {2, 3}, {.groups = 2}, false);
+  });
+  table.add("Conv2d", "reflecting, of the same size", {spread({2, 3, 4})}, [] {
+    return nn::Conv2d(2, 3, {2, 3}, {.padding = Padding::same, .padding_mode = PadMode::reflect});
+  });
+  table.add("ConvTranspose1d", "[2, 3, 4] to [2, 2, 8]", {spread({2, 3, 4})},
+            [] { return nn::ConvTranspose1d(3, 2, 3, {.stride = 2, .padding = 1, .output_padding = 1}); });
+  table.add("ConvTranspose2d", "[1, 3, 2, 3] to [1, 2, 4, 6]", {spread({1, 3, 2, 3})},
+            [] { return nn::ConvTranspose2d(3, 2, 2, {.stride = 2}); });
 }
 
 void add_activations(ModuleTable& table) {
   const auto add = [&table]<class Module>(std::string_view name, const Module&, const Tensor& x) {
-    table.add(
-        name, str(x.shape()), {x}, [] { return Module(); }, [](auto& module, X in) { return module(in[0]); });
+    table.add(name, str(x.shape()), {x}, [] { return Module(); });
   };
   const Tensor x = spread({3, 4}, -1, 2), wide = spread({3, 4}, -4, 4);
   add("ReLU", nn::ReLU(), x);
@@ -219,20 +164,14 @@ void add_activations(ModuleTable& table) {
   add("LogSoftmax", nn::LogSoftmax(), wide);
   add("GLU", nn::GLU(), wide);
   add("PReLU", nn::PReLU(), x);
-  table.add(
-      "PReLU", "per channel", {spread({2, 3, 4}, -1, 2)}, [] { return nn::PReLU(3); },
-      [](auto& module, X in) { return module(in[0]); });
+  table.add("PReLU", "per channel", {spread({2, 3, 4}, -1, 2)}, [] { return nn::PReLU(3); });
 }
 
 void add_containers(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
-  table.add(
-      "Sequential", "with a function", {spread({2, 3})},
-      [] {
-        return nn::Sequential(
-            nn::Linear(3, 4), [](const Tensor& x) { return tanh(x); }, nn::LayerNorm(4));
-      },
-      apply);
+  table.add("Sequential", "with a function", {spread({2, 3})}, [] {
+    return nn::Sequential(
+        nn::Linear(3, 4), [](const Tensor& x) { return tanh(x); }, nn::LayerNorm(4));
+  });
   table.add(
       "AnyModule", "in a list", {spread({2, 3})},
       [] {
@@ -248,27 +187,16 @@ void add_containers(ModuleTable& table) {
         return nn::Dict<nn::Linear>{{"a", nn::Linear(3, 2)}, {"b", nn::Linear(3, 1)}};
       },
       [](auto& heads, X x) { return heads["a"](x[0]) * heads["b"](x[0]); });
-  table.add(
-      "Variant", "the second of two", {spread({2, 3})},
-      [] { return nn::Variant<nn::Linear, nn::RMSNorm>(nn::RMSNorm(3)); }, apply);
-  table.add(
-      "Hooked", "with hooks", {spread({2, 3})},
-      [] {
-        nn::Hooked<nn::Linear> layer(3, 4);
-        layer.on_forward([](const Tensor&, const Tensor& y) { return sin(y); });
-        return layer;
-      },
-      apply);
-  table.add(
-      "Identity", "[2, 3]", {spread({2, 3})}, [] { return nn::Identity(); }, apply);
-  table.add(
-      "Flatten", "[2, 3, 2]", {spread({2, 3, 2})}, [] { return nn::Flatten(); }, apply);
-  table.add(
-      "Unflatten", "[2, 6]", {spread({2, 6})},
-      [] {
-        return nn::Unflatten(1, {3, -1});
-      },
-      apply);
+  table.add("Variant", "the second of two", {spread({2, 3})},
+            [] { return nn::Variant<nn::Linear, nn::RMSNorm>(nn::RMSNorm(3)); });
+  table.add("Hooked", "with hooks", {spread({2, 3})}, [] {
+    nn::Hooked<nn::Linear> layer(3, 4);
+    layer.on_forward([](const Tensor&, const Tensor& y) { return sin(y); });
+    return layer;
+  });
+  table.add("Identity", "[2, 3]", {spread({2, 3})}, [] { return nn::Identity(); });
+  table.add("Flatten", "[2, 3, 2]", {spread({2, 3, 2})}, [] { return nn::Flatten(); });
+  table.add("Unflatten", "[2, 6]", {spread({2, 6})}, [] { return nn::Unflatten(1, {3, -1}); });
 }
 
 // All results in one row.

@@ -23,9 +23,7 @@ void add_transformer(ModuleTable& table) {
                                      .max_position_embeddings = 4,
                                      .pad_token_id = 2};  // whose row gets no gradient: it does not occur
   const Tensor source = tensor({{1, 4, 0}}), target = tensor({{1, 3}});
-  table.add(
-      "Embeddings", "ids [2, 3]", {tensor({{1, 4, 0}, {3, 1, 1}})}, [=] { return nn::Embeddings(config); },
-      [](auto& module, X x) { return module(x[0]); });
+  table.add("Embeddings", "ids [2, 3]", {tensor({{1, 4, 0}, {3, 1, 1}})}, [=] { return nn::Embeddings(config); });
   table.add(
       "TransformerEncoderLayer", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::TransformerEncoderLayer(config); },
       [=](auto& module, X x) { return module(x[0], {.mask = nn::padding_mask(source)}); });
@@ -61,20 +59,14 @@ void add_gpt(ModuleTable& table) {
                              .n_layers = 1,
                              .drop_rate = 0.1,
                              .qkv_bias = true};
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
   const Tensor ids = tensor({{1, 4, 0}, {3, 1, 2}});
-  table.add(
-      "GPTFeedForward", "[2, 4]", {spread({2, 4})}, [] { return nn::GPTFeedForward(4); }, apply);
-  table.add(
-      "GPTBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTBlock(config); }, apply);
-  table.add(
-      "LanguageHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::LanguageHead(5, 4, false); }, apply);
-  table.add(
-      "GPTModel", "ids [2, 3]", {ids}, [=] { return nn::GPTModel(config); }, apply);
+  table.add("GPTFeedForward", "[2, 4]", {spread({2, 4})}, [] { return nn::GPTFeedForward(4); });
+  table.add("GPTBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTBlock(config); });
+  table.add("LanguageHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::LanguageHead(5, 4, false); });
+  table.add("GPTModel", "ids [2, 3]", {ids}, [=] { return nn::GPTModel(config); });
   nn::GPTConfig tied = config;
   tied.tied_head = true;
-  table.add(
-      "GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); }, apply);
+  table.add("GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); });
 }
 
 void add_llama(ModuleTable& table) {
@@ -90,21 +82,15 @@ void add_llama(ModuleTable& table) {
                                .attention_bias = true,
                                .mlp_bias = true,
                                .initializer_range = 0.5};
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
   const Tensor ids = tensor({{1, 4, 0}, {3, 1, 2}});
-  table.add(
-      "LlamaMLP", "[2, 4]", {spread({2, 4})}, [=] { return nn::LlamaMLP(config); }, apply);
-  table.add(
-      "LlamaAttention", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaAttention(config); }, apply);
-  table.add(
-      "LlamaBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaBlock(config); }, apply);
-  table.add(
-      "LlamaModel", "ids [2, 3]", {ids}, [=] { return nn::LlamaModel(config); }, apply);
+  table.add("LlamaMLP", "[2, 4]", {spread({2, 4})}, [=] { return nn::LlamaMLP(config); });
+  table.add("LlamaAttention", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaAttention(config); });
+  table.add("LlamaBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaBlock(config); });
+  table.add("LlamaModel", "ids [2, 3]", {ids}, [=] { return nn::LlamaModel(config); });
   nn::LlamaConfig tied = config;
   tied.tie_word_embeddings = true;
   tied.rope_scaling = {.kind = nn::RopeScaling::Kind::llama3, .factor = 8, .trained_length = 20};
-  table.add(
-      "LlamaModel", "tied, scaled RoPE", {ids}, [=] { return nn::LlamaModel(tied); }, apply);
+  table.add("LlamaModel", "tied, scaled RoPE", {ids}, [=] { return nn::LlamaModel(tied); });
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ struct ModuleSamples {
 
 class ModuleTable {
  public:
+  // `make` builds a module, which is called with its input.
+  template <class Make>
+  void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make) {
+    add(module, label, std::move(inputs), make, [](auto& made, std::span<const Tensor> x) { return made(x[0]); });
+  }
   // `make` builds a module, `call(module, inputs)` uses it.
   template <class Make, class Call>
   void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make, Call call) {

@@ -15,21 +15,6 @@ constexpr double kBytesPerLayer = 60'000;
 
 constexpr std::string_view kSizes[] = {"tutorial", "base", "big", "bert-base", "t5-base"};
 
-// The model's, as options: those that tasks do not set, and one of dropout for all places.
-Fields model_fields(nn::TransformerConfig& config, AttentionSettings& attention) {
-  Fields f = fields_of(config);
-  for (const char* fixed : {"hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "pad_token_id"})
-    f.erase(fixed);
-  f["vocab_size"].help = "number of tokens, including the padding token 0";
-  f["vocab_size"].limits.least = 2;
-  f["max_position_embeddings"].limits = kCountOrNone;
-  f["max_position_embeddings"].special = "0: the tutorial's length, or more if the sequences are longer";
-  f["dropout_prob"].help = "dropout probability, everywhere in the model";
-  f["dropout_prob"].name = "dropout";
-  f.insert_after("max_position_embeddings", fields_of(attention));
-  return f;
-}
-
 // Learned positions and Linformer bound the length of the sequences. The task's options that decide the length are
 // named.
 void check_length(RunOptions& o, int64_t longest) {
@@ -62,11 +47,26 @@ void RunOptions::list(Fields& f) {
          .group = Group::model,
          .choices = kSizes},
         preset);
-  add_fields(f, model_fields(config, attention));
+  Fields model = model_fields(config);
+  model.insert_after("max_position_embeddings", fields_of(attention));
+  add_fields(f, model);
   PositionSettings::list(f);
   info->list(own, f);
   TrainingSettings::list(f);
   f.add({"steps-per-epoch", "steps per epoch", Group::training, kCount}, steps_per_epoch);
+}
+
+Fields model_fields(nn::TransformerConfig& config) {
+  Fields f = fields_of(config);
+  for (const char* fixed : {"hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "pad_token_id"})
+    f.erase(fixed);
+  f["vocab_size"].help = "number of tokens, including the padding token 0";
+  f["vocab_size"].limits.least = 2;
+  f["max_position_embeddings"].limits = kCountOrNone;
+  f["max_position_embeddings"].special = "0: the tutorial's length, or more if the sequences are longer";
+  f["dropout_prob"].help = "dropout probability, everywhere in the model";
+  f["dropout_prob"].name = "dropout";
+  return f;
 }
 
 nn::TransformerConfig RunOptions::model() const {

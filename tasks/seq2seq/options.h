@@ -50,6 +50,8 @@ struct RunOptions : TrainingSettings, PositionSettings {
 
 /// Sets the sizes of the preset that are not `given` by name.
 void apply_preset(RunOptions& options, const Given& given);
+/// The model's, as options: those that tasks do not set, with one dropout probability for all places.
+Fields model_fields(nn::TransformerConfig& config);
 /// The settings that decide how long an example is.
 Fields example_fields(RunOptions& options);
 /// Fills in the settings that follow from others: those whose 0 means another value.

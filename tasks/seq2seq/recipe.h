@@ -10,7 +10,7 @@
 
 namespace tapegrad::tasks {
 
-class Seq2SeqRecipe final : public Recipe {
+class Seq2SeqRecipe : public Recipe {
  public:
   explicit Seq2SeqRecipe(const TaskInfo& info) : options_(info.defaults()) {}
   explicit Seq2SeqRecipe(RunOptions options) : options_(std::move(options)) {}

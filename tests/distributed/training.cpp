@@ -48,10 +48,8 @@ TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
   const TemporaryFolder folder;
   const Arguments more{"--accumulate", "4", "--clip-grad", "0.5", "--batch-size", "2"};
-  const Ran one = run_command(small_gpt_run(folder, "one", joined(more, {"--threads", "3"})));
-  ASSERT_EQ(one.code, 0) << one.err;
-  const Ran four = train_together(4, small_gpt_run(folder, "four", joined(more, {"--threads", "1"})));
-  ASSERT_EQ(four.code, 0) << four.err;
+  const Ran one = successful(run_command(small_gpt_run(folder, "one", joined(more, {"--threads", "3"}))));
+  const Ran four = successful(train_together(4, small_gpt_run(folder, "four", joined(more, {"--threads", "1"}))));
   expect_same_run(folder / "one", folder / "four");
   EXPECT_EQ(one.out, four.out);
 }
@@ -60,8 +58,7 @@ TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
 TEST(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
   const TemporaryFolder folder;
-  const Ran base = run_command(small_gpt_run(folder, "base", {"--max-steps", "1"}));
-  ASSERT_EQ(base.code, 0) << base.err;
+  const Ran base = successful(run_command(small_gpt_run(folder, "base", {"--max-steps", "1"})));
   const auto tuned = [&](const std::string& out) {
     return Arguments{"train",           "gpt",
                      "--from",          folder / "base",
@@ -99,8 +96,8 @@ TEST(Launched, VerbsThatWorkAloneAllPrint) {
   spill(folder / "text.txt", "abc");
   ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", folder / "tok"}).code,
             0);
-  const Ran ran = run_ranks(2, {kCommand, "tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran =
+      successful(run_ranks(2, {kCommand, "tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"}));
   EXPECT_EQ(ran.out, "0 1 2\n0 1 2\n");
 }
 

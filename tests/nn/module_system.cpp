@@ -1,6 +1,7 @@
 // Composition of modules and functions of modules: Sequential, ties, freezing.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/nn/tied_language.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -140,24 +141,6 @@ TEST(Reshape, FlattenUnflattenAndIdentity) {
 }
 
 // --- ties ---
-
-struct Language {
-  nn::Embedding table{5, 3};
-  nn::Linear middle{3, 3}, head{3, 5};
-  Tensor operator()(const Tensor& ids) const { return head(tanh(middle(table(ids)))); }
-  void visit(auto&& field) {
-    field("table", table);
-    field("middle", middle);
-    field("head", head);
-  }
-};
-
-Language tied_language() {
-  manual_seed(4);
-  Language model;
-  nn::tie(model.table.weight, model.head.weight);
-  return model;
-}
 
 Tensor loss_of(const Language& model) { return sum(model(tensor({{0, 1, 3}})) * tensor({1., -2., 3., 0., 1.})); }
 

@@ -1,6 +1,7 @@
 // The summary of a module.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/nn/tied_language.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -10,24 +11,6 @@ namespace tapegrad::summary_tests {
 namespace {
 
 using namespace tests;
-
-struct Language {
-  nn::Embedding table{5, 3};
-  nn::Linear middle{3, 3}, head{3, 5};
-  Tensor operator()(const Tensor& ids) const { return head(tanh(middle(table(ids)))); }
-  void visit(auto&& field) {
-    field("table", table);
-    field("middle", middle);
-    field("head", head);
-  }
-};
-
-Language tied_language() {
-  manual_seed(4);
-  Language model;
-  nn::tie(model.table.weight, model.head.weight);
-  return model;
-}
 
 struct Classifier {
   nn::Sequential<nn::Linear, nn::Dropout, nn::LayerNorm> stem{nn::Linear(6, 4), nn::Dropout(0.5), nn::LayerNorm(4)};

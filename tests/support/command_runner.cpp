@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 namespace tapegrad::tests {
@@ -80,6 +81,12 @@ Ran run_program(const Arguments& program, const RunSetting& setting) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(out), slurp(err)};
+}
+
+Ran successful(Ran ran, const char* file, int line) {
+  if (ran.code == 0) return ran;
+  ADD_FAILURE_AT(file, line) << "expected the exit code 0, got " << ran.code << "\n" << ran.err;
+  throw std::runtime_error("the command failed");
 }
 
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words) {

@@ -33,6 +33,9 @@ Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
 // The same for any program, which is looked for in PATH.
 Ran run_program(const Arguments& program, const RunSetting& setting = {});
 
+// `ran`, whose exit code must be 0: otherwise the test fails at the line of the call, and ends.
+Ran successful(Ran ran, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
 
@@ -50,6 +53,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  operator RunSetting() const { return {.folder = path_}; }  // NOLINT: run_command({...}, folder) works in it
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
  private:

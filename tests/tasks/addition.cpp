@@ -148,45 +148,39 @@ TEST(AdditionCommand, WrongRequestsAreErrorsOfOneLine) {
 
 TEST(Run, OfTheLongestNumbersFitsIntoEightyColumns) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(tiny_run("addition", "run", {"--max-digits", "17", "--steps-per-epoch", "2"}),
-                              {.folder = folder.path()});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran =
+      successful(run_command(tiny_run("addition", "run", {"--max-digits", "17", "--steps-per-epoch", "2"}), folder));
   expect_narrow(ran.out);
-  const Ran tested = run_command({"test", "addition", "--count", "5", "--target", "0"}, {.folder = folder.path()});
-  ASSERT_EQ(tested.code, 0) << tested.err;
+  const Ran tested = successful(run_command({"test", "addition", "--count", "5", "--target", "0"}, folder));
   expect_narrow(tested.out);
 }
 
 TEST(Run, WritesAModelThatOtherVerbsRead) {
   const TemporaryFolder folder;
   const std::string out = folder / "run", model = out + "/model.safetensors";
-  const Ran ran = run_command(tiny_run("addition", out), {.folder = folder.path()});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(tiny_run("addition", out), folder));
   for (const char* part : {"Epoch 1, Average Loss: ", "of the last batch:", " (actual answer: ",
                            "=== Loss calculation details (step 20) ===", "Calculated loss: ", "Model saved to "})
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
 
   expect_narrow(ran.out);
-  const Ran one = run_command({"test", "addition", "--expression", "310+98"}, {.folder = folder.path()});
-  ASSERT_EQ(one.code, 0) << one.err;
+  const Ran one = successful(run_command({"test", "addition", "--expression", "310+98"}, folder));
   EXPECT_EQ(one.out.rfind("310 + 98 = ", 0), 0u) << one.out;
   EXPECT_NE(one.out.find("(actual answer: 408)\nCorrect: "), std::string::npos) << one.out;
-  const Ran as_json = run_command({"test", "addition", "--expression", "310+98", "--json"}, {.folder = folder.path()});
+  const Ran as_json = run_command({"test", "addition", "--expression", "310+98", "--json"}, folder);
   EXPECT_EQ(nlohmann::json::parse(as_json.out)["expected"], "408");
-  const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, {.folder = folder.path()});
+  const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, folder);
   EXPECT_NE(beyond.out.find("draws numbers up to 499"), std::string::npos) << beyond.out;
-  expect_error(run_command({"test", "addition", "--expression", "31o+98"}, {.folder = folder.path()}), 2,
+  expect_error(run_command({"test", "addition", "--expression", "31o+98"}, folder), 2,
                {"[--expression]", "column 3: expected a digit or +, got 'o'"});
 
-  const Ran tested = run_command({"test", "addition", "--count", "300", "--target", "0"}, {.folder = folder.path()});
-  ASSERT_EQ(tested.code, 0) << tested.err;
+  const Ran tested = successful(run_command({"test", "addition", "--count", "300", "--target", "0"}, folder));
   expect_narrow(tested.out);
   for (const char* part : {"problems that no training step drew (seed 1), decoded\n  greedily:",
                            "Digit accuracy, by position", "Carries in the sum", "Digits of the longer number",
                            "3, one above 499", "not in training", "10 positions allow numbers of up to 4 digits"})
     EXPECT_NE(tested.out.find(part), std::string::npos) << part << "\n" << tested.out;
-  const Ran counted =
-      run_command({"test", "addition", "--count", "300", "--target", "0", "--json"}, {.folder = folder.path()});
+  const Ran counted = run_command({"test", "addition", "--count", "300", "--target", "0", "--json"}, folder);
   const nlohmann::json told = nlohmann::json::parse(counted.out);
   EXPECT_EQ(told["digit_accuracy"].size(), 3u);
   EXPECT_EQ(told["carries"].size(), 3u);
@@ -194,29 +188,27 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   int64_t problems = 0;
   for (const auto& row : told["carries"]) problems += row["count"].get<int64_t>();
   EXPECT_EQ(problems, 300);
-  expect_error(run_command({"test", "addition", "--count", "50"}, {.folder = folder.path()}), 1,
+  expect_error(run_command({"test", "addition", "--count", "50"}, folder), 1,
                {"[test addition] exact match", "below the target 0.999"});
-  expect_error(run_command({"test", "addition", "--max-digits", "5"}, {.folder = folder.path()}), 2,
+  expect_error(run_command({"test", "addition", "--max-digits", "5"}, folder), 2,
                {"[--max-digits] 5 makes sequences of 11 tokens"});
 
-  const Ran shown = run_command({"attention", "addition", "--expression", "153+391"}, {.folder = folder.path()});
-  ASSERT_EQ(shown.code, 0) << shown.err;
+  const Ran shown = successful(run_command({"attention", "addition", "--expression", "153+391"}, folder));
   EXPECT_NE(shown.out.find("Input: 153 + 391"), std::string::npos);
   expect_narrow(shown.out);
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
 
   // The errors for a model and a checkpoint of another task name that task.
-  expect_error(run_command({"test", "copy", "--model", model}, {.folder = folder.path()}), 2,
+  expect_error(run_command({"test", "copy", "--model", model}, folder), 2,
                {"[--model]", "was trained for the task addition, not for copy"});
-  expect_error(run_command({"attention", "copy", "--model", model}, {.folder = folder.path()}), 2, {"task addition"});
-  expect_error(run_command({"train", "copy", "--out", out, "--resume"}, {.folder = folder.path()}), 2,
+  expect_error(run_command({"attention", "copy", "--model", model}, folder), 2, {"task addition"});
+  expect_error(run_command({"train", "copy", "--out", out, "--resume"}, folder), 2,
                {"[train --resume]", "holds a run of the task addition"});
 }
 
 TEST(Run, TutorialMasksAndNoamReachTheSettings) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), {.folder = folder.path()}).code,
-            0);
+  ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), folder).code, 0);
   Seq2SeqRecipe masks(AdditionTask::kInfo);
   load_model(masks, folder / "masks/model.safetensors");
   EXPECT_TRUE(masks.options().of<AdditionTask>().tutorial_masks);
@@ -224,7 +216,7 @@ TEST(Run, TutorialMasksAndNoamReachTheSettings) {
   EXPECT_EQ(masks.options().lr, 1e-4);
   ASSERT_EQ(
       run_command(tiny_run("addition", folder / "noam", {"--schedule", "noam", "--warmup", "5", "--factor", "0.5"}),
-                  {.folder = folder.path()})
+                  folder)
           .code,
       0);
   EXPECT_NE(slurp(folder / "noam/report.html").find("Learning rate (noam)"), std::string::npos);
@@ -254,10 +246,9 @@ TEST(AdditionThreads, OneAndThreeGiveTheSameBytes) {
   std::string first;
   for (const char* threads : {"1", "3"}) {
     const std::string out = folder / threads;
-    const Ran ran = run_command({"train", "addition", "--out", out, "--threads", threads, "--num-epochs", "1",
-                                 "--steps-per-epoch", "6", "--no-progress"},
-                                {.folder = folder.path()});
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    successful(run_command({"train", "addition", "--out", out, "--threads", threads, "--num-epochs", "1",
+                            "--steps-per-epoch", "6", "--no-progress"},
+                           folder));
     const std::string model = slurp(out + "/model.safetensors");
     ASSERT_GT(model.size(), 1000000u);
     if (first.empty()) first = model;

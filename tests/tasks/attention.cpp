@@ -89,8 +89,7 @@ TEST(AttentionFigures, SingularValuesOfKnownMatrices) {
 
 // The figures of every head, of each task, and the verdicts that the page prints.
 void expect_analysis(const Arguments& arguments, const std::string& folder, std::size_t heads) {
-  const Ran ran = run_command(joined(arguments, {"--analyze"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(joined(arguments, {"--analyze"})));
   expect_narrow(ran.out.substr(0, ran.out.find("Heatmaps of")));
   for (const char* words :
        {"Analysis of the heads", "rank(A) <= 0.1 n: holds for ", "a few singular values explain 0.9: ",
@@ -100,8 +99,7 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
   EXPECT_EQ(faults_of_svg(slurp(folder + "/analysis.svg")), std::vector<std::string>());
   EXPECT_EQ(faults_of_page(slurp(folder + "/attention.html")), std::vector<std::string>());
 
-  const Ran told = run_command(joined(arguments, {"--analyze", "--json"}));
-  ASSERT_EQ(told.code, 0) << told.err;
+  const Ran told = successful(run_command(joined(arguments, {"--analyze", "--json"})));
   const json figures = json::parse(told.out);
   ASSERT_EQ(figures["heads"].size(), heads);
   for (const json& head : figures["heads"]) {
@@ -123,8 +121,7 @@ TEST(AttentionCommand, AnalysesEveryTask) {
   std::size_t i = 0;
   for (const std::string task : {"copy", "addition", "parser"}) {
     const std::string run = folder / task;
-    ASSERT_EQ(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), {.folder = folder.path()}).code,
-              0);
+    ASSERT_EQ(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder).code, 0);
     expect_analysis({"attention", task, "--model", run}, run, heads[i++]);
     const Ran plain = run_command({"attention", task, "--model", run});
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
@@ -147,9 +144,8 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
   const Ran shown = run_command(attention);
   EXPECT_NE(shown.out.find("Heatmaps of 4 heads: "), std::string::npos) << shown.out;
   EXPECT_EQ(json::parse(run_command(joined(attention, {"--analyze", "--json"})).out)["tokens"].size(), 12U);
-  const Ran by_ids = run_command({"attention", "gpt", "--model", run + "/model.safetensors", "--prompt-ids", "1,2,3",
-                                  "--quiet", "--out", folder / "else"});
-  EXPECT_EQ(by_ids.code, 0) << by_ids.err;
+  const Ran by_ids = successful(run_command({"attention", "gpt", "--model", run + "/model.safetensors", "--prompt-ids",
+                                             "1,2,3", "--quiet", "--out", folder / "else"}));
   EXPECT_FALSE(slurp(folder / "else/attention.svg").empty());
   EXPECT_EQ(by_ids.out.find("layer 0"), std::string::npos);
   expect_error(run_command({"attention", "gpt", "--model", run}), 2,

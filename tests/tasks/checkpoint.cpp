@@ -129,15 +129,14 @@ TEST(Version01, ItsModelsAreRead) {
   };
   // The figures that version 0.1.0 printed for them.
   for (const auto& [task, token_accuracy] : {Found{"copy", 0.04}, {"addition", 0.09}, {"parser", 0.012}}) {
-    const Ran ran = run_command({"test", task, "--model", kOld + task + ".safetensors", "--count", "50", "--json"},
-                                {.folder = folder.path()});
+    const Ran ran =
+        run_command({"test", task, "--model", kOld + task + ".safetensors", "--count", "50", "--json"}, folder);
     ASSERT_EQ(ran.code, 1) << ran.err;
     const auto json = nlohmann::json::parse(ran.out);
     EXPECT_NEAR(json["token_accuracy"].get<double>(), token_accuracy, 0.0005) << task;
   }
-  const Ran text = run_command(
-      {"generate", "gpt", "--model", kOld + "gpt.safetensors", "--prompt", "two plus", "--max-new-tokens", "10"});
-  EXPECT_EQ(text.code, 0) << text.err;
+  const Ran text = successful(run_command(
+      {"generate", "gpt", "--model", kOld + "gpt.safetensors", "--prompt", "two plus", "--max-new-tokens", "10"}));
   EXPECT_EQ(text.out, "two plus w wew..zp\n");
 }
 
@@ -145,7 +144,7 @@ TEST(Version01, ItsCheckpointsAreRejectedByName) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "run");
   spill(folder / "run/checkpoint", slurp(kOld + "gpt.checkpoint"));
-  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}, {.folder = folder.path()}), 1,
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}, folder), 1,
                {"[checkpoint]", "run/checkpoint", "written by tapegrad 0.1.0", "or start a new one"});
 }
 

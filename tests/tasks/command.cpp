@@ -242,9 +242,8 @@ void prepare(const TemporaryFolder& folder) {
   tests::spill(folder / "text.txt", "aaaa");
   ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
             0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "run"), {.folder = folder.path()}).code, 0);
-  const Ran gpt = run_command(tests::small_gpt_run(folder, "gpt", {"--max-steps", "2"}), {.folder = folder.path()});
-  ASSERT_EQ(gpt.code, 0) << gpt.err;
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "run"), folder).code, 0);
+  successful(run_command(tests::small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
 }
 
 // A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only
@@ -256,9 +255,9 @@ TEST(CommandOutput, OfEveryVerbUnderALauncher) {
     SCOPED_TRACE(testing::PrintToString(call.words));
     for (const char* variable : {"OMPI_COMM_WORLD_RANK=1", "PMIX_RANK=1", "PMI_RANK=1"}) {
       const bool together = call.words[0] == "train";  // processes that wait for each other: only the help is tested
-      const Ran ran = run_command(together ? Arguments{"train", "copy", "--help"} : call.words,
-                                  {.folder = folder.path(), .input = call.input, .environment = {variable}});
-      EXPECT_EQ(ran.code, 0) << ran.err;
+      const Ran ran =
+          successful(run_command(together ? Arguments{"train", "copy", "--help"} : call.words,
+                                 {.folder = folder.path(), .input = call.input, .environment = {variable}}));
       EXPECT_EQ(ran.out.empty(), together) << ran.out;
     }
   }
@@ -295,8 +294,8 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   };
   const auto copy = [&](const std::string& run) { return tests::tiny_run("copy", folder / run); };
   const auto gpt = [&](const std::string& run) { return tests::small_gpt_run(folder, run, {"--untrained-losses"}); };
-  ASSERT_EQ(run_command(copy("copy"), {.folder = folder.path()}).code, 0);
-  ASSERT_EQ(run_command(gpt("gpt"), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(copy("copy"), folder).code, 0);
+  ASSERT_EQ(run_command(gpt("gpt"), folder).code, 0);
   for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
     const std::string kind = *errors == 0 ? "1" : "2";
     EXPECT_EQ(run_command(copy("copy" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
@@ -310,8 +309,7 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   std::string line;
   for (const std::string& word : gpt("read")) line += "'" + word + "' ";
   const Ran ran = tests::run_program(
-      {"bash", "-c", "'" + std::string(tests::kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"},
-      {.folder = folder.path()});
+      {"bash", "-c", "'" + std::string(tests::kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"}, folder);
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
   EXPECT_TRUE(whole("read") == whole("gpt"));
@@ -348,8 +346,7 @@ TEST(CommandOutput, CannotSteerATerminal) {
     EXPECT_EQ(text.find_first_of("\x1b\r"), std::string::npos);
   };
   const auto out_of = [&](const Arguments& words) {
-    const Ran ran = run_command(words, {.folder = folder.path()});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Ran ran = successful(run_command(words, folder));
     return ran.out;
   };
   expect_shown(out_of(tests::tiny_run("copy", bad)));
@@ -367,8 +364,7 @@ TEST(CommandOutput, CannotSteerATerminal) {
                          folder / "bytes"})
                 .code,
             0);
-  const Ran trained = run_command(train, {.folder = folder.path()});
-  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Ran trained = successful(run_command(train, folder));
   EXPECT_NE(trained.out.find("x\\x1b[2J\\x08y"), std::string::npos) << trained.out;
   EXPECT_EQ(trained.out.find('\x1b'), std::string::npos);
   const std::string attention = out_of({"attention", "gpt", "--model", folder / "gpt", "--prompt", text});

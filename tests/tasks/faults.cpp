@@ -66,15 +66,14 @@ TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const TemporaryFolder folder;
   const Arguments small{"--hidden-size", "8", "--intermediate-size", "8"};
-  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", small), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", small), folder).code, 0);
   const std::string run = disk.path() + "/run";
   disk.fill();
-  tests::expect_error(tests::run_command(tiny_run("copy", run, small), {.folder = folder.path()}), 2,
+  tests::expect_error(tests::run_command(tiny_run("copy", run, small), folder), 2,
                       {"--out", "No space left on device"});
   std::filesystem::remove(disk.path() + "/filler");
   ASSERT_EQ(::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
-  const tests::Ran ran =
-      tests::run_command(tiny_run("copy", run, joined(small, {"--resume"})), {.folder = folder.path()});
+  const tests::Ran ran = tests::run_command(tiny_run("copy", run, joined(small, {"--resume"})), folder);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
@@ -144,7 +143,7 @@ TEST(Permission, NamesThatCannotBeLookedAt) {
   const std::string file = folder / std::string(300, 'x');
   tests::spill(folder / "text.txt", "abc");
   const auto rejected = [&](const Arguments& words, const char* option) {
-    tests::expect_error(tests::run_command(words, {.folder = folder.path()}), 2,
+    tests::expect_error(tests::run_command(words, folder), 2,
                         {std::string("[") + option + "] ", "File name too long", file});
   };
   rejected({"train", "gpt", "--out", file}, "--out");
@@ -235,13 +234,13 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
   expect_kept(folder, at("compared/text.svg"), {"compare", "text", "--out", at("compared")});
   expect_kept(folder, at("positions/positions.html"), {"compare", "positions", "--out", at("positions")});
   const Arguments run = tiny_run("copy", at("run")), resumed = joined(run, {"--resume"});
-  ASSERT_EQ(tests::run_command(run, {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(tests::run_command(run, folder).code, 0);
   expect_kept(folder, at("maps/attention.html"), {"attention", "copy", "--model", at("run"), "--out", at("maps")});
   // A model file that is a link to another disk stays one; a run that starts again moves what is there away.
   const std::string model = at("run/model.safetensors"), whole = slurp(model);
   std::filesystem::rename(model, at("disk"));
   std::filesystem::create_symlink(at("disk"), model);
-  ASSERT_EQ(tests::run_command(resumed, {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(tests::run_command(resumed, folder).code, 0);
   EXPECT_TRUE(std::filesystem::is_symlink(model));
   EXPECT_TRUE(slurp(at("disk")) == whole);
   for (const char* name : {"run/report.html", "run/model.safetensors"}) {
@@ -252,7 +251,7 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
   }
   std::filesystem::remove(model);
   ASSERT_EQ(::mkfifo(model.c_str(), 0600), 0);
-  ASSERT_EQ(tests::run_command(run, {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(tests::run_command(run, folder).code, 0);
   EXPECT_TRUE(std::filesystem::is_fifo(at("run/previous-1/model.safetensors")));
   EXPECT_TRUE(slurp(model) == whole);
 }
@@ -270,7 +269,7 @@ TEST(SpecialFiles, TheReadersOfTheCommandRejectThem) {
   fs::create_directory(at("vocabulary"));
   tests::spill(at("vocabulary/merges.txt"), "");
   ASSERT_EQ(tests::run_command({"data", "sample", "--out", at("data")}).code, 0);
-  ASSERT_EQ(tests::run_command(tiny_run("copy", at("run")), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(tests::run_command(tiny_run("copy", at("run")), folder).code, 0);
   const Arguments generate{"generate", "gpt", "--prompt", "a", "--max-new-tokens", "1", "--model", at("llama")},
       adapted{"generate", "gpt", "--prompt", "a", "--model", at("gpt2"), "--adapter", at("adapter")},
       from{"train", "gpt", "--text", at("text.txt"), "--from", at("llama"), "--out", at("new")},
@@ -376,7 +375,7 @@ TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
   for (const Arguments& threads : {Arguments{}, Arguments{"--threads", "1"}}) {
     const Ended ended = run(tiny_run("copy", folder / "run", threads));
     EXPECT_EQ(ended.code, 0) << ended.err;
-    ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole"), {.folder = folder.path()}).code, 0);
+    ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole"), folder).code, 0);
     EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
     std::filesystem::remove_all(folder / "run");
     std::filesystem::remove_all(folder / "whole");
@@ -387,7 +386,7 @@ TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
 TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
   const TemporaryFolder folder;
   const Arguments more{"--num-epochs", "40", "--checkpoint-every", "100000"};
-  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", more), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", more), folder).code, 0);
   const std::string metrics = folder / "run/metrics.jsonl";
   const Ended ended = start(
       tiny_run("copy", folder / "run", more), folder / "err", [] {},
@@ -398,9 +397,7 @@ TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.err.find("interrupted after step"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("(use --resume --out " + (folder / "run") + ")"), std::string::npos) << ended.err;
-  ASSERT_EQ(
-      tests::run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), {.folder = folder.path()}).code,
-      0);
+  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), folder).code, 0);
   EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 

@@ -22,8 +22,7 @@ using namespace tests;
 
 TEST(GptCommand, TrainsGeneratesAndTests) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(small_gpt_run(folder, "run"));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(small_gpt_run(folder, "run")));
   const std::vector<std::string> printed = lines(ran.out);
   ASSERT_GE(printed.size(), 4U);
   EXPECT_EQ(printed[0].substr(0, 36), "Ep 1 (Step 000000): Train loss " + printed[0].substr(31, 5));
@@ -36,21 +35,21 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
     EXPECT_TRUE(first.contains(key)) << key;
 
   const std::string model = folder / "run/model.safetensors";
-  const Ran said = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--max-new-tokens", "12"});
-  ASSERT_EQ(said.code, 0) << said.err;
+  const Ran said =
+      successful(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--max-new-tokens", "12"}));
   EXPECT_TRUE(said.out.starts_with("The"));
   EXPECT_EQ(
       run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The", "--max-new-tokens", "12"}).out,
       said.out);
-  const Ran ids = run_command({"generate", "gpt", "--model", model, "--prompt-ids", "3,4", "--ids", "--max-new-tokens",
-                               "5", "--temperature", "0.8", "--top-k", "5", "--top-p", "0.9", "--seed", "7"});
-  EXPECT_EQ(ids.code, 0) << ids.err;
+  const Ran ids =
+      successful(run_command({"generate", "gpt", "--model", model, "--prompt-ids", "3,4", "--ids", "--max-new-tokens",
+                              "5", "--temperature", "0.8", "--top-k", "5", "--top-p", "0.9", "--seed", "7"}));
   EXPECT_TRUE(ids.out.starts_with("3 4 "));
   EXPECT_EQ(std::count(ids.out.begin(), ids.out.end(), ' '), 6);
   EXPECT_EQ(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--beams", "2"}).code, 0);
 
-  const Ran tested = run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json"});
-  ASSERT_EQ(tested.code, 0) << tested.err;
+  const Ran tested =
+      successful(run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json"}));
   const auto json = nlohmann::json::parse(tested.out);
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(json["loss"].get<double>()), 1e-9);
   EXPECT_EQ(json["tokens"].get<int64_t>() % 16, 0);
@@ -62,22 +61,20 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   expect_error(run_command({"generate", "gpt", "--model", folder / "bad.safetensors", "--prompt", "The"}), 1,
                {"[safetensors]", "bad.safetensors", "damaged: the checksum of tensor"});
 
-  const Ran rounded =
-      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "bfloat16"});
-  ASSERT_EQ(rounded.code, 0) << rounded.err;
+  const Ran rounded = successful(
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "bfloat16"}));
   const double loss = json["loss"].get<double>(),
                change = nlohmann::json::parse(rounded.out)["loss"].get<double>() - loss;
   EXPECT_NE(change, 0);
   EXPECT_LT(std::abs(change), 0.01 * loss);
-  const Ran quantised =
-      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int8"});
-  ASSERT_EQ(quantised.code, 0) << quantised.err;
+  const Ran quantised = successful(
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int8"}));
   const double int8_loss = nlohmann::json::parse(quantised.out)["loss"].get<double>();
   EXPECT_NE(int8_loss, loss);
   EXPECT_LT(std::abs(int8_loss - loss), 0.01);
   for (const std::string& type : weight_format_names()) {
-    const Ran brief = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", type});
-    EXPECT_EQ(brief.code, 0) << brief.err;
+    const Ran brief =
+        successful(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", type}));
     EXPECT_TRUE(brief.out.starts_with("The"));
   }
   // A file of an int8 model.
@@ -91,9 +88,8 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   expect_error(generated(folder / "int8.safetensors", "int4"), 2, {"[--dtype]", "has int8 weights, not int4"});
 
   // int4: a loss that is a little larger, files, and no training.
-  const Ran coarse =
-      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int4"});
-  ASSERT_EQ(coarse.code, 0) << coarse.err;
+  const Ran coarse = successful(
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int4"}));
   const double int4_loss = nlohmann::json::parse(coarse.out)["loss"].get<double>();
   EXPECT_GT(std::abs(int4_loss - loss), std::abs(int8_loss - loss));
   EXPECT_LT(std::abs(int4_loss - loss), 0.1);
@@ -111,11 +107,9 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
   for (const std::string_view name : nn::position_names()) {
     const std::string kind(name);
     SCOPED_TRACE(kind);
-    const Ran ran = run_command(small_gpt_run(folder, kind, {"--positions", kind, "--max-steps", "2"}));
-    ASSERT_EQ(ran.code, 0) << ran.err;
-    const Ran said = run_command({"generate", "gpt", "--model", folder / kind, "--prompt", "The", "--max-new-tokens",
-                                  "4", "--temperature", "0"});
-    EXPECT_EQ(said.code, 0) << said.err;
+    successful(run_command(small_gpt_run(folder, kind, {"--positions", kind, "--max-steps", "2"})));
+    const Ran said = successful(run_command({"generate", "gpt", "--model", folder / kind, "--prompt", "The",
+                                             "--max-new-tokens", "4", "--temperature", "0"}));
     EXPECT_TRUE(said.out.starts_with("The"));
   }
   expect_error(run_command(small_gpt_run(folder, "wrong", {"--positions", "ropes"})), 2,
@@ -139,13 +133,11 @@ TEST(GptCommand, TrainsWithFormsOfAttention) {
     SCOPED_TRACE(form[0]);
     std::vector<std::string> more{"--max-steps", "2", "--attention"};
     more.insert(more.end(), form.begin(), form.end());
-    const Ran ran = run_command(small_gpt_run(folder, form[0], more));
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(small_gpt_run(folder, form[0], more)));
     const TrainedGPT loaded = load_gpt(folder / form[0]);
     EXPECT_EQ(loaded.model.as<nn::GPTModel>()->config.attention.name(), form[0]);
-    const Ran said = run_command({"generate", "gpt", "--model", folder / form[0], "--prompt", "The", "--max-new-tokens",
-                                  "4", "--temperature", "0"});
-    EXPECT_EQ(said.code, 0) << said.err;
+    const Ran said = successful(run_command({"generate", "gpt", "--model", folder / form[0], "--prompt", "The",
+                                             "--max-new-tokens", "4", "--temperature", "0"}));
     EXPECT_TRUE(said.out.starts_with("The"));
   }
   const TrainedGPT near = load_gpt(folder / "window");
@@ -175,9 +167,8 @@ TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
 
 TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(small_gpt_run(
-      folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  successful(run_command(small_gpt_run(
+      folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"})));
   const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
   EXPECT_TRUE(theirs.model.as<nn::GPTModel>()->config.tied_head);
   const auto a = nn::state_dict(ours.model), b = nn::state_dict(theirs.model);
@@ -193,8 +184,7 @@ TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
 
 TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(small_gpt_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  successful(run_command(small_gpt_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"})));
   int64_t steps = 0;
   for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
     const auto json = nlohmann::json::parse(line);
@@ -215,15 +205,14 @@ TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
 
 TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(
-      {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(
+      {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"}));
   EXPECT_NE(ran.err.find("no --text was given"), std::string::npos) << ran.err;
   expect_narrow(ran.err);
   // A step has no more batches than an epoch.
-  const Ran all = run_command({"train", "gpt", "--out", folder / "all", "--max-steps", "1", "--accumulate", "10000",
-                               "--sample-tokens", "0", "--eval-batches", "1", "--emb-dim", "4", "--n-layers", "1"});
-  ASSERT_EQ(all.code, 0) << all.err;
+  const Ran all =
+      successful(run_command({"train", "gpt", "--out", folder / "all", "--max-steps", "1", "--accumulate", "10000",
+                              "--sample-tokens", "0", "--eval-batches", "1", "--emb-dim", "4", "--n-layers", "1"}));
   EXPECT_NE(all.err.find("20 epochs of 1 steps"), std::string::npos) << all.err;
   EXPECT_EQ(all.err.find("160000 windows"), std::string::npos) << all.err;
 }

@@ -106,8 +106,7 @@ TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
   ASSERT_EQ(run_command(words).code, 0);
   EXPECT_EQ(config_of(folder / "run")["freeze"], (Arguments{"pos_emb.*", "final_norm.*"}));
   std::filesystem::remove_all(folder / "base");
-  const Ran again = run_command(joined(words, {"--resume"}));
-  EXPECT_EQ(again.code, 0) << again.err;
+  successful(run_command(joined(words, {"--resume"})));
   expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--from", kHuggingFace}), 2,
                {"[train --resume]", "--from " + folder / "base" + " (not " + kHuggingFace + ")"});
   expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--freeze", "pos_emb.*"}), 2,
@@ -119,8 +118,7 @@ TEST(GptFrom, ARunOfOursIsContinuedAsANewRun) {
   ASSERT_EQ(run_command(small_gpt_run(folder, "base", {"--max-steps", "3", "--positions", "rope"})).code, 0);
   const Arguments same{"train",           "gpt", "--from", folder / "base", "--text", folder / "text.txt",
                        "--sample-tokens", "0"};
-  const Ran none = run_command(joined(same, {"--num-epochs", "0", "--out", folder / "same"}));
-  ASSERT_EQ(none.code, 0) << none.err;
+  const Ran none = successful(run_command(joined(same, {"--num-epochs", "0", "--out", folder / "same"})));
   EXPECT_EQ(values_of(load_gpt(folder / "same").model), values_of(load_gpt(folder / "base").model));
   const Ran more =
       run_command(joined(same, {"--max-steps", "1", "--out", folder / "more", "--emb-dim", "16", "--n-heads", "2",
@@ -138,9 +136,8 @@ TEST(GptFrom, ARunOfOursIsContinuedAsANewRun) {
   contradicts({"--attention", "window"}, "[--attention] expected full, as " + base + " has, got window");
   contradicts({"--vocab-size", "1000"}, "[--vocab-size] expected ");
   EXPECT_FALSE(std::filesystem::exists(folder / "none"));
-  const Ran fits = run_command(joined(same, {"--max-steps", "1", "--out", folder / "fits", "--emb-dim", "16",
-                                             "--positions", "rope", "--drop-rate", "0.2", "--recompute"}));
-  EXPECT_EQ(fits.code, 0) << fits.err;
+  const Ran fits = successful(run_command(joined(same, {"--max-steps", "1", "--out", folder / "fits", "--emb-dim", "16",
+                                                        "--positions", "rope", "--drop-rate", "0.2", "--recompute"})));
   EXPECT_EQ(config_of(folder / "fits")["drop_rate"], 0.2);
 }
 
@@ -296,20 +293,18 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   const Arguments lora{"--from", kHuggingFace,     "--lora-rank", "4",          "--lora-alpha", "8", "--lr",
                        "0.03",   "--lora-targets", "c_attn",      "mlp.c_proj", "--max-steps",  "8", "--lora-dropout",
                        "0.1"};
-  const Ran ran = run_command(verdict_run(folder / "run", lora));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(verdict_run(folder / "run", lora)));
   // 2 layers of 4 x 16 + 48 x 4 for c_attn and 4 x 64 + 16 x 4 for mlp.c_proj.
   EXPECT_NE(ran.err.find(" (1152 are trained)"), std::string::npos) << ran.err;
-  const Ran merged =
-      run_command(verdict_run(folder / "merged", joined(lora, {"--lora-merge", "--save-hugging-face", folder / "hf"})));
-  ASSERT_EQ(merged.code, 0) << merged.err;
+  const Ran merged = successful(run_command(
+      verdict_run(folder / "merged", joined(lora, {"--lora-merge", "--save-hugging-face", folder / "hf"}))));
   EXPECT_EQ(losses_in(folder / "run"), losses_in(folder / "merged"));
   EXPECT_TRUE(nn::has_lora(load_gpt(folder / "run").model));
   EXPECT_FALSE(nn::has_lora(load_gpt(folder / "merged").model));
 
   const auto loss = [&](const Arguments& model) {
-    const Ran tested = run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model));
-    EXPECT_EQ(tested.code, 0) << tested.err;
+    const Ran tested =
+        successful(run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model)));
     return tested.code == 0 ? nlohmann::json::parse(tested.out)["loss"].get<double>() : 0;
   };
   const double expected = loss({"--model", folder / "run"});
@@ -320,16 +315,14 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   EXPECT_NEAR(loss({"--model", folder / "run", "--dtype", "int8"}), expected, 0.02);
   EXPECT_NEAR(loss({"--model", folder / "run", "--dtype", "bfloat16"}), expected, 0.02);
   const Arguments say{"generate", "gpt", "--prompt", "I had", "--max-new-tokens", "8"};
-  const Ran said = run_command(joined(say, {"--model", folder / "run"}));
-  ASSERT_EQ(said.code, 0) << said.err;
+  const Ran said = successful(run_command(joined(say, {"--model", folder / "run"})));
   EXPECT_EQ(run_command(joined(say, {"--model", kHuggingFace, "--adapter", folder / "run/adapter"})).out, said.out);
   EXPECT_EQ(run_command({"attention", "gpt", "--prompt", "I had", "--quiet", "--model", folder / "run"}).code, 0);
 
   // Both continue: the run with its update merged, and the base with the adapter.
   for (const Arguments& from :
        {Arguments{"--from", folder / "run"}, Arguments{"--from", kHuggingFace, "--adapter", folder / "run/adapter"}}) {
-    const Ran next = run_command(verdict_run(folder / "next", joined(from, {"--num-epochs", "0"})));
-    ASSERT_EQ(next.code, 0) << next.err;
+    const Ran next = successful(run_command(verdict_run(folder / "next", joined(from, {"--num-epochs", "0"}))));
     EXPECT_NEAR(loss({"--model", folder / "next"}), expected, 1e-5);
   }
   // An earlier run's adapter is moved aside with the other files.

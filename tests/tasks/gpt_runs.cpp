@@ -15,11 +15,23 @@ namespace {
 
 using namespace tests;
 
+// A run that is broken off after three steps, and resumed, ends with the parameters in the file `model`.
+void expect_same_end(const GPTOptions& options, const std::string& model) {
+  GPTTrainer broken(options);
+  for (int i = 0; i < 3; ++i) broken.step();
+  const train::Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(model);
+  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  }
+}
+
 TEST(GptRun, AResumedRunEndsInTheSameBits) {
   const TemporaryFolder folder;
-  const Ran whole =
-      run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"}));
-  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran whole = successful(
+      run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"})));
   // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
   const GPTOptions options = [&] {
     GPTOptions o = small_gpt_options(folder);
@@ -27,16 +39,8 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
     resolve(o);
     return o;
   }();
-  GPTTrainer unbroken(options);
-  GPTTrainer broken(options);  // seeds again
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
-  }
+  GPTTrainer unbroken(options);  // the next one seeds again
+  expect_same_end(options, folder / "whole/model.safetensors");
 
   spill(folder / "text.txt", kGPTText + "The");
   const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
@@ -58,9 +62,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const auto save = [&](const std::string& name, const std::string& text) {
     spill(folder / "one.txt", text);
-    const Ran ran =
-        run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name});
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    successful(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name}));
   };
   save("a.tokens", kGPTText);
   save("b,1.tokens", "One two three, and four: " + kGPTText);
@@ -71,8 +73,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   expect_error(run("x", text), 2, {"[--text] there is no file " + (folder / "b")});
   std::filesystem::rename(folder / "b,1.tokens", folder / "b.tokens");
   const std::string mixed = two + ":1.5," + (folder / "b.tokens");
-  const Ran whole = run("whole", mixed, {"--threads", "1"});
-  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran whole = successful(run("whole", mixed, {"--threads", "1"}));
   const std::string model = slurp(folder / "whole/model.safetensors");
   EXPECT_EQ(run("threads", mixed, {"--threads", "2"}).code, 0);
   EXPECT_TRUE(slurp(folder / "threads/model.safetensors") == model);
@@ -82,14 +83,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   GPTOptions options = small_gpt_options(folder);
   options.text = mixed, options.tokenizer = cut;
   resolve(options);
-  GPTTrainer broken(options);
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder()))
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  expect_same_end(options, folder / "whole/model.safetensors");
 
   // A single file: PyTorch's order unless another one is asked for.
   EXPECT_EQ(run("auto", two).code, 0);
@@ -122,8 +116,7 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
   spill(folder / "one.txt", kGPTText);
   ASSERT_EQ(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", tokens}).code, 0);
   const Arguments verify{"tokenize", "--verify", tokens};
-  const Ran good = run_command(verify);
-  EXPECT_EQ(good.code, 0) << good.err;
+  const Ran good = successful(run_command(verify));
   EXPECT_TRUE(good.out.starts_with(tokens + ": ") && good.out.ends_with(" tokens, undamaged\n")) << good.out;
   const auto run = [&](const std::string& name, const Arguments& more = {}) {
     return run_command(small_gpt_run(folder, name, joined({"--text", tokens, "--tokenizer", cut}, more)));
@@ -149,8 +142,7 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
 TEST(GptRun, TrainsInBFloat16) {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& name, const Arguments& more) {
-    const Ran ran = run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more)));
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more))));
   };
   run("whole", {});
   const Ran wide = run_command(small_gpt_run(folder, "wide"));
@@ -170,15 +162,7 @@ TEST(GptRun, TrainsInBFloat16) {
   GPTOptions options = small_gpt_options(folder);
   options.dtype = kBFloat16;
   resolve(options);
-  GPTTrainer broken(options);
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
-  }
+  expect_same_end(options, folder / "whole/model.safetensors");
   const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--dtype", "float32"});
   expect_error(other, 2, {"[train --resume]", "--dtype bfloat16 (not float32)"});
 }
@@ -213,11 +197,9 @@ TEST(GptRun, TheSameOptionsResume) {
   const TemporaryFolder folder;
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
   ASSERT_EQ(run_command(words).code, 0);
-  const Ran again = run_command(joined(words, {"--resume"}));
-  EXPECT_EQ(again.code, 0) << again.err;
+  successful(run_command(joined(words, {"--resume"})));
   for (const char* stride : {"0", "16"}) {
-    const Ran ran = run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride}));
   }
   // Options are compared with the run's, not with those of the usual preset, which these do not fit.
   for (const char* width : {"15", "18"})
@@ -277,8 +259,7 @@ TEST(GptRun, AResumedRunReportsEverySample) {
   fs::create_directories(folder / "part");
   trainer.checkpoint().save(folder / "part/checkpoint");
   fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
-  const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  successful(run_command({"train", "gpt", "--resume", "--out", folder / "part"}));
   const auto samples = [&](const char* run) {
     const std::string report = slurp(folder / (std::string(run) + "/report.html"));
     const std::size_t begin = report.find("<h2>Samples</h2>");
@@ -292,9 +273,8 @@ TEST(GptRun, AResumedRunReportsEverySample) {
 // best.safetensors is the model of the evaluation with the lowest validation loss, and a model as any other.
 TEST(GptRun, KeepsTheBestModel) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(
-      small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  successful(run_command(
+      small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
   std::string best = "none";
   double least = std::numeric_limits<double>::infinity();
   for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
@@ -303,17 +283,15 @@ TEST(GptRun, KeepsTheBestModel) {
     least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
   }
   EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), best);
-  const Ran said = run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"});
-  EXPECT_EQ(said.code, 0) << said.err;
+  successful(run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"}));
 }
 
 TEST(GptRun, StopsEarly) {
   const TemporaryFolder folder;
-  const Ran ran =
+  successful(
       run_command(small_gpt_run(folder, "run",
                                 {"--lr", "1e-30", "--schedule", "constant", "--weight-decay", "0", "--eval-interval",
-                                 "1", "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+                                 "1", "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"})));
   EXPECT_LT(lines(slurp(folder / "run/metrics.jsonl")).size(), 12U);
   EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
 }
@@ -326,8 +304,7 @@ TEST(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
   };
   ASSERT_EQ(run("first", {"--save-hugging-face", hf}).code, 0);
   const std::string model = slurp(hf + "/model.safetensors");
-  const Ran same = run("first", {"--save-hugging-face", hf, "--resume"});
-  EXPECT_EQ(same.code, 0) << same.err;
+  successful(run("first", {"--save-hugging-face", hf, "--resume"}));
   EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
   const std::vector<std::string> said{"[--save-hugging-face] expected a folder without a model", "model.safetensors"};
   expect_error(run("second", {"--seed", "5", "--save-hugging-face", hf}), 2, said);
@@ -358,7 +335,7 @@ TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
 TEST(GptRun, RunsOfAnotherTaskAreNotContinued) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), folder).code, 0);
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
                {"[train --resume]", "holds a run of the task gpt, not of copy"});
   expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,

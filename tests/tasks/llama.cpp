@@ -137,23 +137,20 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
     const auto generate = [&](const Arguments& more) {
       return run_command(joined({"generate", "gpt", "--model", folder}, more));
     };
-    const Ran ids = generate({"--prompt-ids", text_of_ids(start, ","), "--ids", "--max-new-tokens", "24"});
-    ASSERT_EQ(ids.code, 0) << ids.err;
+    const Ran ids = successful(generate({"--prompt-ids", text_of_ids(start, ","), "--ids", "--max-new-tokens", "24"}));
     // Up to the token that ends a text, if there is one.
     const TrainedGPT trained = load_gpt(folder);
     auto end = std::find_if(greedy.begin(), greedy.end(), [&](int64_t id) { return trained.is_end(id); });
     if (end != greedy.end()) ++end;
     EXPECT_EQ(ids.out, text_of_ids(start, " ") + " " + text_of_ids({greedy.begin(), end}, " ") + "\n");
-    const Ran text = generate({"--prompt", "Hello, I", "--max-new-tokens", "4"});
-    ASSERT_EQ(text.code, 0) << text.err;
+    const Ran text = successful(generate({"--prompt", "Hello, I", "--max-new-tokens", "4"}));
     EXPECT_TRUE(text.out.starts_with("Hello, I")) << text.out;
     for (const std::string& type : weight_format_names()) {
       EXPECT_EQ(generate({"--prompt", "Hello", "--max-new-tokens", "4", "--dtype", type}).code, 0);
     }
   }
-  const Ran tested = run_command(
-      {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"});
-  ASSERT_EQ(tested.code, 0) << tested.err;
+  const Ran tested = successful(run_command(
+      {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"}));
   EXPECT_EQ(json::parse(tested.out)["tokens"], 256);
   const TemporaryFolder out;
   EXPECT_EQ(run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out",
@@ -251,8 +248,8 @@ Arguments llama_run(const std::string& out, const Arguments& more) {
 }
 
 double tested_loss(const Arguments& model) {
-  const Ran ran = run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model));
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran =
+      successful(run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model)));
   return ran.code == 0 ? json::parse(ran.out)["loss"].get<double>() : 0;
 }
 
@@ -265,8 +262,8 @@ TEST(LlamaTraining, FirstLossesAreThoseOfTransformers) {
 TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   const TemporaryFolder folder;
   const Arguments freeze{"--freeze", "model.embed_tokens.*", "--checkpoint-every", "3"};
-  const Ran whole = run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"})));
-  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran whole =
+      successful(run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"}))));
   const double loss = tested_loss({"--model", folder / "whole"});
   EXPECT_LT(loss, tested_loss({"--model", folder_of("llama3_tiny")}));
   EXPECT_NEAR(tested_loss({"--model", folder / "hf"}), loss, 1e-6);
@@ -283,21 +280,18 @@ TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   *std::find(words.begin(), words.end(), "6") = "3";
   ASSERT_EQ(run_command(words).code, 0);
   std::filesystem::remove_all(base);
-  const Ran resumed = run_command({"train", "gpt", "--out", folder / "again", "--resume"});
-  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  successful(run_command({"train", "gpt", "--out", folder / "again", "--resume"}));
 }
 
 TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(llama_run(folder / "run", {"--lora-rank", "2"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  successful(run_command(llama_run(folder / "run", {"--lora-rank", "2"})));
   const SafeTensors file = load_safetensors(folder / "run/adapter/adapter_model.safetensors");
   EXPECT_EQ(file.tensors.size(), 8U);  // A and B of q_proj and v_proj in two layers
   EXPECT_EQ(file["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"].shape(), Shape({2, 16}));
   const double loss = tested_loss({"--model", folder / "run"});
   EXPECT_EQ(tested_loss({"--model", folder_of("llama3_tiny"), "--adapter", folder / "run/adapter"}), loss);
-  const Ran merged = run_command(llama_run(folder / "merged", {"--lora-rank", "2", "--lora-merge"}));
-  ASSERT_EQ(merged.code, 0) << merged.err;
+  const Ran merged = successful(run_command(llama_run(folder / "merged", {"--lora-rank", "2", "--lora-merge"})));
   EXPECT_NEAR(tested_loss({"--model", folder / "merged"}), loss, 1e-5);
 }
 
@@ -342,16 +336,14 @@ TEST(Chat, AnswersTheLinesOfAPipe) {
   EXPECT_GT(two.out.size(), one.out.size());
   EXPECT_EQ(chat(folder, "one\n/reset\none\n", form).out, one.out + one.out);
   EXPECT_EQ(chat(folder, "").out, "");
-  const Ran quarter = chat(folder, "one\n", {"--dtype", "int8", "--max-new-tokens", "6"});
-  EXPECT_EQ(quarter.code, 0) << quarter.err;
+  successful(chat(folder, "one\n", {"--dtype", "int8", "--max-new-tokens", "6"}));
 }
 
 // An answer is what the model says to the whole conversation, whether it is kept or read again.
 TEST(Chat, ContinuesWithWhatWasSaid) {
   const std::string folder = folder_of("llama2_tiny");
   const Arguments form{"--template", "{message} {answer}"};
-  const Ran all = chat(folder, "one\ntwo\n", joined(form, {"--max-new-tokens", "3"}));
-  ASSERT_EQ(all.code, 0) << all.err;
+  const Ran all = successful(chat(folder, "one\ntwo\n", joined(form, {"--max-new-tokens", "3"})));
   const TrainedGPT trained = load_gpt(folder);
   const auto reply = [&](std::vector<int64_t>& ids) {
     std::vector<int64_t> found;
@@ -380,8 +372,8 @@ TEST(Chat, ContinuesWithWhatWasSaid) {
 TEST(Chat, ForgetsTheFirstMessagesWhenTheContextIsFull) {
   std::string input;
   for (int i = 0; i < 12; ++i) input += "tell me more\n";
-  const Ran ran = chat(folder_of("llama2_tiny"), input, {"--template", "{message}{answer}", "--max-new-tokens", "6"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran =
+      successful(chat(folder_of("llama2_tiny"), input, {"--template", "{message}{answer}", "--max-new-tokens", "6"}));
   EXPECT_NE(ran.err.find("(the context of 64 tokens is full: the first "), std::string::npos) << ran.err;
   EXPECT_GE(lines_of(ran.out), 12U);
   const Ran longer = chat(folder_of("llama2_tiny"), std::string(200, 'x') + "\none\n");

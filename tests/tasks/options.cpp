@@ -42,9 +42,8 @@ TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section
   EXPECT_EQ(options.model().activation, nn::Activation::gelu);
 
   const TemporaryFolder folder;
-  const Ran ran = run_command(
-      {"train", "copy", "--preset", "base", "--num-hidden-layers", "1", "--num-epochs", "0", "--out", folder / "base"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  successful(run_command({"train", "copy", "--preset", "base", "--num-hidden-layers", "1", "--num-epochs", "0", "--out",
+                          folder / "base"}));
   const SafeTensors model = load_safetensors(folder / "base/model.safetensors");
   EXPECT_EQ(model["encoder.layers.0.feed_forward.w_1.weight"].shape(), (Shape{2048, 512}));
   expect_error(run_command({"train", "copy", "--preset", "palm"}), 2,
@@ -125,8 +124,8 @@ TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
 TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
   const TemporaryFolder folder;
   const Arguments run = tiny_run("copy", folder / "post", {"--activation", "gelu", "--norm", "post"});
-  ASSERT_EQ(run_command(run, {.folder = folder.path()}).code, 0);
-  EXPECT_EQ(run_command(joined(run, {"--resume"}), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(run, folder).code, 0);
+  EXPECT_EQ(run_command(joined(run, {"--resume"}), folder).code, 0);
   EXPECT_EQ(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}).code, 0);
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"}), 2,
                {"[train --resume]", "--norm post (not pre)"});
@@ -140,54 +139,46 @@ TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
 TEST(TaskOptions, StreamsOfMasks) {
   const TemporaryFolder folder;
   const auto model = [&](const std::string& name, const Arguments& more) {
-    const Ran ran =
-        run_command(tiny_run("copy", folder / name, joined({"--max-steps", "3"}, more)), {.folder = folder.path()});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(tiny_run("copy", folder / name, joined({"--max-steps", "3"}, more)), folder));
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
   };
   const std::vector<float> usual = model("usual", {}), mkl = model("mkl", {"--mask-stream", "mkl"});
   EXPECT_NE(usual, mkl);
   EXPECT_EQ(model("mt", {"--mask-stream", "mt19937"}), usual);
   EXPECT_EQ(model("no", {"--dropout", "0"}), model("no-mkl", {"--dropout", "0", "--mask-stream", "mkl"}));
-  const Ran gpt = run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"}));
-  EXPECT_EQ(gpt.code, 0) << gpt.err;
+  const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"})));
   expect_error(run_command({"train", "gpt", "--mask-stream", "intel"}), 2,
                {"[--mask-stream] must be one of mt19937, mkl, got \"intel\""});
 }
 
 TEST(TaskOptions, TheTrapNamesTheOperation) {
   const TemporaryFolder folder;
-  const tests::RunSetting here{.folder = folder.path()};
   // Masks with infinite scores are not a fault, whatever the positions and the form of attention.
   for (const std::string_view kind : nn::position_names()) {
     const std::string positions(kind);
     SCOPED_TRACE(positions);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions", positions};
-    const Ran copied = run_command(tiny_run("copy", folder / positions, more), here);
-    EXPECT_EQ(copied.code, 0) << copied.err;
+    successful(run_command(tiny_run("copy", folder / positions, more), folder));
     if (positions != "shaw" && positions != "t5") continue;
-    const Ran gpt = run_command(small_gpt_run(folder, "gpt-" + positions, more));
-    EXPECT_EQ(gpt.code, 0) << gpt.err;
+    successful(run_command(small_gpt_run(folder, "gpt-" + positions, more)));
   }
   for (const std::string_view kind : nn::relative_position_names()) {
     const std::string relative(kind);
     const Ran pair = run_command(tiny_run("copy", folder / ("with-" + relative),
                                           {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions",
                                            "composite", "--composite-relative", relative}),
-                                 here);
+                                 folder);
     EXPECT_EQ(pair.code, 0) << relative << pair.err;
   }
   for (const std::string_view kind : nn::attention_names()) {
     const std::string attention(kind);
     SCOPED_TRACE(attention);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--attention", attention};
-    const Ran parsed = run_command(tiny_run("parser", folder / attention, more), here);
-    EXPECT_EQ(parsed.code, 0) << parsed.err;
+    successful(run_command(tiny_run("parser", folder / attention, more), folder));
     if (attention == "linformer") continue;
-    const Ran gpt = run_command(small_gpt_run(folder, "gpt-" + attention, more));
-    EXPECT_EQ(gpt.code, 0) << gpt.err;
+    successful(run_command(small_gpt_run(folder, "gpt-" + attention, more)));
   }
-  const Ran ran = run_command(tiny_run("copy", folder / "run", {"--lr", "1e30", "--trap-nan"}), here);
+  const Ran ran = run_command(tiny_run("copy", folder / "run", {"--lr", "1e30", "--trap-nan"}), folder);
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("is not finite at position "), std::string::npos) << ran.err;
 }
@@ -195,14 +186,12 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
 // A profiled run is the same run; it prints a table or JSON, and writes a trace.
 TEST(TaskOptions, ProfilesOfRuns) {
   const TemporaryFolder folder;
-  const tests::RunSetting here{.folder = folder.path()};
   const auto weights = [&](const std::string& name) {
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
   };
-  ASSERT_EQ(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), here).code, 0);
+  ASSERT_EQ(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), folder).code, 0);
   const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
-  const Ran ran = run_command(tiny_run("copy", folder / "run", profiled), here);
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), folder));
   EXPECT_EQ(weights("run"), weights("plain"));
   for (const char* const part : {"3 steps (the first ", "linear backward", "optimizer.step", "encoder.layers.",
                                  "of peak", "peak rates", "Trace: "}) {
@@ -211,9 +200,8 @@ TEST(TaskOptions, ProfilesOfRuns) {
   const auto trace = nlohmann::json::parse(slurp(folder / "run/trace.json"));
   EXPECT_GT(trace.at("traceEvents").size(), 100u);
 
-  const Ran gpt =
-      run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--profile", "--json", "--untrained-losses"}));
-  ASSERT_EQ(gpt.code, 0) << gpt.err;
+  const Ran gpt = successful(
+      run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--profile", "--json", "--untrained-losses"})));
   const auto report = nlohmann::json::parse(gpt.out);  // nothing else is printed
   EXPECT_EQ(report.at("steps"), 2);
   EXPECT_GT(report.at("phases").at("evaluation"), 0);
@@ -226,17 +214,16 @@ TEST(TaskOptions, ProfilesOfRuns) {
   EXPECT_TRUE(std::any_of(report.at("modules").begin(), report.at("modules").end(),
                           [](const auto& row) { return row.at("name") == "trf_blocks.0.att.W_query"; }));
 
-  expect_error(run_command({"train", "copy", "--profile-steps", "5"}, here), 2,
+  expect_error(run_command({"train", "copy", "--profile-steps", "5"}, folder), 2,
                {"[--profile-steps] sets the steps of --profile, which is missing"});
-  expect_error(run_command({"train", "parser", "--json"}, here), 2,
+  expect_error(run_command({"train", "parser", "--json"}, folder), 2,
                {"[--json] prints the figures of --profile, which is missing"});
-  expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, here), 2, {"[--profile-steps]"});
-  expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), here), 2, {"[--out]", "/proc/nowhere"});
+  expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, folder), 2, {"[--profile-steps]"});
+  expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), folder), 2, {"[--out]", "/proc/nowhere"});
 }
 
 TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
-  const Ran ran = run_command({"explain", "parser", "--num-examples", "4", "--seed", "3"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command({"explain", "parser", "--num-examples", "4", "--seed", "3"}));
   EXPECT_NE(ran.out.find("=== 4 parsing examples ==="), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("Example 4:"), std::string::npos);
   expect_error(run_command({"explain", "parser", "--num-examples", "0"}), 2, {"[--num-examples]"});
@@ -248,12 +235,12 @@ TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
 
 TEST(TaskOptions, ExpressionsArePadded) {
   const TemporaryFolder folder;
-  const tests::RunSetting here{.folder = folder.path()};
   const Arguments nested{"--depth", "2", "--max-tokens", "24", "--max-steps", "2", "--num-attention-heads", "2"};
-  ASSERT_EQ(run_command(tiny_run("parser", folder / "run", nested), here).code, 0);
+  ASSERT_EQ(run_command(tiny_run("parser", folder / "run", nested), folder).code, 0);
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["encoder.embeddings.position_embeddings.weight"].size(0), 24);
-  EXPECT_EQ(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), here).code, 0);
+  EXPECT_EQ(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder).code,
+            0);
   expect_error(run_command({"train", "parser", "--max-tokens", "6"}), 2,
                {"[--max-tokens] trees without brackets are not padded: expected 5, got 6"});
   expect_error(run_command({"train", "parser", "--depth", "2", "--max-tokens", "6"}), 2,
@@ -265,8 +252,7 @@ TEST(TaskOptions, ModelsWithTheMasksOfTutorial000) {
   ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "1", "--with-masks"})).code, 0);
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["trf_blocks.0.att.mask"].shape(), (Shape{16, 16}));
-  const Ran said = run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"});
-  EXPECT_EQ(said.code, 0) << said.err;
+  successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}));
 }
 
 TEST(TaskOptions, Generation) {
@@ -277,8 +263,7 @@ TEST(TaskOptions, Generation) {
   };
   // Samples: one line of ids each, sample i drawn as with --seed 4 + i alone.
   const Arguments draws{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "4"};
-  const Ran three = generate(joined(draws, {"--num-samples", "3"}));
-  ASSERT_EQ(three.code, 0) << three.err;
+  const Ran three = successful(generate(joined(draws, {"--num-samples", "3"})));
   const std::vector<std::string> rows = lines(three.out);
   ASSERT_EQ(rows.size(), 3U) << three.out;
   for (const std::string& row : rows) EXPECT_EQ(std::count(row.begin(), row.end(), ' '), 8) << row;
@@ -290,8 +275,7 @@ TEST(TaskOptions, Generation) {
   const auto from_file = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt-file"}, more));
   };
-  const Ran both = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6"});
-  ASSERT_EQ(both.code, 0) << both.err;
+  const Ran both = successful(from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6"}));
   ASSERT_EQ(lines(both.out).size(), 2U) << both.out;
   EXPECT_EQ(lines(both.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6"}).out);
   const Ran searched = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6", "--beams", "2"});

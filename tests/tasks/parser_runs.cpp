@@ -19,11 +19,9 @@ void expect_parts(const std::string& text, const Arguments& parts) {
 }
 
 TEST(ParserCommand, Explains) {
-  const Ran ran = run_command({"explain", "parser"});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command({"explain", "parser"}));
   EXPECT_EQ(ran.out, explain_parser({}, TreeForm::flat));
-  const Ran nested = run_command({"explain", "parser", "--expression", "y=(1+2)*3"});
-  EXPECT_EQ(nested.code, 0) << nested.err;
+  const Ran nested = successful(run_command({"explain", "parser", "--expression", "y=(1+2)*3"}));
   expect_parts(nested.out, {"y = ( 1 + 2 ) * 3", "[12, 1, 25, 15, 2, 16, 26, 4, 17]",
                             "[27, 6, 12, 27, 9, 27, 7, 15, 16, 28, 17, 28, 28]", "   └── MUL\n       ├── ADD\n"});
   expect_parts(run_command({"explain", "parser", "--seed", "4"}).out, {"=== 1 parsing example ===", "1.101"});
@@ -36,8 +34,7 @@ TEST(ParserCommand, Explains) {
 TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  const Ran trained = run_command(tiny_run("parser", out, {"--depth", "2"}), {.folder = folder.path()});
-  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Ran trained = successful(run_command(tiny_run("parser", out, {"--depth", "2"}), folder));
   expect_parts(trained.out, {"Epoch 0, Average Loss: ", ", Final Accuracy: ", ", Learning Rate: ",
                              "=== Prediction Result Samples ===", "Input: ", "Prediction: ", "Truth: ['ASSIGN', '",
                              "Result: Incorrect", "=== Loss calculation details (step 20) ==="});
@@ -45,11 +42,8 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   expect_parts(report, {"class=\"node", "class=\"label\"", "--depth", "--data-seed"});
   EXPECT_EQ(report.find("http://"), std::string::npos);
 
-  const auto test = [&](const Arguments& more) {
-    return run_command(joined({"test", "parser"}, more), {.folder = folder.path()});
-  };
-  const Ran rates = test({"--count", "60", "--target", "0"});
-  ASSERT_EQ(rates.code, 0) << rates.err;
+  const auto test = [&](const Arguments& more) { return run_command(joined({"test", "parser"}, more), folder); };
+  const Ran rates = successful(test({"--count", "60", "--target", "0"}));
   expect_parts(rates.out, {"60 expressions up to depth 2 that training has not drawn", "exact match", "node accuracy",
                            "structure", "well-formed", "depth  expressions  exact trees", "Input: y=(1+2)*3"});
   expect_error(test({"--count", "60"}), 1, {"[test parser] exact match", "is below the target 0.99"});
@@ -58,16 +52,14 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   EXPECT_TRUE(told["node_accuracy"].is_number());
   EXPECT_TRUE(told["by_depth"].is_array());
 
-  const Ran one = test({"--expression", "x = 1+2*3", "--draw", folder / "tree.svg"});
-  ASSERT_EQ(one.code, 0) << one.err;
+  const Ran one = successful(test({"--expression", "x = 1+2*3", "--draw", folder / "tree.svg"}));
   expect_parts(one.out, {"Input Expression: x = 1 + 2 * 3\n", "Predicted Parse Tree: ",
                          "Actual Parse Tree: ['ASSIGN', 'x', ['ADD', '1', ['MUL', '2', '3']]]", "Correct: "});
   EXPECT_NE(slurp(folder / "tree.svg").find("</svg>"), std::string::npos);
   EXPECT_EQ(test({"--expression", "x=1+2", "--draw", folder / "tree.html"}).code, 0);
   EXPECT_NE(slurp(folder / "tree.html").find("</html>"), std::string::npos);
 
-  const Ran shown = run_command({"attention", "parser", "--expression", "x=1*(2-3)"}, {.folder = folder.path()});
-  ASSERT_EQ(shown.code, 0) << shown.err;
+  successful(run_command({"attention", "parser", "--expression", "x=1*(2-3)"}, folder));
   EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
 
   expect_error(test({"--expression", "x=1%2"}), 2,
@@ -83,9 +75,8 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
 
 TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   const TemporaryFolder folder;
-  const RunSetting here{.folder = folder.path()};
-  const Ran trained = run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), here);
-  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Ran trained =
+      successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), folder));
   expect_narrow(trained.out);
   EXPECT_NE(trained.out.find("predicted, below it the target; exact match"), std::string::npos) << trained.out;
   EXPECT_NE(trained.out.find("\n    [ ASSIGN "), std::string::npos) << trained.out;
@@ -93,25 +84,22 @@ TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   EXPECT_EQ(report.find("[["), std::string::npos);
   EXPECT_EQ(report.find(", ]"), std::string::npos);
 
-  const Ran one = run_command({"test", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here);
-  ASSERT_EQ(one.code, 0) << one.err;
+  const Ran one = successful(run_command({"test", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, folder));
   expect_narrow(one.out);
   expect_parts(one.out,
                {"Actual Parse Tree: ['ASSIGN', 'x', ['SUB', ['MUL', ['ADD', '1', '2'], '3'],\n    ['DIV', '4',"});
-  expect_narrow(run_command({"test", "parser", "--count", "20", "--target", "0"}, here).out);
-  expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here).out);
+  expect_narrow(run_command({"test", "parser", "--count", "20", "--target", "0"}, folder).out);
+  expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, folder).out);
 }
 
 TEST(ParserCommand, FlatRun) {
   const TemporaryFolder folder;
-  const Ran trained = run_command(tiny_run("parser", folder / "run"), {.folder = folder.path()});
-  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Ran trained = successful(run_command(tiny_run("parser", folder / "run"), folder));
   expect_narrow(trained.out);
-  const Ran ran = run_command({"test", "parser", "--target", "0"}, {.folder = folder.path()});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command({"test", "parser", "--target", "0"}, folder));
   expect_narrow(ran.out);
   expect_parts(ran.out, {"All 1200 expressions", "(0 of 1200)", "=== Additional Tests ===", "Input: x=1+2"});
-  expect_error(run_command({"test", "parser", "--expression", "x=1+2*3"}, {.folder = folder.path()}), 2,
+  expect_error(run_command({"test", "parser", "--expression", "x=1+2*3"}, folder), 2,
                {"[--expression]", "nesting depth 2", "--depth 1"});
 }
 
@@ -153,15 +141,14 @@ TEST(ParserResume, EndsInTheSameBytes) {
   for (const char* depth : {"1", "3"}) {
     const TemporaryFolder folder;
     const auto start = std::chrono::steady_clock::now();
-    ASSERT_EQ(run_command(tiny_run("parser", folder / "whole", {"--depth", depth}), {.folder = folder.path()}).code, 0);
+    ASSERT_EQ(run_command(tiny_run("parser", folder / "whole", {"--depth", depth}), folder).code, 0);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const std::string model = slurp(folder / "whole/model.safetensors");
     for (int i = 0; i < 3; ++i) {
       const std::string out = folder / ("killed" + std::to_string(i));
       Ran ran = run_command(tiny_run("parser", out, {"--depth", depth}),
                             {.folder = folder.path(), .kill_after_seconds = seconds * (i + 1) / 4});
-      if (ran.code != 0)
-        ran = run_command(tiny_run("parser", out, {"--depth", depth, "--resume"}), {.folder = folder.path()});
+      if (ran.code != 0) ran = run_command(tiny_run("parser", out, {"--depth", depth, "--resume"}), folder);
       ASSERT_EQ(ran.code, 0) << ran.err;
       EXPECT_EQ(slurp(out + "/model.safetensors"), model) << depth;
     }
@@ -197,10 +184,9 @@ TEST(ParserThreads, AnyNumberGivesTheSameBytes) {
     std::string first;
     for (const char* threads : {"1", "2", "3", "7"}) {
       const std::string out = folder / threads;
-      const Ran ran = run_command({"train", "parser", "--depth", depth, "--out", out, "--threads", threads,
-                                   "--num-epochs", "1", "--steps-per-epoch", "8"},
-                                  {.folder = folder.path()});
-      ASSERT_EQ(ran.code, 0) << ran.err;
+      successful(run_command({"train", "parser", "--depth", depth, "--out", out, "--threads", threads, "--num-epochs",
+                              "1", "--steps-per-epoch", "8"},
+                             folder));
       const std::string model = slurp(out + "/model.safetensors");
       if (first.empty()) first = model;
       EXPECT_EQ(model, first) << depth << " " << threads;

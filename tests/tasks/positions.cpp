@@ -23,9 +23,7 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
   for (const std::string_view positions : nn::position_names()) {
     SCOPED_TRACE(positions);
     const std::string out = folder / std::string(positions);
-    const Ran trained =
-        run_command(tiny_run("copy", out, {"--positions", std::string(positions)}), {.folder = folder.path()});
-    ASSERT_EQ(trained.code, 0) << trained.err;
+    successful(run_command(tiny_run("copy", out, {"--positions", std::string(positions)}), folder));
     // The report has the options of this kind alone; those of a composite are of its pair.
     const std::string report = tests::slurp(out + "/report.html");
     constexpr std::pair<std::string_view, const char*> kOptions[] = {
@@ -38,14 +36,11 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
       EXPECT_EQ(report.find(option) != std::string::npos, used) << option;
     }
     const std::string model = out + "/model.safetensors";
-    const Ran tested =
-        run_command({"test", "copy", "--model", model, "--count", "20", "--target", "0", "--beams", "3", "--json"},
-                    {.folder = folder.path()});
-    ASSERT_EQ(tested.code, 0) << tested.err;
+    const Ran tested = successful(run_command(
+        {"test", "copy", "--model", model, "--count", "20", "--target", "0", "--beams", "3", "--json"}, folder));
     EXPECT_EQ(nlohmann::json::parse(tested.out)["beams"], 3);
     const Ran longer =
-        run_command({"test", "copy", "--model", model, "--count", "10", "--target", "0", "--seq-length", "9"},
-                    {.folder = folder.path()});
+        run_command({"test", "copy", "--model", model, "--count", "10", "--target", "0", "--seq-length", "9"}, folder);
     if (positions == "learned") {
       expect_error(longer, 2, {"[--seq-length] 9 is longer than --max-position-embeddings 4"});
     } else {
@@ -65,12 +60,11 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
     std::vector<std::string> more{"--positions", "rope", "--attention"};
     more.insert(more.end(), form.begin(), form.end());
     const std::string out = folder / form[0];
-    const Ran trained = run_command(tiny_run("copy", out, more), {.folder = folder.path()});
-    ASSERT_EQ(trained.code, 0) << trained.err;
+    successful(run_command(tiny_run("copy", out, more), folder));
     const auto tested = [&](const std::vector<std::string>& options) {
       std::vector<std::string> all{"test", "copy", "--model", out, "--count", "20", "--target", "0"};
       all.insert(all.end(), options.begin(), options.end());
-      return run_command(all, {.folder = folder.path()});
+      return run_command(all, folder);
     };
     EXPECT_EQ(tested({"--beams", "2"}).code, 0);
     if (form[0] == "linformer") {
@@ -83,26 +77,21 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
       EXPECT_EQ(report.find(option) != std::string::npos,
                 form[0].substr(0, 3) == std::string(option).substr(2, 3) || (form[0] == "window" && option[2] == 'g'))
           << option;
-    const Ran drawn =
-        run_command({"attention", "copy", "--model", out, "--out", folder / "maps"}, {.folder = folder.path()});
-    EXPECT_EQ(drawn.code, 0) << drawn.err;
+    successful(run_command({"attention", "copy", "--model", out, "--out", folder / "maps"}, folder));
   }
 }
 
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
-  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,
+  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), folder), 2,
                {fmt::format("[--positions] must be one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
-  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}),
-                           {.folder = folder.path()}),
-               2,
+  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}), folder), 2,
                {"[--positions] rope rotates pairs of elements, got heads of size 3 (--hidden-size 6 over "
                 "--num-attention-heads 2)"});
   const auto wrong = [&](const std::string& kind, const std::string& option, const std::string& value,
                          const std::string& message) {
-    expect_error(
-        run_command(tiny_run("copy", folder / "run", {"--positions", kind, option, value}), {.folder = folder.path()}),
-        2, {message});
+    expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", kind, option, value}), folder), 2,
+                 {message});
   };
   wrong("conv", "--conv-width", "4", "[--conv-width] must be odd and positive, got 4");
   wrong("t5", "--t5-buckets", "5", "[--t5-buckets] must be even and at least 4, got 5");
@@ -118,7 +107,7 @@ TEST(TasksPositions, WrongRequests) {
         fmt::format("[--composite-relative] must be one of {}, got \"conv\"",
                     fmt::join(nn::relative_position_names(), ", ")));
   wrong("complex", "--hidden-size", "5", "[--hidden-size] 5 is not divisible");
-  expect_error(run_command({"test", "copy", "--beams", "0"}, {.folder = folder.path()}), 2,
+  expect_error(run_command({"test", "copy", "--beams", "0"}, folder), 2,
                {"[--beams] must be between 1 and 1000, got 0"});
 }
 
@@ -132,12 +121,9 @@ TEST(TasksPositions, EveryOptionReachesTheModel) {
                           const std::string& shape) {
     SCOPED_TRACE(kind + " " + name);
     const tests::Arguments all = tests::joined({"--positions", kind, "--num-epochs", "1"}, options);
-    const Ran trained = run_command(tiny_run("copy", folder / "run", all), {.folder = folder.path()});
-    ASSERT_EQ(trained.code, 0) << trained.err;
+    successful(run_command(tiny_run("copy", folder / "run", all), folder));
     EXPECT_EQ(shape_of("run", name), shape);
-    const Ran tested = run_command({"test", "copy", "--model", folder / "run", "--count", "8", "--target", "0"},
-                                   {.folder = folder.path()});
-    EXPECT_EQ(tested.code, 0) << tested.err;
+    successful(run_command({"test", "copy", "--model", folder / "run", "--count", "8", "--target", "0"}, folder));
   };
   const std::string added = "encoder.embeddings.position_embeddings.";
   expect("conv", {"--conv-width", "5"}, added + "conv.weight", "[8, 1, 5]");
@@ -157,13 +143,12 @@ TEST(TasksPositions, EveryOptionReachesTheModel) {
 TEST(TasksPositions, StretchATrainedModel) {
   const TemporaryFolder folder;
   const auto trained = [&](const std::string& kind) {
-    const Ran ran = run_command(tiny_run("copy", folder / kind, {"--positions", kind}), {.folder = folder.path()});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(tiny_run("copy", folder / kind, {"--positions", kind}), folder));
   };
   const auto test = [&](const std::string& kind, const tests::Arguments& more) {
     const tests::Arguments arguments{"test",     "copy", "--model",      folder / kind, "--count", "20",
                                      "--target", "0",    "--seq-length", "9",           "--json"};
-    return run_command(tests::joined(arguments, more), {.folder = folder.path()});
+    return run_command(tests::joined(arguments, more), folder);
   };
   trained("learned");
   trained("rope");
@@ -183,23 +168,20 @@ TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
   const auto generate = [&](const std::string& kind, const tests::Arguments& more = {}) {
     return run_command(
         tests::joined({"generate", "gpt", "--model", folder / kind, "--prompt", prompt, "--max-new-tokens", "9"}, more),
-        {.folder = folder.path()});
+        folder);
   };
   for (const std::string kind : {"learned", "rope", "lstm", "composite"}) {
     SCOPED_TRACE(kind);
-    const Ran trained = run_command(tests::small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"}));
-    ASSERT_EQ(trained.code, 0) << trained.err;
+    successful(run_command(tests::small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"})));
     const Ran asked = generate(kind);
     if (kind == "learned") {
       expect_error(asked, 2, {"[--prompt] expected at most 16 tokens, the model's context, got 33"});
-      const Ran stretched = generate(kind, {"--interpolate-to", "64"});
-      EXPECT_EQ(stretched.code, 0) << stretched.err;
+      const Ran stretched = successful(generate(kind, {"--interpolate-to", "64"}));
       EXPECT_TRUE(stretched.out.starts_with(prompt)) << stretched.out;
     } else {
       EXPECT_EQ(asked.code, 0) << asked.err;
       EXPECT_TRUE(asked.out.starts_with(prompt)) << asked.out;
-      const Ran beams = generate(kind, {"--beams", "2"});
-      EXPECT_EQ(beams.code, 0) << beams.err;
+      successful(generate(kind, {"--beams", "2"}));
     }
   }
 }
@@ -208,16 +190,14 @@ TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
 TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
   const TemporaryFolder folder;
   const auto train = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
-    const Ran ran = run_command(tiny_run(task, folder / out, more), {.folder = folder.path()});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(tiny_run(task, folder / out, more), folder));
   };
   const auto test = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
-    return run_command(tests::joined({"test", task, "--model", folder / out}, more), {.folder = folder.path()});
+    return run_command(tests::joined({"test", task, "--model", folder / out}, more), folder);
   };
   const tests::Arguments few{"--count", "10", "--target", "0", "--json"};
   const auto widest = [&](const std::string& out, const tests::Arguments& more = {}) -> int64_t {
-    const Ran ran = test("addition", out, tests::joined(few, more));
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Ran ran = successful(test("addition", out, tests::joined(few, more)));
     return nlohmann::json::parse(ran.out)["digits"].back()["digits"];
   };
   train("addition", "table", {"--max-digits", "2", "--max-position-embeddings", "5"});
@@ -231,8 +211,7 @@ TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
 
   train("parser", "flat", {"--positions", "alibi"});
   train("parser", "deep", {"--depth", "2", "--positions", "alibi"});
-  const Ran deeper = test("parser", "deep", {"--expression", "x=1+2*(3-4)"});
-  EXPECT_EQ(deeper.code, 0) << deeper.err;
+  const Ran deeper = successful(test("parser", "deep", {"--expression", "x=1+2*(3-4)"}));
   EXPECT_NE(deeper.out.find("'4']]]]"), std::string::npos);
   expect_error(test("parser", "deep", {"--expression", "x=1+2*(3-4*(5+6*7))"}), 2, {"nesting depth 6"});
   expect_error(test("parser", "flat", {"--expression", "x=1+2*3"}), 2, {"nesting depth 2"});
@@ -251,8 +230,7 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   const TemporaryFolder folder;
   const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
   const std::string results = folder / "out/results.jsonl";
-  const Ran first = compare({"--kinds", "sinusoidal,conv-multiscale", "--seeds", "1", "--threads", "1"});
-  ASSERT_EQ(first.code, 0) << first.err;
+  const Ran first = successful(compare({"--kinds", "sinusoidal,conv-multiscale", "--seeds", "1", "--threads", "1"}));
   EXPECT_NE(first.out.find("=== addition: up to 3 digits in training, 4 beyond ==="), std::string::npos) << first.out;
   EXPECT_NE(first.out.find("=== parser: depth 2 in training, 3 beyond ==="), std::string::npos);
   EXPECT_NE(first.out.find("\nconv-multiscale  0."), std::string::npos) << first.out;
@@ -265,8 +243,8 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   // More kinds and seeds run what is missing, and nothing again; a line that was cut off is run again. Two runs at a
   // time have the results of one at a time.
   tests::spill(results, four.substr(0, four.size() - 20));
-  const Ran more = compare({"--kinds", "conv-multiscale,sinusoidal,rope", "--seeds", "2", "--threads", "2", "--json"});
-  ASSERT_EQ(more.code, 0) << more.err;
+  const Ran more =
+      successful(compare({"--kinds", "conv-multiscale,sinusoidal,rope", "--seeds", "2", "--threads", "2", "--json"}));
   const std::vector<std::string> all = tests::lines(tests::slurp(results)), before = tests::lines(four);
   ASSERT_EQ(all.size(), 13u);
   EXPECT_TRUE(std::equal(before.begin(), before.end() - 1, all.begin()));
@@ -314,7 +292,7 @@ TEST(ComparePositions, WrongRequests) {
   expect_error(run_command({"compare"}), 2, {"[tapegrad compare] expected a topic: positions"});
   // A run that fails ends the comparison.
   expect_error(compare({"--kinds", "none", "--lr", "1e30", "--warmup", "0"}), 1,
-               {"with none, seed 0", "is not finite (a smaller --lr may help)"});
+               {"with none, seed 0", "is not finite (a smaller learning rate may help)"});
 }
 
 }  // namespace

@@ -190,15 +190,13 @@ TEST(Progress, NamesTheUnit) {
 
 TEST(Command, WithoutAModelTheErrorHasAHint) {
   const TemporaryFolder folder;
-  expect_error(run_command({"test", "copy"}, {.folder = folder.path()}), 2,
-               {"out/copy/model.safetensors", "tapegrad train copy"});
+  expect_error(run_command({"test", "copy"}, folder), 2, {"out/copy/model.safetensors", "tapegrad train copy"});
 }
 
 TEST(Train, WritesItsFiles) {
   const TemporaryFolder folder;
   const std::string out = folder / "deep/run";
-  const Ran ran = run_command(tiny_run("copy", out), {.folder = folder.path()});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(tiny_run("copy", out), folder));
   EXPECT_NE(ran.out.find("Epoch 0, Average Loss: "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find(", Learning Rate: 0.000100\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("Model saved to "), std::string::npos);
@@ -233,50 +231,42 @@ TEST(Train, WritesItsFiles) {
   EXPECT_EQ(report.find("https://"), std::string::npos);
 
   // The last run is found without a name, and fails a target that it cannot reach.
-  expect_error(run_command({"test", "copy", "--count", "50"}, {.folder = folder.path()}), 1,
-               {"[test copy] exact match"});
-  const Ran tested =
-      run_command({"test", "copy", "--count", "50", "--target", "0", "--json"}, {.folder = folder.path()});
-  ASSERT_EQ(tested.code, 0) << tested.err;
+  expect_error(run_command({"test", "copy", "--count", "50"}, folder), 1, {"[test copy] exact match"});
+  const Ran tested = successful(run_command({"test", "copy", "--count", "50", "--target", "0", "--json"}, folder));
   const nlohmann::json told = nlohmann::json::parse(tested.out);
   EXPECT_EQ(told["count"], 50);
   EXPECT_EQ(told["passed"], true);
   EXPECT_EQ(run_command({"test", "copy", "--model", out, "--count", "50", "--target", "0", "--json"}).code, 0);
-  const Ran shown = run_command({"attention", "copy"}, {.folder = folder.path()});
-  ASSERT_EQ(shown.code, 0) << shown.err;
+  successful(run_command({"attention", "copy"}, folder));
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
   EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
-  expect_error(run_command({"test", "copy", "--seq-length", "5"}, {.folder = folder.path()}), 2,
-               {"[--seq-length] 5 is longer"});
+  expect_error(run_command({"test", "copy", "--seq-length", "5"}, folder), 2, {"[--seq-length] 5 is longer"});
 }
 
 TEST(Train, NoEpochsWriteTheUntrainedModel) {
   const TemporaryFolder folder;
   for (const char* task : {"copy", "addition", "parser"}) {
     const std::string run = folder / task;
-    const Ran ran = run_command(tiny_run(task, run, {"--num-epochs", "0"}), {.folder = folder.path()});
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(tiny_run(task, run, {"--num-epochs", "0"}), folder));
     EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
     EXPECT_TRUE(slurp(run + "/metrics.jsonl").starts_with("{\"bits\":"));
-    const Ran tested = run_command({"test", task, "--model", run, "--count", "20", "--target", "0"});
-    EXPECT_EQ(tested.code, 0) << tested.err;
-    EXPECT_EQ(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), {.folder = folder.path()}).code, 0);
+    successful(run_command({"test", task, "--model", run, "--count", "20", "--target", "0"}));
+    EXPECT_EQ(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), folder).code, 0);
   }
 }
 
 TEST(Train, NoProgressPrintsNothing) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(tiny_run("copy", folder / "run", {"--no-progress"}), {.folder = folder.path()});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", {"--no-progress"}), folder));
   EXPECT_EQ(ran.out.find("Epoch"), std::string::npos);
 }
 
 TEST(Train, NoamScheduleReachesTheMetrics) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
-                        {.folder = folder.path()})
-                .code,
-            0);
+  ASSERT_EQ(
+      run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}), folder)
+          .code,
+      0);
   for (const nlohmann::json& line : json_lines_of(folder / "run/metrics.jsonl")) {
     if (!line.contains("step")) continue;
     const double step = line["step"];
@@ -288,9 +278,9 @@ TEST(Train, NoamScheduleReachesTheMetrics) {
 TEST(Train, PutsAnEarlierRunAside) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
-  const Ran again = run_command(tiny_run("copy", out, {"--seed", "1"}), {.folder = folder.path()});
+  const Ran again = run_command(tiny_run("copy", out, {"--seed", "1"}), folder);
   ASSERT_EQ(again.code, 0);
   EXPECT_NE(again.err.find("previous-1"), std::string::npos) << again.err;
   EXPECT_EQ(slurp(out + "/previous-1/model.safetensors"), model);
@@ -321,7 +311,7 @@ TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
     return tiny_run("copy", folder / name, joined({"--num-epochs", "12", "--steps-per-epoch", "25"}, more));
   };
   const auto start = std::chrono::steady_clock::now();
-  ASSERT_EQ(run_command(run("whole", {}), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(run("whole", {}), folder).code, 0);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string model = slurp(folder / "whole/model.safetensors");
   ASSERT_GT(model.size(), 1000u);
@@ -341,11 +331,11 @@ TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
 TEST(Resume, OtherSettingsAreRejectedByName) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
   const std::string model = slurp(out + "/model.safetensors");
   expect_error(run_command({"train", "copy", "--out", out, "--resume", "--seed", "3", "--batch-size", "5"}), 2,
                {"[train --resume]", "--seed 0 (not 3)", "--batch-size 4 (not 5)"});
-  EXPECT_EQ(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, {.folder = folder.path()}).code, 0);
+  EXPECT_EQ(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, folder).code, 0);
   EXPECT_EQ(slurp(out + "/model.safetensors"), model);
 }
 
@@ -353,13 +343,12 @@ TEST(Resume, OtherSettingsAreRejectedByName) {
 TEST(Resume, TheSameOptions) {
   const TemporaryFolder folder;
   const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
-  ASSERT_EQ(run_command(words, {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(words, folder).code, 0);
   const Arguments again{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"};
   for (const char* positions : {"0", "30"}) {
-    const Ran ran = run_command(joined(again, {positions}), {.folder = folder.path()});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    successful(run_command(joined(again, {positions}), folder));
   }
-  expect_error(run_command(joined(again, {"8"}), {.folder = folder.path()}), 2,
+  expect_error(run_command(joined(again, {"8"}), folder), 2,
                {"[train --resume]", "--max-position-embeddings 30 (not 8)"});
 }
 
@@ -368,9 +357,7 @@ TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) {
   std::string first;
   for (const char* threads : {"1", "2", "3", "7"}) {
     const std::string out = folder / threads;
-    const Ran ran = run_command({"train", "copy", "--out", out, "--threads", threads, "--num-epochs", "2"},
-                                {.folder = folder.path()});
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    successful(run_command({"train", "copy", "--out", out, "--threads", threads, "--num-epochs", "2"}, folder));
     const std::string model = slurp(out + "/model.safetensors");
     ASSERT_GT(model.size(), 100000u);
     if (first.empty()) first = model;

@@ -30,8 +30,7 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
   const TemporaryFolder folder;
   Arguments arguments{"show", topic, "--out", folder / "deep/pictures"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const Ran ran = run_command(arguments);
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(arguments));
   EXPECT_EQ(ran.err, "");
   expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / (file + ".svg"))), Faults());
@@ -85,8 +84,7 @@ TEST(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds",
 
 TEST(Show, PerformerError) {
   const TemporaryFolder folder;
-  const Ran ran = run_command({"show", "performer-error", "--dim", "8", "--out", folder / "p"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command({"show", "performer-error", "--dim", "8", "--out", folder / "p"}));
   expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / "p/performer-error.svg")), Faults());
   const std::size_t at = ran.out.find("\n    slope");
@@ -172,7 +170,7 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
   };
   for (const Case& c : cases) {
-    const Ran ran = run_command(joined({"show"}, c.arguments), {.folder = folder.path()});
+    const Ran ran = run_command(joined({"show"}, c.arguments), folder);
     EXPECT_EQ(ran.code, 2) << ran.err;
     EXPECT_EQ(ran.out, "");
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;

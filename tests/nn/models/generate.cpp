@@ -6,6 +6,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <algorithm>
@@ -22,17 +23,11 @@ using Tokens = std::vector<int64_t>;
 
 Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
 
+const nn::PositionOptions kSmallDistances(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
+
 nn::Transformer some_model(uint64_t seed, Positions positions = Positions::learned) {
   manual_seed(seed);
-  nn::Transformer model(
-      {.vocab_size = 7,
-       .hidden_size = 8,
-       .num_hidden_layers = 2,
-       .num_attention_heads = 2,
-       .intermediate_size = 16,
-       .max_position_embeddings = 9,
-       .positions = positions,
-       .position_options = {nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12}}});
+  nn::Transformer model(tests::small_transformer(7, 9, positions, kSmallDistances));
   nn::eval(model);
   return model;
 }
@@ -281,14 +276,7 @@ TEST(Generate, GptCachedEqualsUncachedForEveryKindOfPositions) {
     SCOPED_TRACE(nn::name(positions));
     const bool ends = positions == Positions::learned;  // after 6 tokens it reads the last 6
     manual_seed(11);
-    nn::GPTModel model(
-        {.vocab_size = 7,
-         .context_length = ends ? 6 : 2,
-         .emb_dim = 8,
-         .n_heads = 2,
-         .n_layers = 2,
-         .positions = positions,
-         .position_options = {nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12}}});
+    nn::GPTModel model(tests::small_decoder(7, ends ? 6 : 2, positions, kSmallDistances));
     EXPECT_EQ(nn::count_parameters(model), model.config.parameter_count());
     nn::to(model, kFloat64);
     nn::eval(model);

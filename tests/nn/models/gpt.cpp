@@ -10,8 +10,8 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tests/nn/models/stored_gpt.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -22,28 +22,10 @@ namespace {
 using nlohmann::json;
 using namespace tests;
 
-// tests/data/gpt.json, made by make_gpt.py next to it.
-const json& gpt_golden() {
-  static const json data = tests::stored("gpt.json");
-  return data;
-}
-
-nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const json& c = gpt_golden()["config"];
-  return {.vocab_size = c["vocab_size"],
-          .context_length = c["context_length"],
-          .emb_dim = c["emb_dim"],
-          .n_heads = c["n_heads"],
-          .n_layers = c["n_layers"],
-          .drop_rate = drop_rate,
-          .qkv_bias = qkv_bias,
-          .tied_head = tied};
-}
-
 TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
   for (const json& expected : gpt_golden()["cases"]) {
     for (const DType dtype : {kFloat64, kFloat32}) {
-      nn::GPTModel model(small(0, expected["qkv_bias"], expected["tied"]));
+      nn::GPTModel model(golden_config(0, expected["qkv_bias"], expected["tied"]));
       nn::to(model, dtype);
       set_weights(model);
       const bool wide = dtype == kFloat64;
@@ -61,7 +43,7 @@ TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
 
 TEST(Gpt, StartsAndTrainsAsInPyTorch) {
   manual_seed(123);
-  nn::GPTModel model(small(0.1));
+  nn::GPTModel model(golden_config(0.1));
   const auto parameters = nn::named_parameters(model);
   ASSERT_EQ(parameters.size(), gpt_golden()["start"].size());
   for (const auto& [name, parameter] : parameters) {
@@ -82,7 +64,7 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
 TEST(Gpt, CountsParametersWithoutMakingThem) {
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
-      const nn::GPTConfig config = small(0, bias, tied);
+      const nn::GPTConfig config = golden_config(0, bias, tied);
       EXPECT_EQ(config.parameter_count(), nn::count_parameters(nn::GPTModel(config)));
     }
   }
@@ -119,7 +101,7 @@ TEST(Gpt, MasksOfTutorial000) {
 }
 
 TEST(Gpt, ShapesAndAttentionMaps) {
-  nn::GPTModel model(small());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   nn::AttentionMaps maps;
   EXPECT_EQ(model(ids(gpt_golden()["ids"]), nullptr, &maps).shape(), (Shape{2, 6, 17}));
@@ -131,7 +113,7 @@ TEST(Gpt, ShapesAndAttentionMaps) {
 }
 
 TEST(Gpt, IsCausal) {
-  nn::GPTModel model(small());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4, 1, 5, 9}}), b = tensor({{3, 1, 4, 2, 6, 0}});
   EXPECT_TRUE(tests::same_bits(narrow(model(a), 1, 0, 3), narrow(model(b), 1, 0, 3)));
@@ -144,7 +126,7 @@ TEST(Gpt, IsCausal) {
 
 TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
   manual_seed(5);
-  nn::GPTModel model(small(0.2));
+  nn::GPTModel model(golden_config(0.2));
   const auto run = [&](bool recompute) {
     model.recompute_blocks = recompute;
     manual_seed(9);
@@ -167,7 +149,7 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
 }
 
 TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
-  nn::GPTModel model(small());
+  nn::GPTModel model(golden_config());
   nn::GPTModel copy = nn::clone(model);
   nn::eval(model);
   nn::eval(copy);
@@ -177,7 +159,7 @@ TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
 
 TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
   for (const bool tied : {false, true}) {
-    nn::GPTModel model(small(0, true, tied));
+    nn::GPTModel model(golden_config(0, true, tied));
     NamedTensors theirs = nn::to_hugging_face(model);
     const auto find = [&](const std::string& name) {
       for (const NamedTensor& t : theirs) {
@@ -199,7 +181,7 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
         const bool cut = !prefix && t.name.starts_with("transformer.");
         given.push_back({cut ? t.name.substr(12) : t.name, t.tensor});
       }
-      nn::GPTModel copy(small(0, true, tied));
+      nn::GPTModel copy(golden_config(0, true, tied));
       nn::load_state_dict(copy, nn::from_hugging_face(given, copy.config));
       const NamedTensors a = nn::state_dict(model), b = nn::state_dict(copy);
       for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(tests::same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
@@ -269,7 +251,7 @@ TEST(Gpt, RejectsInvalidConfigurations) {
             "[gpt_config] drop_rate must be between 0 and 1, got 1.5");
   EXPECT_EQ(error_of([] { nn::gpt_preset("gpt3"); }),
             "[gpt] expected one of the presets tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl, got \"gpt3\"");
-  nn::GPTModel model(small());
+  nn::GPTModel model(golden_config());
   EXPECT_EQ(error_of([&] { model(zeros({1, 9}, kInt64)); }), "[gpt] 9 tokens are more than the context_length 8");
   EXPECT_EQ(error_of([&] { model(zeros({1, 4})); }), "[gpt] expected ids int64 [B, T], got float32 [1, 4]");
   EXPECT_EQ(error_of([&] {

@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/tests/nn/models/stored_gpt.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -16,31 +16,13 @@ namespace {
 using nlohmann::json;
 using namespace tests;
 
-// tests/data/gpt.json, made by make_gpt.py next to it.
-const json& cache_golden() {
-  static const json data = tests::stored("gpt.json");
-  return data;
-}
-
-nn::GPTConfig small_cached(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const json& c = cache_golden()["config"];
-  return {.vocab_size = c["vocab_size"],
-          .context_length = c["context_length"],
-          .emb_dim = c["emb_dim"],
-          .n_heads = c["n_heads"],
-          .n_layers = c["n_layers"],
-          .drop_rate = drop_rate,
-          .qkv_bias = qkv_bias,
-          .tied_head = tied};
-}
-
 TEST(Gpt, CachedEqualsUncached) {
   for (const DType dtype : {kFloat64, kFloat32}) {
-    nn::GPTModel model(small_cached());
+    nn::GPTModel model(golden_config());
     nn::to(model, dtype);
     nn::eval(model);
     const double room = dtype == kFloat64 ? 1e-12 : 1e-5;
-    const Tensor all = ids(cache_golden()["ids"]), whole = model(all);
+    const Tensor all = ids(gpt_golden()["ids"]), whole = model(all);
     const std::vector<std::vector<int64_t>> ways = {{1, 1, 1, 1, 1, 1}, {4, 1, 1}, {2, 3, 1}};
     for (const std::vector<int64_t>& cuts : ways) {
       nn::KVCache cache;
@@ -56,7 +38,7 @@ TEST(Gpt, CachedEqualsUncached) {
 }
 
 TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
-  nn::GPTModel model(small_cached());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4}, {2, 6, 5}}), next = tensor({7, 8, 9}).reshape({3, 1});
   nn::KVCache cache;
@@ -88,18 +70,13 @@ TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
 TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
   const auto pair = [](const Shape& keys, const Shape& values) { return nn::KeysAndValues{ones(keys), ones(values)}; };
   nn::KVCache cache;
-  EXPECT_EQ(error_of([&] {
-              cache.append(5, pair({1, 1, 4, 8}, {1, 1, 4, 8}));
-            }),
-            "[kv_cache] expected layer 0 next in the first pass, got 5");
-  EXPECT_EQ(error_of([&] {
-              cache.append(0, pair({1, 4, 8}, {1, 4, 8}));
-            }),
-            "[kv_cache] expected keys [B, heads, T, head_dim], got [1, 4, 8]");
-  EXPECT_EQ(error_of([&] { cache.append(0, {}); }), "[kv_cache] expected keys [B, heads, T, head_dim], got none");
-  EXPECT_EQ(error_of([&] {
-              cache.append(0, pair({1, 1, 4, 8}, {1, 1, 70, 8}));
-            }),
+  const auto refused = [&](int64_t layer, const nn::KeysAndValues& added) {
+    return error_of([&] { cache.append(layer, added); });
+  };
+  EXPECT_EQ(refused(5, pair({1, 1, 4, 8}, {1, 1, 4, 8})), "[kv_cache] expected layer 0 next in the first pass, got 5");
+  EXPECT_EQ(refused(0, pair({1, 4, 8}, {1, 4, 8})), "[kv_cache] expected keys [B, heads, T, head_dim], got [1, 4, 8]");
+  EXPECT_EQ(refused(0, {}), "[kv_cache] expected keys [B, heads, T, head_dim], got none");
+  EXPECT_EQ(refused(0, pair({1, 1, 4, 8}, {1, 1, 70, 8})),
             "[kv_cache] expected values float32 [1, 1, 4, head_dim] for keys [1, 1, 4, 8], got float32 [1, 1, 70, 8]");
   EXPECT_EQ(cache.batch(), 0);
 
@@ -108,37 +85,25 @@ TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
             "[kv_cache] expected 0 to 4 tokens, those that all layers have appended, got 5");
   EXPECT_EQ(error_of([&] { cache.advance(-1); }),
             "[kv_cache] expected 0 to 4 tokens, those that all layers have appended, got -1");
-  EXPECT_EQ(error_of([&] {
-              cache.append(1, pair({2, 1, 4, 8}, {2, 1, 4, 8}));
-            }),
+  EXPECT_EQ(refused(1, pair({2, 1, 4, 8}, {2, 1, 4, 8})),
             "[kv_cache] expected 1 sequences of float32 as in the cache, got 2 of float32");
   cache.advance(4);
   // With one head more, the keys would be written behind the cache's memory, over another tensor.
   std::vector<Tensor> others;
   for (int i = 0; i < 64; ++i) others.push_back(zeros({64 * 64}));
   EXPECT_EQ(
-      error_of([&] {
-        cache.append(0, pair({1, 8, 1, 8}, {1, 8, 1, 6}));
-      }),
+      refused(0, pair({1, 8, 1, 8}, {1, 8, 1, 6})),
       "[kv_cache] expected keys as in the cache (1 heads of 8), got 8 heads of 8 (is the cache of another model?)");
   for (const Tensor& other : others) EXPECT_FALSE(any(other != 0.0));
   EXPECT_EQ(
-      error_of([&] {
-        cache.append(0, pair({1, 1, 1, 9}, {1, 1, 1, 6}));
-      }),
+      refused(0, pair({1, 1, 1, 9}, {1, 1, 1, 6})),
       "[kv_cache] expected keys as in the cache (1 heads of 8), got 1 heads of 9 (is the cache of another model?)");
   EXPECT_EQ(
-      error_of([&] {
-        cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 8}));
-      }),
+      refused(0, pair({1, 1, 1, 8}, {1, 1, 1, 8})),
       "[kv_cache] expected values as in the cache (1 heads of 6), got 1 heads of 8 (is the cache of another model?)");
-  EXPECT_EQ(error_of([&] {
-              cache.append(0, {ones({1, 1, 1, 8}), {}});
-            }),
+  EXPECT_EQ(refused(0, {ones({1, 1, 1, 8}), {}}),
             "[kv_cache] expected values as in the cache (1 heads of 6), got none (is the cache of another model?)");
-  EXPECT_EQ(error_of([&] {
-              cache.append(1, pair({1, 1, 1, 8}, {1, 1, 1, 6}));
-            }),
+  EXPECT_EQ(refused(1, pair({1, 1, 1, 8}, {1, 1, 1, 6})),
             "[kv_cache] expected a layer below 1, as in the cache, got 1 (is the cache of another model?)");
   EXPECT_EQ(error_of([&] {
               cache.append_history({ones({1, 1, 1, 8}), {}});
@@ -152,7 +117,7 @@ TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
 }
 
 TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
-  nn::GPTModel model(small_cached());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   nn::KVCache cache;
   model(tensor({{3, 1, 4}}), &cache);
@@ -173,7 +138,7 @@ TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
 }
 
 TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
-  nn::GPTModel model(small_cached());
+  nn::GPTModel model(golden_config());
   nn::eval(model);
   const auto read = [&](std::initializer_list<Literal> tokens, nn::KVCache* cache) {
     return model(tensor(tokens).reshape({1, -1}), cache).select(1, -1);

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -124,14 +125,7 @@ void for_both_models(const std::function<void(const Sampled&)>& check, int64_t e
   {
     SCOPED_TRACE("Transformer");
     manual_seed(12);
-    nn::Transformer model({.vocab_size = 7,
-                           .hidden_size = 8,
-                           .num_hidden_layers = 2,
-                           .num_attention_heads = 2,
-                           .intermediate_size = 16,
-                           .max_position_embeddings = 9});
-    nn::to(model, kFloat64);
-    nn::eval(model);
+    const nn::Transformer model = tests::exact(nn::Transformer(tests::small_transformer(7, 9)));
     const Tensor src = rows(tensor({{3, 1, 4, 1, 5}, {2, 6, 5, 3, 0}, {1, 4, 0, 0, 0}})), mask = nn::padding_mask(src);
     const Tensor prompt = zeros({src.size(0), 1}, kInt64);
     check({"Transformer", prompt,
@@ -143,9 +137,7 @@ void for_both_models(const std::function<void(const Sampled&)>& check, int64_t e
   {
     SCOPED_TRACE("GPT");
     manual_seed(13);
-    nn::GPTModel model({.vocab_size = 9, .context_length = 12, .emb_dim = 8, .n_heads = 2, .n_layers = 2});
-    nn::to(model, kFloat64);
-    nn::eval(model);
+    const nn::GPTModel model = tests::exact(nn::GPTModel(tests::small_decoder(9, 12)));
     const Tensor prompt = rows(tensor({{3, 1, 4}, {8, 0, 2}, {7, 7, 7}}));
     check({"GPT", prompt, [&](bool cached) { return std::make_unique<nn::GPTNext>(model, cached); },
            [&](const Tensor& tokens) { return tail(model(given(prompt, tokens)), prompt); }});

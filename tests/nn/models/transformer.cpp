@@ -7,6 +7,7 @@
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -91,12 +92,7 @@ TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
 
 TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
   manual_seed(3);
-  nn::Transformer model({.vocab_size = 13,
-                         .hidden_size = 8,
-                         .num_hidden_layers = 2,
-                         .num_attention_heads = 2,
-                         .intermediate_size = 16,
-                         .max_position_embeddings = 9});
+  nn::Transformer model(small_transformer(13, 9));
   nn::eval(model);
   const Tensor src = randint(1, 13, {3, 7}), tgt = randint(1, 13, {3, 5});
   nn::AttentionMaps maps;
@@ -144,12 +140,7 @@ TEST(Transformer, DefaultsAreTheTutorials) {  // section 8.4.4; layer_norm_eps a
 
 TEST(Transformer, ClonesAreIndependent) {
   manual_seed(4);
-  const nn::TransformerConfig config{.vocab_size = 6,
-                                     .hidden_size = 4,
-                                     .num_hidden_layers = 1,
-                                     .num_attention_heads = 2,
-                                     .intermediate_size = 8,
-                                     .max_position_embeddings = 5};
+  const nn::TransformerConfig config = small_transformer(6, 5);
   nn::Transformer model(config);
   nn::eval(model);
   const Tensor src = randint(1, 6, {2, 4});
@@ -163,12 +154,7 @@ TEST(Transformer, ClonesAreIndependent) {
 
 TEST(Transformer, GreedyDecodingIsWhatTheWholeForwardPassPredicts) {
   manual_seed(6);
-  nn::Transformer model({.vocab_size = 9,
-                         .hidden_size = 8,
-                         .num_hidden_layers = 2,
-                         .num_attention_heads = 2,
-                         .intermediate_size = 16,
-                         .max_position_embeddings = 6});
+  nn::Transformer model(small_transformer(9, 6));
   nn::eval(model);
   const Tensor src = randint(1, 9, {4, 6}), mask = nn::padding_mask(src);
   const Tensor tokens = nn::greedy_decode(model, src, mask, 6);
@@ -179,12 +165,7 @@ TEST(Transformer, GreedyDecodingIsWhatTheWholeForwardPassPredicts) {
 
 TEST(Transformer, Errors) {
   const auto with = [](auto change) {
-    nn::TransformerConfig config{.vocab_size = 6,
-                                 .hidden_size = 4,
-                                 .num_hidden_layers = 1,
-                                 .num_attention_heads = 2,
-                                 .intermediate_size = 8,
-                                 .max_position_embeddings = 5};
+    nn::TransformerConfig config = small_transformer(6, 5);
     change(config);
     return error_of([&] {
       const nn::Transformer model(config);
@@ -205,12 +186,7 @@ TEST(Transformer, Errors) {
   EXPECT_EQ(with([](Config& c) { c.pad_token_id = 6; }),
             "[transformer_config] pad_token_id must be in [0, vocab_size 6), got 6");
   EXPECT_EQ(with([](Config&) {}), "[positions] a sequence of length 7 is longer than max_position_embeddings 5");
-  const nn::Transformer model({.vocab_size = 6,
-                               .hidden_size = 4,
-                               .num_hidden_layers = 1,
-                               .num_attention_heads = 2,
-                               .intermediate_size = 8,
-                               .max_position_embeddings = 5});
+  const nn::Transformer model(small_transformer(6, 5));
   EXPECT_EQ(error_of([&] {
               nn::greedy_decode(model, ones({1, 2}, kInt64), {}, 6);
             }),
@@ -223,7 +199,7 @@ TEST(Transformer, Errors) {
   EXPECT_EQ(error_of([&] {
               model.decoder.step(ones({1, 1}, kInt64), none);
             }),
-            "[transformer_decoder] expected a cache of 1 layers, which begin() makes, got 0");
+            "[transformer_decoder] expected a cache of 2 layers, which begin() makes, got 0");
 }
 
 }  // namespace

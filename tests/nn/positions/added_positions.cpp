@@ -7,6 +7,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
@@ -32,34 +33,14 @@ nn::PositionOptions small_options(std::string_view solver = "rk4") {
           nn::CompositePositionOptions{.added = "lstm", .relative = "shaw"}};
 }
 
-template <class Model>
-Model ready(Model model) {
-  nn::to(model, kFloat64);
-  nn::eval(model);
-  return model;
-}
-
 nn::GPTModel gpt(Positions kind, const nn::PositionOptions& options = small_options()) {
   manual_seed(7);
-  return ready(nn::GPTModel({.vocab_size = 11,
-                             .context_length = 6,
-                             .emb_dim = 8,
-                             .n_heads = 2,
-                             .n_layers = 2,
-                             .positions = kind,
-                             .position_options = options}));
+  return tests::exact(nn::GPTModel(tests::small_decoder(11, 6, kind, options)));
 }
 
 nn::Transformer transformer(Positions kind, const nn::PositionOptions& options = small_options()) {
   manual_seed(8);
-  return ready(nn::Transformer({.vocab_size = 11,
-                                .hidden_size = 8,
-                                .num_hidden_layers = 2,
-                                .num_attention_heads = 2,
-                                .intermediate_size = 16,
-                                .max_position_embeddings = 9,
-                                .positions = kind,
-                                .position_options = options}));
+  return tests::exact(nn::Transformer(tests::small_transformer(11, 9, kind, options)));
 }
 
 TEST(AddedPositions, InputsOfOneTokenGiveAGradientToEveryParameter) {
@@ -244,7 +225,7 @@ TEST(AddedPositions, KeepTheirValuesInAFile) {
     const nn::GPTModel saved = gpt(nn::positions_named(kind));
     save_safetensors(file, nn::state_dict(saved));
     manual_seed(99);
-    nn::GPTModel loaded = ready(nn::GPTModel(saved.config));
+    nn::GPTModel loaded = tests::exact(nn::GPTModel(saved.config));
     nn::load_state_dict(loaded, load_safetensors(file).tensors);
     const Tensor ids = tensor({{1, 2, 3, 4, 5}});
     EXPECT_EQ(saved(ids).to_vector<double>(), loaded(ids).to_vector<double>());

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <cmath>
@@ -27,34 +28,12 @@ const std::vector<Positions> kAllPositions = [] {
 }();
 const nn::PositionOptions kSmallModels(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
 
-nn::TransformerConfig small(Positions kind) {
-  return {.vocab_size = 11,
-          .hidden_size = 8,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 2,
-          .intermediate_size = 16,
-          .max_position_embeddings = 6,
-          .positions = kind,
-          .position_options = kSmallModels};
-}
-
-nn::GPTConfig small_gpt(Positions kind) {
-  return {.vocab_size = 11,
-          .context_length = 6,
-          .emb_dim = 8,
-          .n_heads = 2,
-          .n_layers = 2,
-          .positions = kind,
-          .position_options = kSmallModels};
-}
+nn::TransformerConfig small(Positions kind) { return tests::small_transformer(11, 6, kind, kSmallModels); }
 
 template <class Model, class Config>
 Model seeded(const Config& config) {
   manual_seed(7);
-  Model model(config);
-  nn::to(model, kFloat64);
-  nn::eval(model);
-  return model;
+  return tests::exact(Model(config));
 }
 
 // Of small(kind) than without positions. Encodings with a test file of their own count them there.
@@ -105,13 +84,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
     SCOPED_TRACE(nn::name(kind));
     const auto gradients = [&](bool recompute) {
       manual_seed(6);
-      nn::GPTModel model({.vocab_size = 9,
-                          .context_length = 6,
-                          .emb_dim = 8,
-                          .n_heads = 2,
-                          .n_layers = 2,
-                          .positions = kind,
-                          .position_options = kSmallModels});
+      nn::GPTModel model(tests::small_decoder(9, 6, kind, kSmallModels));
       model.recompute_blocks = recompute;
       Tape tape;
       const Tensor y = model(tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}}));
@@ -198,7 +171,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   manual_seed(9);
   const Tensor tokens = randint(0, 11, {2, 20});
   const auto model_of = [](double base, double scale) {
-    nn::GPTConfig config = small_gpt(Positions::rope);
+    nn::GPTConfig config = tests::small_decoder(11, 6, Positions::rope, kSmallModels);
     config.position_options = nn::RopeOptions{.base = base, .ntk_scale = scale};
     return seeded<nn::GPTModel>(config);
   };
@@ -264,7 +237,7 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   wide.max_position_embeddings = 9;
   expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
                        [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
-  nn::GPTConfig narrow_gpt = small_gpt(Positions::learned), wide_gpt = narrow_gpt;
+  nn::GPTConfig narrow_gpt = tests::small_decoder(11, 6, Positions::learned, kSmallModels), wide_gpt = narrow_gpt;
   narrow_gpt.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
   wide_gpt.context_length = 9;
   EXPECT_EQ(narrow_gpt.longest_input(), 9);

@@ -17,6 +17,8 @@
 namespace tapegrad {
 
 class Tensor;
+template <class Holder>
+class TensorHolder;
 
 /// The name of the reduction, `all`, also means a whole axis.
 bool all(const Tensor& x);
@@ -72,6 +74,8 @@ class Index {
   Index(NewAxis) : kind_(Kind::new_axis) {}                                            // NOLINT
   Index(Ellipsis) : kind_(Kind::other_axes) {}                                         // NOLINT
   Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
+  template <class Holder>
+  Index(const TensorHolder<Holder>& holder) : Index(static_cast<const Holder&>(holder).tensor()) {}  // NOLINT
   static Index absent() {
     Index none;
     none.kind_ = Kind::absent;

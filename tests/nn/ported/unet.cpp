@@ -1,0 +1,45 @@
+// The U-Net of tasks/examples/ported against denoising-diffusion-pytorch.
+#include <tapegrad/tasks/examples/ported/unet.h>
+#include <tapegrad/tests/support/ported.h>
+
+namespace tapegrad {
+namespace {
+
+using namespace tests;
+
+void expect_pytorchs_unet(const std::string& name, const ported::UnetOptions& options, DType dtype) {
+  const Ported golden(name);
+  ported::Unet model{options};
+  const Tensor x = golden.input("x", dtype), time = golden.input("time", dtype), target = golden.input("target", dtype);
+  const Tensor before = options.self_condition ? golden.input("self_cond", dtype) : Tensor();
+  expect_pytorchs_training(
+      golden, model, dtype, [&](const ported::Unet& m) { return m(x, time, before); },
+      [&](const Tensor& y) { return mse_loss(y, target); });
+}
+
+TEST(PortedUnet, TrainsAsInPyTorch) {
+  for (const DType dtype : {kFloat64, kFloat32})
+    expect_pytorchs_unet(
+        "unet",
+        {.dim = 8, .dim_mults = {1, 2}, .channels = 1, .self_condition = true, .attn_dim_head = {8}, .attn_heads = {2}},
+        dtype);
+}
+
+TEST(PortedUnet, OptionsAreThoseOfPyTorch) {
+  for (const DType dtype : {kFloat64, kFloat32})
+    expect_pytorchs_unet("unet_options",
+                         {.dim = 4,
+                          .init_dim = 6,
+                          .dim_mults = {1, 2},
+                          .channels = 2,
+                          .learned_variance = true,
+                          .learned_sinusoidal_cond = true,
+                          .learned_sinusoidal_dim = 6,
+                          .attn_dim_head = {8, 4},
+                          .attn_heads = {1, 2},
+                          .full_attn = {true, false}},
+                         dtype);
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -38,9 +38,8 @@ struct BertSelfAttention {
   nn::Mode training = true;
   Tensor operator()(const Tensor& x, const Tensor& mask) const {
     const auto heads = [&](const Tensor& y) { return unflatten(y, -1, {o.num_attention_heads, -1}).transpose(1, 2); };
-    return scaled_dot_product_attention(
-               heads(query(x)), heads(key(x)), heads(value(x)),
-               {.mask = mask, .dropout = o.attention_probs_dropout_prob, .training = training})
+    return scaled_dot_product_attention(heads(query(x)), heads(key(x)), heads(value(x)),
+                                        {.mask = mask, .dropout = o.attention_probs_dropout_prob, .training = training})
         .transpose(1, 2)
         .flatten(2);
   }

@@ -26,8 +26,8 @@ struct GatLayer {
   double p = 0.6;
   nn::Parameter scoring_fn_target = xavier({1, heads, out}), scoring_fn_source = xavier({1, heads, out});
   nn::Parameter bias = add_bias ? nn::Parameter(tapegrad::zeros({concat ? heads * out : out})) : nn::Parameter();
-  nn::Linear linear_proj{in, heads * out, false};
-  nn::Linear skip_proj = add_skip_connection ? nn::Linear(in, heads * out, false) : nn::Linear();
+  nn::Linear linear_proj{in, heads* out, false};
+  nn::Linear skip_proj = add_skip_connection ? nn::Linear(in, heads* out, false) : nn::Linear();
   nn::Dropout dropout{p};
 
   // x [N, in], edges [2, E]: where each begins and ends -> [N, heads * out], or [N, out] without concat

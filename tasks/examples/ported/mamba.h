@@ -25,8 +25,8 @@ struct MambaBlock {
   MambaOptions options;
   int64_t d_inner = options.expand * options.d_model;
   nn::Linear in_proj{options.d_model, 2 * d_inner, options.bias};
-  nn::Conv1d conv1d{d_inner, d_inner, options.d_conv, {.padding = options.d_conv - 1, .groups = d_inner},
-                    options.conv_bias};
+  nn::Conv1d conv1d{
+      d_inner, d_inner, options.d_conv, {.padding = options.d_conv - 1, .groups = d_inner}, options.conv_bias};
   nn::Linear x_proj{d_inner, options.dt_rank + 2 * options.d_state, false}, dt_proj{options.dt_rank, d_inner};
   nn::Parameter A_log{
       log(tapegrad::arange(1, double(options.d_state + 1), 1, tapegrad::kFloat32)).expand({d_inner, options.d_state})};

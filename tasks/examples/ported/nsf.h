@@ -1,5 +1,5 @@
-// The neural spline flow of bayesiains' nflows (MIT licence, github.com/bayesiains/nflows, version 0.14), composed as in
-// bayesiains/nsf (MIT licence), with the names of its parameters, so that its weights load.
+// The neural spline flow of bayesiains' nflows (MIT licence, github.com/bayesiains/nflows, version 0.14), composed as
+// in bayesiains/nsf (MIT licence), with the names of its parameters, so that its weights load.
 //
 // A density that is a chain of invertible transforms of normal noise: permutations, linear maps, and rational-quadratic
 // splines whose knots depend on the features that they leave alone. Durkan, Bekasov, Murray, Papamakarios 2019.
@@ -67,9 +67,7 @@ struct ResidualBlock {
   double p = 0;
   nn::List<nn::Linear> linear_layers = nn::repeat<nn::Linear>(2, features, features);
   nn::Dropout dropout{p};
-  Tensor operator()(const Tensor& x) const {
-    return x + linear_layers[1](dropout(relu(linear_layers[0](relu(x)))));
-  }
+  Tensor operator()(const Tensor& x) const { return x + linear_layers[1](dropout(relu(linear_layers[0](relu(x))))); }
 };
 
 struct ResidualNet {
@@ -104,9 +102,8 @@ struct RationalQuadraticSpline {
     using tapegrad::ellipsis, tapegrad::range, tapegrad::kAll;
     const auto parts = split(parameters, {bins, bins, bins - 1}, -1);
     const Tensor xs = edges(parts[0], least_width), ys = edges(parts[1], least_height);
-    const Tensor slopes =
-        least_slope +
-        softplus(pad(parts[2], {1, 1}, tapegrad::PadMode::constant, std::log(std::exp(1 - least_slope) - 1)));
+    const Tensor slopes = least_slope + softplus(pad(parts[2], {1, 1}, tapegrad::PadMode::constant,
+                                                     std::log(std::exp(1 - least_slope) - 1)));
     const Tensor inside = x >= -bound && x <= bound, at = clamp(x, -bound, bound);
     const Tensor bin = clamp(searchsorted(inverse ? ys : xs, at.unsqueeze(-1), true) - 1, 0, double(bins - 1));
     const auto of = [&](const Tensor& t, int64_t next = 0) { return gather(t, -1, bin + double(next)).squeeze(-1); };
@@ -121,8 +118,7 @@ struct RationalQuadraticSpline {
       t = (at - left) / width;
     }
     const Tensor mixed = t * (1 - t), denominator = slope + bend * mixed;
-    const Tensor y =
-        inverse ? t * width + left : low + height * (slope * square(t) + begin * mixed) / denominator;
+    const Tensor y = inverse ? t * width + left : low + height * (slope * square(t) + begin * mixed) / denominator;
     const Tensor derivative = square(slope) * (end * square(t) + 2 * slope * mixed + begin * square(1 - t));
     const Tensor log_slope = log(derivative) - 2 * log(denominator);
     return {where(inside, y, x), where(inside, inverse ? -log_slope : log_slope, 0)};

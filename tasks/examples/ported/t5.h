@@ -24,22 +24,19 @@ struct T5Options {
 struct T5Attention {
   T5Options o;
   bool has_bias = false, decoder = false;
-  nn::Linear q{o.d_model, o.num_heads * o.d_kv, false}, k{o.d_model, o.num_heads * o.d_kv, false};
-  nn::Linear v{o.d_model, o.num_heads * o.d_kv, false}, o_{o.num_heads * o.d_kv, o.d_model, false};
-  nn::T5Bias bias = has_bias ? nn::T5Bias(o.relative_attention_num_buckets, o.relative_attention_max_distance,
-                                          o.num_heads, !decoder)
-                             : nn::T5Bias();
+  nn::Linear q{o.d_model, o.num_heads*o.d_kv, false}, k{o.d_model, o.num_heads*o.d_kv, false};
+  nn::Linear v{o.d_model, o.num_heads*o.d_kv, false}, o_{o.num_heads * o.d_kv, o.d_model, false};
+  nn::T5Bias bias =
+      has_bias ? nn::T5Bias(o.relative_attention_num_buckets, o.relative_attention_max_distance, o.num_heads, !decoder)
+               : nn::T5Bias();
   nn::Mode training = true;
 
   // x [B, T, d_model], keys [B, S, d_model]; a mask is added to the scores, or bool
   Tensor operator()(const Tensor& x, const Tensor& keys, const Tensor& mask, bool causal = false) const {
     const auto heads = [&](const Tensor& y) { return unflatten(y, -1, {o.num_heads, -1}).transpose(1, 2); };
-    return o_(scaled_dot_product_attention(heads(q(x)), heads(k(keys)), heads(v(keys)),
-                                           {.mask = mask,
-                                            .causal = causal,
-                                            .dropout = o.dropout_rate,
-                                            .training = training,
-                                            .scale = 1.0})
+    return o_(scaled_dot_product_attention(
+                  heads(q(x)), heads(k(keys)), heads(v(keys)),
+                  {.mask = mask, .causal = causal, .dropout = o.dropout_rate, .training = training, .scale = 1.0})
                   .transpose(1, 2)
                   .flatten(2));
   }

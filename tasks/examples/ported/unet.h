@@ -89,7 +89,7 @@ struct LinearAttention {
   int64_t dim, heads = 4, dim_head = 32, num_mem_kv = 4;
   RMSNorm norm{dim};
   nn::Parameter mem_kv{tapegrad::randn({2, heads, dim_head, num_mem_kv})};
-  nn::Conv2d to_qkv{dim, 3 * heads * dim_head, 1, {}, false};
+  nn::Conv2d to_qkv{dim, 3 * heads* dim_head, 1, {}, false};
   nn::Sequential<nn::Conv2d, RMSNorm> to_out{nn::Conv2d(heads * dim_head, dim, 1), RMSNorm{dim}};
   Tensor operator()(const Tensor& x) const {
     const Tensor qkv = to_qkv(norm(x)).reshape({x.size(0), 3, heads, dim_head, -1});  // [B, 3, H, C, pixels]
@@ -104,7 +104,7 @@ struct Attention {
   int64_t dim, heads = 4, dim_head = 32, num_mem_kv = 4;
   RMSNorm norm{dim};
   nn::Parameter mem_kv{tapegrad::randn({2, heads, num_mem_kv, dim_head})};
-  nn::Conv2d to_qkv{dim, 3 * heads * dim_head, 1, {}, false}, to_out{heads * dim_head, dim, 1};
+  nn::Conv2d to_qkv{dim, 3 * heads*dim_head, 1, {}, false}, to_out{heads * dim_head, dim, 1};
   Tensor operator()(const Tensor& x) const {
     const Tensor qkv = to_qkv(norm(x)).reshape({x.size(0), 3, heads, dim_head, -1}).t();  // [B, 3, H, pixels, C]
     const Tensor k = after_memory(mem_kv[0], qkv.select(1, 1), -2), v = after_memory(mem_kv[1], qkv.select(1, 2), -2);
@@ -203,8 +203,10 @@ struct Unet {
       const int64_t in = width(i), out = width(i + 1), dim = up ? out : in, from = up ? in + out : in;
       nn::AnyModule resize = nn::Conv2d(dim, up ? in : out, 3, {.padding = 1});
       if (at + 1 < stages) resize = up ? upsample(out, in) : downsample(in, out);
-      made.push_back({{from, dim, time_dim, options.dropout}, {from, dim, time_dim, options.dropout},
-                      make_attention(dim, i), std::move(resize)});
+      made.push_back({{from, dim, time_dim, options.dropout},
+                      {from, dim, time_dim, options.dropout},
+                      make_attention(dim, i),
+                      std::move(resize)});
     }
     return made;
   }

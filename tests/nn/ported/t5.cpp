@@ -21,8 +21,7 @@ TEST(PortedT5, TrainsAsInPyTorch) {
                                               .relative_attention_max_distance = 10,
                                               .dropout_rate = 0}};
     expect_pytorchs_training(
-        golden, model, dtype,
-        [&](const ported::T5ForConditionalGeneration& m) { return m(ids, labels, ids != 0); },
+        golden, model, dtype, [&](const ported::T5ForConditionalGeneration& m) { return m(ids, labels, ids != 0); },
         [&](const Tensor& y) { return cross_entropy(y, labels); });
   }
 }

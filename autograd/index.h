@@ -5,6 +5,7 @@
 //   x(ellipsis, -1)         x[..., -1]             x(all, ids)            x[:, ids]
 //   x(range(kAll, kAll, -1))  x[::-1]              x(mask)                x[mask]       a bool tensor
 //
+// A tensor among the entries may be an nn::Buffer, too.
 // Reading gives a view, or a copy where a tensor is among the entries. On the name of a tensor, the same can be written
 // to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in tensor.h).
 #pragma once

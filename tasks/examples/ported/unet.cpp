@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   ported::Unet model{{.dim = 16, .dim_mults = {1, 2}, .channels = 1, .attn_dim_head = {16}, .attn_heads = {2}}};
   constexpr int64_t kBatch = 32, kLevels = 100, kUnseen = 300;
   return ported::train_to_target(
-      argc, argv, model, {.steps = 200, .lr = 3e-3, .target = 0.25, .unit = "images", .units = kBatch},
+      argc, argv, model, {.steps = 200, .lr = 3e-3, .target = 0.28, .unit = "images", .units = kBatch},
       [&](bool unseen) {
         const int64_t first = digits.size() - kUnseen;
         const tg::Tensor rows = unseen ? tg::randint(first, digits.size(), {kBatch}) : tg::randint(0, first, {kBatch});

@@ -1,6 +1,6 @@
 // BERT of tasks/examples/ported against transformers.
 #include <tapegrad/tasks/examples/ported/bert.h>
-#include <tapegrad/tests/support/ported.h>
+#include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {
 namespace {

@@ -1,6 +1,6 @@
 // The graph attention network of tasks/examples/ported against pytorch-GAT.
 #include <tapegrad/tasks/examples/ported/gat.h>
-#include <tapegrad/tests/support/ported.h>
+#include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {
 namespace {

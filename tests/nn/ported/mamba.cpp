@@ -1,6 +1,6 @@
 // Mamba of tasks/examples/ported against mamba-minimal.
 #include <tapegrad/tasks/examples/ported/mamba.h>
-#include <tapegrad/tests/support/ported.h>
+#include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {
 namespace {

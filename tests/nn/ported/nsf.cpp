@@ -1,6 +1,6 @@
 // The neural spline flow of tasks/examples/ported against nflows.
 #include <tapegrad/tasks/examples/ported/nsf.h>
-#include <tapegrad/tests/support/ported.h>
+#include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {
 namespace {

@@ -1,6 +1,6 @@
 // T5 of tasks/examples/ported against transformers, which computes its norms in float32.
 #include <tapegrad/tasks/examples/ported/t5.h>
-#include <tapegrad/tests/support/ported.h>
+#include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {
 namespace {

@@ -1,6 +1,6 @@
 // The U-Net of tasks/examples/ported against denoising-diffusion-pytorch.
 #include <tapegrad/tasks/examples/ported/unet.h>
-#include <tapegrad/tests/support/ported.h>
+#include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {
 namespace {

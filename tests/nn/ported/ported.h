@@ -85,6 +85,8 @@ void expect_pytorchs_training(const Ported& golden, Model& model, DType dtype, F
     }
     adam.step(grads);
   }
+  Model copy = nn::clone(model);
+  EXPECT_TRUE(equal(forward(copy), forward(model)));
 }
 
 }  // namespace tapegrad::tests

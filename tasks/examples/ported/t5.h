@@ -49,39 +49,59 @@ struct T5Attention {
   }
 };
 
-struct T5FeedForward {
+struct T5DenseActDense {
   T5Options o;
   nn::Linear wi{o.d_model, o.d_ff, false}, wo{o.d_ff, o.d_model, false};
   nn::Dropout dropout{o.dropout_rate};
   Tensor operator()(const Tensor& x) const { return wo(dropout(relu(wi(x)))); }
 };
 
+struct T5LayerSelfAttention {
+  T5Options o;
+  bool first, decoder;
+  T5Attention SelfAttention{o, first, decoder};
+  nn::RMSNorm layer_norm{o.d_model, o.layer_norm_epsilon};
+  nn::Dropout dropout{o.dropout_rate};
+  Tensor operator()(const Tensor& x, const Tensor& bias) const {
+    const Tensor y = layer_norm(x);
+    return x + dropout(SelfAttention(y, y, bias, decoder));
+  }
+};
+
+struct T5LayerCrossAttention {
+  T5Options o;
+  T5Attention EncDecAttention{o};
+  nn::RMSNorm layer_norm{o.d_model, o.layer_norm_epsilon};
+  nn::Dropout dropout{o.dropout_rate};
+  Tensor operator()(const Tensor& x, const Tensor& source, const Tensor& mask) const {
+    return x + dropout(EncDecAttention(layer_norm(x), source, mask));
+  }
+};
+
+struct T5LayerFF {
+  T5Options o;
+  T5DenseActDense DenseReluDense{o};
+  nn::RMSNorm layer_norm{o.d_model, o.layer_norm_epsilon};
+  nn::Dropout dropout{o.dropout_rate};
+  Tensor operator()(const Tensor& x) const { return x + dropout(DenseReluDense(layer_norm(x))); }
+};
+
 struct T5Block {
   T5Options o;
   bool first, decoder;
-  T5Attention self{o, first, decoder};
-  nn::RMSNorm self_norm{o.d_model, o.layer_norm_epsilon};
-  nn::Optional<T5Attention> cross = decoder ? nn::Optional<T5Attention>(T5Attention{o}) : nn::Optional<T5Attention>();
-  nn::RMSNorm cross_norm{o.d_model, o.layer_norm_epsilon};
-  T5FeedForward feed_forward{o};
-  nn::RMSNorm last_norm{o.d_model, o.layer_norm_epsilon};
-  nn::Dropout dropout{o.dropout_rate};
+  T5LayerSelfAttention self{o, first, decoder};
+  nn::Optional<T5LayerCrossAttention> cross{};
+  T5LayerFF feed_forward{o};
 
   Tensor operator()(Tensor x, const Tensor& bias, const Tensor& source, const Tensor& source_mask) const {
-    const Tensor y = self_norm(x);
-    x += dropout(self(y, y, bias, decoder));
-    if (cross) x += dropout((*cross)(cross_norm(x), source, source_mask));
-    return x + dropout(feed_forward(last_norm(x)));
+    x = self(x, bias);
+    if (cross) x = (*cross)(x, source, source_mask);
+    return feed_forward(x);
   }
   void visit(auto&& field) {
-    field("layer.0.SelfAttention", self);
-    field("layer.0.layer_norm", self_norm);
-    field("layer.1.EncDecAttention", cross);
-    if (decoder) field("layer.1.layer_norm", cross_norm);
-    if (!decoder) field.ignore(cross_norm);
-    field(decoder ? "layer.2.DenseReluDense" : "layer.1.DenseReluDense", feed_forward);
-    field(decoder ? "layer.2.layer_norm" : "layer.1.layer_norm", last_norm);
-    field("dropout", dropout);
+    field("layer.0", self);
+    field("layer.1", cross);
+    field(decoder ? "layer.2" : "layer.1", feed_forward);
   }
 };
 
@@ -94,7 +114,7 @@ struct T5Stack {
 
   // x [B, T, d_model]; mask bool [B, 1, 1, T] or none, in the decoder that of the source
   Tensor operator()(Tensor x, const Tensor& mask, const Tensor& source = {}) const {
-    Tensor bias = block[0].self.bias(x.size(1), x.size(1));
+    Tensor bias = block[0].self.SelfAttention.bias(x.size(1), x.size(1));
     if (!decoder && mask.defined()) bias = where(mask, bias, -INFINITY);
     x = dropout(x);
     for (const T5Block& b : block) x = b(x, bias, source, mask);
@@ -104,7 +124,10 @@ struct T5Stack {
  private:
   nn::List<T5Block> make_blocks() const {
     nn::List<T5Block> made;
-    for (int64_t i = 0; i < (decoder ? o.num_decoder_layers : o.num_layers); ++i) made.push_back({o, i == 0, decoder});
+    for (int64_t i = 0; i < (decoder ? o.num_decoder_layers : o.num_layers); ++i) {
+      made.push_back({o, i == 0, decoder});
+      if (decoder) made.back().cross.emplace(T5LayerCrossAttention{o});
+    }
     return made;
   }
 };

@@ -5,6 +5,7 @@
 //   x(ellipsis, -1)         x[..., -1]             x(all, ids)            x[:, ids]
 //   x(range(kAll, kAll, -1))  x[::-1]              x(mask)                x[mask]       a bool tensor
 //
+// A tensor among the entries may be an nn::Buffer, too.
 // Reading gives a view, or a copy where a tensor is among the entries. On the name of a tensor, the same can be written
 // to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in tensor.h).
 #pragma once
@@ -17,6 +18,8 @@
 namespace tapegrad {
 
 class Tensor;
+template <class Holder>
+class TensorHolder;
 
 /// The name of the reduction, `all`, also means a whole axis.
 bool all(const Tensor& x);
@@ -72,6 +75,8 @@ class Index {
   Index(NewAxis) : kind_(Kind::new_axis) {}                                            // NOLINT
   Index(Ellipsis) : kind_(Kind::other_axes) {}                                         // NOLINT
   Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
+  template <class Holder>
+  Index(const TensorHolder<Holder>& holder) : Index(static_cast<const Holder&>(holder).tensor()) {}  // NOLINT
   static Index absent() {
     Index none;
     none.kind_ = Kind::absent;

@@ -27,11 +27,20 @@ if(TAPEGRAD_COMMAND)
   install(TARGETS tapegrad_command RUNTIME)
 endif()
 
-# The examples: each file is a program of its own. Their tests are below.
+# tapegrad_example_name(VARIABLE FILE)   the name of the program: gan for examples/gan.cpp, ported_unet for
+# examples/ported/unet.cpp
+function(tapegrad_example_name variable file)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tasks/examples OUTPUT_VARIABLE name)
+  string(REGEX REPLACE "[.]cpp$" "" name ${name})
+  string(REPLACE "/" "_" name ${name})
+  set(${variable} ${name} PARENT_SCOPE)
+endfunction()
+
+# The examples: each file is a program of its own. Their tests are in programs.cmake.
 if(TAPEGRAD_COMMAND OR TAPEGRAD_TESTS)
-  file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/examples/*.cpp)
+  file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/examples/*.cpp ${PROJECT_SOURCE_DIR}/tasks/examples/ported/*.cpp)
   foreach(file IN LISTS examples)
-    cmake_path(GET file STEM name)
+    tapegrad_example_name(name ${file})
     add_executable(${name} ${file})
     target_link_libraries(${name} PRIVATE tapegrad_train tapegrad_flags)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)

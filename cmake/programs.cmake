@@ -53,7 +53,7 @@ endforeach()
 # too long.)
 if(NOT TAPEGRAD_SANITIZE)
   foreach(file IN LISTS examples)
-    cmake_path(GET file STEM name)
+    tapegrad_example_name(name ${file})
     add_custom_target(test_examples_${name} DEPENDS ${name})
     add_test(NAME examples_${name}
              COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${name}> -D FOLDER=${PROJECT_BINARY_DIR}/examples/${name}

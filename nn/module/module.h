@@ -47,13 +47,20 @@ class List : public std::vector<Module>, public detail::HolderOf<List<Module>> {
   }
 };
 
-/// A list of `count` modules, each made with the same arguments: repeat<GPTBlock>(config.n_layers, config).
+/// A list of `count` modules, each made with the same arguments: repeat<GPTBlock>(config.n_layers, config). For a plain
+/// struct they are the values of its first members.
 template <class Module, class... Arguments>
 List<Module> repeat(int64_t count, const Arguments&... arguments) {
   if (count < 0) fail("repeat", "expected a count of 0 or more modules, got " + std::to_string(count));
   List<Module> modules;
   modules.reserve(static_cast<std::size_t>(count));
-  for (int64_t i = 0; i < count; ++i) modules.emplace_back(arguments...);
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (std::is_aggregate_v<Module>) {
+      modules.push_back(Module{arguments...});  // Clang 14 has no emplace_back for them
+    } else {
+      modules.emplace_back(arguments...);
+    }
+  }
   return modules;
 }
 

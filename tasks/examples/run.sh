@@ -8,11 +8,12 @@ set -euo pipefail
 name=${1-}
 if [ -z "$name" ] || [ ! -f "tasks/examples/$name.cpp" ]; then
   echo "usage: tasks/examples/run.sh NAME [OPTION...], where NAME is one of:" >&2
-  for file in tasks/examples/*.cpp; do echo "  $(basename "$file" .cpp)" >&2; done
+  for file in tasks/examples/*.cpp tasks/examples/ported/*.cpp; do file=${file#tasks/examples/}; echo "  ${file%.cpp}" >&2; done
   exit 2
 fi
 install $packages
 configure release
-build release "$name"
-say "$name out/$name ${*:2}"
-exec "build/release/$name" "out/$name" "${@:2}"
+program=${name/\//_}
+build release "$program"
+say "$program out/$name ${*:2}"
+exec "build/release/$program" "out/$name" "${@:2}"

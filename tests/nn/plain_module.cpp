@@ -84,5 +84,27 @@ TEST(PlainModule, IsAModuleForEverything) {
   EXPECT_TRUE(report) << report.text;
 }
 
+struct SizedBlock {
+  int64_t in, out = in;
+  nn::Linear layer{in, out};
+};
+
+TEST(PlainModule, IsRepeatedWithTheValuesOfItsFirstMembers) {
+  nn::List<SizedBlock> blocks = nn::repeat<SizedBlock>(2, 3, 4);
+  ASSERT_EQ(blocks.size(), 2U);
+  EXPECT_EQ(blocks[1].layer.weight.shape(), (Shape{4, 3}));
+  EXPECT_EQ(nn::repeat<SizedBlock>(1, 3)[0].layer.weight.shape(), (Shape{3, 3}));
+  EXPECT_EQ(nn::count_parameters(blocks), 2 * 16);
+}
+
+// Indices that a module keeps.
+TEST(Buffer, IsAnEntryOfAnIndex) {
+  const nn::Buffer ids(tensor({2, 0}));
+  Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, kFloat32);
+  tests::expect_near(x(all, ids), {3, 1, 6, 4});
+  x(0, ids) = 0;
+  tests::expect_near(x, {0, 2, 0, 4, 5, 6});
+}
+
 }  // namespace
 }  // namespace tapegrad

@@ -40,10 +40,10 @@ const ArithmeticFormulas& arithmetic_formulas() {
         return where(a == 0, where(b >= 0, 0, dy * (y * log(a))), dy * (y * log(a)));
       }),
       // The gradient of a; exchange a and b for that of b. With NaN on either side both get dy.
-      .maximum_grad =
-          fusible_derivative_of<3>([](auto dy, auto a, auto b) { return where(a < b, 0, where(a == b, dy * 0.5, dy)); }),
-      .minimum_grad =
-          fusible_derivative_of<3>([](auto dy, auto a, auto b) { return where(a > b, 0, where(a == b, dy * 0.5, dy)); }),
+      .maximum_grad = fusible_derivative_of<3>(
+          [](auto dy, auto a, auto b) { return where(a < b, 0, where(a == b, dy * 0.5, dy)); }),
+      .minimum_grad = fusible_derivative_of<3>(
+          [](auto dy, auto a, auto b) { return where(a > b, 0, where(a == b, dy * 0.5, dy)); }),
 
       .fmod = value_of<2>([](auto a, auto b) { return fmod(a, b); }),
       .remainder = value_of<2>([](auto a, auto b) { return remainder(a, b); }),

@@ -8,8 +8,14 @@
 #define TAPEGRAD_FUSE_SELECTIONS
 namespace tapegrad {
 
-struct FusedSelections {
+struct FusedFormulas {
   Formula less, less_equal, equal;
+  // Two actions in one pass: a product, then ...
+  Formula mul_add, mul_sub, sub_mul, mul_shift, shift_minus_mul, mul_mul, mul_scale;
+  // a multiple (by a number), then ...
+  Formula scale_add, scale_sub, sub_scale, scale_shift, shift_minus_scale, scale_mul;
+  // a sum or difference, then ...
+  Formula shift_mul, rsub_mul, add_mul, difference_mul, add_add;
 };
 
 }  // namespace tapegrad
@@ -18,11 +24,29 @@ struct FusedSelections {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-const FusedSelections& fused_selections() {
-  static constexpr FusedSelections formulas = {
+const FusedFormulas& fused_formulas() {
+  static constexpr FusedFormulas formulas = {
       .less = light(value_of<4>([](auto a, auto b, auto x, auto y) { return where(a < b, x, y); })),
       .less_equal = light(value_of<4>([](auto a, auto b, auto x, auto y) { return where(a <= b, x, y); })),
       .equal = light(value_of<4>([](auto a, auto b, auto x, auto y) { return where(a == b, x, y); })),
+      .mul_add = light(value_of<3>([](auto a, auto b, auto c) { return a * b + c; })),
+      .mul_sub = light(value_of<3>([](auto a, auto b, auto c) { return a * b - c; })),
+      .sub_mul = light(value_of<3>([](auto a, auto b, auto c) { return c - a * b; })),
+      .mul_shift = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * b + s; })),
+      .shift_minus_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return s - a * b; })),
+      .mul_mul = light(value_of<3>([](auto a, auto b, auto c) { return a * b * c; })),
+      .mul_scale = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * b * s; })),
+      .scale_add = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s + b; })),
+      .scale_sub = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s - b; })),
+      .sub_scale = light(value_of<2, 1>([](auto a, auto b, auto s) { return b - a * s; })),
+      .scale_shift = light(value_of<1, 2>([](auto a, auto s, auto t) { return a * s + t; })),
+      .shift_minus_scale = light(value_of<1, 2>([](auto a, auto s, auto t) { return t - a * s; })),
+      .scale_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s * b; })),
+      .shift_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return (a + s) * b; })),
+      .rsub_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return (s - a) * b; })),
+      .add_mul = light(value_of<3>([](auto a, auto b, auto c) { return (a + b) * c; })),
+      .difference_mul = light(value_of<3>([](auto a, auto b, auto c) { return (a - b) * c; })),
+      .add_add = light(value_of<3>([](auto a, auto b, auto c) { return a + b + c; })),
   };
   return formulas;
 }
@@ -39,14 +63,18 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(fused_selections);
+HWY_EXPORT(fused_formulas);
+
+const FusedFormulas& fused() { return chosen<HWY_DISPATCH_TABLE(fused_formulas)>(); }
 
 // In the order of SymbolFunction.
 constexpr std::string_view kFunctionNames[] = {
-    "exp",  "expm1", "exp2", "log",  "log1p", "log2", "log10", "square", "reciprocal", "sqrt", "rsqrt", "abs",
-    "sign", "floor", "ceil", "round", "trunc", "sin",  "cos",   "tan",    "asin",       "acos", "atan",  "sinh",
-    "cosh", "asinh", "acosh", "atanh", "tanh", "erf",  "sinc",  "sigmoid", "relu",      "silu", "gelu",  "logit",
-    "log_sigmoid", "softplus", "mish", "elu", "selu", "leaky_relu", "hardsigmoid", "hardswish", "softsign"};
+    "exp",        "expm1", "exp2",       "log",         "log1p",     "log2",        "log10",    "square",
+    "reciprocal", "sqrt",  "rsqrt",      "abs",         "sign",      "floor",       "ceil",     "round",
+    "trunc",      "sin",   "cos",        "tan",         "asin",      "acos",        "atan",     "sinh",
+    "cosh",       "asinh", "acosh",      "atanh",       "tanh",      "erf",         "sinc",     "sigmoid",
+    "relu",       "silu",  "gelu",       "gelu_tanh",   "logit",     "log_sigmoid", "softplus", "mish",
+    "elu",        "selu",  "leaky_relu", "hardsigmoid", "hardswish", "softsign"};
 static_assert(std::size(kFunctionNames) == static_cast<std::size_t>(SymbolFunction::count));
 
 // A function of one tensor, and its gradient.
@@ -102,15 +130,30 @@ const FuseActions& FuseActions::all() {
 FuseActions::FuseActions() {
   const ArithmeticFormulas& kernels = arithmetic_formulas_for(FormulasFor::kernels);
   const ArithmeticFormulas& symbols = arithmetic_formulas_for(FormulasFor::symbols);
-  add = {.kernels = &kernels.add, .with_number_last = &kernels.add_scalar, .with_number_first = &kernels.add_scalar, .rule = add_rule};
-  sub = {.kernels = &kernels.sub, .with_number_last = &kernels.add_scalar, .with_number_first = &kernels.rsub_scalar, .negates_last = true, .rule = sub_rule};
-  mul = {.kernels = &kernels.mul, .with_number_last = &kernels.mul_scalar, .with_number_first = &kernels.mul_scalar, .rule = mul_rule};
-  div = {.kernels = &kernels.div, .with_number_last = &kernels.div_scalar, .with_number_first = &kernels.rdiv_scalar.value, .rule = div_rule};
+  add = {.kernels = &kernels.add,
+         .with_number_last = &kernels.add_scalar,
+         .with_number_first = &kernels.add_scalar,
+         .rule = add_rule};
+  sub = {.kernels = &kernels.sub,
+         .with_number_last = &kernels.add_scalar,
+         .with_number_first = &kernels.rsub_scalar,
+         .negates_last = true,
+         .rule = sub_rule};
+  mul = {.kernels = &kernels.mul,
+         .with_number_last = &kernels.mul_scalar,
+         .with_number_first = &kernels.mul_scalar,
+         .rule = mul_rule};
+  div = {.kernels = &kernels.div,
+         .with_number_last = &kernels.div_scalar,
+         .with_number_first = &kernels.rdiv_scalar.value,
+         .rule = div_rule};
   neg = {.kernels = &kernels.neg, .rule = neg_rule};
-  maximum = {.kernels = &kernels.maximum, .with_number_last = &kernels.maximum_scalar,
-             .rule = [](G& g) { extreme_rule(g, FuseActions::all().maximum_grad); }};
-  minimum = {.kernels = &kernels.minimum, .with_number_last = &kernels.minimum_scalar,
-             .rule = [](G& g) { extreme_rule(g, FuseActions::all().minimum_grad); }};
+  maximum = {.kernels = &kernels.maximum, .with_number_last = &kernels.maximum_scalar, .rule = [](G& g) {
+               extreme_rule(g, FuseActions::all().maximum_grad);
+             }};
+  minimum = {.kernels = &kernels.minimum, .with_number_last = &kernels.minimum_scalar, .rule = [](G& g) {
+               extreme_rule(g, FuseActions::all().minimum_grad);
+             }};
   pow = {.kernels = &kernels.pow, .rule = pow_rule};
   atan2 = {.kernels = &kernels.atan2, .rule = atan2_rule};
   fill(clamp, clamp_grad, kernels.clamp, symbols.clamp);
@@ -127,15 +170,50 @@ FuseActions::FuseActions() {
   minimum_grad = {.kernels = &kernels.minimum_grad, .written_out = symbols.minimum_grad.symbolic};
   atan2_grad = {.kernels = &kernels.atan2_grad, .written_out = symbols.atan2_grad.symbolic};
 
-  const FusedSelections& select = kernel_of(HWY_DISPATCH_TABLE(fused_selections))();
+  const FusedFormulas& select = fused();
   where_less = {.kernels = &select.less, .rule = [](G& g) { where_rule(g, FuseActions::all().where_less); }};
-  where_less_equal = {.kernels = &select.less_equal, .rule = [](G& g) { where_rule(g, FuseActions::all().where_less_equal); }};
+  where_less_equal = {.kernels = &select.less_equal,
+                      .rule = [](G& g) { where_rule(g, FuseActions::all().where_less_equal); }};
   where_equal = {.kernels = &select.equal, .rule = [](G& g) { where_rule(g, FuseActions::all().where_equal); }};
 
   for (std::size_t i = 0; i < functions.size(); ++i) {
     fill(functions[i].value, functions[i].gradient, function_named(kFunctionNames[i], FormulasFor::kernels),
          function_named(kFunctionNames[i], FormulasFor::symbols));
   }
+}
+
+const Formula* pair_of(const Formula& inner, const Formula& outer, int place) {
+  const ArithmeticFormulas& one = arithmetic_formulas_for(FormulasFor::kernels);
+  const FusedFormulas& two = fused();
+  struct Pair {
+    const Formula &inner, &outer;
+    int place;  // of the inner one among the outer one's operands; -1: either
+    const Formula& both;
+  };
+  static const Pair pairs[] = {
+      {one.mul, one.add, -1, two.mul_add},
+      {one.mul, one.sub, 0, two.mul_sub},
+      {one.mul, one.sub, 1, two.sub_mul},
+      {one.mul, one.add_scalar, 0, two.mul_shift},
+      {one.mul, one.rsub_scalar, 0, two.shift_minus_mul},
+      {one.mul, one.mul, -1, two.mul_mul},
+      {one.mul, one.mul_scalar, 0, two.mul_scale},
+      {one.mul_scalar, one.add, -1, two.scale_add},
+      {one.mul_scalar, one.sub, 0, two.scale_sub},
+      {one.mul_scalar, one.sub, 1, two.sub_scale},
+      {one.mul_scalar, one.add_scalar, 0, two.scale_shift},
+      {one.mul_scalar, one.rsub_scalar, 0, two.shift_minus_scale},
+      {one.mul_scalar, one.mul, -1, two.scale_mul},
+      {one.add_scalar, one.mul, -1, two.shift_mul},
+      {one.rsub_scalar, one.mul, -1, two.rsub_mul},
+      {one.add, one.mul, -1, two.add_mul},
+      {one.sub, one.mul, -1, two.difference_mul},
+      {one.add, one.add, -1, two.add_add},
+  };
+  for (const Pair& pair : pairs) {
+    if (&pair.inner == &inner && &pair.outer == &outer && (pair.place < 0 || pair.place == place)) return &pair.both;
+  }
+  return nullptr;
 }
 
 }  // namespace tapegrad

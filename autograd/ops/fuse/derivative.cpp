@@ -29,7 +29,6 @@ std::vector<Symbol> written_out(SymbolGraph& graph, const std::vector<FuseTerm>&
   return images;
 }
 
-
 }  // namespace
 
 std::shared_ptr<const FusedProgram> FusedProgram::derive(uint32_t wanted) const {

@@ -66,12 +66,24 @@ Tensor apply(const Program& program, const Shape& shape, std::span<const Tensor>
 
 }  // namespace
 
+struct FusedMemory::Last {
+  std::vector<FuseTerm> terms;
+  int32_t result;
+  Program program;
+};
+
+FusedMemory::FusedMemory() = default;
+FusedMemory::~FusedMemory() = default;
+
 std::shared_ptr<const FusedProgram> FusedMemory::program_of(const SymbolGraph& graph, int32_t result, int operands) {
   const std::lock_guard lock(mutex_);
-  if (!last_ || !last_->is_of(graph.terms(), result)) {
-    last_ = std::make_shared<const FusedProgram>(graph.terms(), std::vector<int32_t>{result}, operands);
+  if (!last_ || last_->result != result || last_->terms != graph.terms()) {
+    auto [terms, place] = with_idioms(graph.terms(), result);
+    Last last{graph.terms(), result, nullptr};
+    last.program = std::make_shared<const FusedProgram>(std::move(terms), std::vector<int32_t>{place}, operands);
+    last_ = std::make_unique<Last>(std::move(last));
   }
-  return last_;
+  return last_->program;
 }
 
 FusedCall::FusedCall(FusedMemory& memory) : memory_(memory), graph_(std::make_unique<SymbolGraph>()) {}

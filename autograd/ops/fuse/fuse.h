@@ -20,15 +20,60 @@
 
 namespace tapegrad {
 
+enum class Gelu;  // functions.h
 class SymbolGraph;
 class FusedProgram;
 struct FuseAction;
 
 /// The functions of one tensor that formulas may call; functions.h describes them.
 enum class SymbolFunction : uint8_t {
-  exp, expm1, exp2, log, log1p, log2, log10, square, reciprocal, sqrt, rsqrt, abs, sign, floor, ceil, round, trunc,
-  sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, tanh, erf, sinc, sigmoid, relu, silu, gelu, logit,
-  log_sigmoid, softplus, mish, elu, selu, leaky_relu, hardsigmoid, hardswish, softsign, count
+  exp,
+  expm1,
+  exp2,
+  log,
+  log1p,
+  log2,
+  log10,
+  square,
+  reciprocal,
+  sqrt,
+  rsqrt,
+  abs,
+  sign,
+  floor,
+  ceil,
+  round,
+  trunc,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  tanh,
+  erf,
+  sinc,
+  sigmoid,
+  relu,
+  silu,
+  gelu,
+  gelu_tanh,
+  logit,
+  log_sigmoid,
+  softplus,
+  mish,
+  elu,
+  selu,
+  leaky_relu,
+  hardsigmoid,
+  hardswish,
+  softsign,
+  count
 };
 enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };
 enum class SymbolOrder : uint8_t { less, less_equal, equal };
@@ -106,6 +151,9 @@ class Symbol {
   friend Symbol relu(const Symbol& x) { return call(SymbolFunction::relu, x); }
   friend Symbol silu(const Symbol& x) { return call(SymbolFunction::silu, x); }
   friend Symbol gelu(const Symbol& x) { return call(SymbolFunction::gelu, x); }
+  friend Symbol gelu(const Symbol& x, Gelu form) {
+    return call(form == Gelu{} ? SymbolFunction::gelu : SymbolFunction::gelu_tanh, x);
+  }
   friend Symbol logit(const Symbol& x) { return call(SymbolFunction::logit, x); }
   friend Symbol log_sigmoid(const Symbol& x) { return call(SymbolFunction::log_sigmoid, x); }
   friend Symbol softplus(const Symbol& x) { return call(SymbolFunction::softplus, x, 1, 20); }
@@ -134,14 +182,20 @@ class Symbol {
 /// A comparison in a formula, for where(). It has no value in C++: `if` and `?:` do not work on it.
 class SymbolCondition {
  public:
-  friend SymbolCondition operator&&(const SymbolCondition& a, const SymbolCondition& b) { return is_one(a.select(b.select(1, 0), 0)); }
-  friend SymbolCondition operator||(const SymbolCondition& a, const SymbolCondition& b) { return is_one(a.select(1, b.select(1, 0))); }
+  friend SymbolCondition operator&&(const SymbolCondition& a, const SymbolCondition& b) {
+    return is_one(a.select(b.select(1, 0), 0));
+  }
+  friend SymbolCondition operator||(const SymbolCondition& a, const SymbolCondition& b) {
+    return is_one(a.select(1, b.select(1, 0)));
+  }
   friend SymbolCondition operator!(SymbolCondition a) {
     a.negated_ = !a.negated_;
     return a;
   }
   /// a where the condition holds, b elsewhere.
-  friend Symbol where(const SymbolCondition& condition, const Symbol& a, const Symbol& b) { return condition.select(a, b); }
+  friend Symbol where(const SymbolCondition& condition, const Symbol& a, const Symbol& b) {
+    return condition.select(a, b);
+  }
 
  private:
   friend SymbolCondition operator<(const Symbol& a, const Symbol& b) { return {SymbolOrder::less, a, b}; }
@@ -162,11 +216,14 @@ class SymbolCondition {
 /// For fuse(): the program that a type of formula gave last, which is used again if it is the same.
 class FusedMemory {
  public:
+  FusedMemory();
+  ~FusedMemory();
   std::shared_ptr<const FusedProgram> program_of(const SymbolGraph& graph, int32_t result, int operands);
 
  private:
+  struct Last;
   std::mutex mutex_;
-  std::shared_ptr<const FusedProgram> last_;
+  std::unique_ptr<Last> last_;
 };
 
 /// For fuse(): one call of a formula.

@@ -1,6 +1,7 @@
 // Symbols, and the terms that they stand for.
 #include <tapegrad/autograd/ops/fuse/detail/graph.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -35,14 +36,6 @@ SymbolGraph& graph_of(std::initializer_list<Symbol> symbols) {
 
 }  // namespace
 
-bool FuseTerm::operator==(const FuseTerm& other) const {
-  if (action != other.action || operands != other.operands) return false;
-  for (std::size_t i = 0; i < std::size(scalars.values); ++i) {  // bits: 0 and -0 differ, NaN is equal to NaN
-    if (std::bit_cast<uint64_t>(scalars.values[i]) != std::bit_cast<uint64_t>(other.scalars.values[i])) return false;
-  }
-  return true;
-}
-
 SymbolGraph* SymbolGraph::of(std::initializer_list<Symbol> symbols) {
   SymbolGraph* graph = nullptr;
   for (const Symbol& x : symbols) {
@@ -72,22 +65,31 @@ Symbol SymbolGraph::add(const FuseAction& action, std::initializer_list<Symbol> 
 }
 
 Symbol SymbolGraph::add(FuseTerm term) {
+  if (terms_.size() < kFew) {
+    const std::size_t known = static_cast<std::size_t>(std::ranges::find(terms_, term) - terms_.begin());
+    if (known == terms_.size()) terms_.push_back(term);
+    return {this, static_cast<int32_t>(known)};
+  }
   if (2 * (terms_.size() + 1) > table_.size()) {
-    table_.assign(table_.empty() ? 64 : 2 * table_.size(), -1);
-    for (std::size_t i = 0; i < terms_.size(); ++i) {
-      std::size_t at = hash_of(terms_[i]);
-      while (table_[at &= table_.size() - 1] >= 0) ++at;
-      table_[at] = static_cast<int32_t>(i);
-    }
+    table_.assign(table_.empty() ? 4 * kFew : 2 * table_.size(), -1);
+    for (std::size_t i = 0; i < terms_.size(); ++i) table_[slot_of(terms_[i])] = static_cast<int32_t>(i);
   }
-  std::size_t at = hash_of(term);
-  while (table_[at &= table_.size() - 1] >= 0) {
-    if (terms_[static_cast<std::size_t>(table_[at])] == term) return {this, table_[at]};
-    ++at;
+  int32_t& known = table_[slot_of(term)];
+  if (known < 0) {
+    known = static_cast<int32_t>(terms_.size());
+    terms_.push_back(term);
   }
-  table_[at] = static_cast<int32_t>(terms_.size());
-  terms_.push_back(term);
-  return {this, table_[at]};
+  return {this, known};
+}
+
+// Where the table has a term, or its empty place.
+std::size_t SymbolGraph::slot_of(const FuseTerm& term) const {
+  std::size_t slot = hash_of(term);
+  while (true) {
+    const int32_t known = table_[slot &= table_.size() - 1];
+    if (known < 0 || terms_[static_cast<std::size_t>(known)] == term) return slot;
+    ++slot;
+  }
 }
 
 // --- what formulas call ---
@@ -131,8 +133,8 @@ Symbol Symbol::call(SymbolFunction f, const Symbol& x, double s0, double s1) {
 Symbol SymbolCondition::select(const Symbol& a, const Symbol& b) const {
   const FuseActions& all = FuseActions::all();
   const FuseAction& action = order_ == SymbolOrder::less         ? all.where_less
-                         : order_ == SymbolOrder::less_equal ? all.where_less_equal
-                                                             : all.where_equal;
+                             : order_ == SymbolOrder::less_equal ? all.where_less_equal
+                                                                 : all.where_equal;
   SymbolGraph& graph = graph_of({a_, b_, a, b});
   return negated_ ? graph.add(action, {a_, b_, b, a}) : graph.add(action, {a_, b_, a, b});
 }

@@ -19,17 +19,15 @@ std::size_t at(int32_t i) { return static_cast<std::size_t>(i); }
 class FusedProgram::Lowering {
  public:
   explicit Lowering(FusedProgram& program)
-      : p_(program), place_(p_.terms_.size(), -1), reads_(p_.terms_.size(), 0), live_(p_.terms_.size(), false) {}
+      : p_(program),
+        place_(p_.terms_.size(), -1),
+        reads_(p_.terms_.size(), 0),
+        live_(p_.terms_.size(), false),
+        calls_(p_.terms_.size()) {}
 
   void run() {
-    for (const int32_t result : p_.results_) {
-      if (result >= 0) live_[at(result)] = true, ++reads_[at(result)];
-    }
-    for (std::size_t t = p_.terms_.size(); t-- > 0;) {
-      if (!live_[t]) continue;
-      const Instruction call = call_of(p_.terms_[t]);
-      for (int32_t i = 0; i < call.count; ++i) live_[at(call.operands[at(i)])] = true, ++reads_[at(call.operands[at(i)])];
-    }
+    find_calls();
+    find_pairs();
     for (std::size_t t = 0; t < p_.terms_.size(); ++t) {
       if (live_[t] && is_operand(p_.terms_[t])) p_.used_[at(p_.terms_[t].index())] = true;
     }
@@ -58,6 +56,46 @@ class FusedProgram::Lowering {
     if (!with_number) return call;
     const double number = p_.terms_[at(term.operands[last ? 1 : 0])].scalars.values[0];
     return {with_number, 1, 0, {term.operands[last ? 0 : 1]}, {{last && action.negates_last ? -number : number}}};
+  }
+
+  // What is computed, and how often each term is read.
+  void find_calls() {
+    for (const int32_t result : p_.results_) {
+      if (result >= 0) live_[at(result)] = true, ++reads_[at(result)];
+    }
+    for (std::size_t t = p_.terms_.size(); t-- > 0;) {
+      calls_[t] = call_of(p_.terms_[t]);
+      if (!live_[t]) continue;
+      for (int32_t i = 0; i < calls_[t].count; ++i) {
+        live_[at(calls_[t].operands[at(i)])] = true;
+        ++reads_[at(calls_[t].operands[at(i)])];
+      }
+    }
+  }
+
+  // In a pair, an action on one operand has a scalar, one on two has none.
+  static Instruction joined(const Formula& both, const Instruction& inner, const Instruction& outer, int32_t place) {
+    Instruction call{&both, inner.count, 0, inner.operands, {}};
+    std::size_t scalars = 0;
+    if (inner.count == 1) call.scalars.values[scalars++] = inner.scalars.values[0];
+    if (outer.count == 1) call.scalars.values[scalars++] = outer.scalars.values[0];
+    if (outer.count == 2) call.operands[at(call.count++)] = outer.operands[at(1 - place)];
+    return call;
+  }
+
+  // Where a kernel computes a term together with the only one that reads it.
+  void find_pairs() {
+    for (std::size_t t = p_.terms_.size(); t-- > 0;) {
+      for (int32_t i = 0; live_[t] && i < calls_[t].count; ++i) {
+        const std::size_t inner = at(calls_[t].operands[at(i)]);
+        if (reads_[inner] != 1 || !calls_[inner].formula) continue;
+        const Formula* const both = pair_of(*calls_[inner].formula, *calls_[t].formula, i);
+        if (!both) continue;
+        calls_[t] = joined(*both, calls_[inner], calls_[t], i);
+        live_[inner] = false;
+        break;
+      }
+    }
   }
 
   void place_operands() {
@@ -97,7 +135,7 @@ class FusedProgram::Lowering {
       }
       return;
     }
-    Instruction call = call_of(p_.terms_[at(t)]);
+    Instruction call = calls_[at(t)];
     const std::array<int32_t, FuseTerm::kMostOperands> terms = call.operands;
     for (int32_t i = 0; i < call.count; ++i) call.operands[at(i)] = place_[at(terms[at(i)])];
     for (int32_t i = 0; i < call.count; ++i) read(terms[at(i)]);  // a kernel may write to what it reads
@@ -125,6 +163,7 @@ class FusedProgram::Lowering {
   FusedProgram& p_;
   std::vector<int32_t> place_, reads_;
   std::vector<bool> live_;
+  std::vector<Instruction> calls_;  // their operands are terms
   std::vector<int32_t> free_;
 };
 
@@ -146,7 +185,8 @@ template <class T>
 void FusedProgram::run_tiles(const void* const* x, void* y, int64_t n, const Run& run) const {
   constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(T));
   const std::size_t inputs = inputs_.size(), tiles = at(tiles_), places = inputs + tiles + run.results.size();
-  const Scratch<std::byte> scratch(static_cast<int64_t>(tiles) * kTileBytes + static_cast<int64_t>(places * sizeof(void*)));
+  const Scratch<std::byte> scratch(static_cast<int64_t>(tiles) * kTileBytes +
+                                   static_cast<int64_t>(places * sizeof(void*)));
   std::byte** const pointers = reinterpret_cast<std::byte**>(scratch.get() + tiles * kTileBytes);
   for (std::size_t i = 0; i < tiles; ++i) pointers[inputs + i] = scratch.get() + i * kTileBytes;
   for (const Number& number : numbers_) {

@@ -6,10 +6,13 @@
 #include <tapegrad/autograd/ops/detail/formula.h>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace tapegrad {
@@ -25,7 +28,11 @@ struct FuseTerm {
   std::array<int32_t, kMostOperands> operands{};
   Scalars scalars{};  ///< of a number: its value; of an operand of the formula: its index
 
-  bool operator==(const FuseTerm& other) const;
+  bool operator==(const FuseTerm& other) const {  // by bits: 0 and -0 differ, NaN is equal to NaN
+    using Numbers = std::array<uint64_t, std::size(Scalars{}.values)>;
+    return action == other.action && operands == other.operands &&
+           std::bit_cast<Numbers>(scalars) == std::bit_cast<Numbers>(other.scalars);
+  }
   int32_t index() const { return static_cast<int32_t>(scalars.values[0]); }
 };
 
@@ -41,11 +48,11 @@ struct FuseGradients {
 /// What a term can be. The three ways to differentiate one: a function of one tensor has its gradient as an action; a
 /// gradient of that kind is first written out in simpler terms; the others have a rule.
 struct FuseAction {
-  const Formula* kernels = nullptr;          ///< nullptr: an operand, or a number
+  const Formula* kernels = nullptr;            ///< nullptr: an operand, or a number
   const Formula* with_number_last = nullptr;   ///< if the last of two operands is a number, which is a scalar then
   const Formula* with_number_first = nullptr;  ///< if the first is
   bool negates_last = false;                   ///< with_number_last takes -number
-  const FuseAction* gradient = nullptr;          ///< dx from dy and x, or from y
+  const FuseAction* gradient = nullptr;        ///< dx from dy and x, or from y
   bool keeps_y = false;
   Symbol (*written_out)(const Symbol* operands, const double* scalars) = nullptr;
   void (*rule)(FuseGradients& g) = nullptr;
@@ -71,9 +78,14 @@ struct FuseActions {
   FuseActions();
 };
 
+/// The kernel that computes both of two actions, with the operands and scalars of the inner one, then the others of the
+/// outer one; nullptr if there is none. `place`: of the inner one among the outer one's operands.
+const Formula* pair_of(const Formula& inner, const Formula& outer, int place);
+
 /// The terms of a formula, in an order in which they can be computed; equal ones are one.
 class SymbolGraph {
  public:
+  SymbolGraph() { terms_.reserve(kFew); }
   Symbol operand(int32_t index) { return add(FuseActions::all().operand, {}, {{static_cast<double>(index)}}); }
   Symbol number(double value) { return add(FuseActions::all().number, {}, {{value}}); }
   Symbol add(const FuseAction& action, std::initializer_list<Symbol> operands, const Scalars& scalars = {});
@@ -90,8 +102,15 @@ class SymbolGraph {
   static std::optional<double> number_of(const Symbol& x);
 
  private:
+  static constexpr std::size_t kFew = 16;  // terms that are searched one by one
+
+  std::size_t slot_of(const FuseTerm& term) const;
+
   std::vector<FuseTerm> terms_;
-  std::vector<int32_t> table_;  // of terms by their hash, open addressing; -1: empty
+  std::vector<int32_t> table_;  // of more terms by their hash, open addressing; -1: empty
 };
+
+/// The same formula with gelu, silu and sigmoid where it has them written out: they are more accurate, and one action.
+std::pair<std::vector<FuseTerm>, int32_t> with_idioms(const std::vector<FuseTerm>& terms, int32_t result);
 
 }  // namespace tapegrad

@@ -16,9 +16,6 @@ class FusedProgram {
   /// `results`: places of terms; -1 for a result that is 0. `operands`: how many the formula has.
   FusedProgram(std::vector<FuseTerm> terms, std::vector<int32_t> results, int operands);
 
-  bool is_of(const std::vector<FuseTerm>& terms, int32_t result) const {
-    return results_[0] == result && terms_ == terms;
-  }
   bool uses(int operand) const { return used_[static_cast<std::size_t>(operand)]; }
   bool is_zero(std::size_t result) const { return results_[result] < 0; }
   std::size_t results() const { return results_.size(); }
@@ -27,8 +24,8 @@ class FusedProgram {
   /// handles. Unless results must be `fresh`, one that is an operand of this shape is that tensor. Not recorded.
   std::vector<Tensor> run(const Shape& shape, std::span<const Tensor> operands, bool fresh) const;
 
-  /// The gradients of the first result with respect to the operands whose bits are set, in order, as a program of dy and
-  /// the operands. It is made once.
+  /// The gradients of the first result with respect to the operands whose bits are set, in order, as a program of dy
+  /// and the operands. It is made once.
   std::shared_ptr<const FusedProgram> gradient(uint32_t wanted) const;
 
  private:

@@ -11,11 +11,11 @@ namespace tapegrad {
 struct FusedFormulas {
   Formula less, less_equal, equal;
   // Two actions in one pass: a product, then ...
-  Formula mul_add, mul_sub, sub_mul, mul_shift, shift_minus_mul, mul_mul, mul_scale;
+  Formula mul_add, mul_sub, sub_mul, mul_mul, mul_scale;
   // a multiple (by a number), then ...
-  Formula scale_add, scale_sub, sub_scale, scale_shift, shift_minus_scale, scale_mul;
+  Formula scale_add, sub_scale, scale_shift, scale_mul;
   // a sum or difference, then ...
-  Formula shift_mul, rsub_mul, add_mul, difference_mul, add_add;
+  Formula shift_mul, add_mul;
 };
 
 }  // namespace tapegrad
@@ -32,21 +32,14 @@ const FusedFormulas& fused_formulas() {
       .mul_add = light(value_of<3>([](auto a, auto b, auto c) { return a * b + c; })),
       .mul_sub = light(value_of<3>([](auto a, auto b, auto c) { return a * b - c; })),
       .sub_mul = light(value_of<3>([](auto a, auto b, auto c) { return c - a * b; })),
-      .mul_shift = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * b + s; })),
-      .shift_minus_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return s - a * b; })),
       .mul_mul = light(value_of<3>([](auto a, auto b, auto c) { return a * b * c; })),
       .mul_scale = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * b * s; })),
       .scale_add = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s + b; })),
-      .scale_sub = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s - b; })),
       .sub_scale = light(value_of<2, 1>([](auto a, auto b, auto s) { return b - a * s; })),
       .scale_shift = light(value_of<1, 2>([](auto a, auto s, auto t) { return a * s + t; })),
-      .shift_minus_scale = light(value_of<1, 2>([](auto a, auto s, auto t) { return t - a * s; })),
       .scale_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s * b; })),
       .shift_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return (a + s) * b; })),
-      .rsub_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return (s - a) * b; })),
       .add_mul = light(value_of<3>([](auto a, auto b, auto c) { return (a + b) * c; })),
-      .difference_mul = light(value_of<3>([](auto a, auto b, auto c) { return (a - b) * c; })),
-      .add_add = light(value_of<3>([](auto a, auto b, auto c) { return a + b + c; })),
   };
   return formulas;
 }
@@ -191,24 +184,12 @@ const Formula* pair_of(const Formula& inner, const Formula& outer, int place) {
     const Formula& both;
   };
   static const Pair pairs[] = {
-      {one.mul, one.add, -1, two.mul_add},
-      {one.mul, one.sub, 0, two.mul_sub},
-      {one.mul, one.sub, 1, two.sub_mul},
-      {one.mul, one.add_scalar, 0, two.mul_shift},
-      {one.mul, one.rsub_scalar, 0, two.shift_minus_mul},
-      {one.mul, one.mul, -1, two.mul_mul},
-      {one.mul, one.mul_scalar, 0, two.mul_scale},
-      {one.mul_scalar, one.add, -1, two.scale_add},
-      {one.mul_scalar, one.sub, 0, two.scale_sub},
-      {one.mul_scalar, one.sub, 1, two.sub_scale},
-      {one.mul_scalar, one.add_scalar, 0, two.scale_shift},
-      {one.mul_scalar, one.rsub_scalar, 0, two.shift_minus_scale},
-      {one.mul_scalar, one.mul, -1, two.scale_mul},
-      {one.add_scalar, one.mul, -1, two.shift_mul},
-      {one.rsub_scalar, one.mul, -1, two.rsub_mul},
+      {one.mul, one.add, -1, two.mul_add},          {one.mul, one.sub, 0, two.mul_sub},
+      {one.mul, one.sub, 1, two.sub_mul},           {one.mul, one.mul, -1, two.mul_mul},
+      {one.mul, one.mul_scalar, 0, two.mul_scale},  {one.mul_scalar, one.add, -1, two.scale_add},
+      {one.mul_scalar, one.sub, 1, two.sub_scale},  {one.mul_scalar, one.add_scalar, 0, two.scale_shift},
+      {one.mul_scalar, one.mul, -1, two.scale_mul}, {one.add_scalar, one.mul, -1, two.shift_mul},
       {one.add, one.mul, -1, two.add_mul},
-      {one.sub, one.mul, -1, two.difference_mul},
-      {one.add, one.add, -1, two.add_add},
   };
   for (const Pair& pair : pairs) {
     if (&pair.inner == &inner && &pair.outer == &outer && (pair.place < 0 || pair.place == place)) return &pair.both;

@@ -1,4 +1,5 @@
 // The derivatives of programs: backward from the result, by the rule of each term.
+// build: -Os
 #include <tapegrad/autograd/ops/fuse/detail/program.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // fuse: runs the program of a formula, and records it.
+// build: -Os
 #include <tapegrad/autograd/fuse.h>
 
 #include <tapegrad/autograd/detail/op_timer.h>

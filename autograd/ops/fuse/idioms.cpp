@@ -1,4 +1,5 @@
 // Formulas that are functions of the library, written out.
+// build: -Os
 #include <tapegrad/autograd/ops/fuse/detail/graph.h>
 
 #include <algorithm>

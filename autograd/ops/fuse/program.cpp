@@ -1,4 +1,5 @@
 // Lowers a formula to calls of kernels on tiles, and runs them.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/ops.h>

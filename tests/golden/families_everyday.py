@@ -229,7 +229,7 @@ def formulas():
     of_two = {
         "swish": lambda x, beta: x * torch.sigmoid(beta * x),
         "functions": lambda x, y: torch.exp(-x.square()) * y.tanh() + torch.log(1 + x * x) * y.sin() / x.cosh().sqrt() - (x / 3).cos() * (y * y + 1) ** 1.5 / 4,
-        "powers": lambda x, y: torch.pow(x * x + 0.5, y) + torch.atan2(y, x + 3) + 1 / (2 - x * x),
+        "powers": lambda x, y: torch.pow(x * x + 0.5, y) + torch.atan2(y, x + 3) + 1 / (2 + x * x),
         "pieces": pieces,
         "first": lambda x, y: x.expand(torch.broadcast_shapes(x.shape, y.shape)).clone(),
     }

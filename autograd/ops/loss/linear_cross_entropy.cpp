@@ -22,9 +22,11 @@ namespace {
 
 const Op kLinearCrossEntropy{"linear_cross_entropy"};
 
-// The most logits of a chunk, unless a single row has more. The gradients of weight and bias are sums over chunks:
-// their bits depend on it, so it is the same on every machine.
-constexpr int64_t kChunkLogits = int64_t{4} << 20;
+// The most logits of a chunk, unless a single row has more. Each chunk reads the weight twice, and its gradient once.
+// Sums over the rows of a product are sums of blocks of kBlock rows: chunks of whole blocks give the same bits. Other
+// bits depend on the size of chunks, so it is the same on every machine.
+constexpr int64_t kChunkLogits = int64_t{16} << 20;
+constexpr int64_t kBlock = 256;
 
 // What backward keeps: N rows of D features, V classes.
 struct Head {
@@ -43,7 +45,8 @@ struct Head {
   int64_t features() const { return weight.size(1); }
   int64_t chunk_rows() const {
     const int64_t most = std::max<int64_t>(1, kChunkLogits / std::max<int64_t>(1, classes()));
-    return std::min(most, std::max<int64_t>(1, rows()));
+    if (rows() <= most) return std::max<int64_t>(1, rows());
+    return most < kBlock ? most : most / kBlock * kBlock;
   }
   Shape rows_shape() const { return {rows(), features()}; }
 };

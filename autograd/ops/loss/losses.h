@@ -54,10 +54,12 @@ struct LinearCrossEntropyOptions {
 ///     const Tensor hidden = ...;                                                    // [B, T, D], after the last norm
 ///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);     // y [B, T]
 ///
-/// Up to 2^22 logits are one chunk: then the loss and all gradients have the bits of that composition (unless the head
-/// runs in InferenceMode, where linear has other kernels for few rows). With more, products of fewer rows may be
-/// computed by another kernel, and the gradients of weight and bias are sums over the chunks: values are equal to
-/// rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products are rounded
+/// The gradients are found together with the loss, for a gradient of 1 of the loss, unless `reduction` is none: their
+/// memory is used from then on. In backward they are scaled, by a gradient of the loss that is a power of two, or
+/// computed from logits that are computed again. Up to 2^24 logits are one chunk: then the loss and all gradients have
+/// the bits of that composition (unless the head runs in InferenceMode, where linear has other kernels for few rows).
+/// With more, that of the bias is a sum over the chunks, and so is that of the weight with more than 65,536 classes:
+/// values are equal to rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products are rounded
 /// as those of linear, but gradients of the second order are computed from all logits. Errors as for linear and
 /// cross_entropy; a weight in bfloat16 or a quantized one, probabilities as targets and another axis are not supported:
 /// use the composition. Wijmans et al. 2024 (Cut Your Losses), Hsu et al. 2024 (Liger Kernel).

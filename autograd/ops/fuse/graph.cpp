@@ -10,7 +10,7 @@ namespace tapegrad {
 
 namespace {
 
-uint64_t hash_of(const FuseTerm& term) {
+uint64_t term_hash(const FuseTerm& term) {
   uint64_t h = reinterpret_cast<std::uintptr_t>(term.action);
   const auto mix = [&h](uint64_t value) { h = (h ^ value) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29; };
   for (const int32_t operand : term.operands) mix(static_cast<uint64_t>(operand));
@@ -18,7 +18,7 @@ uint64_t hash_of(const FuseTerm& term) {
   return h;
 }
 
-Symbol plain(SymbolArithmetic with, double a, double b) {
+Symbol number_of_two(SymbolArithmetic with, double a, double b) {
   switch (with) {
     case SymbolArithmetic::add: return a + b;
     case SymbolArithmetic::sub: return a - b;
@@ -84,7 +84,7 @@ Symbol SymbolGraph::add(FuseTerm term) {
 
 // Where the table has a term, or its empty place.
 std::size_t SymbolGraph::slot_of(const FuseTerm& term) const {
-  std::size_t slot = hash_of(term);
+  std::size_t slot = term_hash(term);
   while (true) {
     const int32_t known = table_[slot &= table_.size() - 1];
     if (known < 0 || terms_[static_cast<std::size_t>(known)] == term) return slot;
@@ -96,7 +96,7 @@ std::size_t SymbolGraph::slot_of(const FuseTerm& term) const {
 
 Symbol Symbol::combine(SymbolArithmetic with, const Symbol& a, const Symbol& b) {
   SymbolGraph* const graph = SymbolGraph::of({a, b});
-  if (!graph) return plain(with, a.number_, b.number_);
+  if (!graph) return number_of_two(with, a.number_, b.number_);
   const FuseActions& all = FuseActions::all();
   const FuseAction* const actions[] = {&all.add, &all.sub, &all.mul, &all.div, &all.maximum, &all.minimum, &all.atan2};
   return graph->add(*actions[static_cast<std::size_t>(with)], {a, b});

@@ -11,15 +11,15 @@
 namespace tapegrad {
 namespace {
 
-constexpr double kHalfRoot = 0.70710678118654752;  // 1 / sqrt(2)
-constexpr double kRoot = 0.79788456080286536;      // sqrt(2 / pi)
-constexpr double kCubic = 0.044715;
+constexpr double kErfScale = 0.70710678118654752;   // 1 / sqrt(2)
+constexpr double kTanhScale = 0.79788456080286536;  // sqrt(2 / pi)
+constexpr double kTanhCubic = 0.044715;
 
 // Equal up to rounding.
-bool near(double a, double b) { return std::abs(a - b) <= 4e-16 * std::abs(b); }
+bool equal_but_for_rounding(double a, double b) { return std::abs(a - b) <= 4e-16 * std::abs(b); }
 
 // A product as a number times terms.
-struct Product {
+struct Factors {
   double number = 1;
   std::vector<int32_t> factors;
   int steps = 0;
@@ -41,21 +41,21 @@ class Idioms {
       if (operand(t, 0) == *x) return Found{SymbolFunction::silu, *x};
     }
     if (!is(t, all_.mul)) return {};
-    const Product product = product_of(t);
+    const Factors product = product_of(t);
     const std::vector<int32_t>& f = product.factors;
     if (f.size() != 2) return {};
     for (const auto& [x, gate] : {std::pair(f[0], f[1]), std::pair(f[1], f[0])}) {
       if (is(gate, function(SymbolFunction::sigmoid))) {
         const int32_t u = operand(gate, 0);
         if (u == x) return Found{SymbolFunction::silu, x, product.number};
-        if (is_tanh_argument(u, x, 2 * kRoot)) return Found{SymbolFunction::gelu_tanh, x, product.number};
+        if (is_tanh_argument(u, x, 2 * kTanhScale)) return Found{SymbolFunction::gelu_tanh, x, product.number};
       }
       const std::optional<int32_t> inner = other_than_one(gate);
       if (!inner) continue;
-      if (is(*inner, function(SymbolFunction::erf)) && is_multiple(operand(*inner, 0), x, kHalfRoot)) {
+      if (is(*inner, function(SymbolFunction::erf)) && is_multiple(operand(*inner, 0), x, kErfScale)) {
         return Found{SymbolFunction::gelu, x, 2 * product.number};
       }
-      if (is(*inner, function(SymbolFunction::tanh)) && is_tanh_argument(operand(*inner, 0), x, kRoot)) {
+      if (is(*inner, function(SymbolFunction::tanh)) && is_tanh_argument(operand(*inner, 0), x, kTanhScale)) {
         return Found{SymbolFunction::gelu_tanh, x, 2 * product.number};
       }
     }
@@ -74,7 +74,7 @@ class Idioms {
     return term(t).scalars.values[0];
   }
 
-  void multiply(int32_t t, Product& product) const {
+  void multiply(int32_t t, Factors& product) const {
     if (++product.steps > kMostSteps) return product.factors.push_back(t);  // x^(2^30) has as many factors
     if (const std::optional<double> value = number(t)) {
       product.number *= *value;
@@ -90,15 +90,15 @@ class Idioms {
       product.factors.push_back(t);
     }
   }
-  Product product_of(int32_t t) const {
-    Product product;
+  Factors product_of(int32_t t) const {
+    Factors product;
     multiply(t, product);
     return product;
   }
   // c times x to a power.
   bool is_power(int32_t t, int32_t x, std::size_t power, double c) const {
-    const Product p = product_of(t);
-    return p.factors == std::vector<int32_t>(power, x) && near(p.number, c);
+    const Factors p = product_of(t);
+    return p.factors == std::vector<int32_t>(power, x) && equal_but_for_rounding(p.number, c);
   }
   bool is_multiple(int32_t t, int32_t x, double c) const { return is_power(t, x, 1, c); }
 
@@ -112,16 +112,16 @@ class Idioms {
 
   // c (x + 0.044715 x^3), or c x (1 + 0.044715 x^2).
   bool is_tanh_argument(int32_t t, int32_t x, double c) const {
-    const Product p = product_of(t);
-    if (!near(p.number, c)) return false;
+    const Factors p = product_of(t);
+    if (!equal_but_for_rounding(p.number, c)) return false;
     if (p.factors.size() == 1 && is(p.factors[0], all_.add)) {
       const int32_t a = operand(p.factors[0], 0), b = operand(p.factors[0], 1);
-      return (a == x && is_power(b, x, 3, kCubic)) || (b == x && is_power(a, x, 3, kCubic));
+      return (a == x && is_power(b, x, 3, kTanhCubic)) || (b == x && is_power(a, x, 3, kTanhCubic));
     }
     if (p.factors.size() != 2) return false;
     for (const auto& [one, other] : {std::pair(p.factors[0], p.factors[1]), std::pair(p.factors[1], p.factors[0])}) {
       const std::optional<int32_t> inner = one == x ? other_than_one(other) : std::nullopt;
-      if (inner && is_power(*inner, x, 2, kCubic)) return true;
+      if (inner && is_power(*inner, x, 2, kTanhCubic)) return true;
     }
     return false;
   }

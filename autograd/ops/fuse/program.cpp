@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kTileBytes = 2048;  // of one intermediate value: a dozen of them stay in the L1 cache
 
-std::size_t at(int32_t i) { return static_cast<std::size_t>(i); }
+std::size_t to_size(int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ class FusedProgram::Lowering {
     find_calls();
     find_pairs();
     for (std::size_t t = 0; t < p_.terms_.size(); ++t) {
-      if (live_[t] && is_operand(p_.terms_[t])) p_.used_[at(p_.terms_[t].index())] = true;
+      if (live_[t] && is_operand(p_.terms_[t])) p_.used_[to_size(p_.terms_[t].index())] = true;
     }
     place_operands();
     place_results();
@@ -44,7 +44,7 @@ class FusedProgram::Lowering {
   static constexpr int32_t kResult = 1 << 20;  // places of results, until the number of tiles is known
 
   bool is_operand(const FuseTerm& term) const { return term.action == &FuseActions::all().operand; }
-  bool is_number(int32_t term) const { return p_.terms_[at(term)].action == &FuseActions::all().number; }
+  bool is_number(int32_t term) const { return p_.terms_[to_size(term)].action == &FuseActions::all().number; }
 
   // The kernel of a term, and the terms that it reads.
   Instruction call_of(const FuseTerm& term) const {
@@ -55,21 +55,21 @@ class FusedProgram::Lowering {
     if (first == last) return call;
     const Formula* const with_number = last ? action.with_number_last : action.with_number_first;
     if (!with_number) return call;
-    const double number = p_.terms_[at(term.operands[last ? 1 : 0])].scalars.values[0];
+    const double number = p_.terms_[to_size(term.operands[last ? 1 : 0])].scalars.values[0];
     return {with_number, 1, 0, {term.operands[last ? 0 : 1]}, {{last && action.negates_last ? -number : number}}};
   }
 
   // What is computed, and how often each term is read.
   void find_calls() {
     for (const int32_t result : p_.results_) {
-      if (result >= 0) live_[at(result)] = true, ++reads_[at(result)];
+      if (result >= 0) live_[to_size(result)] = true, ++reads_[to_size(result)];
     }
     for (std::size_t t = p_.terms_.size(); t-- > 0;) {
       calls_[t] = call_of(p_.terms_[t]);
       if (!live_[t]) continue;
       for (int32_t i = 0; i < calls_[t].count; ++i) {
-        live_[at(calls_[t].operands[at(i)])] = true;
-        ++reads_[at(calls_[t].operands[at(i)])];
+        live_[to_size(calls_[t].operands[to_size(i)])] = true;
+        ++reads_[to_size(calls_[t].operands[to_size(i)])];
       }
     }
   }
@@ -80,7 +80,7 @@ class FusedProgram::Lowering {
     std::size_t scalars = 0;
     if (inner.count == 1) call.scalars.values[scalars++] = inner.scalars.values[0];
     if (outer.count == 1) call.scalars.values[scalars++] = outer.scalars.values[0];
-    if (outer.count == 2) call.operands[at(call.count++)] = outer.operands[at(1 - place)];
+    if (outer.count == 2) call.operands[to_size(call.count++)] = outer.operands[to_size(1 - place)];
     return call;
   }
 
@@ -88,7 +88,7 @@ class FusedProgram::Lowering {
   void find_pairs() {
     for (std::size_t t = p_.terms_.size(); t-- > 0;) {
       for (int32_t i = 0; live_[t] && i < calls_[t].count; ++i) {
-        const std::size_t inner = at(calls_[t].operands[at(i)]);
+        const std::size_t inner = to_size(calls_[t].operands[to_size(i)]);
         if (reads_[inner] != 1 || !calls_[inner].formula) continue;
         const Formula* const both = pair_of(*calls_[inner].formula, *calls_[t].formula, i);
         if (!both) continue;
@@ -108,8 +108,8 @@ class FusedProgram::Lowering {
   }
   void place_results() {
     for (const int32_t result : p_.results_) {
-      if (result < 0 || place_[at(result)] >= 0 || is_number(result)) continue;
-      place_[at(result)] = kResult + static_cast<int32_t>(p_.computed_.size());
+      if (result < 0 || place_[to_size(result)] >= 0 || is_number(result)) continue;
+      place_[to_size(result)] = kResult + static_cast<int32_t>(p_.computed_.size());
       p_.computed_.push_back(result);
     }
   }
@@ -122,26 +122,26 @@ class FusedProgram::Lowering {
     return tile;
   }
   void read(int32_t term) {
-    const int32_t place = place_[at(term)];
-    if (--reads_[at(term)] == 0 && place >= tiles_begin() && place < kResult) free_.push_back(place);
+    const int32_t place = place_[to_size(term)];
+    if (--reads_[to_size(term)] == 0 && place >= tiles_begin() && place < kResult) free_.push_back(place);
   }
 
   void lower(int32_t t) {
     if (is_number(t)) {
-      if (reads_[at(t)] == 0) return;
-      if (std::ranges::find(p_.results_, t) == p_.results_.end() || reads_[at(t)] > 1) {
-        place_[at(t)] = tiles_begin() + p_.tiles_++;
-        ++reads_[at(t)];  // is never used again
-        p_.numbers_.push_back({place_[at(t)], p_.terms_[at(t)].scalars.values[0]});
+      if (reads_[to_size(t)] == 0) return;
+      if (std::ranges::find(p_.results_, t) == p_.results_.end() || reads_[to_size(t)] > 1) {
+        place_[to_size(t)] = tiles_begin() + p_.tiles_++;
+        ++reads_[to_size(t)];  // is never used again
+        p_.numbers_.push_back({place_[to_size(t)], p_.terms_[to_size(t)].scalars.values[0]});
       }
       return;
     }
-    Instruction call = calls_[at(t)];
+    Instruction call = calls_[to_size(t)];
     const std::array<int32_t, FuseTerm::kMostOperands> terms = call.operands;
-    for (int32_t i = 0; i < call.count; ++i) call.operands[at(i)] = place_[at(terms[at(i)])];
-    for (int32_t i = 0; i < call.count; ++i) read(terms[at(i)]);  // a kernel may write to what it reads
-    if (place_[at(t)] < 0) place_[at(t)] = free_tile();
-    call.to = place_[at(t)];
+    for (int32_t i = 0; i < call.count; ++i) call.operands[to_size(i)] = place_[to_size(terms[to_size(i)])];
+    for (int32_t i = 0; i < call.count; ++i) read(terms[to_size(i)]);  // a kernel may write to what it reads
+    if (place_[to_size(t)] < 0) place_[to_size(t)] = free_tile();
+    call.to = place_[to_size(t)];
     p_.instructions_.push_back(call);
   }
 
@@ -151,12 +151,12 @@ class FusedProgram::Lowering {
       if (place >= kResult) place += results_begin - kResult;
     };
     for (Instruction& call : p_.instructions_) {
-      for (int32_t i = 0; i < call.count; ++i) settle(call.operands[at(i)]);
+      for (int32_t i = 0; i < call.count; ++i) settle(call.operands[to_size(i)]);
       settle(call.to);
       if (call.formula->work == MapWork::heavy) p_.work_ = MapWork::heavy;
     }
     if (p_.computed_.size() > 1) p_.work_ = MapWork::heavy;  // results are not stored past the caches
-    if (p_.inputs_.size() > at(kMaxOperands)) {
+    if (p_.inputs_.size() > to_size(kMaxOperands)) {
       kFuse.fail(fmt::format("expected a derivative of at most {} operands, got {}", kMaxOperands, p_.inputs_.size()));
     }
   }
@@ -185,7 +185,7 @@ struct FusedProgram::Run {
 template <class T>
 void FusedProgram::run_tiles(const void* const* x, void* y, int64_t n, const Run& run) const {
   constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(T));
-  const std::size_t inputs = inputs_.size(), tiles = at(tiles_), places = inputs + tiles + run.results.size();
+  const std::size_t inputs = inputs_.size(), tiles = to_size(tiles_), places = inputs + tiles + run.results.size();
   const Scratch<std::byte> scratch(static_cast<int64_t>(tiles) * kTileBytes +
                                    static_cast<int64_t>(places * sizeof(void*)));
   std::byte** const pointers = reinterpret_cast<std::byte**>(scratch.get() + tiles * kTileBytes);
@@ -206,7 +206,7 @@ void FusedProgram::run_tiles(const void* const* x, void* y, int64_t n, const Run
     }
     for (const Instruction& call : instructions_) {
       const void* operands[FuseTerm::kMostOperands];
-      for (int32_t i = 0; i < call.count; ++i) operands[i] = pointers[call.operands[at(i)]];
+      for (int32_t i = 0; i < call.count; ++i) operands[i] = pointers[call.operands[to_size(i)]];
       const MapKernel kernel = sizeof(T) == sizeof(float) ? call.formula->float32 : call.formula->float64;
       kernel(operands, pointers[call.to], count, call.scalars.values);
     }
@@ -232,7 +232,7 @@ std::vector<Tensor> FusedProgram::run(const Shape& shape, std::span<const Tensor
   }
   if (!computed.empty()) {
     const Tensor* read[kMaxOperands];
-    for (std::size_t i = 0; i < inputs_.size(); ++i) read[i] = &operands[at(inputs_[i])];
+    for (std::size_t i = 0; i < inputs_.size(); ++i) read[i] = &operands[to_size(inputs_[i])];
     map(computed[0], std::span(read, inputs_.size()), &run_pieces, &run, work_);
   }
   std::vector<Tensor> results;
@@ -241,9 +241,9 @@ std::vector<Tensor> FusedProgram::run(const Shape& shape, std::span<const Tensor
       results.emplace_back();
     } else if (const auto place = std::ranges::find(computed_, result); place != computed_.end()) {
       results.push_back(computed[static_cast<std::size_t>(place - computed_.begin())]);
-    } else if (const FuseTerm& term = terms_[at(result)]; term.action == &FuseActions::all().number) {
+    } else if (const FuseTerm& term = terms_[to_size(result)]; term.action == &FuseActions::all().number) {
       results.push_back(full(shape, term.scalars.values[0], run.dtype));
-    } else if (const Tensor& x = operands[at(term.index())]; x.shape() == shape && !fresh) {
+    } else if (const Tensor& x = operands[to_size(term.index())]; x.shape() == shape && !fresh) {
       results.push_back(x);
     } else {
       results.push_back(Tensor::empty(shape, run.dtype));

@@ -203,13 +203,13 @@ Grads losses_and_gradients(const Head& h, const Tensor& losses) {
 
 // Whether dy times the gradients that were found for dy = 1 has the bits of the gradients for dy: it is a power of two
 // that does not take numbers out of their range.
-bool only_scales(const Tensor& dy) {
+bool only_scales_gradients(const Tensor& dy) {
   int exponent = 0;
   return dy.numel() == 1 && std::abs(std::frexp(dy.item(), &exponent)) == 0.5 && std::abs(exponent) <= 16;
 }
 
 // The gradients that were found, times dy. Without a second backward they are given away.
-Grads scaled(Grads& found, const Tensor& dy, const BackwardPass& pass) {
+Grads scaled_head_gradients(Grads& found, const Tensor& dy, const BackwardPass& pass) {
   const double factor = dy.item();
   Grads grads;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -334,8 +334,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   return record(kLinearCrossEntropy, y, {h.x, h.weight, h.bias},
                 [h, found = std::move(found)](const Tensor& dy, const BackwardPass& pass) mutable {
                   if (records_backward()) return composed_backward(h, dy, pass.examples);
-                  if (found.size() > 0 && !has_examples(h, pass.examples) && only_scales(dy)) {
-                    return scaled(found, dy, pass);
+                  if (found.size() > 0 && !has_examples(h, pass.examples) && only_scales_gradients(dy)) {
+                    return scaled_head_gradients(found, dy, pass);
                   }
                   if (!pass.retained) found = {};
                   Grads grads;

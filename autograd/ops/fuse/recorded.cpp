@@ -15,13 +15,13 @@ const Op kFuse{"fuse"};
 
 namespace {
 
-using Program = std::shared_ptr<const FusedProgram>;
-using Operands = std::vector<Tensor, pool::Allocator<Tensor>>;
+using FusedProgramPtr = std::shared_ptr<const FusedProgram>;
+using FusedOperands = std::vector<Tensor, pool::Allocator<Tensor>>;
 
-Tensor apply(const Program& program, const Shape& shape, std::span<const Tensor> x);
+Tensor apply_program(const FusedProgramPtr& program, const Shape& shape, std::span<const Tensor> x);
 
 // The gradients of operands: one pass for all of them or, where backward is recorded, an operation for each.
-Grads gradients(const Program& program, uint32_t wanted, const Operands& dy_and_x) {
+Grads program_gradients(const FusedProgramPtr& program, uint32_t wanted, const FusedOperands& dy_and_x) {
   const Shape& shape = dy_and_x[0].shape();
   std::vector<Tensor> computed;
   if (!Tape::current() && wanted != 0) computed = program->gradient(wanted)->run(shape, dy_and_x, false);
@@ -31,8 +31,8 @@ Grads gradients(const Program& program, uint32_t wanted, const Operands& dy_and_
     if ((wanted >> i & 1U) == 0) {
       grads.push_back(Tensor());
     } else if (Tape::current()) {
-      const Program one = program->gradient(1U << i);
-      grads.push_back(one->is_zero(0) ? Tensor() : apply(one, shape, dy_and_x));
+      const FusedProgramPtr one = program->gradient(1U << i);
+      grads.push_back(one->is_zero(0) ? Tensor() : apply_program(one, shape, dy_and_x));
     } else {
       grads.push_back(std::move(computed[next++]));
     }
@@ -41,15 +41,15 @@ Grads gradients(const Program& program, uint32_t wanted, const Operands& dy_and_
 }
 
 // y of `shape`; operands that the program does not use may be empty handles.
-Tensor apply(const Program& program, const Shape& shape, std::span<const Tensor> x) {
+Tensor apply_program(const FusedProgramPtr& program, const Shape& shape, std::span<const Tensor> x) {
   Tensor y = program->run(shape, x, true)[0];
   uint32_t wanted = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i].defined() && program->uses(static_cast<int>(i)) && needs_grad(x[i])) wanted |= 1U << i;
   }
   if (wanted == 0) return y;
-  const Program derivative = program->gradient(wanted);
-  Operands kept(1 + x.size());  // dy comes first
+  const FusedProgramPtr derivative = program->gradient(wanted);
+  FusedOperands kept(1 + x.size());  // dy comes first
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (derivative->uses(static_cast<int>(i) + 1)) kept[i + 1] = x[i];
   }
@@ -59,9 +59,9 @@ Tensor apply(const Program& program, const Shape& shape, std::span<const Tensor>
                   for (std::size_t i = 0; i + 1 < kept.size(); ++i) {
                     if (!pass.wants(i)) now &= ~(1U << i);
                   }
-                  Operands dy_and_x = kept;
+                  FusedOperands dy_and_x = kept;
                   dy_and_x[0] = dy;
-                  return gradients(program, now, dy_and_x);
+                  return program_gradients(program, now, dy_and_x);
                 });
 }
 
@@ -70,7 +70,7 @@ Tensor apply(const Program& program, const Shape& shape, std::span<const Tensor>
 struct FusedMemory::Last {
   std::vector<FuseTerm> terms;
   int32_t result;
-  Program program;
+  FusedProgramPtr program;
 };
 
 FusedMemory::FusedMemory() = default;
@@ -108,7 +108,7 @@ Tensor FusedCall::result(const Symbol& y) {
     if (each.dim() == 0 && is_floating(each.dtype()) && is_floating(dtype)) each = each.to(dtype);
   }
   for (const Tensor& each : x) require_floating(kFuse.name, {&x[0], &each});
-  return apply(memory_.program_of(*graph_, graph_->place(y), static_cast<int>(count_)), shape, x);
+  return apply_program(memory_.program_of(*graph_, graph_->place(y), static_cast<int>(count_)), shape, x);
 }
 
 }  // namespace tapegrad

@@ -182,6 +182,8 @@ class Symbol {
 /// A comparison in a formula, for where(). It has no value in C++: `if` and `?:` do not work on it.
 class SymbolCondition {
  public:
+  explicit operator bool() const = delete;  // write where(condition, a, b)
+
   friend SymbolCondition operator&&(const SymbolCondition& a, const SymbolCondition& b) {
     return is_one(a.select(b.select(1, 0), 0));
   }

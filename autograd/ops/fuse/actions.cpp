@@ -11,11 +11,9 @@ namespace tapegrad {
 struct FusedFormulas {
   Formula less, less_equal, equal;
   // Two actions in one pass: a product, then ...
-  Formula mul_add, mul_sub, sub_mul, mul_mul, mul_scale;
+  Formula mul_add, sub_mul, mul_mul, mul_scale;
   // a multiple (by a number), then ...
-  Formula scale_add, sub_scale, scale_shift, scale_mul;
-  // a sum or difference, then ...
-  Formula shift_mul, add_mul;
+  Formula scale_add, scale_shift;
 };
 
 }  // namespace tapegrad
@@ -30,16 +28,11 @@ const FusedFormulas& fused_formulas() {
       .less_equal = light(value_of<4>([](auto a, auto b, auto x, auto y) { return where(a <= b, x, y); })),
       .equal = light(value_of<4>([](auto a, auto b, auto x, auto y) { return where(a == b, x, y); })),
       .mul_add = light(value_of<3>([](auto a, auto b, auto c) { return a * b + c; })),
-      .mul_sub = light(value_of<3>([](auto a, auto b, auto c) { return a * b - c; })),
       .sub_mul = light(value_of<3>([](auto a, auto b, auto c) { return c - a * b; })),
       .mul_mul = light(value_of<3>([](auto a, auto b, auto c) { return a * b * c; })),
       .mul_scale = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * b * s; })),
       .scale_add = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s + b; })),
-      .sub_scale = light(value_of<2, 1>([](auto a, auto b, auto s) { return b - a * s; })),
       .scale_shift = light(value_of<1, 2>([](auto a, auto s, auto t) { return a * s + t; })),
-      .scale_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return a * s * b; })),
-      .shift_mul = light(value_of<2, 1>([](auto a, auto b, auto s) { return (a + s) * b; })),
-      .add_mul = light(value_of<3>([](auto a, auto b, auto c) { return (a + b) * c; })),
   };
   return formulas;
 }
@@ -184,12 +177,10 @@ const Formula* pair_of(const Formula& inner, const Formula& outer, int place) {
     const Formula& both;
   };
   static const Pair pairs[] = {
-      {one.mul, one.add, -1, two.mul_add},          {one.mul, one.sub, 0, two.mul_sub},
-      {one.mul, one.sub, 1, two.sub_mul},           {one.mul, one.mul, -1, two.mul_mul},
-      {one.mul, one.mul_scalar, 0, two.mul_scale},  {one.mul_scalar, one.add, -1, two.scale_add},
-      {one.mul_scalar, one.sub, 1, two.sub_scale},  {one.mul_scalar, one.add_scalar, 0, two.scale_shift},
-      {one.mul_scalar, one.mul, -1, two.scale_mul}, {one.add_scalar, one.mul, -1, two.shift_mul},
-      {one.add, one.mul, -1, two.add_mul},
+      {one.mul, one.sub, 1, two.sub_mul},
+      {one.mul, one.mul, -1, two.mul_mul},
+      {one.mul, one.mul_scalar, 0, two.mul_scale},
+      {one.mul_scalar, one.add, -1, two.scale_add},
   };
   for (const Pair& pair : pairs) {
     if (&pair.inner == &inner && &pair.outer == &outer && (pair.place < 0 || pair.place == place)) return &pair.both;

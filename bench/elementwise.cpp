@@ -1,6 +1,10 @@
-// Elementwise operations on 16 M floats, limited by memory and arithmetic: forward only, and with backward.
+// Elementwise operations on 16 M floats, limited by memory and arithmetic: forward only, and with backward. Formulas
+// of 1 M floats: fused, as operations on tensors, and the library's own functions.
 #include <benchmark/benchmark.h>
 #include <tapegrad/tapegrad.h>
+
+#include <string>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -36,6 +40,63 @@ void add_row(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(x + row);
   state.SetBytesProcessed(state.iterations() * kNumel * 8);
 }
+
+// A formula of leaves of 1 M floats, the last of which may be a scalar: its value, or also the gradients of all.
+template <class F>
+void formula(benchmark::State& state, F f, std::size_t tensors, bool gradients) {
+  const Tensor dy = numbers({int64_t{1} << 20});
+  std::vector<Tensor> x;
+  for (std::size_t i = 0; i < tensors; ++i) x.push_back((i == 4 ? scalar(0.1) : dy * (0.5 + 0.1 * i)).as_leaf());
+  const auto step = [&] {
+    if (!gradients) return benchmark::DoNotOptimize(f(x));
+    Tape tape;
+    benchmark::DoNotOptimize(tape.backward(f(x), {.grad_output = dy}));
+  };
+  step();
+  for (auto _ : state) step();
+}
+
+constexpr auto kGeluFormula = [](auto x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); };
+constexpr auto kSwishFormula = [](auto x) { return x * sigmoid(x); };
+constexpr auto kBurgersFormula = [](auto u, auto u_t, auto u_x, auto u_xx, auto nu) {
+  return u_t + u * u_x - nu * u_xx;
+};
+constexpr auto kWaveFormula = [](auto x) { return exp(-0.5 * x * x) * cos(3 * x) + 0.1 * x / (1 + x * x); };
+
+using Leaves = std::vector<Tensor>;
+const auto kFusedGelu = [](const Leaves& x) { return fuse(kGeluFormula, x[0]); };
+const auto kFusedSwish = [](const Leaves& x) { return fuse(kSwishFormula, x[0]); };
+const auto kFusedBurgers = [](const Leaves& x) { return fuse(kBurgersFormula, x[0], x[1], x[2], x[3], x[4]); };
+const auto kFusedWave = [](const Leaves& x) { return fuse(kWaveFormula, x[0]); };
+const auto kComposedGelu = [](const Leaves& x) { return kGeluFormula(x[0]); };
+const auto kComposedSwish = [](const Leaves& x) { return kSwishFormula(x[0]); };
+const auto kComposedBurgers = [](const Leaves& x) { return kBurgersFormula(x[0], x[1], x[2], x[3], x[4]); };
+const auto kComposedWave = [](const Leaves& x) { return kWaveFormula(x[0]); };
+const auto kOwnGelu = [](const Leaves& x) { return gelu(x[0]); };
+const auto kOwnSwish = [](const Leaves& x) { return silu(x[0]); };
+
+void register_formula(const char* name, auto f, std::size_t tensors) {
+  for (const bool gradients : {false, true}) {
+    const std::string title = std::string("formula/") + name + (gradients ? "/gradients" : "");
+    benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& state) { formula(state, f, tensors, gradients); })
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
+const bool kFormulas = [] {
+  register_formula("gelu", kFusedGelu, 1);
+  register_formula("swish", kFusedSwish, 1);
+  register_formula("burgers", kFusedBurgers, 5);
+  register_formula("wave", kFusedWave, 1);
+  register_formula("gelu/composed", kComposedGelu, 1);
+  register_formula("swish/composed", kComposedSwish, 1);
+  register_formula("burgers/composed", kComposedBurgers, 5);
+  register_formula("wave/composed", kComposedWave, 1);
+  register_formula("gelu/built_in", kOwnGelu, 1);
+  register_formula("swish/built_in", kOwnSwish, 1);
+  return true;
+}();
 
 const auto kTanh = [](const Tensor& x) { return tanh(x); };
 const auto kGelu = [](const Tensor& x) { return gelu(x, Gelu::tanh); };

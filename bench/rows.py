@@ -67,6 +67,8 @@ TABLE = [
     call("forward/gelu_erf", "gelu (erf) of 16 M"),
     call("forward/gelu_tanh", "gelu (tanh) of 16 M"),
     call("forward/add", "add of 16 M"),
+    call("formula/gelu/gradients", "fuse: gelu of 1 M, with its gradient"),
+    call("formula/burgers/gradients", "fuse: u_t + u u_x - nu u_xx of 1 M, with gradients"),
     small_operation("add"),
     small_operation("mul"),
 ]

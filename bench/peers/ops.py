@@ -101,6 +101,22 @@ def elementwise():
             "dropout/1000000": lambda: F.dropout(ones, 0.1)}
 
 
+def formulas():
+    """Formulas of 1 M numbers, operation by operation."""
+    dy = torch.linspace(-4, 4, 1 << 20)
+    of = {"gelu": (1, lambda x: 0.5 * x * (1 + torch.erf(x * 0.70710678118654752))),
+          "swish": (1, lambda x: x * torch.sigmoid(x)),
+          "burgers": (5, lambda u, u_t, u_x, u_xx, nu: u_t + u * u_x - nu * u_xx),
+          "wave": (1, lambda x: torch.exp(-0.5 * x * x) * torch.cos(3 * x) + 0.1 * x / (1 + x * x))}
+    calls = {}
+    for name, (count, f) in of.items():
+        x = [torch.tensor(0.1) if i == 4 else dy * (0.5 + 0.1 * i) for i in range(count)]
+        leaves = [t.clone().requires_grad_() for t in x]
+        calls[f"formula/{name}"] = lambda f=f, x=x: f(*x)
+        calls[f"formula/{name}/gradients"] = lambda f=f, leaves=leaves: torch.autograd.grad(f(*leaves), leaves, grad_outputs=dy)
+    return calls
+
+
 def rows():
     x, weight = torch.randn(4096, 768), torch.randn(768)
     leaves = [t.clone().requires_grad_() for t in (x, weight, weight)]
@@ -126,7 +142,7 @@ def bilinear():
     return {"einsum_bilinear": lambda: torch.einsum("bi,oij,bj->bo", *operands)}
 
 
-GROUPS = [elementwise, rows, chains, bilinear, pooling.cases, convolution.cases, recurrent.cases, scan.cases, batches.cases,
+GROUPS = [elementwise, formulas, rows, chains, bilinear, pooling.cases, convolution.cases, recurrent.cases, scan.cases, batches.cases,
           *(lambda s=s: products(*s) for s in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768))),
           *(lambda s=s: linear_algebra(*s) for s in ((256, 8), (64, 32), (1, 512))),
           *(lambda s=s: attention(*s) for s in ((8, 256, 8, 64), (32, 64, 4, 32))),

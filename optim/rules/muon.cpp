@@ -38,6 +38,15 @@ Tensor orthogonal(const Tensor& g, const MuonOptions& options) {
   return tall ? x.t().contiguous() : x;
 }
 
+double scale_of(MuonScale scale, const Tensor& p) {
+  const double rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
+  switch (scale) {
+    case MuonScale::match_adamw: return 0.2 * std::sqrt(std::max(rows, columns));
+    case MuonScale::spectral: return std::sqrt(rows / columns);
+    default: return std::sqrt(std::max(1.0, rows / columns));
+  }
+}
+
 }  // namespace
 
 Muon::Muon(NamedTensors parameters, MuonOptions options) : Muon(one_group(std::move(parameters)), options) {}
@@ -59,10 +68,7 @@ void Muon::update_all(const std::vector<Slot*>& slots) {
     Tensor& average = slot->buffers[0];
     average = average + (1 - options_.momentum) * (g - average);
     const Tensor direction = options_.nesterov ? g + options_.momentum * (average - g) : average;
-    const double rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
-    const double scale = options_.scale == MuonScale::original ? std::sqrt(std::max(1.0, rows / columns))
-                                                               : 0.2 * std::sqrt(std::max(rows, columns));
-    const double lr = group_lr(slot->group);
+    const double lr = group_lr(slot->group), scale = scale_of(options_.scale, p);
     const Tensor update = orthogonal(direction, options_).to(p.dtype());
     copy_into(p, p.detach() * (1 - lr * weight_decay_of(*slot)) - (lr * scale) * update);
   }

@@ -11,6 +11,7 @@ namespace tapegrad::optim {
 enum class MuonScale {
   original,     ///< by sqrt(max(1, m / n))
   match_adamw,  ///< by 0.2 sqrt(max(m, n)), which makes updates as large as AdamW's
+  spectral,     ///< by sqrt(m / n)
 };
 
 struct MuonOptions {

@@ -8,26 +8,27 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-void nadam(const optim::Elements& x, const optim::NAdamOptions& options, double l2, double g_rate, double m_rate,
-           double bias2) {
+void nadam(const optim::Elements& x, const optim::NAdamOptions& options, double l2, double shrink, double g_rate,
+           double m_rate, double bias2) {
   const double beta1 = options.beta1, beta2 = options.beta2, eps = options.eps;
   update<2>(x, [=](auto p, auto g, auto& m, auto& v) {
     g = fma(p, l2, g);
     m = fma(g, 1 - beta1, m * beta1);
     v = v * beta2 + (1 - beta2) * g * g;
-    return p - (g_rate * g + m_rate * m) / (sqrt(v / bias2) + eps);
+    return p * shrink - (g_rate * g + m_rate * m) / (sqrt(v / bias2) + eps);
   });
 }
 
 // Not adaptive: without the division by the root of v.
-void radam(const optim::Elements& x, const optim::RAdamOptions& options, double l2, double rate, bool adaptive) {
+void radam(const optim::Elements& x, const optim::RAdamOptions& options, double l2, double shrink, double rate,
+           bool adaptive) {
   const double beta1 = options.beta1, beta2 = options.beta2, eps = options.eps;
   update<2>(x, [=](auto p, auto g, auto& m, auto& v) {
     g = fma(p, l2, g);
     m = fma(g, 1 - beta1, m * beta1);
     v = v * beta2 + (1 - beta2) * g * g;
     const auto direction = rate * m;
-    return p - (adaptive ? direction / (sqrt(v) + eps) : direction);
+    return p * shrink - (adaptive ? direction / (sqrt(v) + eps) : direction);
   });
 }
 
@@ -97,12 +98,14 @@ void NAdam::update_all(const std::vector<Slot*>& slots) {
 }
 
 void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
-  const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
+  const double lr = group_lr(slot.group), decay = weight_decay_of(slot), now = mu(slot.steps),
+               next = mu(slot.steps + 1);
   const double product = first_from(products_, slot.steps)->value;
   const double g_rate = lr * (1 - now) / (1 - product), m_rate = lr * next / (1 - product * next);
   const double bias2 = 1 - fixed::pow(options_.beta2, static_cast<double>(slot.steps));
-  kernel_of(HWY_DISPATCH_TABLE(nadam))(elements_of(slot, begin, end), options_, weight_decay_of(slot), g_rate, m_rate,
-                                       bias2);
+  const bool decoupled = options_.decoupled_weight_decay;
+  kernel_of(HWY_DISPATCH_TABLE(nadam))(elements_of(slot, begin, end), options_, decoupled ? 0 : decay,
+                                       decoupled ? 1 - lr * decay : 1, g_rate, m_rate, bias2);
 }
 
 RAdam::RAdam(NamedTensors parameters, RAdamOptions options) : RAdam(one_group(std::move(parameters)), options) {}
@@ -113,15 +116,17 @@ RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
 }
 
 void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
-  const double t = static_cast<double>(slot.steps);
+  const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);
   const double bias1 = 1 - fixed::pow(options_.beta1, t), power = fixed::pow(options_.beta2, t), bias2 = 1 - power;
   const double longest = 2 / (1 - options_.beta2) - 1;    // length of the average in the limit
   const double length = longest - 2 * t * power / bias2;  // at step t
   const bool adaptive = length > 5;
-  double rate = group_lr(slot.group) / bias1;
+  double rate = lr / bias1;
   if (adaptive)
     rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
-  kernel_of(HWY_DISPATCH_TABLE(radam))(elements_of(slot, begin, end), options_, weight_decay_of(slot), rate, adaptive);
+  const bool decoupled = options_.decoupled_weight_decay;
+  kernel_of(HWY_DISPATCH_TABLE(radam))(elements_of(slot, begin, end), options_, decoupled ? 0 : decay,
+                                       decoupled ? 1 - lr * decay : 1, rate, adaptive);
 }
 
 }  // namespace optim

@@ -12,6 +12,7 @@ struct NAdamOptions {
   double eps = 1e-8;
   double weight_decay = 0;  ///< times p, added to the gradient
   double momentum_decay = 4e-3;
+  bool decoupled_weight_decay = false;  ///< p *= 1 - lr weight_decay instead
 };
 
 /// With mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2), and m and v as in Adam,
@@ -42,7 +43,8 @@ struct RAdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0;  ///< times p, added to the gradient
+  double weight_decay = 0;              ///< times p, added to the gradient
+  bool decoupled_weight_decay = false;  ///< p *= 1 - lr weight_decay instead
 };
 
 /// Adam whose first steps use plain momentum, because the variance of 1 / sqrt(v) is unbounded; later steps are scaled

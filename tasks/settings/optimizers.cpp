@@ -3,6 +3,7 @@
 #include <tapegrad/optim/adafactor.h>
 #include <tapegrad/optim/adagrad.h>
 #include <tapegrad/optim/adamax.h>
+#include <tapegrad/optim/asgd.h>
 #include <tapegrad/optim/lion.h>
 #include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/rmsprop.h>
@@ -64,6 +65,7 @@ constexpr Rule kRules[] = {
     {"adafactor", plain_rule<optim::Adafactor, optim::AdafactorOptions>},
     {"adagrad", plain_rule<optim::Adagrad, optim::AdagradOptions>},
     {"adamax", kind_of_adam<optim::Adamax, optim::AdamaxOptions>},
+    {"asgd", plain_rule<optim::ASGD, optim::ASGDOptions>},
     {"lion", plain_rule<optim::Lion, optim::LionOptions>},
     {"nadam", kind_of_adam<optim::NAdam, optim::NAdamOptions>},
     {"radam", kind_of_adam<optim::RAdam, optim::RAdamOptions>},

@@ -49,7 +49,7 @@ class Lion(torch.optim.Optimizer):
 MAKE = {"rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
         "nadam": torch.optim.NAdam, "radam": torch.optim.RAdam, "adafactor": torch.optim.Adafactor, "lion": Lion,
         "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta, "rprop": torch.optim.Rprop,
-        "muon": torch.optim.Muon, "lbfgs": torch.optim.LBFGS}
+        "muon": torch.optim.Muon, "asgd": torch.optim.ASGD, "lbfgs": torch.optim.LBFGS}
 RUNS = [
     ("rmsprop", {}),
     ("rmsprop", {"lr": 2e-3, "alpha": 0.9, "momentum": 0.7, "centered": True, "weight_decay": 0.02, "eps": 1e-3}),
@@ -67,6 +67,11 @@ RUNS = [
     ("lion", {"lr": 1e-3, "weight_decay": 0.1, "betas": [0.95, 0.98]}),
     ("muon", {}),
     ("muon", {"lr": 0.01, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"}),
+    ("muon", {"lr": 0.005, "adjust_lr_fn": "spectral_unclamped"}),
+    ("nadam", {"lr": 0.003, "weight_decay": 0.05, "decoupled_weight_decay": True}),
+    ("radam", {"lr": 0.02, "weight_decay": 0.05, "decoupled_weight_decay": True}),
+    ("asgd", {}),
+    ("asgd", {"lr": 0.1, "lambd": 0.01, "alpha": 0.6, "t0": 50.0, "weight_decay": 0.03}),
     ("adamax", {}),
     ("adamax", {"lr": 0.005, "weight_decay": 0.05, "betas": [0.8, 0.95], "eps": 1e-3}),
     ("adadelta", {}),
@@ -102,6 +107,7 @@ def run(kind, options, groups=False):
         if kind != "lbfgs":
             optimiser.step()
     return {"kind": kind, "options": options, "groups": groups, "losses": losses if kind == "lbfgs" else losses[::20] + losses[-1:],
+            **({"ax": {name: optimiser.state[value]["ax"].flatten().tolist() for name, value in p.items()}} if kind == "asgd" else {}),
             "end": {name: value.detach().flatten().tolist() for name, value in p.items()}}
 
 

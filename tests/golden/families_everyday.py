@@ -217,4 +217,38 @@ def everyday():
     return f
 
 
-FAMILIES = (division, of_three, logarithms, added_products, distances, quantiles, everyday)
+def pieces(x, y):
+    inner = torch.where((x > 1) | (y > 1), torch.maximum(x, -y), torch.clamp(x, -1, 1))
+    return torch.where((x < y) & ~(x.abs() >= 1.5), torch.minimum(x * y, torch.full_like(x * y, 0.3)), inner)
+
+
+def formulas():
+    """fuse(): the formulas of tasks/gradcheck/cases/elementwise.cpp."""
+    f = Family("formulas")
+    of_one = {"gelu": lambda x: 0.5 * x * (1 + torch.erf(x * 0.70710678118654752)), "swish": lambda x: x * torch.sigmoid(1.5 * x)}
+    of_two = {
+        "swish": lambda x, beta: x * torch.sigmoid(beta * x),
+        "functions": lambda x, y: torch.exp(-x.square()) * y.tanh() + torch.log(1 + x * x) * y.sin() / x.cosh().sqrt() - (x / 3).cos() * (y * y + 1) ** 1.5 / 4,
+        "powers": lambda x, y: torch.pow(x * x + 0.5, y) + torch.atan2(y, x + 3) + 1 / (2 + x * x),
+        "pieces": pieces,
+        "first": lambda x, y: x.expand(torch.broadcast_shapes(x.shape, y.shape)).clone(),
+    }
+    for dtype in FLOATS:
+        for name, reference in of_one.items():
+            for shape in ((), (0,), (19,), (3, 70), (2, 3, 4)):
+                for x in layouts(rand(*shape, dtype=dtype) * 3):
+                    f.case("fuse", reference, [x], grad=True, formula=name)
+        for name, reference in of_two.items():
+            for a, b in PAIRS:
+                f.case("fuse", reference, [rand(*a, dtype=dtype), rand(*b, dtype=dtype)], grad=True, formula=name)
+            for a in layouts(rand(4, 6, dtype=dtype)):
+                f.case("fuse", reference, [a, transposed(rand(4, 6, dtype=dtype))], grad=True, label="layouts", formula=name)
+        values = torch.tensor([0.0, -0.0, 1.0, -1.0, 1.5, INF, -INF, NAN], dtype=dtype)
+        f.case("fuse", pieces, [plain(values[:, None]), plain(values[None, :])], label="zeros and infinities", formula="pieces")
+        f.case("fuse", lambda u, u_t, u_x, u_xx, nu: u_t + u * u_x - nu * u_xx,
+               [rand(3, 4, dtype=dtype), rand(3, 1, dtype=dtype), rand(4, dtype=dtype), transposed(rand(3, 4, dtype=dtype)), rand(dtype=dtype)],
+               grad=True, formula="burgers")
+    return f
+
+
+FAMILIES = (division, of_three, logarithms, added_products, distances, quantiles, everyday, formulas)

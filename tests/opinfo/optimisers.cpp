@@ -84,9 +84,19 @@ void add_momentum(Calls& on) {
   on["optim.NAdam"] = [](Case& c) -> TV {
     auto o = betas(c, optim::NAdamOptions());
     o.momentum_decay = c.d("momentum_decay", o.momentum_decay);
+    o.decoupled_weight_decay = c.b("decoupled_weight_decay");
     return train<optim::NAdam>(c, o);
   };
-  on["optim.RAdam"] = [](Case& c) -> TV { return train<optim::RAdam>(c, betas(c, optim::RAdamOptions())); };
+  on["optim.RAdam"] = [](Case& c) -> TV {
+    auto o = betas(c, optim::RAdamOptions());
+    o.decoupled_weight_decay = c.b("decoupled_weight_decay");
+    return train<optim::RAdam>(c, o);
+  };
+  on["optim.ASGD"] = [](Case& c) -> TV {
+    optim::ASGDOptions o;
+    return train<optim::ASGD>(c, optim::ASGDOptions{c.d("lr", o.lr), c.d("lambd", o.lambd), c.d("alpha", o.alpha),
+                                                    c.d("t0", o.t0), c.d("weight_decay", 0)});
+  };
 }
 
 void add_adaptive(Calls& on) {
@@ -131,8 +141,9 @@ void add_other(Calls& on) {
       const Doubles& v = c.doubles.at("ns_coefficients");
       o.coefficients = {v[0], v[1], v[2]};
     }
-    o.scale = c.s("adjust_lr_fn", "original") == "match_rms_adamw" ? optim::MuonScale::match_adamw
-                                                                   : optim::MuonScale::original;
+    const std::string scale = c.s("adjust_lr_fn", "original");
+    if (scale == "match_rms_adamw") o.scale = optim::MuonScale::match_adamw;
+    if (scale == "spectral_unclamped") o.scale = optim::MuonScale::spectral;
     return train<optim::Muon>(c, o);
   };
   on["optim.LBFGS"] = [](Case& c) -> TV {

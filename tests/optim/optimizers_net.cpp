@@ -7,6 +7,7 @@
 #include <tapegrad/optim/adagrad.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/adamax.h>
+#include <tapegrad/optim/asgd.h>
 #include <tapegrad/optim/lbfgs.h>
 #include <tapegrad/optim/lion.h>
 #include <tapegrad/optim/muon.h>
@@ -17,6 +18,7 @@
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -127,6 +129,7 @@ std::unique_ptr<optim::Optimizer> made_from(const json& run, std::vector<Paramet
   if (kind == "nadam") {
     auto options = with_betas(o, optim::NAdamOptions{});
     options.momentum_decay = o.value("momentum_decay", options.momentum_decay);
+    options.decoupled_weight_decay = o.value("decoupled_weight_decay", false);
     return std::make_unique<optim::NAdam>(std::move(groups), options);
   }
   if (kind == "adafactor") {
@@ -139,7 +142,9 @@ std::unique_ptr<optim::Optimizer> made_from(const json& run, std::vector<Paramet
     auto options = with_betas(o, optim::MuonOptions{});
     options.momentum = o.value("momentum", options.momentum);
     options.nesterov = o.value("nesterov", options.nesterov);
-    if (o.contains("adjust_lr_fn")) options.scale = optim::MuonScale::match_adamw;
+    const std::string scale = o.value("adjust_lr_fn", "original");
+    if (scale == "match_rms_adamw") options.scale = optim::MuonScale::match_adamw;
+    if (scale == "spectral_unclamped") options.scale = optim::MuonScale::spectral;
     return std::make_unique<optim::Muon>(std::move(groups), options);
   }
   if (kind == "adamax") {
@@ -154,7 +159,16 @@ std::unique_ptr<optim::Optimizer> made_from(const json& run, std::vector<Paramet
     return std::make_unique<optim::Adadelta>(std::move(groups), options);
   }
   if (kind == "radam") {
-    return std::make_unique<optim::RAdam>(std::move(groups), with_betas(o, optim::RAdamOptions{}));
+    auto options = with_betas(o, optim::RAdamOptions{});
+    options.decoupled_weight_decay = o.value("decoupled_weight_decay", false);
+    return std::make_unique<optim::RAdam>(std::move(groups), options);
+  }
+  if (kind == "asgd") {
+    auto options = with_betas(o, optim::ASGDOptions{});
+    options.lambd = o.value("lambd", options.lambd);
+    options.alpha = o.value("alpha", options.alpha);
+    options.t0 = o.value("t0", options.t0);
+    return std::make_unique<optim::ASGD>(std::move(groups), options);
   }
   if (kind == "rprop") {
     optim::RpropOptions options;
@@ -195,6 +209,13 @@ TEST(OptimizersOnANet, EqualPyTorchFor200Steps) {
       EXPECT_NEAR(loss, run["losses"][at++].get<double>(), 1e-6) << "step " << step;
     }
     net.expect_values(run["end"], 1e-6);
+    if (!run.contains("ax")) continue;
+    for (const NamedTensor& entry : optimizer->state()) {
+      if (entry.name.substr(0, 3) != "ax.") continue;
+      const std::vector<double> ours = entry.tensor.to_vector<double>();
+      const json& theirs = run["ax"][entry.name.substr(3)];
+      for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], theirs[i].get<double>(), 1e-6) << entry.name;
+    }
   }
 }
 
@@ -343,6 +364,8 @@ TEST(OptimizersOnANet, Errors) {
             "[adagrad] lr_decay must be finite and not negative, got -1");
   EXPECT_EQ(error_of([&] { optim::NAdam(p, {.beta1 = 1}); }), "[nadam] beta1 must be in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::RAdam(p, {.eps = -1}); }), "[radam] eps must be finite and not negative, got -1");
+  EXPECT_EQ(error_of([&] { optim::ASGD(p, {.lambd = -1}); }), "[asgd] lambd must be finite and not negative, got -1");
+  EXPECT_EQ(error_of([&] { optim::ASGD(p, {.t0 = std::nan("")}); }), "[asgd] t0 must be finite, got nan");
   EXPECT_EQ(error_of([&] { optim::Adamax(p, {.beta1 = 1}); }), "[adamax] beta1 must be in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::Adadelta(p, {.rho = 1}); }), "[adadelta] rho must be in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::Rprop(p, {.eta_minus = 1}); }),

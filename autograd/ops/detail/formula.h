@@ -9,17 +9,20 @@
 
 namespace tapegrad {
 
+class Symbol;
+
 /// Numbers that a formula takes after its operands: an exponent, bounds.
 struct Scalars {
   double values[3] = {};
 };
 
-/// One formula in its three forms, made from one generic lambda by formula_simd.h.
+/// One formula in its forms, made from one generic lambda by formula_simd.h.
 struct Formula {
   MapKernel float32 = nullptr;
   MapKernel float64 = nullptr;
   Tensor (*recorded)(const Tensor* const* operands, const double* scalars) = nullptr;  // derivatives only
   MapWork work = MapWork::heavy;
+  Symbol (*symbolic)(const Symbol* operands, const double* scalars) = nullptr;  // derivatives that fuse() may meet
 
   MapKernel kernel(DType dtype) const { return dtype == kFloat32 ? float32 : float64; }
 };

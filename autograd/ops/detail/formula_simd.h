@@ -10,6 +10,7 @@
 #define TAPEGRAD_AUTOGRAD_OPS_FORMULA_SIMD_H_
 #endif
 
+#include <tapegrad/autograd/fuse.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
@@ -49,6 +50,12 @@ Tensor formula_on_tensors(const Tensor* const* x, const double* s, std::index_se
   return F()(*x[X]..., s[S]...);
 }
 
+template <class F, std::size_t... X, std::size_t... S>
+Symbol formula_on_symbols(const Symbol* x, const double* s, std::index_sequence<X...>, std::index_sequence<S...>) {
+  static_cast<void>(s);
+  return F()(x[X]..., s[S]...);
+}
+
 // A formula that is not differentiated itself: f may use everything in simd.h.
 template <int kOperands, int kScalars = 0, class F>
 constexpr Formula value_of(F) {
@@ -65,14 +72,26 @@ constexpr Formula derivative_of(F) {
           }};
 }
 
+// The same, where f works on symbols, too. One instruction set has the form for them, which computes nothing.
+template <int kOperands, int kScalars = 0, class F>
+constexpr Formula fusible_derivative_of(F f) {
+  Formula formula = derivative_of<kOperands, kScalars>(f);
+  if constexpr (HWY_TARGET == HWY_STATIC_TARGET) {
+    formula.symbolic = [](const Symbol* x, const double* s) {
+      return formula_on_symbols<F>(x, s, std::make_index_sequence<kOperands>(), std::make_index_sequence<kScalars>());
+    };
+  }
+  return formula;
+}
+
 // y = value(x, scalars...) and dx = gradient(dy, y, scalars...), or from x.
 template <int kScalars = 0, class F, class G>
 constexpr Unary from_y(F value, G gradient) {
-  return {value_of<1, kScalars>(value), derivative_of<2, kScalars>(gradient), true};
+  return {value_of<1, kScalars>(value), fusible_derivative_of<2, kScalars>(gradient), true};
 }
 template <int kScalars = 0, class F, class G>
 constexpr Unary from_x(F value, G gradient) {
-  return {value_of<1, kScalars>(value), derivative_of<2, kScalars>(gradient), false};
+  return {value_of<1, kScalars>(value), fusible_derivative_of<2, kScalars>(gradient), false};
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

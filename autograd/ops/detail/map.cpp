@@ -132,13 +132,13 @@ class StridedReader {
 };
 
 // For operands of which some have another layout than y.
-void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context,
+void map_strided(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context,
                  MapWork work) {
   const int64_t n = y.numel();
   const int count = static_cast<int>(operands.size());
   alignas(StridedReader) std::byte reader_memory[kMaxOperands * sizeof(StridedReader)];
   StridedReader* const readers = reinterpret_cast<StridedReader*>(reader_memory);
-  for (int i = 0; i < count; ++i) new (readers + i) StridedReader(**(operands.begin() + i), y.shape());
+  for (int i = 0; i < count; ++i) new (readers + i) StridedReader(*operands[static_cast<std::size_t>(i)], y.shape());
   const Output out(y, work == MapWork::light);
 
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
@@ -161,7 +161,7 @@ void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands,
 
 }  // namespace
 
-void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context,
+void map(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context,
          MapWork work) {
   for (const Tensor* operand : operands) {
     if (operand->dtype() == kBFloat16) detail::refuse_to_compute(kBFloat16);

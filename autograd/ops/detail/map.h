@@ -4,13 +4,14 @@
 #include <tapegrad/autograd/tensor.h>
 
 #include <initializer_list>
+#include <span>
 
 namespace tapegrad {
 
 /// y[i] = f(x0[i], x1[i], ...) for n contiguous elements; x holds one pointer per operand.
 using MapKernel = void (*)(const void* const* x, void* y, int64_t n, const void* context);
 
-inline constexpr int kMaxOperands = 6;
+inline constexpr int kMaxOperands = 12;
 
 /// Whether a kernel waits for memory (light), or computes for about as long (heavy).
 enum class MapWork : bool { light, heavy };
@@ -19,7 +20,11 @@ enum class MapWork : bool { light, heavy };
 /// through a small buffer in the L1 cache. Results of light work that no cache can hold are stored past the caches. The
 /// division into pieces depends only on y's size; the kernel may run on
 /// several threads.
-void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
-         const void* context = nullptr, MapWork work = MapWork::heavy);
+void map(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context = nullptr,
+         MapWork work = MapWork::heavy);
+inline void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
+                const void* context = nullptr, MapWork work = MapWork::heavy) {
+  map(y, std::span(operands.begin(), operands.size()), kernel, context, work);
+}
 
 }  // namespace tapegrad

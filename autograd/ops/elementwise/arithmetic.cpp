@@ -5,22 +5,7 @@
 
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
-
-#ifndef TAPEGRAD_ARITHMETIC_FORMULAS
-#define TAPEGRAD_ARITHMETIC_FORMULAS
-namespace tapegrad {
-
-struct ArithmeticFormulas {
-  Formula add, sub, mul, div, pow, maximum, minimum, neg;
-  Formula add_scalar, mul_scalar, div_scalar, rsub_scalar, maximum_scalar, minimum_scalar;
-  Formula div_grad_b, pow_grad_a, pow_grad_b, maximum_grad, minimum_grad;
-  Formula fmod, remainder, fmod_scalar, remainder_scalar, fmod_grad_b, remainder_grad_b;
-  Formula atan2, atan2_grad, lerp, lerp_scalar, lerp_grad_a;
-  Unary rdiv_scalar, clamp, power, square, cube, sqrt, reciprocal, rsqrt;
-};
-
-}  // namespace tapegrad
-#endif
+#include <tapegrad/autograd/ops/detail/fusible.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -43,22 +28,22 @@ const ArithmeticFormulas& arithmetic_formulas() {
       .maximum_scalar = light(value_of<1, 1>([](auto x, auto s) { return maximum(x, s); })),
       .minimum_scalar = light(value_of<1, 1>([](auto x, auto s) { return minimum(x, s); })),
 
-      .div_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * (a / b / b); }),
+      .div_grad_b = fusible_derivative_of<3>([](auto dy, auto a, auto b) { return -dy * (a / b / b); }),
       // 0 at b = 0, also where a^(b-1) is infinite or NaN; elsewhere written so that it depends on b there, too.
-      .pow_grad_a = derivative_of<3>([](auto dy, auto a, auto b) {
+      .pow_grad_a = fusible_derivative_of<3>([](auto dy, auto a, auto b) {
         const auto power = pow(a, b - 1);
         const auto grad = dy * (b * power);
         return where(b == 0, where(abs(power) < INFINITY, grad, 0), grad);
       }),
       // y = a^b. At a = 0, where the logarithm is -inf, the power is constant in b for b > 0.
-      .pow_grad_b = derivative_of<4>([](auto dy, auto a, auto b, auto y) {
+      .pow_grad_b = fusible_derivative_of<4>([](auto dy, auto a, auto b, auto y) {
         return where(a == 0, where(b >= 0, 0, dy * (y * log(a))), dy * (y * log(a)));
       }),
       // The gradient of a; exchange a and b for that of b. With NaN on either side both get dy.
-      .maximum_grad =
-          derivative_of<3>([](auto dy, auto a, auto b) { return where(a < b, 0, where(a == b, dy * 0.5, dy)); }),
-      .minimum_grad =
-          derivative_of<3>([](auto dy, auto a, auto b) { return where(a > b, 0, where(a == b, dy * 0.5, dy)); }),
+      .maximum_grad = fusible_derivative_of<3>(
+          [](auto dy, auto a, auto b) { return where(a < b, 0, where(a == b, dy * 0.5, dy)); }),
+      .minimum_grad = fusible_derivative_of<3>(
+          [](auto dy, auto a, auto b) { return where(a > b, 0, where(a == b, dy * 0.5, dy)); }),
 
       .fmod = value_of<2>([](auto a, auto b) { return fmod(a, b); }),
       .remainder = value_of<2>([](auto a, auto b) { return remainder(a, b); }),
@@ -73,7 +58,7 @@ const ArithmeticFormulas& arithmetic_formulas() {
 
       .atan2 = value_of<2>([](auto y, auto x) { return atan2(y, x); }),
       // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2); 0 at the origin
-      .atan2_grad = derivative_of<3>([](auto dy, auto other, auto own) {
+      .atan2_grad = fusible_derivative_of<3>([](auto dy, auto other, auto own) {
         const auto square = own * own + other * other;
         return where(square == 0, 0, dy * (other / where(square == 0, 1, square)));
       }),
@@ -433,7 +418,11 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
                 });
 }
 
-// --- for the engine ---
+// --- for the engine and for fuse() ---
+
+const ArithmeticFormulas& arithmetic_formulas_for(FormulasFor use) {
+  return use == FormulasFor::symbols ? HWY_NAMESPACE::arithmetic_formulas() : formulas();
+}
 
 void accumulate_into(Tensor& sum, const Tensor& x) {
   if (sum.dtype() != x.dtype() || !is_floating(sum.dtype())) {

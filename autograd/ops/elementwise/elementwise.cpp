@@ -7,6 +7,7 @@
 
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
+#include <tapegrad/autograd/ops/detail/fusible.h>
 
 #include <limits>
 
@@ -65,6 +66,7 @@ HWY_INLINE Vec<T> normal_cdf(Vec<T> x) {
   }
 }
 inline Tensor normal_cdf(const Tensor& x) { return 0.5 * (1 + erf(x * kHalfRoot)); }
+inline Symbol normal_cdf(const Symbol& x) { return 0.5 * (1 + erf(x * kHalfRoot)); }
 
 // d(sin(t) / t) / dt = cos(t) / t - sin(t) / t^2, where t is near 0 by its series, whose derivative is right at 0, too.
 template <class X>
@@ -261,6 +263,14 @@ Tensor of_integers(const Tensor& x, MapKernel kernel) {
 }
 
 }  // namespace
+
+const Unary& function_named(std::string_view name, FormulasFor use) {
+  const NamedFunction* const table =
+      use == FormulasFor::symbols ? HWY_NAMESPACE::functions() : kernel_of(HWY_DISPATCH_TABLE(functions))();
+  return std::find_if(table, table + std::size(HWY_NAMESPACE::kFunctions) - 1,
+                      [name](const NamedFunction& function) { return function.name == name; })
+      ->f;
+}
 
 Tensor exp(const Tensor& x) { return apply<"exp">(x); }
 Tensor expm1(const Tensor& x) { return apply<"expm1">(x); }

@@ -12,17 +12,21 @@
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 namespace tapegrad {
 namespace {
 
 const Op kLinearCrossEntropy{"linear_cross_entropy"};
 
-// The most logits of a chunk, unless a single row has more. The gradients of weight and bias are sums over chunks:
-// their bits depend on it, so it is the same on every machine.
-constexpr int64_t kChunkLogits = int64_t{4} << 20;
+// The most logits of a chunk, unless a single row has more. Each chunk reads the weight twice, and its gradient once.
+// Sums over the rows of a product are sums of blocks of kBlock rows: chunks of whole blocks give the same bits. Other
+// bits depend on the size of chunks, so it is the same on every machine.
+constexpr int64_t kChunkLogits = int64_t{16} << 20;
+constexpr int64_t kBlock = 256;
 
 // What backward keeps: N rows of D features, V classes.
 struct Head {
@@ -41,7 +45,8 @@ struct Head {
   int64_t features() const { return weight.size(1); }
   int64_t chunk_rows() const {
     const int64_t most = std::max<int64_t>(1, kChunkLogits / std::max<int64_t>(1, classes()));
-    return std::min(most, std::max<int64_t>(1, rows()));
+    if (rows() <= most) return std::max<int64_t>(1, rows());
+    return most < kBlock ? most : most / kBlock * kBlock;
   }
   Shape rows_shape() const { return {rows(), features()}; }
 };
@@ -86,20 +91,7 @@ CrossEntropyArgs from_row(const Head& h, int64_t begin, const Tensor& logits) {
   return args;
 }
 
-template <class T>
-void write_losses(const Head& h, const Tensor& losses) {
-  const Tensor x = h.x.detach().reshape(h.rows_shape());
-  const Tensor logits = Tensor::empty({h.chunk_rows(), h.classes()}, h.args.dtype);
-  for (int64_t begin = 0; begin < h.rows(); begin += h.chunk_rows()) {
-    const int64_t end = std::min(begin + h.chunk_rows(), h.rows());
-    write_logits<T>(h, x.slice(0, begin, end), logits);
-    CrossEntropyArgs args = from_row<T>(h, begin, logits);
-    args.losses = losses.mutable_data<T>() + begin;
-    write_class_losses(args, end - begin);
-  }
-}
-
-// --- backward ---
+// --- gradients ---
 
 // Whether the rows of x are those of `examples` examples, in order.
 bool has_examples(const Head& h, int64_t examples) {
@@ -113,15 +105,14 @@ Tensor empty_for(const Tensor& parameter, bool by_example, int64_t examples, DTy
   return Tensor::empty(shape, dtype);
 }
 
-// The gradients of chunks of rows: from the logits, computed again, in their place.
+// The gradients of chunks of rows, from their logits, in their place.
 template <class T>
-class HeadBackward {
+class HeadGradients {
  public:
-  HeadBackward(const Head& head, const Tensor& dy, const BackwardPass& pass)
+  HeadGradients(const Head& head, const Tensor& dy, const BackwardPass& pass)
       : h_(head),
         x_(head.x.detach().reshape(head.rows_shape())),
         dy_(packed(dy)),
-        logits_(Tensor::empty({h_.chunk_rows(), h_.classes()}, h_.args.dtype)),
         by_example_(has_examples(h_, pass.examples)),
         parts_(by_example_ ? pass.examples : 1) {
     const DType dtype = h_.args.dtype;
@@ -130,26 +121,29 @@ class HeadBackward {
     if (h_.wants_bias && pass.wants(2)) dbias_ = empty_for(h_.bias, by_example_, parts_, dtype);
   }
 
-  Grads gradients() {
+  // From logits that are computed again.
+  Grads of_all_rows() {
     const int64_t rows = h_.rows() / parts_;
     if (rows == 0)
       return {dx_, dweight_.defined() ? zeros_like(dweight_) : Tensor(),
               dbias_.defined() ? zeros_like(dbias_) : Tensor()};
+    logits_ = Tensor::empty({h_.chunk_rows(), h_.classes()}, h_.args.dtype);
     for (int64_t part = 0; part < parts_; ++part) {
       for (int64_t at = 0; at < rows; at += h_.chunk_rows()) {
-        add_chunk(part, part * rows + at, part * rows + std::min(at + h_.chunk_rows(), rows), at > 0);
+        const int64_t begin = part * rows + at, end = part * rows + std::min(at + h_.chunk_rows(), rows);
+        write_logits<T>(h_, x_.slice(0, begin, end), logits_);
+        add_chunk(logits_, part, begin, end, at > 0);
       }
     }
     return {dx_, dweight_, dbias_};
   }
 
- private:
-  void add_chunk(int64_t part, int64_t begin, int64_t end, bool add) {
+  // Adds the gradients of rows whose logits these are. `add`: they are not the first of their part.
+  void add_chunk(const Tensor& logits, int64_t part, int64_t begin, int64_t end, bool add) {
     const int64_t classes = h_.classes(), features = h_.features();
-    const Tensor x = x_.slice(0, begin, end), slope = logits_.slice(0, 0, end - begin);
-    write_logits<T>(h_, x, logits_);
-    CrossEntropyArgs args = from_row<T>(h_, begin, logits_);
-    args.gradient = logits_.mutable_raw_data();
+    const Tensor x = x_.slice(0, begin, end), slope = logits.slice(0, 0, end - begin);
+    CrossEntropyArgs args = from_row<T>(h_, begin, logits);
+    args.gradient = logits.mutable_raw_data();
     args.dy_stride = dy_.dim() > 0 ? 1 : 0;
     args.dy = dy_.data<T>() + begin * args.dy_stride;
     write_class_gradients(args, end - begin);
@@ -165,13 +159,66 @@ class HeadBackward {
     T* const to = dbias_.mutable_data<T>() + part * classes;
     for (int64_t i = 0; i < classes; ++i) to[i] = add ? to[i] + from[i] : from[i];
   }
+  Grads found() const { return {dx_, dweight_, dbias_}; }
 
+ private:
   const Head& h_;
-  const Tensor x_, dy_, logits_;
+  const Tensor x_, dy_;
+  Tensor logits_;  // made when they are computed again
   const bool by_example_;
   const int64_t parts_;
   Tensor dx_, dweight_, dbias_;
 };
+
+// The losses of all rows and, where `gradients` are wanted, these: the logits of a chunk are there.
+template <class T>
+void write_losses(const Head& h, const Tensor& losses, HeadGradients<T>* gradients) {
+  const Tensor x = h.x.detach().reshape(h.rows_shape());
+  const Tensor logits = Tensor::empty({h.chunk_rows(), h.classes()}, h.args.dtype);
+  for (int64_t begin = 0; begin < h.rows(); begin += h.chunk_rows()) {
+    const int64_t end = std::min(begin + h.chunk_rows(), h.rows());
+    write_logits<T>(h, x.slice(0, begin, end), logits);
+    CrossEntropyArgs args = from_row<T>(h, begin, logits);
+    args.losses = losses.mutable_data<T>() + begin;
+    write_class_losses(args, end - begin);
+    if (gradients) gradients->add_chunk(logits, 0, begin, end, begin > 0);
+  }
+}
+
+// A loss of which the gradient will be a number, most likely 1: its gradients are found together with the losses.
+bool finds_gradients(const Head& h) {
+  return (h.wants_x || h.wants_weight || h.wants_bias) && h.options.reduction != Reduction::none && h.rows() > 0;
+}
+
+template <class T>
+Grads losses_and_gradients(const Head& h, const Tensor& losses) {
+  if (!finds_gradients(h)) {
+    write_losses<T>(h, losses, nullptr);
+    return {};
+  }
+  HeadGradients<T> gradients(h, scalar(1, h.args.dtype), {});
+  write_losses<T>(h, losses, &gradients);
+  return gradients.found();
+}
+
+// Whether dy times the gradients that were found for dy = 1 has the bits of the gradients for dy: it is a power of two
+// that does not take numbers out of their range.
+bool only_scales_gradients(const Tensor& dy) {
+  int exponent = 0;
+  return dy.numel() == 1 && std::abs(std::frexp(dy.item(), &exponent)) == 0.5 && std::abs(exponent) <= 16;
+}
+
+// The gradients that were found, times dy. Without a second backward they are given away.
+Grads scaled_head_gradients(Grads& found, const Tensor& dy, const BackwardPass& pass) {
+  const double factor = dy.item();
+  Grads grads;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Tensor grad = pass.retained ? found[i] : std::move(found[i]);
+    if (!pass.wants(i)) grad = {};
+    grads.push_back(grad.defined() && factor != 1 ? grad * factor : grad);
+  }
+  return grads;
+}
 
 // The gradients as recorded operations, for second-order gradients: from all logits at once.
 Grads composed_backward(const Head& h, const Tensor& dy, int64_t examples) {
@@ -280,15 +327,22 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
             .gradient = nullptr,
             .dy = nullptr};
   const Tensor losses = Tensor::empty(h.target.shape(), dtype);
-  with_floating_type(dtype, [&](auto t) { write_losses<decltype(t)>(h, losses); });
+  Grads found;  // for a gradient of 1
+  with_floating_type(dtype, [&](auto t) { found = losses_and_gradients<decltype(t)>(h, losses); });
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!wanted) return y;
-  return record(kLinearCrossEntropy, y, {h.x, h.weight, h.bias}, [h](const Tensor& dy, const BackwardPass& pass) {
-    if (records_backward()) return composed_backward(h, dy, pass.examples);
-    Grads grads;
-    with_floating_type(h.args.dtype, [&](auto t) { grads = HeadBackward<decltype(t)>(h, dy, pass).gradients(); });
-    return grads;
-  });
+  return record(kLinearCrossEntropy, y, {h.x, h.weight, h.bias},
+                [h, found = std::move(found)](const Tensor& dy, const BackwardPass& pass) mutable {
+                  if (records_backward()) return composed_backward(h, dy, pass.examples);
+                  if (found.size() > 0 && !has_examples(h, pass.examples) && only_scales_gradients(dy)) {
+                    return scaled_head_gradients(found, dy, pass);
+                  }
+                  if (!pass.retained) found = {};
+                  Grads grads;
+                  with_floating_type(h.args.dtype,
+                                     [&](auto t) { grads = HeadGradients<decltype(t)>(h, dy, pass).of_all_rows(); });
+                  return grads;
+                });
 }
 
 }  // namespace tapegrad

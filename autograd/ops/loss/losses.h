@@ -48,19 +48,21 @@ struct LinearCrossEntropyOptions {
   Tensor class_weight = {};  ///< [V]: CrossEntropyOptions::weight
 };
 /// cross_entropy(linear(x, weight, bias), target) without its logits: x [..., D], weight [V, D], int64 target [...].
-/// Forward and backward compute the logits of one chunk of rows at a time, at most 2^22 of them (or a row), so that a
-/// training step with a large vocabulary needs a fraction of the memory, for one more product of the logits' size:
+/// Forward and backward compute the logits of one chunk of rows at a time, at most 2^24 of them (or a row), so that a
+/// training step with a large vocabulary needs a fraction of the memory:
 ///
 ///     const Tensor hidden = ...;                                                    // [B, T, D], after the last norm
 ///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);     // y [B, T]
 ///
-/// Up to 2^22 logits are one chunk: then the loss and all gradients have the bits of that composition (unless the head
-/// runs in InferenceMode, where linear has other kernels for few rows). With more, products of fewer rows may be
-/// computed by another kernel, and the gradients of weight and bias are sums over the chunks: values are equal to
-/// rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products are rounded
-/// as those of linear, but gradients of the second order are computed from all logits. Errors as for linear and
-/// cross_entropy; a weight in bfloat16 or a quantized one, probabilities as targets and another axis are not supported:
-/// use the composition. Wijmans et al. 2024 (Cut Your Losses), Hsu et al. 2024 (Liger Kernel).
+/// Its gradients are computed together with the loss and kept for backward, unless `reduction` is none. They are those
+/// for a gradient of 1 of the loss; if that is another power of two, backward scales them, otherwise it computes the
+/// logits and the gradients again. Up to 2^24 logits are one chunk: then the loss and all gradients have the bits of
+/// that composition (unless the head runs in InferenceMode, where linear has other kernels for few rows). With more,
+/// the gradient of the bias is a sum over the chunks, and with more than 65,536 classes that of the weight, too: values
+/// are equal to rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products
+/// are rounded as those of linear, but gradients of the second order are computed from all logits. Errors as for linear
+/// and cross_entropy; a weight in bfloat16 or a quantized one, probabilities as targets and another axis are not
+/// supported: use the composition. Wijmans et al. 2024 (Cut Your Losses), Hsu et al. 2024 (Liger Kernel).
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& target,
                             const LinearCrossEntropyOptions& options = {});
 

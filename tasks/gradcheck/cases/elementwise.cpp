@@ -1,4 +1,5 @@
-// Cases of functions of one tensor, activations and gates.
+// Cases of functions of one tensor, activations and gates, and of formulas for fuse().
+#include <tapegrad/autograd/fuse.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 
@@ -154,12 +155,61 @@ void add_gates(CaseTable& t) {
   }
 }
 
+// Formulas for fuse().
+constexpr auto kGeluFormula = [](auto x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); };
+constexpr auto kSwishFormula = [](auto x, auto beta) { return x * sigmoid(beta * x); };
+constexpr auto kBurgersFormula = [](auto u, auto u_t, auto u_x, auto u_xx, auto nu) {
+  return u_t + u * u_x - nu * u_xx;
+};
+constexpr auto kFunctionsFormula = [](auto x, auto y) {
+  return exp(-square(x)) * tanh(y) + log(1 + x * x) * sin(y) / sqrt(cosh(x)) - cos(x / 3) * pow(y * y + 1, 1.5) / 4;
+};
+constexpr auto kPowersFormula = [](auto x, auto y) { return pow(x * x + 0.5, y) + atan2(y, x + 3) + 1 / (2 + x * x); };
+constexpr auto kPiecesFormula = [](auto x, auto y) {
+  return where(x < y && !(abs(x) >= 1.5), minimum(x * y, 0.3), where(x > 1 || y > 1, maximum(x, -y), clamp(x, -1, 1)));
+};
+constexpr auto kFirstFormula = [](auto x, auto) { return x; };
+
+Tensor fused(const std::string& formula, const Inputs& x) {
+  if (formula == "gelu") return fuse(kGeluFormula, x[0]);
+  if (formula == "swish") return x.size() > 1 ? fuse(kSwishFormula, x[0], x[1]) : fuse(kSwishFormula, x[0], 1.5);
+  if (formula == "burgers") return fuse(kBurgersFormula, x[0], x[1], x[2], x[3], x[4]);
+  if (formula == "functions") return fuse(kFunctionsFormula, x[0], x[1]);
+  if (formula == "powers") return fuse(kPowersFormula, x[0], x[1]);
+  if (formula == "pieces") return fuse(kPiecesFormula, x[0], x[1]);
+  return fuse(kFirstFormula, x[0], x[1]);
+}
+
+void add_formulas(CaseTable& t) {
+  t.call("fuse", [](const Inputs& x, const json& args) -> Outputs { return {fused(args["formula"], x)}; });
+  t.samples("fuse", [](const Tensor& x) { return fuse(kGeluFormula, x); });
+  for (const char* formula : {"swish", "functions", "powers"}) {
+    t.samples("fuse", BinaryFunction([formula](const Tensor& x, const Tensor& y) { return fused(formula, {x, y}); }));
+  }
+  t.add("fuse", "pieces", {spread({5, 3}, -2.1, 1.93), spread({3}, -1.57, 1.71)}, {{"formula", "pieces"}});
+  t.add("fuse", "one tensor twice", {spread({5})}, [](auto x) { return fuse(kFunctionsFormula, x[0], x[0]); });
+  t.add("fuse", "five tensors",
+        {spread({3, 4}), spread({3, 1}), spread({4}), spread({3, 4}).t().contiguous().t(), spread({})},
+        {{"formula", "burgers"}});
+  t.rule("fuse([](auto x, auto y) { return x * tanh(y) + exp(-x * x); }, {t0}, {t1})",
+         "({t0} * {t1}.tanh() + (-{t0} * {t0}).exp())", pair, [](const Arguments& a) {
+           return fuse([](auto x, auto y) { return x * tanh(y) + exp(-x * x); }, a.t[0], a.t[1]);
+         });
+  if (!t.large()) return;
+  for (const char* formula : {"functions", "powers", "pieces"}) {
+    t.add_large("fuse", {numbers({kRows, kColumns}), numbers({kColumns})}, {{"formula", formula}});
+    t.add_large("fuse", {numbers({kColumns, kRows}).t(), numbers({kRows, 1})}, {{"formula", formula}});
+  }
+  t.add_large("fuse", {numbers({kRows, kColumns})}, {{"formula", "gelu"}});
+}
+
 }  // namespace
 
 void add_elementwise_cases(CaseTable& table) {
   add_functions(table);
   add_activations(table);
   add_gates(table);
+  add_formulas(table);
 }
 
 }  // namespace tapegrad::tasks

@@ -94,7 +94,7 @@ TEST(RandomPrograms, AreMadeOfEveryRule) {
   std::set<const Rule*> drawn;
   std::set<std::string_view> recorded;  // also by backward
   int64_t steps = 0;
-  for (int64_t number = 0; number < 1500; ++number) {
+  for (int64_t number = 0; number < 2500; ++number) {
     const Program program = draw_program(1, number);
     steps += static_cast<int64_t>(program.steps.size());
     for (const Call& step : program.steps) drawn.insert(step.rule);

@@ -16,7 +16,7 @@
 namespace tapegrad::tests {
 namespace {
 
-constexpr int64_t kManyClasses = 50257;  // of GPT-2; 83 rows of logits are a chunk
+constexpr int64_t kManyClasses = 50257;  // of GPT-2; 256 rows of logits are a chunk
 
 // Numbers of a fixed order between -size and size.
 Tensor waves(const Shape& shape, double size, DType dtype = kFloat32) {
@@ -108,7 +108,7 @@ TEST(LinearCrossEntropy, OfOneChunkHasTheBitsOfTheComposition) {
 }
 
 TEST(LinearCrossEntropy, OfChunksIsTheComposition) {
-  HeadCase c = head_case({100}, kManyClasses, 4);  // 83 rows, and 17
+  HeadCase c = head_case({340}, kManyClasses, 4);  // 256 rows, and 84
   c.options.label_smoothing = 0.1;
   const KeepThreads keep;
   set_num_threads(1);
@@ -118,16 +118,46 @@ TEST(LinearCrossEntropy, OfChunksIsTheComposition) {
     set_num_threads(threads);
     expect_same_results(one, results(c, true));
   }
-  HeadCase fine = head_case({90}, kManyClasses, 2, kFloat64);
+  HeadCase fine = head_case({340}, kManyClasses, 2, kFloat64);
   fine.options.reduction = Reduction::none;
   expect_close_results(results(fine, true), results(fine, false), 1e-12);
+}
+
+// Chunks are blocks of the products' sums.
+TEST(LinearCrossEntropy, OfChunksHasTheBitsOfTheCompositionWithoutBias) {
+  HeadCase c = head_case({600}, kManyClasses, 20);
+  c.bias = {};
+  expect_same_results(results(c, true), results(c, false));
+}
+
+TEST(LinearCrossEntropy, TakesAnyGradientOfTheLoss) {
+  const HeadCase c = head_case({21}, 37, 6);
+  const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf(), bias = c.bias.as_leaf();
+  for (const double dy : {1.0, 0.25, -2.0, 0.3, 0.0, 1e-30}) {
+    std::vector<Gradients> grads;
+    for (const bool fused : {true, false}) {
+      Tape tape;
+      const Tensor loss = fused ? c.fused(x, weight, bias) : c.composed(x, weight, bias);
+      const BackwardOptions options{.grad_output = scalar(dy)};
+      if (!fused) {
+        grads.push_back(tape.backward(loss, options));
+        continue;
+      }
+      BackwardOptions first = options;
+      first.retain_graph = true;
+      const Gradients kept = tape.backward(loss, first);
+      grads.push_back(tape.backward(loss, options));
+      for (const Tensor& leaf : {x, weight, bias}) EXPECT_TRUE(same_bits(kept[leaf], grads[0][leaf])) << dy;
+    }
+    for (const Tensor& leaf : {x, weight, bias}) EXPECT_TRUE(same_bits(grads[0][leaf], grads[1][leaf])) << dy;
+  }
 }
 
 // The composition keeps its logits, and turns them into their gradient in place.
 TEST(LinearCrossEntropy, NeedsAFifthOfTheMemoryOfTheLogits) {
   // The sanitizer must see each allocation, so the pool is off, and there is no peak to measure.
   if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
-  const int64_t rows = 450;
+  const int64_t rows = 1500;
   const HeadCase c = head_case({rows}, kManyClasses, 2);
   const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf();
   pool::reset_peak();

@@ -1,0 +1,278 @@
+// fuse: an elementwise formula of your own, in plain C++, as one operation.
+//
+//   const Tensor y = fuse([](auto u, auto u_x) { return where(u > 0, u * u_x, tanh(u) - 0.5 * u_x); }, u, u_x);
+//
+// The formula is called once per fuse, with a Symbol for each tensor, and what it does is written down as a small
+// program. Kernels of the library, for all instruction sets, run the program on pieces that fit into the L1 cache, so
+// memory is read and written once. Derivatives are programs, too, to any order.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace tapegrad {
+
+enum class Gelu;  // functions.h
+class SymbolGraph;
+class FusedProgram;
+struct FuseAction;
+
+/// The functions of one tensor that formulas may call; functions.h describes them.
+enum class SymbolFunction : uint8_t {
+  exp,
+  expm1,
+  exp2,
+  log,
+  log1p,
+  log2,
+  log10,
+  square,
+  reciprocal,
+  sqrt,
+  rsqrt,
+  abs,
+  sign,
+  floor,
+  ceil,
+  round,
+  trunc,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  tanh,
+  erf,
+  sinc,
+  sigmoid,
+  relu,
+  silu,
+  gelu,
+  gelu_tanh,
+  logit,
+  log_sigmoid,
+  softplus,
+  mish,
+  elu,
+  selu,
+  leaky_relu,
+  hardsigmoid,
+  hardswish,
+  softsign,
+  count
+};
+enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };
+enum class SymbolOrder : uint8_t { less, less_equal, equal };
+
+class SymbolCondition;
+
+/// One element of a tensor, or a number, in a formula. Arithmetic, comparisons, and the functions of tensors of the
+/// same names work on it; they are found by its type, so a formula calls them without a namespace.
+class Symbol {
+ public:
+  Symbol(double number) : number_(number) {}  // NOLINT: numbers convert
+
+  friend Symbol operator+(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::add, a, b); }
+  friend Symbol operator-(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::sub, a, b); }
+  friend Symbol operator*(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::mul, a, b); }
+  friend Symbol operator/(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::div, a, b); }
+  friend Symbol operator-(const Symbol& x) { return negative(x); }
+  friend Symbol operator+(const Symbol& x) { return x; }
+  Symbol& operator+=(const Symbol& x) { return *this = *this + x; }
+  Symbol& operator-=(const Symbol& x) { return *this = *this - x; }
+  Symbol& operator*=(const Symbol& x) { return *this = *this * x; }
+  Symbol& operator/=(const Symbol& x) { return *this = *this / x; }
+
+  friend SymbolCondition operator<(const Symbol& a, const Symbol& b);
+  friend SymbolCondition operator<=(const Symbol& a, const Symbol& b);
+  friend SymbolCondition operator>(const Symbol& a, const Symbol& b);
+  friend SymbolCondition operator>=(const Symbol& a, const Symbol& b);
+  friend SymbolCondition operator==(const Symbol& a, const Symbol& b);
+  friend SymbolCondition operator!=(const Symbol& a, const Symbol& b);
+
+  /// NaN if either is NaN.
+  friend Symbol minimum(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::minimum, a, b); }
+  friend Symbol maximum(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::maximum, a, b); }
+  friend Symbol min(const Symbol& a, const Symbol& b) { return minimum(a, b); }
+  friend Symbol max(const Symbol& a, const Symbol& b) { return maximum(a, b); }
+  /// As clamp of a tensor with numbers.
+  friend Symbol clamp(const Symbol& x, std::optional<double> low, std::optional<double> high) {
+    return limit(x, low, high);
+  }
+  friend Symbol pow(const Symbol& a, const Symbol& b) { return power(a, b); }
+  friend Symbol atan2(const Symbol& y, const Symbol& x) { return combine(SymbolArithmetic::atan2, y, x); }
+
+  friend Symbol exp(const Symbol& x) { return call(SymbolFunction::exp, x); }
+  friend Symbol expm1(const Symbol& x) { return call(SymbolFunction::expm1, x); }
+  friend Symbol exp2(const Symbol& x) { return call(SymbolFunction::exp2, x); }
+  friend Symbol log(const Symbol& x) { return call(SymbolFunction::log, x); }
+  friend Symbol log1p(const Symbol& x) { return call(SymbolFunction::log1p, x); }
+  friend Symbol log2(const Symbol& x) { return call(SymbolFunction::log2, x); }
+  friend Symbol log10(const Symbol& x) { return call(SymbolFunction::log10, x); }
+  friend Symbol square(const Symbol& x) { return call(SymbolFunction::square, x); }
+  friend Symbol reciprocal(const Symbol& x) { return call(SymbolFunction::reciprocal, x); }
+  friend Symbol sqrt(const Symbol& x) { return call(SymbolFunction::sqrt, x); }
+  friend Symbol rsqrt(const Symbol& x) { return call(SymbolFunction::rsqrt, x); }
+  friend Symbol abs(const Symbol& x) { return call(SymbolFunction::abs, x); }
+  friend Symbol sign(const Symbol& x) { return call(SymbolFunction::sign, x); }
+  friend Symbol floor(const Symbol& x) { return call(SymbolFunction::floor, x); }
+  friend Symbol ceil(const Symbol& x) { return call(SymbolFunction::ceil, x); }
+  friend Symbol round(const Symbol& x) { return call(SymbolFunction::round, x); }
+  friend Symbol trunc(const Symbol& x) { return call(SymbolFunction::trunc, x); }
+  friend Symbol sin(const Symbol& x) { return call(SymbolFunction::sin, x); }
+  friend Symbol cos(const Symbol& x) { return call(SymbolFunction::cos, x); }
+  friend Symbol tan(const Symbol& x) { return call(SymbolFunction::tan, x); }
+  friend Symbol asin(const Symbol& x) { return call(SymbolFunction::asin, x); }
+  friend Symbol acos(const Symbol& x) { return call(SymbolFunction::acos, x); }
+  friend Symbol atan(const Symbol& x) { return call(SymbolFunction::atan, x); }
+  friend Symbol sinh(const Symbol& x) { return call(SymbolFunction::sinh, x); }
+  friend Symbol cosh(const Symbol& x) { return call(SymbolFunction::cosh, x); }
+  friend Symbol asinh(const Symbol& x) { return call(SymbolFunction::asinh, x); }
+  friend Symbol acosh(const Symbol& x) { return call(SymbolFunction::acosh, x); }
+  friend Symbol atanh(const Symbol& x) { return call(SymbolFunction::atanh, x); }
+  friend Symbol tanh(const Symbol& x) { return call(SymbolFunction::tanh, x); }
+  friend Symbol erf(const Symbol& x) { return call(SymbolFunction::erf, x); }
+  friend Symbol sinc(const Symbol& x) { return call(SymbolFunction::sinc, x); }
+  friend Symbol sigmoid(const Symbol& x) { return call(SymbolFunction::sigmoid, x); }
+  friend Symbol relu(const Symbol& x) { return call(SymbolFunction::relu, x); }
+  friend Symbol silu(const Symbol& x) { return call(SymbolFunction::silu, x); }
+  friend Symbol gelu(const Symbol& x) { return call(SymbolFunction::gelu, x); }
+  friend Symbol gelu(const Symbol& x, Gelu form) {
+    return call(form == Gelu{} ? SymbolFunction::gelu : SymbolFunction::gelu_tanh, x);
+  }
+  friend Symbol logit(const Symbol& x) { return call(SymbolFunction::logit, x); }
+  friend Symbol log_sigmoid(const Symbol& x) { return call(SymbolFunction::log_sigmoid, x); }
+  friend Symbol softplus(const Symbol& x) { return call(SymbolFunction::softplus, x, 1, 20); }
+  friend Symbol mish(const Symbol& x) { return call(SymbolFunction::mish, x); }
+  friend Symbol elu(const Symbol& x) { return call(SymbolFunction::elu, x, 1); }
+  friend Symbol selu(const Symbol& x) { return call(SymbolFunction::selu, x); }
+  friend Symbol leaky_relu(const Symbol& x) { return call(SymbolFunction::leaky_relu, x, 0.01); }
+  friend Symbol hardsigmoid(const Symbol& x) { return call(SymbolFunction::hardsigmoid, x); }
+  friend Symbol hardswish(const Symbol& x) { return call(SymbolFunction::hardswish, x); }
+  friend Symbol softsign(const Symbol& x) { return call(SymbolFunction::softsign, x); }
+
+ private:
+  friend SymbolGraph;
+  Symbol(SymbolGraph* graph, int32_t term) : graph_(graph), term_(term) {}
+  static Symbol combine(SymbolArithmetic with, const Symbol& a, const Symbol& b);
+  static Symbol limit(const Symbol& x, std::optional<double> low, std::optional<double> high);
+  static Symbol negative(const Symbol& x);
+  static Symbol power(const Symbol& a, const Symbol& b);
+  static Symbol call(SymbolFunction f, const Symbol& x, double s0 = 0, double s1 = 0);
+
+  SymbolGraph* graph_ = nullptr;  // nullptr: a number
+  int32_t term_ = 0;
+  double number_ = 0;
+};
+
+/// A comparison in a formula, for where(). It has no value in C++: `if` and `?:` do not work on it.
+class SymbolCondition {
+ public:
+  explicit operator bool() const = delete;  // write where(condition, a, b)
+
+  friend SymbolCondition operator&&(const SymbolCondition& a, const SymbolCondition& b) {
+    return is_one(a.select(b.select(1, 0), 0));
+  }
+  friend SymbolCondition operator||(const SymbolCondition& a, const SymbolCondition& b) {
+    return is_one(a.select(1, b.select(1, 0)));
+  }
+  friend SymbolCondition operator!(SymbolCondition a) {
+    a.negated_ = !a.negated_;
+    return a;
+  }
+  /// a where the condition holds, b elsewhere.
+  friend Symbol where(const SymbolCondition& condition, const Symbol& a, const Symbol& b) {
+    return condition.select(a, b);
+  }
+
+ private:
+  friend SymbolCondition operator<(const Symbol& a, const Symbol& b) { return {SymbolOrder::less, a, b}; }
+  friend SymbolCondition operator<=(const Symbol& a, const Symbol& b) { return {SymbolOrder::less_equal, a, b}; }
+  friend SymbolCondition operator>(const Symbol& a, const Symbol& b) { return {SymbolOrder::less, b, a}; }
+  friend SymbolCondition operator>=(const Symbol& a, const Symbol& b) { return {SymbolOrder::less_equal, b, a}; }
+  friend SymbolCondition operator==(const Symbol& a, const Symbol& b) { return {SymbolOrder::equal, a, b}; }
+  friend SymbolCondition operator!=(const Symbol& a, const Symbol& b) { return !(a == b); }
+  SymbolCondition(SymbolOrder order, const Symbol& a, const Symbol& b) : order_(order), a_(a), b_(b) {}
+  static SymbolCondition is_one(const Symbol& x) { return {SymbolOrder::equal, x, 1}; }
+  Symbol select(const Symbol& a, const Symbol& b) const;
+
+  SymbolOrder order_;
+  bool negated_ = false;
+  Symbol a_, b_;
+};
+
+/// For fuse(): the program that a type of formula gave last, which is used again if it is the same.
+class FusedMemory {
+ public:
+  FusedMemory();
+  ~FusedMemory();
+  std::shared_ptr<const FusedProgram> program_of(const SymbolGraph& graph, int32_t result, int operands);
+
+ private:
+  struct Last;
+  std::mutex mutex_;
+  std::unique_ptr<Last> last_;
+};
+
+/// For fuse(): one call of a formula.
+class FusedCall {
+ public:
+  static constexpr std::size_t kMostTensors = 8;
+
+  explicit FusedCall(FusedMemory& memory);
+  ~FusedCall();
+  FusedCall(const FusedCall&) = delete;
+  FusedCall& operator=(const FusedCall&) = delete;
+  /// The formula's argument.
+  Symbol argument(const Tensor& x);
+  Symbol argument(double number) const { return number; }
+  /// The tensor of a formula's result.
+  Tensor result(const Symbol& y);
+
+ private:
+  FusedMemory& memory_;
+  std::unique_ptr<SymbolGraph> graph_;
+  std::size_t count_ = 0;
+  Tensor tensors_[kMostTensors];
+};
+
+/// y[i] = formula(x0[i], x1[i], ...) in one pass over memory, as one operation; tensors broadcast, and an argument may
+/// be a number. float32 and float64, of one type; a tensor without axes takes the type of the others. `formula` takes
+/// its arguments by value as `auto` and returns a Symbol: arithmetic, comparisons, `where`, `min`, `max`, `pow` and the
+/// functions above, called without a namespace, and numbers of C++, which may be captured. Values have the bits of the
+/// same operations on tensors, with one exception: where the formula has gelu (either form), silu or sigmoid written
+/// out, with constants to all digits of a double, it calls them, which is faster and more accurate. One to eight
+/// tensors. Error for other types and for shapes that do not broadcast.
+///
+///   fuse([nu](auto u, auto u_t, auto u_x, auto u_xx) { return u_t + u * u_x - nu * u_xx; }, u, u_t, u_x, u_xx)
+template <class F, class... X>
+Tensor fuse(const F& formula, const X&... x) {
+  static_assert((std::convertible_to<X, Tensor> || ...), "fuse: expected at least one tensor");
+  static_assert((std::size_t{std::convertible_to<X, Tensor>} + ...) <= FusedCall::kMostTensors,
+                "fuse: expected at most eight tensors");
+  static FusedMemory memory;
+  FusedCall call(memory);
+  const Symbol arguments[] = {call.argument(x)...};  // in order
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    static_assert(std::convertible_to<decltype(formula(arguments[I]...)), Symbol>,
+                  "fuse: expected a formula that returns a value of its arguments (or a number)");
+    return call.result(formula(arguments[I]...));
+  }
+  (std::index_sequence_for<X...>());
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,170 @@
+// Attention with a formula for the scores and a rule for what may be attended to, without a T x S tensor:
+//
+//   const auto soft_cap = [](auto score, auto, auto, auto, auto) { return 20 * tanh(score / 20); };
+//   const auto causal = [](int64_t, int64_t, int64_t q, int64_t k) { return q >= k; };
+//   const BlockMask mask = block_mask(causal, T, T);  // once, for all layers and steps
+//   const Tensor y = flex_attention(query, key, value, {.score_mod = soft_cap, .block_mask = mask});
+//
+// Not included by ops.h.
+#pragma once
+
+#include <tapegrad/autograd/flex_score.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace tapegrad {
+
+namespace flex {
+
+/// Some rows of scores of one head, as a score_mod's loop sees them.
+template <class T>
+struct Cells {
+  int64_t batch, head, first_query, rows, first_key, columns;
+  T* scores;  // [rows, columns], with `stride` numbers from row to row; replaced
+  T* slopes;  // the same for the derivatives, or nullptr
+  int64_t stride;
+};
+
+namespace detail {
+
+template <bool kSlopes, class F, class T>
+void modify(const F& f, const Cells<T>& c) {
+  for (int64_t column = 0; column < c.columns; column += kWidth) {
+    const int n = static_cast<int>(std::min<int64_t>(kWidth, c.columns - column));
+    Pack<int64_t> keys;  // past the last key: the last key again
+    for (int i = 0; i < kWidth; ++i) keys.lane[i] = c.first_key + column + std::min(i, n - 1);
+    for (int64_t row = 0; row < c.rows; ++row) {
+      T* const at = c.scores + row * c.stride + column;
+      Score<T, kSlopes> x;
+      for (int i = 0; i < kWidth; ++i) x.value[i] = i < n ? at[i] : T{0};
+      if constexpr (kSlopes) {
+        for (int i = 0; i < kWidth; ++i) x.slope[i] = 1;
+      }
+      const Score<T, kSlopes> y = f(x, c.batch, c.head, c.first_query + row, keys);
+      std::copy_n(y.value, n, at);
+      if constexpr (kSlopes) std::copy_n(y.slope, n, c.slopes + row * c.stride + column);
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace flex
+
+/// A formula score_mod(score, b, h, q, k) -> score, from the scaled score of query q and key k in head h of sequence b.
+/// `score` and `k` are kWidth of them at once (flex_score.h), b, h and q are int64_t. It is called on several threads,
+/// for masked keys, too, and copied; what it captures by reference must outlive backward.
+class ScoreMod {
+ public:
+  ScoreMod() = default;
+  template <class F>
+  requires(!std::is_same_v<std::decay_t<F>, ScoreMod>) ScoreMod(F f)  // NOLINT: lambdas convert
+      : f_(std::make_shared<const F>(std::move(f))), call_float_(&call<F, float>), call_double_(&call<F, double>) {}
+  explicit operator bool() const { return f_ != nullptr; }
+  void operator()(const flex::Cells<float>& cells) const { call_float_(f_.get(), cells); }
+  void operator()(const flex::Cells<double>& cells) const { call_double_(f_.get(), cells); }
+
+ private:
+  template <class F, class T>
+  static void call(const void* f, const flex::Cells<T>& cells) {
+    if (cells.slopes) {
+      flex::detail::modify<true>(*static_cast<const F*>(f), cells);
+    } else {
+      flex::detail::modify<false>(*static_cast<const F*>(f), cells);
+    }
+  }
+
+  std::shared_ptr<const void> f_;
+  void (*call_float_)(const void*, const flex::Cells<float>&) = nullptr;
+  void (*call_double_)(const void*, const flex::Cells<double>&) = nullptr;
+};
+
+/// A rule mask_mod(b, h, q, k) -> bool: whether query q of head h in sequence b may attend to key k; all are int64_t.
+/// Called on several threads, and copied, as a ScoreMod.
+class MaskMod {
+ public:
+  MaskMod() = default;
+  template <class F>
+  requires(!std::is_same_v<std::decay_t<F>, MaskMod>) MaskMod(F f)  // NOLINT: lambdas convert
+      : f_(std::make_shared<const F>(std::move(f))), call_(&call<F>) {}
+  explicit operator bool() const { return f_ != nullptr; }
+  /// Fills allowed [rows, columns] and returns how many are true.
+  int64_t operator()(const flex::Cells<bool>& cells) const { return call_(f_.get(), cells); }
+
+ private:
+  template <class F>
+  static int64_t call(const void* p, const flex::Cells<bool>& c) {
+    const F& f = *static_cast<const F*>(p);
+    int64_t count = 0;
+    for (int64_t row = 0; row < c.rows; ++row) {
+      bool* const allowed = c.scores + row * c.stride;
+      for (int64_t i = 0; i < c.columns; ++i) {
+        allowed[i] = static_cast<bool>(f(c.batch, c.head, c.first_query + row, c.first_key + i));
+        count += allowed[i];
+      }
+    }
+    return count;
+  }
+
+  std::shared_ptr<const void> f_;
+  int64_t (*call_)(const void*, const flex::Cells<bool>&) = nullptr;
+};
+
+struct BlockMaskOptions {
+  int64_t batch = 1;  ///< sequences for which the rule differs; 1: it is asked for b = 0, and holds for all
+  int64_t heads = 1;  ///< the same for heads
+};
+
+/// A mask_mod and which blocks of kQueries queries and kKeys keys it lets see all, some or none of each other: one byte
+/// per block.
+class BlockMask {
+ public:
+  static constexpr int64_t kQueries = 64, kKeys = 128;
+  enum class Block : uint8_t { none, some, all };
+
+  BlockMask() = default;
+  bool defined() const { return blocks_ != nullptr; }
+  /// The share of blocks that are skipped, from 0 to 1; 0 if there are none.
+  double sparsity() const;
+
+  int64_t batch() const { return options_.batch; }
+  int64_t heads() const { return options_.heads; }
+  int64_t queries() const { return queries_; }
+  int64_t keys() const { return keys_; }
+  const MaskMod& mask_mod() const { return mask_mod_; }
+  /// Of a block of queries and a block of keys, both by number.
+  Block block(int64_t b, int64_t h, int64_t query_block, int64_t key_block) const;
+
+ private:
+  friend BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options);
+  MaskMod mask_mod_;
+  int64_t queries_ = 0, keys_ = 0;
+  BlockMaskOptions options_;
+  std::shared_ptr<const Block[]> blocks_;  // [batch, heads, blocks of queries, blocks of keys]
+};
+
+/// Asks mask_mod for all queries and keys, once: reuse the result. Blocks that are all or none are not asked again.
+/// Error for negative sizes.
+BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options = {});
+
+struct FlexAttentionOptions {
+  ScoreMod score_mod = {};           ///< default: the score itself
+  MaskMod mask_mod = {};             ///< default: every key; evaluated for all batches, heads, queries and keys
+  BlockMask block_mask = {};         ///< instead of mask_mod: made before, by block_mask()
+  std::optional<double> scale = {};  ///< of the scores, before score_mod; default: 1 / sqrt(D)
+  bool enable_gqa = false;           ///< key and value have K heads, where K divides H; see AttentionOptions
+};
+/// softmax(score_mod(query key^T * scale)) value over the keys that the mask allows: query [B, H, T, D], key [B, H, S,
+/// D], value [B, H, S, E] -> [B, H, T, E]. Zeros, with gradient 0, for a query whose keys are all masked. Time grows
+/// with the blocks that are not masked; memory with T and S, forward and backward. The gradients of query, key and
+/// value include the derivative of score_mod; its tables get none, and create_graph is an Error. Heads run in parallel
+/// in backward. PyTorch 2.5's flex_attention; Dong et al. 2024 (Flex Attention).
+Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const FlexAttentionOptions& options = {});
+
+}  // namespace tapegrad

@@ -1,4 +1,5 @@
 // Attention with a formula for the scores and a rule for what may be attended to: checks, block masks, recording.
+// build: -Os
 #include <tapegrad/autograd/flex_attention.h>
 
 #include <fmt/format.h>

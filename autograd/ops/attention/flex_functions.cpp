@@ -1,4 +1,5 @@
 // What the formulas of flex_attention call: functions of kWidth numbers, and tables of constants.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/flex_functions.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -25,24 +26,20 @@ struct FlexFunctions {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
+// y = f(x), kWidth numbers.
+template <class T, class F>
+HWY_INLINE void flex_row(const T* x, T* y, F f) {
+  static_assert(flex::kWidth % kLanes<T> == 0);
+  for (int64_t i = 0; i < flex::kWidth; i += kLanes<T>) store(f(load(x + i)), y + i);
+}
+
 template <class T>
 const FlexFunctions<T>& flex_functions_of() {
-  static constexpr FlexFunctions<T> functions{[](const T* x, T* y) HWY_ATTR {
-                                                map_row(
-                                                    flex::kWidth, y, [](Vec<T> v) HWY_ATTR { return exp(v); }, x);
-                                              },
-                                              [](const T* x, T* y) HWY_ATTR {
-                                                map_row(
-                                                    flex::kWidth, y, [](Vec<T> v) HWY_ATTR { return log(v); }, x);
-                                              },
-                                              [](const T* x, T* y) HWY_ATTR {
-                                                map_row(
-                                                    flex::kWidth, y, [](Vec<T> v) HWY_ATTR { return tanh(v); }, x);
-                                              },
-                                              [](const T* x, T* y) HWY_ATTR {
-                                                map_row(
-                                                    flex::kWidth, y, [](Vec<T> v) HWY_ATTR { return sigmoid(v); }, x);
-                                              }};
+  static constexpr FlexFunctions<T> functions{
+      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return exp(v); }); },
+      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return log(v); }); },
+      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return tanh(v); }); },
+      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return sigmoid(v); }); }};
   return functions;
 }
 const FlexFunctions<float>& flex_functions_float() { return flex_functions_of<float>(); }

@@ -1,5 +1,6 @@
 // Connectionist temporal classification: the checks of ctc_loss, its lengths and labels, and its recorded backward. The
 // recursions are in ctc_rows.cpp.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/kernel.h>

@@ -1,5 +1,6 @@
 // The recursions of ctc_loss, a sequence per thread and its states in the lanes of vectors. Probabilities are
 // logarithms throughout: a way that is improbable now may be the only one later.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/ctc_rows.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -9,18 +10,22 @@
 #include <tapegrad/autograd/ops/loss/detail/ctc_rows.h>
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
-#ifndef TAPEGRAD_CTC_ARGS
-#define TAPEGRAD_CTC_ARGS
+#ifndef TAPEGRAD_CTC_KERNELS
+#define TAPEGRAD_CTC_KERNELS
 namespace tapegrad {
 
-struct CtcArgs {
-  const CtcBatch& c;
-  const void* log_probs;
-  void* losses;
-  void* ways;  // nullptr: two rows are enough
-  const void* dlosses = nullptr;
-  void* dx = nullptr;
+template <class T>
+struct CtcKernels {
+  // to = log(exp a + exp b + exp(c + skip)) + own - shift, -inf where nothing is left of the sum. Returns the next
+  // shift: the largest element, or 0 if all are -inf.
+  T (*sums_of_ways)(int64_t n, const T* a, const T* b, const T* c, const T* skip, const T* own, T shift, T* to);
+  // y = exp(x - the largest x), in place; returns their sum.
+  T (*shares)(int64_t n, T* x);
+  // to = exp(x) factor.
+  void (*scaled_exps)(int64_t n, const T* x, T factor, T* to);
 };
 
 }  // namespace tapegrad
@@ -29,133 +34,38 @@ struct CtcArgs {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// log(exp a + exp b + exp c), -inf where all are.
 template <class T>
-HWY_INLINE Vec<T> log_of_sum(Vec<T> a, Vec<T> b, Vec<T> c) {
-  const Vec<T> top = max(max(a, b), c);
-  const Vec<T> origin = where(top == kNothing<T>, Vec<T>(0), top);
-  return log(exp_nonpositive(a - origin) + exp_nonpositive(b - origin) + exp_nonpositive(c - origin)) + origin;
+T sums_of_ways(int64_t n, const T* a, const T* b, const T* c, const T* skip, const T* own, T shift, T* to) {
+  map_row(
+      n, to,
+      [shift](Vec<T> x, Vec<T> y, Vec<T> far, Vec<T> more, Vec<T> added) HWY_ATTR {
+        const Vec<T> z = far + more, top = max(max(x, y), z);
+        const Vec<T> origin = where(top == kNothing<T>, Vec<T>(0), top);
+        return log(exp_nonpositive(x - origin) + exp_nonpositive(y - origin) + exp_nonpositive(z - origin)) +
+               (origin - shift) + added;
+      },
+      a, b, c, skip, own);
+  return softmax_origin(largest(to, n));
 }
 
-// One sequence.
 template <class T>
-class CtcSequence {
- public:
-  CtcSequence(const CtcArgs& args, int64_t b)
-      : c_(args.c),
-        b_(b),
-        length_(c_.lengths[static_cast<std::size_t>(b)]),
-        states_(2 * c_.label_counts[static_cast<std::size_t>(b)] + 1),
-        log_probs_(static_cast<const T*>(args.log_probs) + b * c_.classes),
-        classes_(states_),
-        numbers_(4 * (states_ + 2)),
-        skip_(numbers_.get()),
-        here_(skip_ + states_ + 2) {
-    const int64_t* const labels = c_.labels.data() + c_.label_starts[static_cast<std::size_t>(b)];
-    std::fill_n(skip_, states_ + 2, kNothing<T>);
-    for (int64_t s = 0; s < states_; ++s) {
-      classes_.get()[s] = s % 2 == 0 ? c_.blank : labels[s / 2];
-      if (s % 2 == 1 && s > 1 && labels[s / 2] != labels[s / 2 - 1]) skip_[s] = 0;
-    }
-  }
-
-  // `kept`: a row for each step, or nullptr.
-  T loss(T* kept) {
-    if (length_ == 0) return states_ == 1 ? T{0} : -kNothing<T>;
-    T* const rows = kept ? kept : here_ + states_ + 2;
-    const int64_t row_size = kept ? c_.row_size() : states_ + 2;
-    const Scratch<T> other(kept ? 0 : row_size);
-    const auto row = [&](int64_t t) { return kept ? rows + t * row_size : t % 2 == 0 ? rows : other.get(); };
-    for (int64_t t = 0; t < length_; ++t) {
-      read_step(t);
-      T* const to = row(t);
-      to[0] = to[1] = kNothing<T>;
-      if (t == 0) {
-        std::fill_n(to + 2, states_, kNothing<T>);
-        std::copy_n(here_, std::min<int64_t>(2, states_), to + 2);
-        continue;
-      }
-      const T* const from = row(t - 1);
-      each_span<T>(states_, [&](auto s) HWY_ATTR {
-        s.store(log_of_sum(s.load(from + 2), s.load(from + 1), s.load(from) + s.load(skip_)) + s.load(here_), to + 2);
-      });
-    }
-    const T* const end = row(length_ - 1) + states_;  // the last two states
-    const T top = std::max(end[1], states_ > 1 ? end[0] : kNothing<T>);
-    if (top == kNothing<T>) return -top;
-    const T both = fixed::exp(end[1] - top) + (states_ > 1 ? fixed::exp(end[0] - top) : T{0});
-    return -(fixed::log(both) + top);
-  }
-
-  // The derivative by a log-probability, for a distribution p, is p minus the probability to be in a state of that
-  // class: the part that would change the sum of the distribution is left out, as log_softmax's backward would do.
-  void gradient(const T* kept, T loss, T dloss, T* dx) {
-    const int64_t step = c_.batch * c_.classes;
-    dx += b_ * c_.classes;
-    for (int64_t t = length_; t < c_.steps; ++t) std::fill_n(dx + t * step, c_.classes, T{0});
-    if (loss == -kNothing<T>) {
-      const T instead = c_.zero_infinity ? T{0} : std::numeric_limits<T>::quiet_NaN();
-      for (int64_t t = 0; t < length_; ++t) std::fill_n(dx + t * step, c_.classes, instead);
-      return;
-    }
-    T *const after = here_ + states_ + 2, *const next = after + states_ + 2;  // logarithms of the ways to the end
-    std::fill_n(after, states_, kNothing<T>);
-    std::fill_n(after + std::max<int64_t>(0, states_ - 2), std::min<int64_t>(2, states_), T{0});
-    for (int64_t t = length_ - 1; t >= 0; --t) {
-      read_step(t);
-      T* const to = dx + t * step;
-      map_row(
-          c_.classes, to, [dloss](Vec<T> p) HWY_ATTR { return exp(p) * dloss; }, log_probs_ + t * step);
-      const T* const before = kept + t * c_.row_size() + 2;
-      next[states_] = next[states_ + 1] = kNothing<T>;
-      each_span<T>(states_, [&](auto s) HWY_ATTR {
-        const Vec<T> rest = s.load(after), own = s.load(here_);
-        s.store(rest + own, next);
-        s.store(exp(s.load(before) + rest + loss) * dloss, here_);
-      });
-      for (int64_t s = 0; s < states_; ++s) to[classes_.get()[s]] -= here_[s];
-      each_span<T>(states_, [&](auto s) HWY_ATTR {
-        s.store(log_of_sum(s.load(next), s.load(next + 1), s.load(next + 2) + s.load(skip_ + 2)), after);
-      });
-    }
-  }
-
- private:
-  void read_step(int64_t t) {
-    const T* const p = log_probs_ + t * c_.batch * c_.classes;
-    for (int64_t s = 0; s < states_; ++s) here_[s] = p[classes_.get()[s]];
-  }
-
-  const CtcBatch& c_;
-  const int64_t b_, length_, states_;
-  const T* const log_probs_;
-  const Scratch<int64_t> classes_;
-  const Scratch<T> numbers_;
-  T *const skip_, *const here_;  // [states + 2]: 0 or -inf, log-probabilities of this step; two more such rows follow
-};
-
-void ctc_losses(const CtcArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.c.dtype, [&](auto t) {
-    using T = decltype(t);
-    const int64_t size = args.c.steps * args.c.row_size();
-    for (int64_t b = begin; b < end; ++b) {
-      T* const kept = args.ways ? static_cast<T*>(args.ways) + b * size : nullptr;
-      static_cast<T*>(args.losses)[b] = CtcSequence<T>(args, b).loss(kept);
-    }
-  });
+T shares(int64_t n, T* x) {
+  return exp_of_row(x, n, softmax_origin(largest(x, n)), x);
 }
 
-void ctc_gradients(const CtcArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.c.dtype, [&](auto t) {
-    using T = decltype(t);
-    const int64_t size = args.c.steps * args.c.row_size();
-    for (int64_t b = begin; b < end; ++b) {
-      CtcSequence<T>(args, b).gradient(static_cast<const T*>(args.ways) + b * size,
-                                       static_cast<const T*>(args.losses)[b], static_cast<const T*>(args.dlosses)[b],
-                                       static_cast<T*>(args.dx));
-    }
-  });
+template <class T>
+void scaled_exps(int64_t n, const T* x, T factor, T* to) {
+  map_row(
+      n, to, [factor](Vec<T> v) HWY_ATTR { return exp(v) * factor; }, x);
 }
+
+template <class T>
+const CtcKernels<T>& ctc_kernels() {
+  static constexpr CtcKernels<T> kernels{&sums_of_ways<T>, &shares<T>, &scaled_exps<T>};
+  return kernels;
+}
+const CtcKernels<float>& ctc_kernels_float() { return ctc_kernels<float>(); }
+const CtcKernels<double>& ctc_kernels_double() { return ctc_kernels<double>(); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -164,33 +74,151 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(ctc_losses);
-HWY_EXPORT(ctc_gradients);
+HWY_EXPORT(ctc_kernels_float);
+HWY_EXPORT(ctc_kernels_double);
 
-// Elements of one sequence, for the division among threads.
-int64_t sequence_work(const CtcBatch& c) { return c.steps * (c.row_size() * 4 + c.classes); }
+template <class T>
+const CtcKernels<T>& kernels_of() {
+  if constexpr (std::is_same_v<T, float>) {
+    return chosen<HWY_DISPATCH_TABLE(ctc_kernels_float)>();
+  } else {
+    return chosen<HWY_DISPATCH_TABLE(ctc_kernels_double)>();
+  }
+}
+
+// One sequence.
+template <class T>
+class CtcSequence {
+ public:
+  CtcSequence(const CtcBatch& c, const Tensor& log_probs, int64_t b)
+      : c_(c),
+        b_(b),
+        length_(c_.lengths[static_cast<std::size_t>(b)]),
+        states_(2 * c_.label_counts[static_cast<std::size_t>(b)] + 1),
+        log_probs_(log_probs.data<T>() + b * c_.classes),
+        classes_(states_),
+        numbers_(5 * (states_ + 2)),
+        skip_(numbers_.get()),
+        here_(skip_ + states_ + 2) {
+    const int64_t* const labels = c_.labels.data() + c_.label_starts[static_cast<std::size_t>(b)];
+    std::fill_n(skip_, states_ + 2, kNever);
+    for (int64_t s = 0; s < states_; ++s) {
+      classes_.get()[s] = s % 2 == 0 ? c_.blank : labels[s / 2];
+      if (s % 2 == 1 && s > 1 && labels[s / 2] != labels[s / 2 - 1]) skip_[s] = 0;
+    }
+  }
+
+  // `kept`: a row for each step, or nullptr.
+  T loss(T* kept) {
+    if (length_ == 0) return states_ == 1 ? T{0} : -kNever;
+    T* const rows = kept ? kept : here_ + states_ + 2;
+    const int64_t row_size = kept ? c_.row_size() : states_ + 2;
+    const auto row = [&](int64_t t) { return rows + (kept ? t : t % 2) * row_size; };
+    const int64_t first = std::min<int64_t>(2, states_);
+    double shifts = 0;  // of all steps before
+    T shift = 0;
+    for (int64_t t = 0; t < length_; ++t) {
+      read_step(t);
+      T* const to = row(t);
+      to[0] = to[1] = kNever;
+      if (t == 0) {
+        std::fill_n(to + 2, states_, kNever);
+        std::copy_n(here_, first, to + 2);
+        shift = std::max(here_[0], here_[first - 1]);
+        if (shift == kNever) shift = 0;
+        continue;
+      }
+      const T* const from = row(t - 1);
+      shifts += static_cast<double>(shift);
+      shift = use_.sums_of_ways(states_, from + 2, from + 1, from, skip_, here_, shift, to + 2);
+    }
+    const T* const end = row(length_ - 1) + 2 + states_ - first;  // the last two states
+    const double top = std::max(end[0], end[first - 1]);
+    if (top == kNever) return -kNever;
+    double both = 0;
+    for (int64_t i = 0; i < first; ++i) both += fixed::exp(static_cast<double>(end[i]) - top);
+    return static_cast<T>(-(fixed::log(both) + top + shifts));
+  }
+
+  // The derivative by a log-probability, for a distribution p, is p minus the probability to be in a state of that
+  // class: the part that would change the sum of the distribution is left out, as log_softmax's backward would do.
+  void gradient(const T* kept, T loss, T dloss, T* dx) {
+    const int64_t step = c_.batch * c_.classes;
+    dx += b_ * c_.classes;
+    for (int64_t t = length_; t < c_.steps; ++t) std::fill_n(dx + t * step, c_.classes, T{0});
+    if (loss == -kNever) {
+      const T instead = c_.zero_infinity ? T{0} : std::numeric_limits<T>::quiet_NaN();
+      for (int64_t t = 0; t < length_; ++t) std::fill_n(dx + t * step, c_.classes, instead);
+      return;
+    }
+    T *const after = here_ + states_ + 2, *const next = after + states_ + 2;  // logarithms of the ways to the end
+    T* const nothing = next + states_ + 2;
+    std::fill_n(nothing, states_, T{0});
+    std::fill_n(after, states_, kNever);
+    std::fill_n(after + std::max<int64_t>(0, states_ - 2), std::min<int64_t>(2, states_), T{0});
+    T shift = 0;
+    for (int64_t t = length_ - 1; t >= 0; --t) {
+      read_step(t);
+      T* const to = dx + t * step;
+      use_.scaled_exps(c_.classes, log_probs_ + t * step, dloss, to);
+      const T* const before = kept + t * c_.row_size() + 2;
+      next[states_] = next[states_ + 1] = kNever;
+      for (int64_t s = 0; s < states_; ++s) {
+        next[s] = after[s] + here_[s];
+        here_[s] = before[s] + after[s];
+      }
+      const T factor = dloss / use_.shares(states_, here_);
+      for (int64_t s = 0; s < states_; ++s) to[classes_.get()[s]] -= here_[s] * factor;
+      shift = use_.sums_of_ways(states_, next, next + 1, next + 2, skip_ + 2, nothing, shift, after);
+    }
+  }
+
+ private:
+  static constexpr T kNever = -std::numeric_limits<T>::infinity();
+
+  void read_step(int64_t t) {
+    const T* const p = log_probs_ + t * c_.batch * c_.classes;
+    for (int64_t s = 0; s < states_; ++s) here_[s] = p[classes_.get()[s]];
+  }
+
+  const CtcKernels<T>& use_ = kernels_of<T>();
+  const CtcBatch& c_;
+  const int64_t b_, length_, states_;
+  const T* const log_probs_;
+  const Scratch<int64_t> classes_;
+  const Scratch<T> numbers_;
+  T *const skip_, *const here_;  // [states + 2]: 0 or -inf, log-probabilities of this step; three more such rows follow
+};
+
+// f(t, b) for all sequences, on several threads, with t a number of the batch's type.
+template <class F>
+void each_sequence(const CtcBatch& c, const F& f) {
+  const int64_t work = c.steps * (4 * c.row_size() + c.classes);
+  parallel_for(c.batch, rows_grain(work), [&](int64_t begin, int64_t end) {
+    with_floating_type(c.dtype, [&](auto t) {
+      for (int64_t b = begin; b < end; ++b) f(t, b);
+    });
+  });
+}
 
 }  // namespace
 
 void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways) {
-  run_rows(kernel_of(HWY_DISPATCH_TABLE(ctc_losses)),
-           {.c = c,
-            .log_probs = log_probs.raw_data(),
-            .losses = losses.mutable_raw_data(),
-            .ways = mutable_data_or_null(ways)},
-           c.batch, sequence_work(c));
+  each_sequence(c, [&](auto t, int64_t b) {
+    using T = decltype(t);
+    T* const kept = ways.defined() ? ways.mutable_data<T>() + b * c.steps * c.row_size() : nullptr;
+    losses.mutable_data<T>()[b] = CtcSequence<T>(c, log_probs, b).loss(kept);
+  });
 }
 
 void write_ctc_gradient(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways,
                         const Tensor& dlosses, const Tensor& dx) {
-  run_rows(kernel_of(HWY_DISPATCH_TABLE(ctc_gradients)),
-           {.c = c,
-            .log_probs = log_probs.raw_data(),
-            .losses = losses.mutable_raw_data(),
-            .ways = ways.mutable_raw_data(),
-            .dlosses = dlosses.raw_data(),
-            .dx = dx.mutable_raw_data()},
-           c.batch, sequence_work(c));
+  each_sequence(c, [&](auto t, int64_t b) {
+    using T = decltype(t);
+    CtcSequence<T>(c, log_probs, b)
+        .gradient(ways.data<T>() + b * c.steps * c.row_size(), losses.data<T>()[b], dlosses.data<T>()[b],
+                  dx.mutable_data<T>());
+  });
 }
 
 }  // namespace tapegrad

@@ -26,7 +26,7 @@ struct CtcBatch {
 };
 
 /// The losses [B] from contiguous log-probabilities [T, B, C]. `ways`, if it is defined, is [B, T, row_size], and gets
-/// the logarithm of the probability of all ways to a state.
+/// the logarithm of the probability of all ways to a state, less a number that all states of the step share.
 void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways);
 /// dlosses [B] times the gradient of the log-probabilities, from what write_ctc_losses wrote.
 void write_ctc_gradient(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways,

@@ -34,6 +34,12 @@ struct CtcKernels {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
+// The largest element, or 0 if all are -inf.
+template <class T>
+HWY_NOINLINE T origin_of(int64_t n, const T* x) {
+  return softmax_origin(largest(x, n));
+}
+
 template <class T>
 T sums_of_ways(int64_t n, const T* a, const T* b, const T* c, const T* skip, const T* own, T shift, T* to) {
   map_row(
@@ -45,12 +51,15 @@ T sums_of_ways(int64_t n, const T* a, const T* b, const T* c, const T* skip, con
                (origin - shift) + added;
       },
       a, b, c, skip, own);
-  return softmax_origin(largest(to, n));
+  return origin_of(n, to);
 }
 
 template <class T>
 T shares(int64_t n, T* x) {
-  return exp_of_row(x, n, softmax_origin(largest(x, n)), x);
+  const T origin = origin_of(n, x);
+  map_row(
+      n, x, [origin](Vec<T> v) HWY_ATTR { return exp_nonpositive(v - origin); }, x);
+  return reduce_sum(sum_spans<T>(n, [x](auto s) HWY_ATTR { return s.load(x); }));
 }
 
 template <class T>

@@ -1,7 +1,8 @@
 // The arguments of one call of flex_attention, as its kernels see them.
 #pragma once
 
-#include <tapegrad/autograd/flex_attention.h>
+#include <tapegrad/autograd/block_mask.h>
+#include <tapegrad/autograd/flex_mods.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>

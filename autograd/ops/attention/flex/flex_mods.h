@@ -1,20 +1,12 @@
-// Attention with a formula for the scores and a rule for what may be attended to, without a T x S tensor:
-//
-//   const auto soft_cap = [](auto score, auto, auto, auto, auto) { return 20 * tanh(score / 20); };
-//   const auto causal = [](int64_t, int64_t, int64_t q, int64_t k) { return q >= k; };
-//   const BlockMask mask = block_mask(causal, T, T);  // once, for all layers and steps
-//   const Tensor y = flex_attention(query, key, value, {.score_mod = soft_cap, .block_mask = mask});
-//
-// Not included by ops.h.
+// Formulas for scores and rules for masks, given by the user of flex_attention: their loops over blocks of scores,
+// which are compiled in the user's program.
 #pragma once
 
 #include <tapegrad/autograd/flex_score.h>
-#include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -114,57 +106,5 @@ class MaskMod {
   std::shared_ptr<const void> f_;
   int64_t (*call_)(const void*, const flex::Cells<bool>&) = nullptr;
 };
-
-struct BlockMaskOptions {
-  int64_t batch = 1;  ///< sequences for which the rule differs; 1: it is asked for b = 0, and holds for all
-  int64_t heads = 1;  ///< the same for heads
-};
-
-/// A mask_mod and which blocks of kQueries queries and kKeys keys it lets see all, some or none of each other: one byte
-/// per block.
-class BlockMask {
- public:
-  static constexpr int64_t kQueries = 64, kKeys = 128;
-  enum class Block : uint8_t { none, some, all };
-
-  BlockMask() = default;
-  bool defined() const { return blocks_ != nullptr; }
-  /// The share of blocks that are skipped, from 0 to 1; 0 if there are none.
-  double sparsity() const;
-
-  int64_t batch() const { return options_.batch; }
-  int64_t heads() const { return options_.heads; }
-  int64_t queries() const { return queries_; }
-  int64_t keys() const { return keys_; }
-  const MaskMod& mask_mod() const { return mask_mod_; }
-  /// Of a block of queries and a block of keys, both by number.
-  Block block(int64_t b, int64_t h, int64_t query_block, int64_t key_block) const;
-
- private:
-  friend BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options);
-  MaskMod mask_mod_;
-  int64_t queries_ = 0, keys_ = 0;
-  BlockMaskOptions options_;
-  std::shared_ptr<const Block[]> blocks_;  // [batch, heads, blocks of queries, blocks of keys]
-};
-
-/// Asks mask_mod for all queries and keys, once: reuse the result. Blocks that are all or none are not asked again.
-/// Error for negative sizes.
-BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options = {});
-
-struct FlexAttentionOptions {
-  ScoreMod score_mod = {};           ///< default: the score itself
-  MaskMod mask_mod = {};             ///< default: every key; evaluated for all batches, heads, queries and keys
-  BlockMask block_mask = {};         ///< instead of mask_mod: made before, by block_mask()
-  std::optional<double> scale = {};  ///< of the scores, before score_mod; default: 1 / sqrt(D)
-  bool enable_gqa = false;           ///< key and value have K heads, where K divides H; see AttentionOptions
-};
-/// softmax(score_mod(query key^T * scale)) value over the keys that the mask allows: query [B, H, T, D], key [B, H, S,
-/// D], value [B, H, S, E] -> [B, H, T, E]. Zeros, with gradient 0, for a query whose keys are all masked. Time grows
-/// with the blocks that are not masked; memory with T and S, forward and backward. The gradients of query, key and
-/// value include the derivative of score_mod; its tables get none, and create_graph is an Error. Heads run in parallel
-/// in backward. PyTorch 2.5's flex_attention; Dong et al. 2024 (Flex Attention).
-Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                      const FlexAttentionOptions& options = {});
 
 }  // namespace tapegrad

@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/attention/detail/flex_call.h>
 #include <tapegrad/autograd/ops/attention/detail/score_block.h>
+#include <tapegrad/autograd/ops/attention/flex/detail/flex_call.h>
 #include <tapegrad/autograd/ops/detail/matrix_view.h>
 #include <tapegrad/autograd/parallel.h>
 

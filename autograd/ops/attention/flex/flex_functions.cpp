@@ -1,6 +1,6 @@
 // What the formulas of flex_attention call: functions of kWidth numbers, and tables of constants.
 // build: -O2
-#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/flex_functions.cpp"
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/flex/flex_functions.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <fmt/format.h>

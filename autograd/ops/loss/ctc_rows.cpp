@@ -1,6 +1,6 @@
 // The recursions of ctc_loss, a sequence per thread and its states in the lanes of vectors. Probabilities are
 // logarithms throughout: a way that is improbable now may be the only one later.
-// build: -O2
+// build: -Os
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/ctc_rows.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -1,6 +1,7 @@
 // Speed of reductions, softmax, norms and losses of classes: forward, and forward with backward.
 #include <benchmark/benchmark.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 
 namespace tg = tapegrad;

@@ -1,5 +1,5 @@
 // The blocks of flex_attention: scores of some queries with a block of keys, their formula and their mask.
-// build: -O2
+// build: -Os
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>

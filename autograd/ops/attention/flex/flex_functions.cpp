@@ -17,7 +17,6 @@ struct FlexFunctions {
   void (*exp)(const T* x, T* y);
   void (*log)(const T* x, T* y);
   void (*tanh)(const T* x, T* y);
-  void (*sigmoid)(const T* x, T* y);
 };
 
 }  // namespace tapegrad
@@ -38,8 +37,7 @@ const FlexFunctions<T>& flex_functions_of() {
   static constexpr FlexFunctions<T> functions{
       [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return exp(v); }); },
       [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return log(v); }); },
-      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return tanh(v); }); },
-      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return sigmoid(v); }); }};
+      [](const T* x, T* y) HWY_ATTR { flex_row(x, y, [](Vec<T> v) HWY_ATTR { return tanh(v); }); }};
   return functions;
 }
 const FlexFunctions<float>& flex_functions_float() { return flex_functions_of<float>(); }
@@ -70,8 +68,6 @@ void log_of(const float* x, float* y) { of_float().log(x, y); }
 void log_of(const double* x, double* y) { of_double().log(x, y); }
 void tanh_of(const float* x, float* y) { of_float().tanh(x, y); }
 void tanh_of(const double* x, double* y) { of_double().tanh(x, y); }
-void sigmoid_of(const float* x, float* y) { of_float().sigmoid(x, y); }
-void sigmoid_of(const double* x, double* y) { of_double().sigmoid(x, y); }
 
 }  // namespace detail
 

@@ -175,8 +175,6 @@ void log_of(const float* x, float* y);
 void log_of(const double* x, double* y);
 void tanh_of(const float* x, float* y);
 void tanh_of(const double* x, double* y);
-void sigmoid_of(const float* x, float* y);
-void sigmoid_of(const double* x, double* y);
 
 }  // namespace detail
 
@@ -368,7 +366,13 @@ template <class X>
 requires detail::Operands<X>
 auto sigmoid(const X& x) {
   return detail::function(
-      x, [](const auto* from, auto* to) { detail::sigmoid_of(from, to); }, [](auto, auto y) { return y * (1 - y); });
+      x,
+      [](const auto* from, auto* to) {
+        for (int i = 0; i < kWidth; ++i) to[i] = -from[i];
+        detail::exp_of(to, to);
+        for (int i = 0; i < kWidth; ++i) to[i] = 1 / (1 + to[i]);
+      },
+      [](auto, auto y) { return y * (1 - y); });
 }
 
 // --- constants by index ---

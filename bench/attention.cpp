@@ -44,6 +44,26 @@ void causal_attention_with_gradients(benchmark::State& state) {
   for (auto _ : state) step();
 }
 
+// Args: heads, length, head size. Causal attention within documents of 300 tokens, with a soft cap or without.
+void flex_with_gradients(benchmark::State& state, const ScoreMod& score_mod) {
+  const int64_t length = state.range(1);
+  const Shape shape{1, state.range(0), length, state.range(2)};
+  Generator generator(0);
+  const auto heads = [&] { return randn(shape, kFloat32, &generator); };
+  const Tensor q = heads().as_leaf(), k = heads().as_leaf(), v = heads().as_leaf(), dy = heads();
+  const BlockMask mask =
+      block_mask([](auto, auto, auto q, auto k) { return q / 300 == k / 300 && q >= k; }, length, length);
+  for (auto _ : state) {
+    Tape tape;
+    const Tensor y = flex_attention(q, k, v, {.score_mod = score_mod, .block_mask = mask});
+    benchmark::DoNotOptimize(tape.backward(y, {.grad_output = dy}));
+  }
+}
+void documents_with_gradients(benchmark::State& state) { flex_with_gradients(state, {}); }
+void soft_cap_with_gradients(benchmark::State& state) {
+  flex_with_gradients(state, [](auto score, auto, auto, auto, auto) { return 20 * tanh(score / 20); });
+}
+
 // Args: length, index in attention_forms() (1: window). A layer with its projections, and the most memory that it
 // holds.
 void layer_with_gradients(benchmark::State& state) {
@@ -74,6 +94,8 @@ BENCHMARK(causal_attention_with_gradients)
     ->Args({1, 4, 8192, 64})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(documents_with_gradients)->Args({8, 2048, 64})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(soft_cap_with_gradients)->Args({8, 2048, 64})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(layer_with_gradients)->ArgsProduct({{4096, 65'536}, {1}})->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Speed of reductions, softmax, norms and losses of classes: forward, and forward with backward.
 #include <benchmark/benchmark.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 
 namespace tg = tapegrad;
@@ -79,8 +80,22 @@ void loss_of_linear(benchmark::State& state, bool fused) {
 void linear_cross_entropy_with_gradients(benchmark::State& state) { loss_of_linear(state, true); }
 void cross_entropy_of_linear_with_gradients(benchmark::State& state) { loss_of_linear(state, false); }
 
+// Args: steps, sequences, classes, labels.
+void ctc_loss_with_gradient(benchmark::State& state) {
+  const int64_t steps = state.range(0), batch = state.range(1);
+  const tg::Tensor x = tg::log_softmax(values({steps, batch, state.range(2)})).as_leaf();
+  const tg::Tensor target = tg::randint(1, state.range(2), {batch, state.range(3)});
+  const tg::Tensor lengths = tg::full({batch}, static_cast<double>(steps), tg::kInt64);
+  const tg::Tensor counts = tg::full({batch}, static_cast<double>(state.range(3)), tg::kInt64);
+  for (auto _ : state) {
+    tg::Tape tape;
+    benchmark::DoNotOptimize(tape.backward(tg::ctc_loss(x, target, lengths, counts)));
+  }
+}
+
 }  // namespace
 
+BENCHMARK(ctc_loss_with_gradient)->Args({400, 16, 80, 60})->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(sum_of_rows)->Args({4096, 768})->Args({1, 1 << 24})->UseRealTime();
 BENCHMARK(sum_over_rows)->Args({256, 3072})->Args({4096, 768})->UseRealTime();
 BENCHMARK(softmax)->Args({4096, 768})->Args({16384, 20})->UseRealTime();

@@ -88,6 +88,29 @@ def causal_attention(*shape):
             lambda: torch.autograd.grad(attend(), leaves, grad_outputs=dy)}
 
 
+def flex_attention(heads, length, size):
+    """With a mask of all pairs: PyTorch's flex_attention has no backward on a CPU."""
+    leaves = [torch.randn(1, heads, length, size, requires_grad=True) for _ in range(3)]
+    dy = torch.randn(1, heads, length, size)
+    place = torch.arange(length)
+    mask = (place[:, None] // 300 == place // 300) & (place[:, None] >= place)
+
+    def capped():
+        q, k, v = leaves
+        scores = 20 * torch.tanh(q @ k.transpose(-1, -2) * size ** -0.5 / 20)
+        return torch.softmax(scores.masked_fill(~mask, float("-inf")), -1) @ v
+    masked = lambda: F.scaled_dot_product_attention(*leaves, attn_mask=mask)
+    return {f"{name}_with_gradients/{heads}/{length}/{size}": lambda f=f: torch.autograd.grad(f(), leaves, grad_outputs=dy)
+            for name, f in (("documents", masked), ("soft_cap", capped))}
+
+
+def ctc(steps, batch, classes, labels):
+    x = torch.log_softmax(torch.randn(steps, batch, classes), -1).requires_grad_()
+    target, lengths, counts = torch.randint(1, classes, (batch, labels)), torch.full((batch,), steps), torch.full((batch,), labels)
+    return {f"ctc_loss_with_gradient/{steps}/{batch}/{classes}/{labels}":
+            lambda: torch.autograd.grad(F.ctc_loss(x, target, lengths, counts), x)}
+
+
 def elementwise():
     x = torch.linspace(-4, 4, 1 << 24)
     ones = torch.ones(1000, 1000)
@@ -146,6 +169,7 @@ GROUPS = [elementwise, formulas, rows, chains, bilinear, pooling.cases, convolut
           *(lambda s=s: products(*s) for s in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768))),
           *(lambda s=s: linear_algebra(*s) for s in ((256, 8), (64, 32), (1, 512))),
           *(lambda s=s: attention(*s) for s in ((8, 256, 8, 64), (32, 64, 4, 32))),
+          lambda: flex_attention(8, 2048, 64), lambda: ctc(400, 16, 80, 60),
           *(lambda s=s: causal_attention(*s) for s in ((1, 4, 1024, 64), (1, 4, 8192, 64)))]
 
 

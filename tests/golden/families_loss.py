@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from golden_file import F64, FLOATS, INF, NAN, Family, layouts, rand, reversed_, strided, transposed
+from golden_file import F64, FLOATS, INF, NAN, Family, expanded, layouts, rand, reversed_, strided, transposed
 
 
 def signs(*shape, dtype=torch.int64):
@@ -146,4 +146,40 @@ def linear_loss():
     return f
 
 
-FAMILIES = (loss_options, linear_loss)
+def ctc():
+    """PyTorch 2.15, in float64: in float32, its logarithms of long sequences lose digits."""
+    f = Family("ctc")
+
+    def loss(reduction, blank=0, zero_infinity=False, scores=False):
+        def run(x, targets, steps, counts):
+            log_p = (x.log_softmax(-1) if scores else x).to(F64)
+            return F.ctc_loss(log_p, targets, steps, counts, blank, reduction, zero_infinity).to(x.dtype)
+        return run
+
+    def case(inputs, label="", **args):
+        f.case("ctc_loss", loss(**args), inputs, grad=True, label=label, **args)
+
+    for dtype in FLOATS:
+        make = lambda *shape: rand(*shape, dtype=dtype)
+        for reduction in ("mean", "sum", "none"):
+            for steps, batch, classes, labels in ((1, 1, 3, 1), (5, 3, 4, 2), (15, 4, 6, 6), (40, 2, 20, 17)):
+                for zero_infinity in (False, True):
+                    targets = torch.randint(1, 3 if zero_infinity else classes, (batch, labels))
+                    counts, length = torch.randint(0, labels + 1, (batch,)), torch.randint(0, steps + 1, (batch,))
+                    length[0], counts[0] = steps, labels
+                    args = dict(reduction=reduction, zero_infinity=zero_infinity)
+                    case([make(steps, batch, classes).log_softmax(-1), targets, length, counts], **args)
+                    joined = torch.cat([t[:n] for t, n in zip(targets, counts)])
+                    case([make(steps, batch, classes), joined, length, counts], label="joined", scores=True, **args)
+            args = dict(reduction=reduction)
+            case([make(6, 5), torch.tensor([1, 2, 2]), torch.tensor(6), torch.tensor(3)], label="one sequence", scores=True, **args)
+            case([make(6, 2, 5), torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([6, 5]), torch.tensor([3, 2])], label="another blank", blank=4, scores=True, **args)
+            case([make(6, 2, 5), torch.zeros(2, 0, dtype=torch.int64), torch.tensor([6, 0]), torch.tensor([0, 0])], label="no labels", scores=True, **args)
+            case([make(6, 2, 5) * 3, torch.tensor([[1, 2], [3, 4]]), torch.tensor([6, 4]), torch.tensor([2, 1])], label="not distributions", **args)
+            for x in layouts(make(6, 2, 5)):
+                case([x, strided(torch.tensor([[1, 2], [3, 4]])), reversed_(torch.tensor([6, 4])), strided(torch.tensor([2, 1]))], label="layouts", scores=True, **args)
+            case([expanded(make(6, 1, 5), 6, 2, 5), torch.tensor([[1, 2], [3, 4]]), torch.tensor([6, 4]), torch.tensor([2, 1])], label="expanded", scores=True, **args)
+    return f
+
+
+FAMILIES = (loss_options, linear_loss, ctc)

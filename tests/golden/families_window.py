@@ -1,4 +1,4 @@
-"""Attention within a sliding window, in its plain form: masked scores of all pairs."""
+"""Attention within a sliding window, and with a formula for the scores, in plain form: scores of all pairs."""
 import math
 
 import torch
@@ -56,4 +56,52 @@ def window():
     return f
 
 
-FAMILIES = (window,)
+SCORES = {"": lambda s, b, h, q, k: s,
+          "soft cap": lambda s, b, h, q, k: 2 * torch.tanh(s / 2),
+          "linear bias": lambda s, b, h, q, k: s - 0.5 / (1 + h) * (q - k).abs(),
+          "of all": lambda s, b, h, q, k: torch.where((k % 2 == 0) & (k <= q), torch.clamp(torch.sigmoid(s), max=0.6) - torch.maximum(
+              torch.exp(-s) / 9, b.to(s.dtype)) + torch.log(s * s + 1.5) * (1 + h), torch.sqrt(s * s + 0.3) + (s - 0.1).abs())}
+MASKS = {"": lambda b, h, q, k: q == q,
+         "causal": lambda b, h, q, k: q >= k,
+         "window": lambda b, h, q, k: (q - k).abs() <= 2,
+         "documents": lambda b, h, q, k: (torch.div(q, 3 + b, rounding_mode="floor") == torch.div(k, 3 + b, rounding_mode="floor")) & (q >= k),
+         "heads": lambda b, h, q, k: (q > h) & ((k + q) % 3 != h)}
+
+
+def flex():
+    """torch.nn.attention.flex_attention's definition; queries without keys give zeros."""
+    f = Family("flex")
+
+    def case(inputs, label="", **args):
+        def run(q, k, v):
+            share = q.shape[1] // k.shape[1] if k.shape[1] else 1
+            k, v = k.repeat_interleave(share, 1), v.repeat_interleave(share, 1)
+            s = q @ k.transpose(-1, -2) * (args["scale"] if "scale" in args else 1 / math.sqrt(q.shape[-1]))
+            places = [torch.arange(n).reshape([-1 if i == axis else 1 for i in range(4)]) for axis, n in enumerate(s.shape)]
+            s = SCORES[args.get("score", "")](s, *places)
+            hidden = ~MASKS[args.get("mask", "")](*places).expand(s.shape)
+            p = torch.softmax(s.masked_fill(hidden, -1e300 if s.dtype == F64 else -1e38), -1).masked_fill(hidden, 0.0)
+            return p @ v
+        f.case("flex_attention", run, inputs, grad=True, label=label, **args)
+
+    for dtype in FLOATS:
+        r = lambda *shape: rand(*shape, dtype=dtype)
+        for shape, keys, e in (((2, 2, 5, 4), 5, 3), ((1, 2, 66, 2), 131, 2), ((2, 1, 7, 3), 1, 1)):
+            qkv = [r(*shape), r(*shape[:2], keys, shape[3]), r(*shape[:2], keys, e)]
+            for score in SCORES:
+                for mask in MASKS:
+                    case(qkv, score=score, mask=mask)
+        case([r(1, 1, 3, 2), r(1, 1, 4, 2), r(1, 1, 4, 2)], score="soft cap", scale=0.3)
+        case([r(2, 6, 9, 4), r(2, 3, 9, 4), r(2, 3, 9, 4)], label="grouped", score="linear bias", mask="causal", grouped=True)
+        for heads in ([transposed(r(2, 3, 5, 4)), strided(r(2, 3, 5, 4)), reversed_(r(2, 3, 5, 4))],
+                      [r(2, 3, 5, 4), expanded(r(2, 1, 5, 1), 2, 3, 5, 4), transposed(r(2, 3, 5, 4))]):
+            case(heads, label="layouts", score="soft cap", mask="documents")
+        case([r(1, 2, 0, 4), r(1, 2, 3, 4), r(1, 2, 3, 2)], label="no query")
+        case([r(1, 2, 3, 4), r(1, 2, 0, 4), r(1, 2, 0, 2)], label="no key")
+        case([r(1, 2, 3, 0), r(1, 2, 4, 0), r(1, 2, 4, 2)], label="no features", scale=1.0, score="linear bias")
+        case([r(1, 2, 3, 2), r(1, 2, 4, 2), r(1, 2, 4, 0)], label="no values", score="soft cap")
+        case([r(1, 2, 8, 4) * 20, r(1, 2, 8, 4) * 20, r(1, 2, 8, 4)], label="large scores", mask="causal")
+    return f
+
+
+FAMILIES = (window, flex)

@@ -85,6 +85,26 @@ struct MultiMarginOptions {
 /// target [...]. Error for a target that is not a class.
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
 
+// --- of sequences (ops/loss/ctc_loss.cpp, ctc_rows.cpp): [T, B, C] -> a scalar, or [B]; [T, C] -> a scalar ---
+
+struct CtcOptions {
+  Reduction reduction = Reduction::mean;  ///< mean: of the losses, each divided by its number of labels (at least 1)
+  int64_t blank = 0;                      ///< the class that stands for no label
+  bool zero_infinity = false;             ///< a loss is 0, with gradient 0, where it would be infinite
+};
+/// Minus the logarithm of the probability that the labels of a sequence are read, in order, from its steps: each step
+/// has a label or a blank, and equal neighbours that no blank separates are one label. `log_probs` [T, B, C], or [T, C]
+/// for one sequence, are log_softmax of the outputs. int64 `targets` are padded, [B, S], or one after another, [sum of
+/// target_lengths]; [S] for one sequence. int64 input_lengths and target_lengths [B] say how many steps and labels
+/// count. Infinite where the labels, with blanks between equal ones, are more than the steps. Graves et al. 2006.
+///
+/// As in PyTorch, the gradient is that of distributions: exp(log_probs) minus the probability that the step has that
+/// class. It is the derivative as far as sums of probabilities stay 1, so that gradients of the outputs before
+/// log_softmax are exact, to second order, too. An infinite loss has gradient NaN. Unlike PyTorch's, the gradient at a
+/// log-probability of -inf is 0. Error for targets that are not classes or are blank, and for lengths out of range.
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CtcOptions& options = {});
+
 // --- of elements (ops/loss/loss.cpp), fused ---
 // Operands broadcast to the shape of one of them, and the mean is over all elements. Error if no operand has that
 // shape: an output [N, 1] and a target [N] would give a table of all pairs.

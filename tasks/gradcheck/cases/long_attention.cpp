@@ -1,4 +1,5 @@
-// Cases of what attention for long inputs is made of.
+// Cases of what attention for long inputs is made of, and of attention with a formula for the scores.
+#include <tapegrad/autograd/flex_attention.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/linformer.h>
@@ -98,12 +99,76 @@ void add_lsh(CaseTable& t) {
   add("no tokens", {0, 2}, zeros({1, 0}, kInt64), kNone);
 }
 
+// The formulas and masks that golden values name.
+ScoreMod score_mod_named(const std::string& wanted) {
+  const auto slopes = [](auto h) { return 0.5 / static_cast<double>(1 + h); };
+  if (wanted == "soft cap") return [](auto score, auto, auto, auto, auto) { return 2 * tanh(score / 2); };
+  if (wanted == "linear bias") {
+    return [slopes](auto score, auto, auto h, auto q, auto k) { return score - slopes(h) * abs(q - k); };
+  }
+  if (wanted == "of all") {  // every function
+    return [](auto score, auto b, auto h, auto q, auto k) {
+      const auto rest = min(sigmoid(score), 0.6) - max(exp(-score) / 9, b) + log(score * score + 1.5) * (1 + h);
+      return where(k % 2 == 0 && k <= q, rest, sqrt(score * score + 0.3) + abs(score - 0.1));
+    };
+  }
+  return {};
+}
+
+MaskMod mask_mod_named(const std::string& wanted) {
+  if (wanted == "causal") return [](auto, auto, auto q, auto k) { return q >= k; };
+  if (wanted == "window") return [](auto, auto, auto q, auto k) { return q - k <= 2 && k - q <= 2; };
+  if (wanted == "documents") return [](auto b, auto, auto q, auto k) { return q / (3 + b) == k / (3 + b) && q >= k; };
+  if (wanted == "heads") return [](auto, auto h, auto q, auto k) { return q > h && (k + q) % 3 != h; };
+  return {};
+}
+
+void add_flex(CaseTable& t) {
+  t.call("flex_attention", [](const Inputs& x, const json& args) -> Outputs {
+    return {flex_attention(x[0], x[1], x[2],
+                           {.score_mod = score_mod_named(args.value("score", "")),
+                            .mask_mod = mask_mod_named(args.value("mask", "")),
+                            .scale = number(args, "scale"),
+                            .enable_gqa = args.contains("grouped")})};
+  });
+  const auto add = [&](const std::string& label, std::vector<Tensor> inputs, const json& args) {
+    t.add("flex_attention", label, std::move(inputs), args);
+  };
+  const auto qkv = queries_keys_values;
+  add("plain", qkv({2, 2}, 3, 4, 2, 3), kNone);
+  for (const char* score : {"soft cap", "linear bias", "of all"}) {
+    for (const char* mask : {"", "causal", "window", "documents", "heads"}) {
+      add(std::string(score) + ", " + mask, qkv({1, 2}, 5, 5, 2, 2), {{"score", score}, {"mask", mask}});
+    }
+  }
+  add("scale", qkv({1, 1}, 3, 3, 2, 2), {{"scale", 0.3}, {"score", "soft cap"}});
+  add("grouped", {spread({2, 4, 3, 2}), spread({2, 2, 3, 2}, -1, 2), spread({2, 2, 3, 2})},
+      {{"grouped", true}, {"score", "linear bias"}, {"mask", "causal"}});
+  const auto heads = [](const Tensor& x) { return x.reshape({2, 3, 2, 2}).transpose(1, 2); };
+  add("transposed", {heads(spread({2, 3, 4})), heads(spread({2, 3, 4}, -1, 1)), spread({2, 2, 2, 3}).t()},
+      {{"score", "soft cap"}});
+  add("expanded",
+      {spread({1, 1, 3, 2}).expand({2, 2, 3, 2}), spread({2, 2, 3, 2}), spread({2, 2, 3, 1}).expand({2, 2, 3, 2})},
+      {{"score", "of all"}});
+  add("no query", qkv({1, 1}, 0, 3, 2, 2), kNone);
+  add("no batch", qkv({0, 1}, 3, 3, 2, 2), kNone);
+  if (!t.large()) return;
+  const Shape shape{2, 3, 301, 33};
+  for (const char* score : {"", "of all"}) {
+    for (const char* mask : {"", "causal", "window", "documents"}) {
+      t.add_large("flex_attention", {numbers(shape), numbers(shape, -1, 2), numbers(shape)},
+                  {{"score", score}, {"mask", mask}});
+    }
+  }
+}
+
 }  // namespace
 
 void add_long_attention_cases(CaseTable& t) {
   add_long_calls(t);
   add_causal_products(t);
   add_lsh(t);
+  add_flex(t);
   if (!t.large()) return;
   const Shape shape{3, 4, 201, 33};
   for (const bool other : {false, true}) {

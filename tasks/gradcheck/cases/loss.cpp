@@ -50,6 +50,15 @@ Tensor binary_of_logits(const Inputs& x, const json& args) {
   return binary_cross_entropy_with_logits(x[0], x[1], options);
 }
 
+// log_probs, targets and both lengths; "scores": the first are before log_softmax.
+Tensor ctc(const Inputs& x, const json& args) {
+  const Tensor log_probs = args.contains("scores") ? log_softmax(x[0]) : x[0];
+  return ctc_loss(log_probs, x[1], x[2], x[3],
+                  {.reduction = reduction(args),
+                   .blank = integer(args, "blank", 0),
+                   .zero_infinity = args.value("zero_infinity", false)});
+}
+
 using LossCall = std::function<Tensor(const Inputs&, const json&, Reduction)>;
 
 OpCall loss_call(const LossCall& f) {
@@ -60,6 +69,7 @@ void add_calls_of_losses(CaseTable& t) {
   const auto loss = [&](const char* name, const LossCall& f) { t.call(name, loss_call(f)); };
   loss("cross_entropy", [](auto& x, auto& args, Reduction) { return cross_entropy(x[0], x[1], of_classes(x, args)); });
   loss("linear_cross_entropy", [](auto& x, auto& args, Reduction) { return linear_entropy(x, args); });
+  loss("ctc_loss", [](auto& x, auto& args, Reduction) { return ctc(x, args); });
   loss("nll_loss", [](auto& x, auto& args, Reduction r) {
     const CrossEntropyOptions o = of_classes(x, args);
     return nll_loss(x[0], x[1], {.reduction = r, .ignore_index = o.ignore_index, .weight = o.weight, .axis = o.axis});
@@ -189,6 +199,35 @@ void add_linear_entropies(CaseTable& t) {
   }
   t.add("linear_cross_entropy", "no row", {spread({0, 2}), spread({3, 2}), zeros({0}, kInt64)}, {{"reduction", "sum"}},
         {.zero_gradient = true});
+}
+
+// The gradient of ctc_loss is that of distributions.
+void add_ctc(CaseTable& t) {
+  const Tensor steps = tensor({5, 4, 3}), counts = tensor({2, 2, 0});
+  const Tensor padded = tensor({{1, 2, 0}, {2, 2, 0}, {0, 0, 0}}), joined = tensor({1, 2, 2, 2});
+  for (const std::string reduction : kReductions) {
+    const json options{{"reduction", reduction}, {"scores", true}};
+    const std::string way = ", " + reduction;
+    t.add("ctc_loss", "padded" + way, {spread({5, 3, 3}), padded, steps, counts}, options);
+    t.add("ctc_loss", "joined" + way, {spread({5, 3, 3}), joined, steps, counts}, options);
+    t.add("ctc_loss", "transposed" + way, {spread({3, 5, 3}).transpose(0, 1), padded, steps, counts}, options);
+    t.add("ctc_loss", "expanded" + way, {spread({5, 1, 3}).expand({5, 3, 3}), padded, steps, counts}, options);
+    t.add("ctc_loss", "one sequence" + way, {spread({4, 3}), tensor({1, 2}), scalar(4, kInt64), scalar(2, kInt64)},
+          options);
+  }
+  t.add("ctc_loss", "blank", {spread({4, 1, 4}), tensor({{0, 1, 0}}), tensor({4}), tensor({3})},
+        {{"blank", 3}, {"scores", true}});
+  t.add("ctc_loss", "infinite", {spread({3, 2, 3}), tensor({{1, 1, 2}, {1, 2, 0}}), tensor({3, 3}), tensor({3, 2})},
+        {{"zero_infinity", true}, {"scores", true}});
+  t.add("ctc_loss", "only blanks", {spread({3, 1, 3}), zeros({1, 0}, kInt64), tensor({3}), tensor({0})},
+        {{"scores", true}});
+  t.add("ctc_loss", "no sequence", {spread({3, 0, 3}), zeros({0, 1}, kInt64), zeros({0}, kInt64), zeros({0}, kInt64)},
+        {{"reduction", "sum"}, {"scores", true}}, {.zero_gradient = true});
+  if (!t.large()) return;
+  for (const char* reduction : kReductions) {
+    t.add_large("ctc_loss", {numbers({103, 19, 37}), ids({19, 21}, 36) + 1, ids({19}, 50) + 50, ids({19}, 21)},
+                {{"reduction", reduction}, {"scores", true}});
+  }
 }
 
 // Losses of elements: label, inputs x and target in (0, 1), and a weight where there is one.
@@ -334,6 +373,7 @@ void add_loss_cases(CaseTable& table) {
   add_calls_of_margin_losses(table);
   add_class_losses(table);
   add_linear_entropies(table);
+  add_ctc(table);
   for (const char* reduction : kReductions) add_element_losses(table, reduction);
   add_rules_of_losses(table);
   add_rules_of_class_losses(table);

@@ -266,6 +266,15 @@ TEST(ExtremeArguments, OfIndicesAndLayers) {
             group_norm(ones({2, 4, 3}), a);
           },
           [&](N a, N b) {
+            ctc_loss(zeros({3, 2, 4}), ids({1, 2, 3, a}).reshape({2, 2}), ids({b, 3}), ids({2, 2}));
+          },
+          [&](N a, N b) {
+            ctc_loss(zeros({3, 2, 4}), ids({1, 2, 3}), ids({3, 3}), ids({a, b}));
+          },
+          [&](N a, N) {
+            ctc_loss(zeros({3, 2, 4}), ids({1, 2}), ids({3, 3}), ids({1, 1}), {.blank = a});
+          },
+          [&](N a, N b) {
             cross_entropy(logits, ids({a, 1}), {.ignore_index = b});
           },
           [&](N a, N b) {

@@ -1,0 +1,83 @@
+// Attention with a formula for the scores and a rule for what may be attended to: checks and recording.
+// build: -Os
+#include <tapegrad/autograd/flex_attention.h>
+
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention/flex/detail/flex_call.h>
+
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+const Op kFlexAttention{"flex_attention", false};
+
+void require_operands(const Tensor& query, const Tensor& key, const Tensor& value, bool grouped) {
+  const Op& op = kFlexAttention;
+  require_floating(op.name, {&query, &key, &value});
+  const auto shapes = [&] {
+    return fmt::format("query {}, key {}, value {}", str(query.shape()), str(key.shape()), str(value.shape()));
+  };
+  if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4) {
+    op.fail(fmt::format("expected four axes for each ([B, H, T, D]), got {}", shapes()));
+  }
+  const auto differ = [&](int axis, const Tensor& a, const Tensor& b) { return a.size(axis) != b.size(axis); };
+  if (differ(0, query, key) || differ(0, key, value) || differ(1, key, value)) {
+    op.fail(fmt::format("expected equal batches, and as many heads of values as of keys, got {} (expand() them)",
+                        shapes()));
+  }
+  if (differ(3, query, key)) {
+    op.fail(fmt::format("query and key must have the same last size, got {} ({} against {})", shapes(), query.size(3),
+                        key.size(3)));
+  }
+  if (differ(2, key, value)) {
+    op.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(2),
+                        value.size(2)));
+  }
+  const int64_t heads = query.size(1), of_keys = key.size(1);
+  if (grouped ? of_keys == 0 || heads % of_keys != 0 : heads != of_keys) {
+    op.fail(fmt::format("expected as many heads of keys as of queries{}, got {}",
+                        grouped ? ", or a divisor of it" : " (or enable_gqa)", shapes()));
+  }
+}
+
+void require_fitting(const BlockMask& mask, const Tensor& query, const Tensor& key) {
+  const auto fits = [](int64_t of_mask, int64_t size) { return of_mask == 1 || of_mask == size; };
+  if (mask.queries() != query.size(2) || mask.keys() != key.size(2) || !fits(mask.batch(), query.size(0)) ||
+      !fits(mask.heads(), query.size(1))) {
+    kFlexAttention.fail(fmt::format(
+        "expected a block_mask for {} queries and {} keys of {} sequences and {} heads, or of 1, got {}, {}, {}, {}",
+        query.size(2), key.size(2), query.size(0), query.size(1), mask.queries(), mask.keys(), mask.batch(),
+        mask.heads()));
+  }
+}
+
+}  // namespace
+
+Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const FlexAttentionOptions& options) {
+  const OpTimer timer(kFlexAttention, {query, key, value});
+  require_operands(query, key, value, options.enable_gqa);
+  FlexCall a{.query = query, .key = key, .value = value, .score_mod = options.score_mod, .mask = options.block_mask};
+  if (options.mask_mod) {
+    if (a.mask.defined()) kFlexAttention.fail("expected a mask_mod or a block_mask, got both");
+    a.mask = block_mask(options.mask_mod, a.rows(), a.columns(), {.batch = query.size(0), .heads = query.size(1)});
+  }
+  if (a.mask.defined()) require_fitting(a.mask, query, key);
+  a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(3)))));
+  const Tensor y = Tensor::empty({query.size(0), query.size(1), a.rows(), value.size(3)}, query.dtype());
+  const Tensor softmax = Tensor::empty({2, a.all_heads(), a.rows()}, query.dtype());
+  flex_forward(a, y, softmax);
+  if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return y;
+  return record(kFlexAttention, y, {query, key, value}, [a, y, softmax](const Tensor& dy) -> Grads {
+    const Tensor dq = zeros(a.query.shape(), dy.dtype()), dk = zeros(a.key.shape(), dy.dtype()),
+                 dv = zeros(a.value.shape(), dy.dtype());
+    flex_backward(a, y, softmax, packed(dy), dq, dk, dv);
+    return {dq * a.scale, dk, dv};
+  });
+}
+
+}  // namespace tapegrad

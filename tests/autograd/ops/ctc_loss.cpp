@@ -1,0 +1,177 @@
+// ctc_loss against the sum over all ways, special cases and errors. Values and gradients against PyTorch's are golden.
+// ctest: families threads
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <cmath>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+// Log-probabilities.
+Tensor ctc_steps(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
+  Generator generator(seed);
+  return log_softmax(randn(shape, dtype, &generator));
+}
+
+// What is read from the classes of all steps.
+std::vector<int64_t> read_labels(const std::vector<int64_t>& way) {
+  std::vector<int64_t> labels;
+  for (std::size_t t = 0; t < way.size(); ++t) {
+    if (way[t] != 0 && (t == 0 || way[t] != way[t - 1])) labels.push_back(way[t]);
+  }
+  return labels;
+}
+
+// Minus the logarithm of the sum over all ways; log_probs [T, C].
+double ctc_by_enumeration(const Tensor& log_probs, const std::vector<int64_t>& labels) {
+  const int64_t steps = log_probs.size(0), classes = log_probs.size(1);
+  const std::vector<double> p = log_probs.to_vector<double>();
+  double total = 0;
+  const auto ways = static_cast<int64_t>(std::pow(classes, steps) + 0.5);
+  for (int64_t i = 0; i < ways; ++i) {
+    std::vector<int64_t> way;
+    double sum = 0;
+    for (int64_t t = 0, rest = i; t < steps; ++t, rest /= classes) {
+      way.push_back(rest % classes);
+      sum += p[static_cast<std::size_t>(t * classes + way.back())];
+    }
+    if (read_labels(way) == labels) total += std::exp(sum);
+  }
+  return -std::log(total);
+}
+
+TEST(CtcLoss, IsTheSumOverAllWays) {
+  const Tensor p = ctc_steps({6, 3}, 1);
+  for (const std::vector<int64_t>& labels :
+       std::vector<std::vector<int64_t>>{{1}, {1, 2}, {1, 1}, {2, 2, 1}, {1, 2, 1, 2}, {}}) {
+    const auto count = static_cast<int64_t>(labels.size());
+    const Tensor targets = count > 0 ? tensor(labels, {count}) : zeros({0}, kInt64);
+    const double loss =
+        ctc_loss(p, targets, scalar(6, kInt64), scalar(count, kInt64), {.reduction = Reduction::sum}).item();
+    EXPECT_NEAR(loss, ctc_by_enumeration(p, labels), 1e-12) << count;
+  }
+}
+
+TEST(CtcLoss, WhereTheLabelsDoNotFit) {
+  const Tensor p = ctc_steps({3, 2, 3}, 2), targets = tensor({{1, 1, 2}, {1, 2, 0}}), steps = tensor({3, 3}),
+               counts = tensor({3, 2});
+  const auto loss = [&](bool zero, const Tensor& x) {
+    return ctc_loss(x, targets, steps, counts, {.reduction = Reduction::none, .zero_infinity = zero});
+  };
+  EXPECT_EQ(loss(false, p)[0].item(), kInf) << "two equal labels need a blank between them";
+  EXPECT_EQ(loss(true, p)[0].item(), 0);
+  for (const bool again : {false, true}) {
+    const Tensor of_infinite = slope([&](const Tensor& x) { return loss(false, x); }, p, again);
+    EXPECT_TRUE(all(isnan(of_infinite.select(1, 0))));
+    EXPECT_FALSE(any(isnan(of_infinite.select(1, 1))));
+    const Tensor of_zero = slope([&](const Tensor& x) { return loss(true, x); }, p, again);
+    EXPECT_EQ(amax(abs(of_zero.select(1, 0))).item(), 0);
+    expect_near(of_zero.select(1, 1), of_infinite.select(1, 1));
+  }
+}
+
+TEST(CtcLoss, OfImpossibleClassesHasAFiniteGradient) {
+  Tensor p = ctc_steps({4, 1, 4}, 3);
+  p = masked_fill(p,
+                  tensor({{{false, false, false, true}},
+                          {{true, false, false, false}},
+                          {{false, false, true, false}},
+                          {{false, false, false, false}}}),
+                  -kInf);
+  for (const bool again : {false, true}) {
+    const Tensor g = slope(
+        [&](const Tensor& x) {
+          return ctc_loss(x, tensor({{1, 2}}), tensor({4}), tensor({2}));
+        },
+        p, again);
+    EXPECT_TRUE(all(isfinite(g)));
+    EXPECT_EQ(amax(abs(masked_select(g, isinf(p)))).item(), 0);
+  }
+}
+
+TEST(CtcLoss, RecordsTheGradientThatItsKernelsCompute) {
+  const Tensor p = ctc_steps({9, 3, 5}, 4), targets = tensor({{1, 1, 4}, {2, 0, 0}, {0, 0, 0}}),
+               steps = tensor({9, 5, 7}), counts = tensor({3, 1, 0});
+  for (const Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
+    const auto loss = [&](const Tensor& x) { return ctc_loss(x, targets, steps, counts, {.reduction = reduction}); };
+    EXPECT_LE(largest_difference(slope(loss, p), slope(loss, p, true)), 1e-13);
+  }
+}
+
+TEST(CtcLoss, OfALongSequenceInFloat32) {
+  const Tensor p = ctc_steps({2000, 2, 30}, 5), targets = randint(1, 30, {2, 400});
+  const auto loss = [&](const Tensor& x) {
+    return ctc_loss(x, targets, tensor({2000, 1500}), tensor({400, 301}), {.reduction = Reduction::sum});
+  };
+  const double exact = loss(p).item();
+  EXPECT_NEAR(loss(p.to(kFloat32)).item() / exact, 1, 1e-6);
+  EXPECT_LE(largest_difference(slope(loss, p.to(kFloat32)).to(kFloat64), slope(loss, p)), 5e-3);
+}
+
+TEST(CtcLoss, HasTheSameBitsForAnyNumberOfThreads) {
+  const KeepThreads keep;
+  const Tensor p = ctc_steps({200, 11, 40}, 6, kFloat32), targets = randint(1, 40, {11, 60});
+  const Tensor steps = full({11}, 200, kInt64), counts = full({11}, 55, kInt64);
+  const auto loss = [&](const Tensor& x) { return ctc_loss(x, targets, steps, counts); };
+  set_num_threads(1);
+  const Tensor value = loss(p), one = slope(loss, p);
+  for (const int threads : {2, 3, 7}) {
+    set_num_threads(threads);
+    EXPECT_TRUE(same_bits(loss(p), value) && same_bits(slope(loss, p), one)) << threads;
+  }
+}
+
+TEST(CtcLoss, Errors) {
+  const Tensor p = zeros({5, 2, 4}), targets = tensor({{1, 2}, {3, 0}}), steps = tensor({5, 4}),
+               counts = tensor({2, 1});
+  expect_texts({
+      {"[ctc_loss] expected float32 or float64, got int64",
+       [&] {
+         ctc_loss(zeros({5, 2, 4}, kInt64), targets, steps, counts);
+       }},
+      {"[ctc_loss] expected log-probabilities [T, B, C] or [T, C], got [4]",
+       [&] { ctc_loss(p[0][0], targets, steps, counts); }},
+      {"[ctc_loss] expected a blank from 0 to 3, got 4", [&] { ctc_loss(p, targets, steps, counts, {.blank = 4}); }},
+      {"[ctc_loss] expected input_lengths int64 [2], got int64 [3]",
+       [&] {
+         ctc_loss(p, targets, tensor({5, 4, 3}), counts);
+       }},
+      {"[ctc_loss] expected input_lengths from 0 to 5, got 6 at [1]",
+       [&] {
+         ctc_loss(p, targets, tensor({5, 6}), counts);
+       }},
+      {"[ctc_loss] expected target_lengths int64 [2], got float32 [2]",
+       [&] { ctc_loss(p, targets, steps, zeros({2})); }},
+      {"[ctc_loss] expected target_lengths from 0 to 2, got -1 at [0]",
+       [&] {
+         ctc_loss(p, targets, steps, tensor({-1, 1}));
+       }},
+      {"[ctc_loss] expected int64 targets [2, S], or [S of all 2] one after another, got float32 [2, 2]",
+       [&] {
+         ctc_loss(p, zeros({2, 2}), steps, counts);
+       }},
+      {"[ctc_loss] expected targets [2, S] for the log-probabilities, got [1, 2]",
+       [&] { ctc_loss(p, targets.slice(0, 0, 1), steps, counts); }},
+      {"[ctc_loss] expected target_lengths whose sum is the number of targets, got 3 for targets [4]",
+       [&] { ctc_loss(p, targets.flatten(), steps, counts); }},
+      {"[ctc_loss] expected targets from 0 to 3 that are not the blank (0), got 4",
+       [&] {
+         ctc_loss(p, tensor({{1, 2}, {4, 0}}), steps, counts);
+       }},
+      {"[ctc_loss] expected targets from 0 to 3 that are not the blank (0), got 0",
+       [&] {
+         ctc_loss(p, targets, steps, tensor({2, 2}));
+       }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,302 @@
+// flex_attention against composed operations, packed documents against each alone, masks, memory and errors. Values and
+// gradients against PyTorch's are golden.
+// ctest: families threads
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/flex_attention.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool_peak.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/window_attention.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <atomic>
+#include <cmath>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+using FlexOptions = FlexAttentionOptions;
+
+Tensor flex_normal(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
+  Generator generator(seed);
+  return randn(shape, dtype, &generator);
+}
+
+// y, dq, dk and dv.
+template <class F>
+std::vector<Tensor> flex_results(const F& f, const std::vector<Tensor>& x) {
+  const Tensor q = x[0].as_leaf(), k = x[1].as_leaf(), v = x[2].as_leaf();
+  Tape tape;
+  const Tensor y = f(q, k, v);
+  const Gradients grads = tape.backward(sum(y * flex_normal(y.shape(), 77, y.dtype())));
+  return {y.detach(), grads[q], grads[k], grads[v]};
+}
+
+void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double most = 1e-12) {
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_LE(largest_difference(a[i], b[i]), most) << "result " << i;
+}
+
+std::vector<Tensor> flex_qkv(int64_t batch, int64_t heads, int64_t t, DType dtype = kFloat64) {
+  return {flex_normal({batch, heads, t, 8}, 1, dtype), flex_normal({batch, heads, t, 8}, 2, dtype),
+          flex_normal({batch, heads, t, 6}, 3, dtype)};
+}
+
+const auto kFlexCausal = [](auto, auto, auto q, auto k) { return q >= k; };
+
+TEST(FlexAttention, OfAFormulaIsTheComposition) {
+  const auto x = flex_qkv(2, 3, 200);
+  const Tensor bias = tensor({0.5, 0.1, 0.02}, kFloat64), distance = arange(0, 200, 1, kFloat64);
+  const flex::Table<double> slopes(bias);
+  const auto formula = [slopes](auto score, auto, auto h, auto q, auto k) {
+    return 3 * tanh(score / 3) - slopes(h) * (q - k);
+  };
+  const auto ours =
+      flex_results([&](auto& q, auto& k,
+                       auto& v) { return flex_attention(q, k, v, {.score_mod = formula, .mask_mod = kFlexCausal}); },
+                   x);
+  const auto composed = flex_results(
+      [&](auto& q, auto& k, auto& v) {
+        Tensor s = tanh(matmul(q, k.t()) / (3 * std::sqrt(8.0))) * 3;
+        s = s - bias.reshape({3, 1, 1}) * (distance.reshape({200, 1}) - distance);
+        return matmul(softmax(masked_fill(s, triu(ones({200, 200}, kBool), 1), -kInf)), v);
+      },
+      x);
+  expect_close(ours, composed);
+}
+
+TEST(FlexAttention, OfPackedDocumentsIsThatOfEachAlone) {
+  const std::vector<int64_t> lengths{70, 1, 130, 99};
+  const auto x = flex_qkv(1, 2, 300);
+  Tensor document = zeros({300}, kInt64);
+  int64_t first = 0;
+  for (std::size_t i = 0; i < lengths.size(); first += lengths[i++]) {
+    std::fill_n(document.mutable_data<int64_t>() + first, lengths[i], static_cast<int64_t>(i));
+  }
+  const BlockMask mask = block_mask(
+      [of = flex::Table<int64_t>(document)](auto, auto, auto q, auto k) { return of(q) == of(k) && q >= k; }, 300, 300);
+  EXPECT_NEAR(mask.sparsity(), 7 / 15., 1e-12);  // 5 x 3 blocks of 64 x 128
+  const auto together =
+      flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x);
+  const Tensor dy = flex_normal({1, 2, 300, 6}, 77);
+  first = 0;
+  for (const int64_t n : lengths) {
+    const auto part = [first, n](const Tensor& a) { return a.slice(2, first, first + n); };
+    const Tensor q = part(x[0]).as_leaf(), k = part(x[1]).as_leaf(), v = part(x[2]).as_leaf();
+    Tape tape;
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.causal = true});
+    const Gradients grads = tape.backward(sum(y * part(dy)));
+    expect_close({part(together[0]), part(together[1]), part(together[2]), part(together[3])},
+                 {y.detach(), grads[q], grads[k], grads[v]});
+    first += n;
+  }
+}
+
+TEST(FlexAttention, OfAWindowIsWindowAttention) {
+  const auto x = flex_qkv(2, 2, 500);
+  const BlockMask mask = block_mask([](auto, auto, auto q, auto k) { return q >= k && q - k <= 100; }, 500, 500);
+  EXPECT_GT(mask.sparsity(), 0.4);
+  expect_close(
+      flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x),
+      flex_results(
+          [](auto& q, auto& k, auto& v) { return sliding_window_attention(q, k, v, {.window = 100, .causal = true}); },
+          x));
+}
+
+TEST(FlexAttention, GroupsHeads) {
+  const std::vector<Tensor> x{flex_normal({2, 6, 90, 4}, 1), flex_normal({2, 3, 150, 4}, 2),
+                              flex_normal({2, 3, 150, 5}, 3)};
+  expect_close(
+      flex_results([](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.enable_gqa = true}); }, x),
+      flex_results(
+          [](auto& q, auto& k, auto& v) { return scaled_dot_product_attention(q, k, v, {.enable_gqa = true}); }, x));
+}
+
+TEST(FlexAttention, OfMaskedQueriesIsZero) {
+  const auto x = flex_qkv(1, 1, 140, kFloat32);
+  // A whole block of queries sees nothing, and so does the third query. The formula has no value at masked keys.
+  const auto rule = [](auto, auto, auto q, auto k) { return q >= 64 && q != 66 && k < 130; };
+  const auto formula = [](auto score, auto, auto, auto, auto k) { return score + sqrt(129.5 - k); };
+  const auto results = flex_results(
+      [&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.score_mod = formula, .mask_mod = rule}); }, x);
+  for (const Tensor& r : results) EXPECT_TRUE(all(isfinite(r)));
+  for (const int i : {0, 1}) {
+    EXPECT_EQ(amax(abs(results[static_cast<std::size_t>(i)].slice(2, 0, 64))).item(), 0);
+    EXPECT_EQ(amax(abs(results[static_cast<std::size_t>(i)].select(2, 66))).item(), 0);
+  }
+  for (const int i : {2, 3}) EXPECT_EQ(amax(abs(results[static_cast<std::size_t>(i)].slice(2, 130))).item(), 0);
+}
+
+TEST(FlexAttention, PropagatesNaN) {
+  const auto x = flex_qkv(1, 1, 5, kFloat32);
+  const Tensor y = flex_attention(x[0], x[1], x[2], {.score_mod = [](auto score, auto, auto, auto q, auto k) {
+                                    return where(q == 1 && k == 2, std::nan(""), score);
+                                  }});
+  EXPECT_TRUE(all(isnan(y.select(2, 1))));
+  EXPECT_FALSE(any(isnan(y.select(2, 0))));
+}
+
+TEST(FlexAttention, SkipsMaskedBlocksAndAsksNoFullOne) {
+  std::atomic<int64_t> asked{0};
+  const BlockMask mask = block_mask(
+      [&asked](auto, auto, auto q, auto k) {
+        ++asked;
+        return q >= k;
+      },
+      256, 256);
+  EXPECT_EQ(asked, 256 * 256);
+  asked = 0;
+  const auto x = flex_qkv(1, 1, 256, kFloat32);
+  std::atomic<int64_t> formulas{0};
+  const auto counted = [&formulas](auto score, auto, auto, auto, auto) {
+    formulas += flex::kWidth;
+    return score;
+  };
+  flex_attention(x[0], x[1], x[2], {.score_mod = counted, .block_mask = mask});
+  EXPECT_EQ(asked, 4 * 64 * 128);     // one block per 64 queries is on the diagonal
+  EXPECT_EQ(formulas, 6 * 64 * 128);  // of 8 blocks
+  EXPECT_NEAR(mask.sparsity(), 0.25, 1e-12);
+}
+
+TEST(FlexAttention, MasksPerSequenceAndHead) {
+  const auto x = flex_qkv(2, 3, 70);
+  const auto rule = [](auto b, auto h, auto q, auto k) { return k <= q + 10 * b && (q + k) % (h + 1) == 0; };
+  Tensor dense = zeros({2, 3, 70, 70}, kBool);
+  for (int64_t i = 0; i < dense.numel(); ++i) {
+    dense.mutable_data<bool>()[i] = rule(i / 14700, i / 4900 % 3, i / 70 % 70, i % 70);
+  }
+  const auto expected = flex_results(
+      [&](auto& q, auto& k, auto& v) { return scaled_dot_product_attention(q, k, v, {.mask = dense}); }, x);
+  const BlockMask mask = block_mask(rule, 70, 70, {.batch = 2, .heads = 3});
+  expect_close(
+      flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x),
+      expected);
+  expect_close(flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.mask_mod = rule}); }, x),
+               expected);
+}
+
+TEST(FlexAttention, HasTheSameBitsForAnyNumberOfThreads) {
+  const KeepThreads keep;
+  const auto x = flex_qkv(2, 2, 700, kFloat32);
+  const auto run = [&] {
+    return flex_results(
+        [](auto& q, auto& k, auto& v) {
+          return flex_attention(
+              q, k, v,
+              {.score_mod = [](auto score, auto, auto, auto, auto) { return tanh(score); }, .mask_mod = kFlexCausal});
+        },
+        x);
+  };
+  set_num_threads(1);
+  const auto one = run();
+  for (const int threads : {2, 3, 7}) {
+    set_num_threads(threads);
+    const auto many = run();
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], many[i])) << i;
+  }
+}
+
+TEST(FlexAttention, NeedsNoMatrixOfScores) {
+  constexpr int64_t kTokens = 8192;  // a matrix of scores, even of one byte each, is 64 MiB
+  const BlockMask mask = block_mask([](auto, auto, auto q, auto k) { return q >= k && q - k < 500; }, kTokens, kTokens);
+  const std::vector<Tensor> x{flex_normal({1, 1, kTokens, 8}, 1, kFloat32),
+                              flex_normal({1, 1, kTokens, 8}, 2, kFloat32),
+                              flex_normal({1, 1, kTokens, 8}, 3, kFloat32)};
+  pool::reset_peak();
+  const int64_t before = pool::peak();
+  flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x);
+  EXPECT_LE(pool::peak() - before, int64_t{8} << 20);
+}
+
+TEST(FlexAttention, HasTheDerivativesOfItsFormulas) {
+  const std::vector<Tensor> x{flex_normal({1, 2, 4, 3}, 1), flex_normal({1, 2, 20, 3}, 2),
+                              flex_normal({1, 2, 20, 2}, 3)};
+  const auto expect_right = [&](const ScoreMod& formula) {
+    const GradcheckReport report =
+        gradcheck([&](std::span<const Tensor> v) { return flex_attention(v[0], v[1], v[2], {.score_mod = formula}); },
+                  x, {.refuses = "flex_attention"});
+    EXPECT_TRUE(report.ok) << report.text;
+  };
+  expect_right([](auto s, auto, auto, auto, auto) { return -s * s / (2 + s * s); });
+  expect_right([](auto s, auto, auto, auto, auto) { return 1 / (3 + exp(s)) + log(2 + sigmoid(s)); });
+  expect_right([](auto s, auto, auto, auto q, auto k) { return max(s, 0.1 * s) * exp(-abs(q - k) / 10.0); });
+  expect_right(
+      [](auto s, auto, auto, auto, auto k) { return where(!(k < 3) || s > 0.2, min(s, 0.3) - 1, sqrt(s * s + 1)); });
+  expect_right([](auto s, auto b, auto h, auto q, auto k) {
+    auto y = s;
+    y += b + h, y *= 2, y -= k, y /= q + 1.5;
+    return y - abs(s);
+  });
+}
+
+TEST(FlexAttention, TablesAreIndexedByNumbersAndPositions) {
+  const flex::Table<int64_t> ids(tensor({{1, 2, 3}, {4, 5, 6}}));
+  const flex::Table<float> row(tensor({0.5, 0.25, 2.0}));
+  flex::Pack<int64_t> k;
+  for (int i = 0; i < flex::kWidth; ++i) k.lane[i] = i % 3;
+  EXPECT_EQ(ids(1, 2), 6);
+  EXPECT_EQ(row(2), 2.0);
+  EXPECT_EQ(ids(1, k).lane[4], 5);
+  EXPECT_EQ((row(k) * 2).lane[1], 0.5);
+  EXPECT_EQ((ids(0, k) % 2 == 0).lane[1], true);
+  EXPECT_EQ((7 / (k + 1)).lane[2], 2) << "integers";
+  EXPECT_EQ(max(k - 1, 0).lane[0], 0);
+  EXPECT_EQ(tanh(k).lane[0], 0.0);
+}
+
+TEST(FlexAttention, Errors) {
+  const Tensor q = zeros({2, 4, 3, 5}), k = zeros({2, 2, 7, 5}), ids = tensor({1, 2});
+  const auto always = [](auto, auto, auto, auto) { return true; };
+  const BlockMask mask = block_mask(always, 3, 7);
+  expect_texts({
+      {"[flex_attention] expected four axes for each ([B, H, T, D]), got query [3, 5], key [2, 2, 7, 5], value [2, 2, "
+       "7, 5]",
+       [&] { flex_attention(q[0][0], k, k); }},
+      {"[flex_attention] expected as many heads of keys as of queries (or enable_gqa), got query [2, 4, 3, 5], key [2, "
+       "2, 7, 5], value [2, 2, 7, 5]",
+       [&] { flex_attention(q, k, k); }},
+      {"[flex_attention] expected as many heads of keys as of queries, or a divisor of it, got query [2, 2, 7, 5], key "
+       "[2, 4, 3, 5], value [2, 4, 3, 5]",
+       [&] { flex_attention(k, q, q, {.enable_gqa = true}); }},
+      {"[flex_attention] expected equal batches, and as many heads of values as of keys, got query [1, 2, 7, 5], key "
+       "[2, 2, 7, 5], value [2, 2, 7, 5] (expand() them)",
+       [&] { flex_attention(k.slice(0, 0, 1), k, k); }},
+      {"[flex_attention] query and key must have the same last size, got query [2, 2, 7, 5], key [2, 2, 7, 4], value "
+       "[2, 2, 7, 5] (5 against 4)",
+       [&] { flex_attention(k, k.slice(3, 0, 4), k); }},
+      {"[flex_attention] expected as many values as keys, got query [2, 2, 7, 5], key [2, 2, 7, 5], value [2, 2, 6, 5] "
+       "(7 keys against 6 values)",
+       [&] { flex_attention(k, k, k.slice(2, 0, 6)); }},
+      {"[flex_attention] expected a mask_mod or a block_mask, got both",
+       [&] { flex_attention(q, q, q, {.mask_mod = always, .block_mask = mask}); }},
+      {"[flex_attention] expected a block_mask for 3 queries and 3 keys of 2 sequences and 4 heads, or of 1, got 3, 7, "
+       "1, 1",
+       [&] { flex_attention(q, q, q, {.block_mask = mask}); }},
+      {"[block_mask] expected a mask_mod, got an empty one", [] { block_mask({}, 1, 1); }},
+      {"[block_mask] sizes must not be negative, got -1 queries, 2 keys, batch 1, 1 heads",
+       [&] { block_mask(always, -1, 2); }},
+      {"[flex::Table] expected a int64 tensor, got float32", [&] { flex::Table<int64_t> wrong(q); }},
+      {"[flex::Table] the tensor requires a gradient, which tables do not have (detach() it)",
+       [&] { flex::Table<float> wrong(q.as_leaf()); }},
+      {"[flex::Table] expected one index per axis of [2], got 2",
+       [&] { std::ignore = flex::Table<int64_t>(ids)(0, 1); }},
+      {"[flex::Table] index 2 is out of range for axis 0 of [2]",
+       [&] {
+         const flex::Table<int64_t> table(ids);
+         block_mask([table](auto, auto, auto, auto k) { return table(k) > 0; }, 1, 3);
+       }},
+  });
+  const Tensor leaf = q.as_leaf();
+  EXPECT_EQ(error_of([&] {
+              Tape tape;
+              tape.backward(sum(flex_attention(leaf, q, q)), {.create_graph = true});
+            }).find("[flex_attention]"),
+            0u);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -106,7 +106,8 @@ class [[nodiscard]] Tensor {
   /// The only element, converted to T. Error if there is not exactly one.
   template <class T = double>
   T item() const {
-    return with_type(dtype(), [&](auto t) { return static_cast<T>(*static_cast<const decltype(t)*>(only_element())); });
+    return with_stored_type(dtype(),
+                            [&](auto t) { return static_cast<T>(*static_cast<const decltype(t)*>(only_element())); });
   }
   /// All elements in row-major order. Error unless T is the tensor's element type.
   template <class T>
@@ -141,8 +142,8 @@ class [[nodiscard]] Tensor {
   /// One index along an axis; the axis is removed. Error if the index is out of range.
   Tensor select(int64_t axis, int64_t index) const;
   Tensor operator[](int64_t index) const { return select(0, index); }
-  /// x(all, range(1, 3), ids): what index.h describes. Of the axes that tensors index (int64, or bool as its true
-  /// positions) one remains, as in index(). Error for more entries than axes, an index out of range, two ellipses.
+  /// x(all, range(1, 3), ids): what index.h describes. Of the axes that tensors index (int64 or int32, or bool as its
+  /// true positions) one remains, as in index(). Error for more entries than axes, an index out of range, two ellipses.
   Tensor operator()(const Index& a, const Index& b = Index::absent(), const Index& c = Index::absent(),
                     const Index& d = Index::absent(), const Index& e = Index::absent(),
                     const Index& f = Index::absent(), const Index& g = Index::absent(),
@@ -170,7 +171,9 @@ class [[nodiscard]] Tensor {
 
   /// This tensor if it is contiguous, a row-major copy otherwise.
   Tensor contiguous() const;
-  /// Converted to another element type; this tensor if it already has that type.
+  /// Converted to another element type; this tensor if it already has that type. As in PyTorch: floating numbers lose
+  /// their fraction where they become integers, and what int32 or int64 cannot hold becomes its smallest number; other
+  /// conversions to integers are modulo 2^8 or 2^32. Floating types round to nearest, ties to even.
   Tensor to(DType dtype) const;
 
   // --- differentiation ---
@@ -317,7 +320,7 @@ Tensor ones(const Shape& shape, DType dtype = kFloat32);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, double value);
-/// The type that an operation on a and b computes in: the later one of DType. Of two floating types, that of the
+/// The type that an operation on a and b gives: promoted_type. Of two integer types, or two floating ones, that of the
 /// operand with axes, if the other has none.
 DType result_type(const Tensor& a, const Tensor& b);
 

@@ -64,8 +64,8 @@ constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype ==
 constexpr bool is_integer(DType dtype) { return dtype >= DType::uint8 && dtype <= DType::int64; }
 /// uint8 or int32: integers that operations compute with in int64.
 constexpr bool is_narrow_integer(DType dtype) { return dtype == DType::uint8 || dtype == DType::int32; }
-/// bool, uint8 or int32: sums and products of these are int64, as in PyTorch.
-constexpr bool is_summed_in_int64(DType dtype) { return dtype < DType::int64; }
+/// bool, uint8 or int32: they are compared as int64, and their sums and products are int64, as in PyTorch.
+constexpr bool widens_to_int64(DType dtype) { return dtype < DType::int64; }
 
 /// The type that values of both types become, by PyTorch's rules: the later one of DType, but float32 for the two
 /// halves.

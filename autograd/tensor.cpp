@@ -303,8 +303,16 @@ Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype)
   const DType widest = shape.numel() == 0 ? kFloat32 : measured.dtype;
   // Via double, so that float32 rounds once and float64 not at all.
   const Tensor x = Tensor::empty(shape, widest == kFloat32 ? kFloat64 : widest);
-  with_type(x.dtype(), [&](auto t) { write(values, x.mutable_data<decltype(t)>()); });
-  return made(x.to(dtype.value_or(widest)));
+  const DType wanted = dtype.value_or(widest);
+  with_type(x.dtype(), [&](auto t) {
+    const auto* const first = x.data<decltype(t)>();
+    const auto* const end = write(values, x.mutable_data<decltype(t)>());
+    for (const auto* value = first; is_narrow_integer(wanted) && value < end; ++value) {
+      if (holds(wanted, std::trunc(static_cast<double>(*value)))) continue;
+      fail("tensor", fmt::format("expected values that {} can hold, got {}", name(wanted), *value));
+    }
+  });
+  return made(x.to(wanted));
 }
 
 }  // namespace tapegrad

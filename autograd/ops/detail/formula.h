@@ -78,7 +78,18 @@ inline Shape shape_of(std::string_view where, const Tensor& a, const Tensor& b) 
   return a.shape() == b.shape() ? a.shape() : broadcast(where, a.shape(), b.shape());
 }
 
-/// A scalar operand of an int64 or bool tensor: int64 where the number is whole, float32 otherwise, as in PyTorch.
-Tensor promote_scalar(double number);
+/// A scalar operand of an integer or bool tensor: int64 where the number is whole, float32 otherwise, as in PyTorch. No
+/// tensor becomes int64 by it, so it has the type of a uint8 or int32 tensor without axes, modulo 2^8 or 2^32.
+Tensor promote_scalar(double number, const Tensor& operand);
+/// Whether operands must be converted, by promote(): their types differ, or are not computed in.
+inline bool needs_promotion(const Tensor& a, const Tensor& b) {
+  return a.dtype() != b.dtype() || is_narrow_integer(a.dtype());
+}
+/// operation(a, b) of operands in the type of its result, or in int64 for a result that is uint8 or int32.
+template <class Operation>
+Tensor promote(Operation operation, const Tensor& a, const Tensor& b) {
+  const DType result = result_type(a, b), dtype = is_narrow_integer(result) ? kInt64 : result;
+  return operation(a.to(dtype), b.to(dtype)).to(result);
+}
 
 }  // namespace tapegrad

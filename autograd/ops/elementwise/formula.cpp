@@ -49,9 +49,10 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
   });
 }
 
-Tensor promote_scalar(double number) {
+Tensor promote_scalar(double number, const Tensor& operand) {
   const bool whole = std::trunc(number) == number && std::abs(number) < 0x1p63;
-  return scalar(number, whole ? kInt64 : kFloat32);
+  const Tensor y = scalar(number, whole ? kInt64 : kFloat32);
+  return whole && operand.dim() == 0 && is_narrow_integer(operand.dtype()) ? y.to(operand.dtype()) : y;
 }
 
 }  // namespace tapegrad

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/settings/training.h>
 
 #include <algorithm>
+#include <array>
 
 namespace tapegrad::tasks {
 namespace {

@@ -243,25 +243,26 @@ Tensor pow(const Tensor& a, const Tensor& b) {
 // --- a tensor and a number: a floating tensor keeps its type ---
 
 Tensor add(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return add(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(add), a, b);
   return record(kAdd, compute(formulas().add_scalar, a.shape(), {&a}, {b}), {a},
                 [](const Tensor& dy) -> Grads { return dy; });
 }
 
 Tensor sub(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return sub(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(sub), a, b);
   return record(kSub, compute(formulas().add_scalar, a.shape(), {&a}, {-b}), {a},
                 [](const Tensor& dy) -> Grads { return dy; });
 }
 
 Tensor sub(double a, const Tensor& b) {
-  if (!is_floating(b.dtype())) return sub(promote_scalar(a, b), b);
+  if (!is_floating(b.dtype()))
+    return with_number([](const Tensor& x, const Tensor& number) { return sub(number, x); }, b, a);
   return record(kSub, compute(formulas().rsub_scalar, b.shape(), {&b}, {a}), {b},
                 [](const Tensor& dy) -> Grads { return -dy; });
 }
 
 Tensor mul(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return mul(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(mul), a, b);
   return record(kMul, compute(formulas().mul_scalar, a.shape(), {&a}, {b}), {a},
                 [b](const Tensor& dy) -> Grads { return dy * b; });
 }
@@ -277,7 +278,7 @@ Tensor div(double a, const Tensor& b) {
 }
 
 Tensor pow(const Tensor& a, double exponent) {
-  if (!is_floating(a.dtype())) return pow(a, promote_scalar(exponent, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(pow), a, exponent);
   const ArithmeticFormulas& f = formulas();
   if (exponent == 2) return unary(kPow, a, f.square);
   if (exponent == 3) return unary(kPow, a, f.cube);
@@ -333,12 +334,12 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 }
 
 Tensor maximum(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return maximum(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(maximum), a, b);
   return extreme(kMaximum, formulas().maximum_scalar, formulas().maximum_grad, a, b);
 }
 
 Tensor minimum(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return minimum(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(minimum), a, b);
   return extreme(kMinimum, formulas().minimum_scalar, formulas().minimum_grad, a, b);
 }
 
@@ -384,12 +385,12 @@ Tensor remainder(const Tensor& a, const Tensor& b) {
 }
 
 Tensor fmod(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return fmod(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(fmod), a, b);
   return left_over(kFmod, formulas().fmod_scalar, a, b);
 }
 
 Tensor remainder(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return remainder(a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(remainder), a, b);
   return left_over(kRemainder, formulas().remainder_scalar, a, b);
 }
 

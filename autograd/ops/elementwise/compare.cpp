@@ -101,7 +101,7 @@ Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integ
 }
 
 Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, promote_scalar(b));
   Tensor y = Tensor::empty(a.shape(), kBool);
   map(y, {&a}, a.dtype() == kFloat32 ? kernel.float32_number : kernel.float64_number, &b);
   return y;

@@ -120,7 +120,8 @@ Tensor div(const Tensor& a, const Tensor& b, Rounding rounding) {
 }
 
 Tensor div(const Tensor& a, double b, Rounding rounding) {
-  return div(a, is_floating(a.dtype()) ? scalar(b, a.dtype()) : promote_scalar(b, a), rounding);
+  if (is_floating(a.dtype())) return div(a, scalar(b, a.dtype()), rounding);
+  return with_number([rounding](const Tensor& x, const Tensor& number) { return div(x, number, rounding); }, a, b);
 }
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return div(a, b, Rounding::floor); }

@@ -49,10 +49,9 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
   });
 }
 
-Tensor promote_scalar(double number, const Tensor& operand) {
+Tensor promote_scalar(double number) {
   const bool whole = std::trunc(number) == number && std::abs(number) < 0x1p63;
-  const Tensor y = scalar(number, whole ? kInt64 : kFloat32);
-  return whole && operand.dim() == 0 && is_narrow_integer(operand.dtype()) ? y.to(operand.dtype()) : y;
+  return scalar(number, whole ? kInt64 : kFloat32);
 }
 
 }  // namespace tapegrad

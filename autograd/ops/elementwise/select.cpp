@@ -132,14 +132,18 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 
 Tensor where(const Tensor& condition, const Tensor& a, double b) {
   require_bool(kWhere.name, condition, "condition");
-  if (!is_floating(a.dtype())) return where(condition, a, promote_scalar(b, a));
+  if (!is_floating(a.dtype())) {
+    return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, x, number); }, a, b);
+  }
   return record(kWhere, where_number(kernels().number_last, condition, a, b), {a},
                 [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
 }
 
 Tensor where(const Tensor& condition, double a, const Tensor& b) {
   require_bool(kWhere.name, condition, "condition");
-  if (!is_floating(b.dtype())) return where(condition, promote_scalar(a, b), b);
+  if (!is_floating(b.dtype())) {
+    return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, number, x); }, b, a);
+  }
   return record(kWhere, where_number(kernels().number_first, condition, b, a), {b},
                 [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
 }

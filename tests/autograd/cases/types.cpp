@@ -27,8 +27,8 @@ using tests::same_bits;
 using Bytes = std::vector<uint8_t>;
 using Words = std::vector<int32_t>;
 
-Tensor bytes_of(const Bytes& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
-Tensor words_of(const Words& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+Tensor uint8s(const Bytes& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+Tensor int32s(const Words& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
 
 // --- float16 ---
 
@@ -167,10 +167,10 @@ TEST(SmallIntegers, ConvertAsPyTorch) {
             (Words{INT32_MIN, INT32_MAX, INT32_MIN}));
   EXPECT_EQ(tensor({4294967303., 300.5}, kFloat64).to(kUInt8).to_vector<uint8_t>(), (Bytes{7, 44}));
   EXPECT_EQ((arange(3) * 2147483647.0).to(kInt32).to_vector<int32_t>(), (Words{0, INT32_MAX, -2}));
-  EXPECT_EQ(words_of({INT32_MAX, -5}).to(kUInt8).to_vector<uint8_t>(), (Bytes{255, 251}));
-  EXPECT_EQ(words_of({INT32_MAX, 16777217}).to(kFloat32).to_vector<float>(), (std::vector<float>{0x1p31F, 0x1p24F}));
-  EXPECT_EQ(bytes_of({0, 7, 255}).to(kBool).to_vector<bool>(), (std::vector<bool>{false, true, true}));
-  EXPECT_EQ(bytes_of({0, 255}).to(kInt32).to_vector<int32_t>(), (Words{0, 255}));
+  EXPECT_EQ(int32s({INT32_MAX, -5}).to(kUInt8).to_vector<uint8_t>(), (Bytes{255, 251}));
+  EXPECT_EQ(int32s({INT32_MAX, 16777217}).to(kFloat32).to_vector<float>(), (std::vector<float>{0x1p31F, 0x1p24F}));
+  EXPECT_EQ(uint8s({0, 7, 255}).to(kBool).to_vector<bool>(), (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(uint8s({0, 255}).to(kInt32).to_vector<int32_t>(), (Words{0, 255}));
 }
 
 TEST(SmallIntegers, AreMadeAndRead) {
@@ -188,14 +188,14 @@ TEST(SmallIntegers, AreMadeAndRead) {
 }
 
 TEST(SmallIntegers, Print) {
-  EXPECT_EQ(str(bytes_of({200, 100, 3})), "tensor([200, 100,   3], dtype=uint8)");
-  EXPECT_EQ(str(words_of({1, -2})), "tensor([ 1, -2], dtype=int32)");
+  EXPECT_EQ(str(uint8s({200, 100, 3})), "tensor([200, 100,   3], dtype=uint8)");
+  EXPECT_EQ(str(int32s({1, -2})), "tensor([ 1, -2], dtype=int32)");
   EXPECT_EQ(str(Tensor::empty({0}, kUInt8)), "tensor([], dtype=uint8)");
   EXPECT_EQ(str(scalar(5, kInt32)), "tensor(5, dtype=int32)");
 }
 
 TEST(SmallIntegers, PromoteAsPyTorch) {
-  const Tensor u = bytes_of({200, 100, 3}), i = words_of({INT32_MAX, -5, 7});
+  const Tensor u = uint8s({200, 100, 3}), i = int32s({INT32_MAX, -5, 7});
   EXPECT_EQ((u + i).dtype(), kInt32);
   EXPECT_EQ((u + tensor({1000})).dtype(), kInt64);
   EXPECT_EQ((u + scalar(1000, kInt64)).to_vector<uint8_t>(), (Bytes{176, 76, 235}));  // without axes
@@ -211,7 +211,7 @@ TEST(SmallIntegers, PromoteAsPyTorch) {
 }
 
 TEST(SmallIntegers, ComputeAsPyTorch) {
-  const Tensor u = bytes_of({200, 100, 3}), i = words_of({INT32_MAX, -5});
+  const Tensor u = uint8s({200, 100, 3}), i = int32s({INT32_MAX, -5});
   const auto bytes = [](const Tensor& x) { return x.to_vector<uint8_t>(); };
   const auto words = [](const Tensor& x) { return x.to_vector<int32_t>(); };
   EXPECT_EQ(bytes(-u), (Bytes{56, 156, 253}));
@@ -232,7 +232,7 @@ TEST(SmallIntegers, ComputeAsPyTorch) {
   EXPECT_EQ(words(remainder(i, 3)), (Words{1, 1}));
   EXPECT_EQ(words(fmod(i, 3)), (Words{1, -2}));
   EXPECT_EQ(words(sign(i)), (Words{1, -1}));
-  EXPECT_EQ(words(abs(words_of({INT32_MIN}))), (Words{INT32_MIN}));
+  EXPECT_EQ(words(abs(int32s({INT32_MIN}))), (Words{INT32_MIN}));
   EXPECT_EQ(words(maximum(i, u.slice(0, 0, 2))), (Words{INT32_MAX, 100}));
   expect_near(u > -1, tensor({true, true, true}));
   expect_near(u == 456, tensor({false, false, false}));  // PyTorch compares with 456 modulo 256
@@ -247,9 +247,9 @@ TEST(SmallIntegers, ComputeAsPyTorch) {
   EXPECT_EQ(bytes(max(u, 0).values.reshape({1})), (Bytes{200}));
   EXPECT_EQ(argmax(u).item(), 0);
   EXPECT_EQ(bytes(sort(u).values), (Bytes{3, 100, 200}));
-  EXPECT_EQ(bytes(unique(bytes_of({7, 3, 7})).values), (Bytes{3, 7}));
+  EXPECT_EQ(bytes(unique(uint8s({7, 3, 7})).values), (Bytes{3, 7}));
   EXPECT_EQ(count_nonzero(u).item(), 3);
-  expect_near(isin(u, bytes_of({100})), tensor({false, true, false}));
+  expect_near(isin(u, uint8s({100})), tensor({false, true, false}));
 }
 
 TEST(SmallIntegers, AreMoved) {
@@ -304,7 +304,7 @@ TEST(SmallIntegers, AreIndicesAndClasses) {
 }
 
 TEST(SmallIntegers, Errors) {
-  const Tensor u = bytes_of({200, 100, 3});
+  const Tensor u = uint8s({200, 100, 3});
   tests::expect_texts({
       {"[full] expected a value that uint8 can hold, got 300", [] { full({2}, 300, kUInt8); }},
       {"[full] expected a value that uint8 can hold, got -1", [] { full({2}, -1, kUInt8); }},
@@ -365,7 +365,7 @@ TEST(SmallIntegers, AreNeverMistakenForAnotherType) {
 TEST(StoredTypes, AreWrittenAndRead) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "x.safetensors", array = folder / "x.npy", archive = folder / "x.npz";
-  const Tensor u = tensor(Bytes{1, 200, 3, 255}, {2, 2}), i = words_of({INT32_MIN, 0, INT32_MAX});
+  const Tensor u = tensor(Bytes{1, 200, 3, 255}, {2, 2}), i = int32s({INT32_MIN, 0, INT32_MAX});
   const Tensor half = tensor({0.1, -65504., 6e-8}).to(kFloat16);
   save_safetensors(path, {{"u", u.t()}, {"i", i}, {"half", half}});
   const SafeTensorsFile file(path);

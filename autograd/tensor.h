@@ -313,6 +313,7 @@ inline Indexed Tensor::operator()(const Index& a, const Index& b, const Index& c
 
 // --- factories: the results are constants, not leaves ---
 
+/// Error for a value out of the range of an integer type.
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
@@ -337,7 +338,7 @@ Tensor eye(int64_t n, DType dtype = kFloat32);
 
 /// A tensor of literal values, with one axis per level of braces: tensor({1., 2.}), tensor({{1, 2}, {3, 4}}). The type
 /// is `dtype`; by default float32 if any number is floating-point or there are none, else int64 if any is an integer,
-/// else bool. Error if lists on one level differ in length.
+/// else bool. Error if lists on one level differ in length, and for a number that uint8 or int32 does not hold.
 Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype = {});
 
 /// A copy of `count` values in row-major order. Error unless count == shape.numel().

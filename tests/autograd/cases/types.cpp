@@ -293,7 +293,7 @@ TEST(SmallIntegers, AreIndicesAndClasses) {
     expect_near(loss, cross_entropy(x, classes));
     expect_near(nll_loss(x, classes.to(dtype)), nll_loss(x, classes));
     expect_near(multi_margin_loss(x, classes.to(dtype)), multi_margin_loss(x, classes));
-    expect_near(linear_cross_entropy(x, x, classes.to(dtype) - 0 * classes.to(dtype), {.ignore_index = 4}),
+    expect_near(linear_cross_entropy(x, x, classes.to(dtype), {.ignore_index = 4}),
                 linear_cross_entropy(x, x, classes, {.ignore_index = 4}));
   }
   EXPECT_EQ(

@@ -35,8 +35,8 @@ HWY_INLINE hn::Vec<Halves> rounded_halves(Vec<float> x) {
   const Vec<float>::Tag floats;
   const auto bits = hn::BitCast(d, x.raw), rest = hn::And(bits, hn::Set(d, 0x7fffffff));
   const auto top = hn::ShiftRight<13>(rest);
-  const auto small = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(floats, rest), hn::Set(floats, 0.5F))),
-                             hn::Set(d, 0x3f000000));
+  const auto small =
+      hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(floats, rest), hn::Set(floats, 0.5F))), hn::Set(d, 0x3f000000));
   const auto normal =
       hn::ShiftRight<13>(hn::Add(hn::Add(rest, hn::Set(d, 0xfff - 0x38000000)), hn::And(top, hn::Set(d, 1))));
   const auto nan = hn::Or(hn::And(top, hn::Set(d, 0x3ff)), hn::Set(d, 0x7e00));

@@ -313,7 +313,7 @@ Tensor Tape::BackwardRun::constant_value(Tensor grad) const {
 // Adds to the gradient of the node at `position`. Broadcasting is undone here, once for all operations.
 void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) {
   const detail::Node& target = memory_.node(position);
-  if (grad.dtype() != (target.dtype == kBFloat16 ? kFloat32 : target.dtype))
+  if (grad.dtype() != (is_half(target.dtype) ? kFloat32 : target.dtype))
     op.fail(fmt::format("backward returned a {} gradient for a {} input", name(grad.dtype()), name(target.dtype)));
   if (!(grad.shape() == target.shape)) {
     if (!broadcasts_to(target.shape, grad.shape())) {

@@ -1,24 +1,14 @@
-// Names of the element types.
+// The error for types that an operation does not compute in.
 #include <fmt/format.h>
 #include <tapegrad/autograd/dtype.h>
 #include <tapegrad/autograd/error.h>
 
 namespace tapegrad {
 
-std::string_view name(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return "bool";
-    case DType::int64: return "int64";
-    case DType::bfloat16: return "bfloat16";
-    case DType::float32: return "float32";
-    case DType::float64: return "float64";
-  }
-  return "?";
-}
-
 void detail::refuse_to_compute(DType dtype) {
-  fail("dtype", fmt::format("cannot compute with {} (use to(kFloat32){})", name(dtype),
-                            dtype == kBFloat16 ? "; bfloat16 is for the weights of linear and embedding" : ""));
+  fail("dtype", fmt::format("cannot compute with {} (convert with to({}){})", name(dtype),
+                            is_integer(dtype) ? "kInt64" : "kFloat32",
+                            is_half(dtype) ? "; halves are for the weights of linear and embedding" : ""));
 }
 
 }  // namespace tapegrad

@@ -128,7 +128,7 @@ std::string str(const Tensor& x) {
   if (!x.defined()) return "tensor()";
   std::string text(kPrefix);
   std::vector<std::string> suffixes;
-  const Tensor shown = x.dtype() == kBFloat16 ? x.to(kFloat32) : x;
+  const Tensor shown = is_half(x.dtype()) ? x.to(kFloat32) : is_narrow_integer(x.dtype()) ? x.to(kInt64) : x;
   if (x.numel() == 0) {
     text += "[]";
     if (x.dim() != 1) {
@@ -139,7 +139,8 @@ std::string str(const Tensor& x) {
     if (x.dtype() != kFloat32) suffixes.push_back(fmt::format("dtype={}", name(x.dtype())));
   } else {
     text += with_type(shown.dtype(), [&](auto t) { return Printer<decltype(t)>(shown).text(); });
-    if (x.dtype() == kFloat64 || x.dtype() == kBFloat16) suffixes.push_back(fmt::format("dtype={}", name(x.dtype())));
+    if (shown.dtype() != x.dtype() || x.dtype() == kFloat64)
+      suffixes.push_back(fmt::format("dtype={}", name(x.dtype())));
   }
   std::size_t line = text.size() - (text.rfind('\n') + 1) + 2;  // PyTorch counts two more
   for (const std::string& suffix : suffixes) {

@@ -209,10 +209,11 @@ void Tensor::copy_to(void* out, DType wanted) const {
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
-  with_type(dtype, [&](auto t) {
+  if (!holds(dtype, std::trunc(value))) {
+    fail("full", fmt::format("expected a value that {} can hold, got {}", name(dtype), value));
+  }
+  with_stored_type(dtype, [&](auto t) {
     using T = decltype(t);
-    if (std::is_same_v<T, int64_t> && !(value >= -0x1p63 && value < 0x1p63))
-      fail("full", fmt::format("expected a value that int64 can hold, got {}", value));
     if (value == 0 && !std::signbit(value) &&
         pool::is_fresh(x.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype)))) {
       return;
@@ -233,9 +234,9 @@ Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, 
 Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
 
 DType result_type(const Tensor& a, const Tensor& b) {
-  const bool both_floating = is_floating(a.dtype()) && is_floating(b.dtype());
-  if (both_floating && (a.dim() == 0) != (b.dim() == 0)) return a.dim() == 0 ? b.dtype() : a.dtype();
-  return std::max(a.dtype(), b.dtype());
+  const auto category = [](const Tensor& x) { return x.dtype() == kBool ? 0 : is_integer(x.dtype()) ? 1 : 2; };
+  if (category(a) == category(b) && (a.dim() == 0) != (b.dim() == 0)) return a.dim() == 0 ? b.dtype() : a.dtype();
+  return promoted_type(a.dtype(), b.dtype());
 }
 
 Tensor arange(int64_t stop) { return arange(0, static_cast<double>(stop)); }
@@ -247,11 +248,12 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (count > 1e15) fail("arange", fmt::format("from {} to {} in steps of {} has too many values", start, stop, step));
   const double last = start + std::max(0.0, count - 1) * step;
-  if (dtype == kInt64 && !(start >= -0x1p63 && start < 0x1p63 && last >= -0x1p63 && last < 0x1p63)) {
-    fail("arange", fmt::format("expected values that int64 can hold, got {} to {} in steps of {}", start, stop, step));
+  if (!holds(dtype, std::trunc(start)) || !holds(dtype, std::trunc(last))) {
+    fail("arange",
+         fmt::format("expected values that {} can hold, got {} to {} in steps of {}", name(dtype), start, stop, step));
   }
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
-  with_type(dtype, [&](auto t) {
+  with_stored_type(dtype, [&](auto t) {
     using T = decltype(t);
     T* out = x.mutable_data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
@@ -278,7 +280,7 @@ Tensor linspace(double first, double last, int64_t count, DType dtype) {
 
 Tensor eye(int64_t n, DType dtype) {
   const Tensor x = zeros({n, n}, dtype);
-  with_type(dtype, [&](auto t) {
+  with_stored_type(dtype, [&](auto t) {
     using T = decltype(t);
     for (int64_t i = 0; i < n; ++i) x.mutable_data<T>()[i * n + i] = static_cast<T>(1);
   });
@@ -301,8 +303,16 @@ Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype)
   const DType widest = shape.numel() == 0 ? kFloat32 : measured.dtype;
   // Via double, so that float32 rounds once and float64 not at all.
   const Tensor x = Tensor::empty(shape, widest == kFloat32 ? kFloat64 : widest);
-  with_type(x.dtype(), [&](auto t) { write(values, x.mutable_data<decltype(t)>()); });
-  return made(x.to(dtype.value_or(widest)));
+  const DType wanted = dtype.value_or(widest);
+  with_type(x.dtype(), [&](auto t) {
+    const auto* const first = x.data<decltype(t)>();
+    const auto* const end = write(values, x.mutable_data<decltype(t)>());
+    for (const auto* value = first; is_narrow_integer(wanted) && value < end; ++value) {
+      if (holds(wanted, std::trunc(static_cast<double>(*value)))) continue;
+      fail("tensor", fmt::format("expected values that {} can hold, got {}", name(wanted), *value));
+    }
+  });
+  return made(x.to(wanted));
 }
 
 }  // namespace tapegrad

@@ -107,7 +107,8 @@ class [[nodiscard]] Tensor {
   /// The only element, converted to T. Error if there is not exactly one.
   template <class T = double>
   T item() const {
-    return with_type(dtype(), [&](auto t) { return static_cast<T>(*static_cast<const decltype(t)*>(only_element())); });
+    return with_stored_type(dtype(),
+                            [&](auto t) { return static_cast<T>(*static_cast<const decltype(t)*>(only_element())); });
   }
   /// All elements in row-major order. Error unless T is the tensor's element type.
   template <class T>
@@ -143,8 +144,8 @@ class [[nodiscard]] Tensor {
   /// One index along an axis; the axis is removed. Error if the index is out of range.
   Tensor select(int64_t axis, int64_t index) const;
   Tensor operator[](int64_t index) const { return select(0, index); }
-  /// x(all, range(1, 3), ids): what index.h describes. Of the axes that tensors index (int64, or bool as its true
-  /// positions) one remains, as in index(). Error for more entries than axes, an index out of range, two ellipses.
+  /// x(all, range(1, 3), ids): what index.h describes. Of the axes that tensors index (int64 or int32, or bool as its
+  /// true positions) one remains, as in index(). Error for more entries than axes, an index out of range, two ellipses.
   Tensor operator()(const Index& a, const Index& b = Index::absent(), const Index& c = Index::absent(),
                     const Index& d = Index::absent(), const Index& e = Index::absent(),
                     const Index& f = Index::absent(), const Index& g = Index::absent(),
@@ -172,7 +173,9 @@ class [[nodiscard]] Tensor {
 
   /// This tensor if it is contiguous, a row-major copy otherwise.
   Tensor contiguous() const;
-  /// Converted to another element type; this tensor if it already has that type.
+  /// Converted to another element type; this tensor if it already has that type. As in PyTorch: floating numbers lose
+  /// their fraction where they become integers, and what int32 or int64 cannot hold becomes its smallest number; other
+  /// conversions to integers are modulo 2^8 or 2^32. Floating types round to nearest, ties to even.
   Tensor to(DType dtype) const;
 
   // --- differentiation ---
@@ -312,6 +315,7 @@ inline Indexed Tensor::operator()(const Index& a, const Index& b, const Index& c
 
 // --- factories: the results are constants, not leaves ---
 
+/// Error for a value out of the range of an integer type.
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
@@ -321,7 +325,7 @@ Tensor ones(std::integral auto size, std::integral auto... sizes) = delete;   //
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, double value);
-/// The type that an operation on a and b computes in: the later one of DType. Of two floating types, that of the
+/// The type that an operation on a and b gives: promoted_type. Of two integer types, or two floating ones, that of the
 /// operand with axes, if the other has none.
 DType result_type(const Tensor& a, const Tensor& b);
 
@@ -338,7 +342,7 @@ Tensor eye(int64_t n, DType dtype = kFloat32);
 
 /// A tensor of literal values, with one axis per level of braces: tensor({1., 2.}), tensor({{1, 2}, {3, 4}}). The type
 /// is `dtype`; by default float32 if any number is floating-point or there are none, else int64 if any is an integer,
-/// else bool. Error if lists on one level differ in length.
+/// else bool. Error if lists on one level differ in length, and for a number that uint8 or int32 does not hold.
 Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype = {});
 
 /// A copy of `count` values in row-major order. Error unless count == shape.numel().

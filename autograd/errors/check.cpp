@@ -27,8 +27,16 @@ void require_bool(std::string_view where, const Tensor& x, std::string_view what
 }
 
 void require_number(std::string_view where, DType dtype, double value) {
-  if (dtype != kInt64 || (std::trunc(value) == value && std::abs(value) < 0x1p63)) return;
-  fail(where, fmt::format("expected a whole number for int64 x, got {} (convert x with to(kFloat32))", value));
+  if (holds(dtype, value)) return;
+  const bool is_whole = std::trunc(value) == value;
+  fail(where, fmt::format("expected a whole number{} for {} x, got {} (convert x with to({}))",
+                          is_whole ? " in its range" : "", name(dtype), value,
+                          is_whole && dtype != kInt64 ? "kInt64" : "kFloat32"));
+}
+
+Tensor require_integers(std::string_view where, const Tensor& x, std::string_view what) {
+  if (is_integer(x.dtype())) return x.to(kInt64);
+  fail(where, fmt::format("expected int64 {}, got {} (convert with to(kInt64))", what, name(x.dtype())));
 }
 
 void fail_probability(std::string_view where, std::string_view what, double p) {

@@ -9,9 +9,9 @@
 namespace tapegrad {
 
 /// The array of a .npy file, versions 1.0 to 3.0 of the format, in C or Fortran order and of either byte order.
-/// float32, float64, int64 and bool stay what they are; float16 becomes float32; other integers of 8 to 64 bits become
-/// int64. Error "[numpy] PATH: ..." for other types, for a damaged header, for fewer or more bytes than the shape
-/// needs, for a bool that is neither 0 nor 1, and for numbers that int64 does not hold.
+/// float32, float64, int64, int32, uint8 and bool stay what they are; float16 becomes float32; other integers of 8 to
+/// 64 bits become int64. Error "[numpy] PATH: ..." for other types, for a damaged header, for fewer or more bytes than
+/// the shape needs, for a bool that is neither 0 nor 1, and for numbers that int64 does not hold.
 Tensor load_npy(const std::string& path);
 
 struct SaveNpyOptions {

@@ -6,7 +6,6 @@
 #include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,34 +23,10 @@ constexpr int kMaxDepth = 8;  // a valid header has 3 levels
 
 // ---- Element types ----
 
-// An element type of the format, and what its tensors become.
-struct Type {
-  std::string_view name;
-  uint64_t size;
-  DType becomes;
-  ConvertElements convert;  // nullptr: the bytes as they are
-};
-
-constexpr Type kTypes[] = {
-    {"F32", 4, kFloat32, nullptr},
-    {"F64", 8, kFloat64, nullptr},
-    {"I64", 8, kInt64, nullptr},
-    {"BOOL", 1, kBool, nullptr},
-    {"F16", 2, kFloat32, widen_with<from_half>},
-    {"BF16", 2, kFloat32, widen_with<widen_bfloat16>},
-    {"I32", 4, kInt64, widen<int32_t, int64_t>},
-    {"I16", 2, kInt64, widen<int16_t, int64_t>},
-    {"I8", 1, kInt64, widen<int8_t, int64_t>},
-    {"U64", 8, kInt64, widen<uint64_t, int64_t>},
-    {"U32", 4, kInt64, widen<uint32_t, int64_t>},
-    {"U16", 2, kInt64, widen<uint16_t, int64_t>},
-    {"U8", 1, kInt64, widen<uint8_t, int64_t>},
-};
-
 // nullptr for an unknown name.
-const Type* type_named(std::string_view name) {
-  for (const Type& type : kTypes) {
-    if (type.name == name) return &type;
+const FileType* type_named(std::string_view name) {
+  for (const FileType& type : file_types()) {
+    if (type.safetensors == name) return &type;
   }
   return nullptr;
 }
@@ -76,13 +51,13 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
     return *found;
   };
   const Json& dtype = field("dtype");
-  const Type* const type = dtype.is_string() ? type_named(dtype.get_ref<const std::string&>()) : nullptr;
+  const FileType* const type = dtype.is_string() ? type_named(dtype.get_ref<const std::string&>()) : nullptr;
   if (!type) {
     std::string known;
-    for (const Type& each : kTypes) known.append(known.empty() ? "" : ", ").append(each.name);
+    for (const FileType& each : file_types()) known.append(known.empty() ? "" : ", ").append(each.safetensors);
     file.refuse("tensor \"{}\": unknown dtype {} (known: {})", name, shown(dtype), known);
   }
-  Entry entry{name, type->name, {}, 0, 0, {}};
+  Entry entry{name, type->safetensors, {}, 0, 0, {}};
   const Json& shape = field("shape");
   if (!shape.is_array()) file.refuse("tensor \"{}\": expected a list of sizes as shape, got {}", name, shown(shape));
   if (shape.size() > kMaxRank) {
@@ -103,8 +78,8 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   if (entry.offset > end) file.refuse("tensor \"{}\": data_offsets {} end before they begin", name, shown(offsets));
   entry.bytes = end - entry.offset;
   if (entry.bytes != bytes.count()) {
-    file.refuse("tensor \"{}\": {} {} needs {} bytes, data_offsets {} hold {}", name, type->name, str(entry.shape),
-                bytes.count(), shown(offsets), entry.bytes);
+    file.refuse("tensor \"{}\": {} {} needs {} bytes, data_offsets {} hold {}", name, type->safetensors,
+                str(entry.shape), bytes.count(), shown(offsets), entry.bytes);
   }
   return entry;
 }
@@ -256,7 +231,7 @@ std::vector<std::byte> SafeTensorsFile::read_bytes(const Entry& entry) const {
 
 Tensor SafeTensorsFile::read(const Entry& entry) const {
   const File file(path_);
-  const Type& type = *type_named(entry.dtype);
+  const FileType& type = *type_named(entry.dtype);
   const Tensor tensor = Tensor::empty(entry.shape, type.becomes);
   if (entry.bytes == 0) {
     read_entry(file, descriptor_, entry, {});

@@ -53,7 +53,7 @@ class SafeTensorsFile {
   /// Was the file written with checksums (SaveOptions)? Then everything that is read is compared with them.
   bool has_checksums() const { return has_checksums_; }
 
-  /// F32, F64, I64 and BOOL as they are; F16 and BF16 become float32; I32, I16, I8, U32, U16, U8 and U64 become int64.
+  /// F32, F64, I64, I32, U8 and BOOL as they are; F16 and BF16 become float32; I16, I8, U64, U32 and U16 become int64.
   /// Error for a BOOL that is neither 0 nor 1, a U64 that int64 does not hold, and bytes whose checksum is wrong.
   Tensor read(const Entry& entry) const;
   /// The bytes of an entry as they are in the file. Error when their checksum is wrong.

@@ -13,15 +13,7 @@ namespace {
 
 using namespace safetensors;
 
-std::string_view type_name(DType dtype) {
-  switch (dtype) {
-    case kFloat32: return "F32";
-    case kFloat64: return "F64";
-    case kBFloat16: return "BF16";
-    case kInt64: return "I64";
-    default: return "BOOL";
-  }
-}
+std::string_view type_name(DType dtype) { return tapegrad::detail::row_of(dtype).safetensors; }
 
 // What becomes an entry: a tensor, or bytes.
 struct Piece {

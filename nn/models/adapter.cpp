@@ -290,8 +290,7 @@ std::map<std::string, Update> read_updates(const std::string& path) {
     if (!(is_a || is_b) || !t.name.starts_with(kBasePrefix)) {
       refuse(fmt::format("expected {}<layer>{} or {}, got the tensor \"{}\"", kBasePrefix, kA, kB.substr(1), t.name));
     }
-    if (t.tensor.dim() != 2 || !(is_floating(t.tensor.dtype()) || t.tensor.dtype() == kBFloat16) ||
-        t.tensor.numel() == 0) {
+    if (t.tensor.dim() != 2 || !(is_floating(t.tensor.dtype()) || is_half(t.tensor.dtype())) || t.tensor.numel() == 0) {
       refuse(fmt::format("expected a matrix of numbers for \"{}\", got {} {}", t.name, name(t.tensor.dtype()),
                          str(t.tensor.shape())));
     }

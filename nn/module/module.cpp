@@ -25,7 +25,7 @@ struct Entry {
   const Tensor& tensor() const { return parameter ? parameter->tensor() : buffer->tensor(); }
 };
 
-bool is_real(DType dtype) { return is_floating(dtype) || dtype == kBFloat16; }
+bool is_real(DType dtype) { return is_floating(dtype) || is_half(dtype); }
 
 class StateVisitor : public Visitor {
  public:
@@ -165,7 +165,8 @@ void freeze(const AnyModel& model, bool frozen) {
 }
 
 void convert(const AnyModel& model, DType dtype) {
-  if (!is_real(dtype)) fail("nn::to", fmt::format("expected float32, float64 or bfloat16, got {}", name(dtype)));
+  if (!is_real(dtype))
+    fail("nn::to", fmt::format("expected float32, float64, bfloat16 or float16, got {}", name(dtype)));
   const std::vector<Entry> entries = state_of(model);
   for (const Entry& e : entries) {
     if (e.parameter) e.tensor().require_writable("nn::to", e.name);

@@ -111,7 +111,7 @@ void tie(Parameter& first, Parameter& second) {
 
 void Parameter::prepare_write(Tensor::Values values) {
   Tensor& leaf = leaf_->tensor;
-  // A tensor that is not a leaf (bfloat16, or substituted) is immutable for its other holders.
+  // A tensor that is not a leaf (a half, or substituted) is immutable for its other holders.
   if (!leaf.is_leaf() && !leaf.unique()) leaf = leaf.clone();
   leaf.prepare_write("parameter", name(), values);
 }
@@ -144,8 +144,8 @@ void Parameter::set(const Tensor& values) {
 void Parameter::convert(DType dtype) {
   if (dtype == tensor().dtype()) return;
   prepare_write(Tensor::Values::keep);
-  if (!is_floating(dtype) && dtype != kBFloat16) {
-    fail("parameter", fmt::format("{} cannot be converted to {} (expected float32, float64 or bfloat16)",
+  if (!is_floating(dtype) && !is_half(dtype)) {
+    fail("parameter", fmt::format("{} cannot be converted to {} (expected float32, float64, bfloat16 or float16)",
                                   quoted(name()), tapegrad::name(dtype)));
   }
   leaf_->become(detail::leaf_of(tensor().detach().to(dtype)));
@@ -168,7 +168,7 @@ void Buffer::set(const Tensor& values) {
 }
 
 void Buffer::convert(DType dtype) {
-  if (is_floating(values_.dtype()) || values_.dtype() == kBFloat16) values_ = values_.detach().to(dtype);
+  if (is_floating(values_.dtype()) || is_half(values_.dtype())) values_ = values_.detach().to(dtype);
 }
 
 // --- clones ---

@@ -62,7 +62,7 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
   /// change that tensor, unless it is a leaf: then every handle to the leaf has the new values.
   void substitute(const Tensor& values);
   /// Replaces the leaf by a new one of another floating type; existing optimisers do not have the new leaf. In bfloat16
-  /// it is no longer a leaf, but storage for a model that only generates. Error for other types.
+  /// or float16 it is no longer a leaf, but storage for a model that only generates. Error for other types.
   void convert(DType dtype);
 
   /// The number of parameter leaves in this process. If a model's `visit` reaches fewer, it leaves some out.

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/settings/training.h>
 
 #include <algorithm>
+#include <array>
 
 namespace tapegrad::tasks {
 namespace {
@@ -12,7 +13,11 @@ constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
 
 constexpr std::string_view kMaskStreams[] = {"mt19937", "mkl"};
 
-constexpr std::string_view kTypes[] = {"bool", "int64", "bfloat16", "float32", "float64"};  // of DType
+constexpr auto kTypes = [] {
+  std::array<std::string_view, std::size(tapegrad::detail::kTypes)> names;  // of DType
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = tapegrad::detail::kTypes[i].name;
+  return names;
+}();
 constexpr std::string_view kProductTypes[] = {"float32", "bfloat16"};
 
 }  // namespace

@@ -129,13 +129,13 @@ TEST_F(SafeTensorsTest, NarrowTypesAreConverted) {
   EXPECT_EQ(read["BF16"].to_vector<float>(),
             (std::vector<float>{1, -2, 0x1p-133f, std::numeric_limits<float>::infinity()}));
   using Ints = std::vector<int64_t>;
-  EXPECT_EQ(read["I32"].to_vector<int64_t>(), (Ints{-5, 2147483647}));
+  EXPECT_EQ(read["I32"].to_vector<int32_t>(), (std::vector<int32_t>{-5, 2147483647}));
   EXPECT_EQ(read["I16"].to_vector<int64_t>(), (Ints{-5, 32767}));
   EXPECT_EQ(read["I8"].to_vector<int64_t>(), (Ints{-5, 127}));
   EXPECT_EQ(read["U64"].to_vector<int64_t>(), (Ints{5, 9223372036854775807}));
   EXPECT_EQ(read["U32"].to_vector<int64_t>(), (Ints{5, 4294967295}));
   EXPECT_EQ(read["U16"].to_vector<int64_t>(), (Ints{5, 65535}));
-  EXPECT_EQ(read["U8"].to_vector<int64_t>(), (Ints{5, 255}));
+  EXPECT_EQ(read["U8"].to_vector<uint8_t>(), (std::vector<uint8_t>{5, 255}));
 }
 
 TEST_F(SafeTensorsTest, TensorsAreReadOneByOne) {
@@ -237,7 +237,7 @@ TEST_F(SafeTensorsTest, BytesAreEntriesOfTypeU8) {
   EXPECT_EQ(state.dtype, "U8");
   EXPECT_EQ(state.shape, (Shape{3}));
   EXPECT_EQ(file.read_bytes(state), some_bytes());
-  EXPECT_EQ(file.read(state).to_vector<int64_t>(), (std::vector<int64_t>{0, 255, 7}));
+  EXPECT_EQ(file.read(state).to_vector<uint8_t>(), (std::vector<uint8_t>{0, 255, 7}));
   EXPECT_TRUE(file.read_bytes(*file.find("none")).empty());
   EXPECT_FALSE(file.has_checksums());
   EXPECT_EQ(message([&] {

@@ -57,8 +57,8 @@ TEST_F(SafeTensorsTest, InvalidHeaders) {
   EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","data_offsets":[0,8]}})")), "tensor \"x\" has no shape");
   EXPECT_EQ(refusal(compose(R"({"x":{"shape":[2],"data_offsets":[0,8]}})")), "tensor \"x\" has no dtype");
   EXPECT_EQ(refusal(one("\"F8_E4M3\"", "[2]", "[0,8]")),
-            "tensor \"x\": unknown dtype \"F8_E4M3\" (known: F32, F64, I64, BOOL, F16, BF16, I32, I16, I8, U64, U32, "
-            "U16, U8)");
+            "tensor \"x\": unknown dtype \"F8_E4M3\" (known: F32, F64, I64, I32, U8, BOOL, F16, BF16, I16, I8, "
+            "U64, U32, U16)");
   EXPECT_EQ(refusal(one("32", "[2]", "[0,8]")).substr(0, 28), "tensor \"x\": unknown dtype 32");
   EXPECT_EQ(refusal(one("\"F32\"", "2", "[0,8]")), "tensor \"x\": expected a list of sizes as shape, got 2");
   EXPECT_EQ(refusal(one("\"F32\"", "[-2]", "[0,8]")),

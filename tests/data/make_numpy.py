@@ -25,7 +25,8 @@ def described(array):
     array = np.asarray(array)
     values = array.astype(np.float64 if array.dtype.kind == "f" else np.int64).ravel().tolist()
     shown = {np.inf: "inf", -np.inf: "-inf"}
-    return {"dtype": {"f": "float64" if array.dtype.itemsize == 8 else "float32", "b": "bool"}.get(array.dtype.kind, "int64"),
+    kept = array.dtype.newbyteorder("=") in (np.float64, np.int32, np.uint8, np.bool_)
+    return {"dtype": str(array.dtype.newbyteorder("=")) if kept else "float32" if array.dtype.kind == "f" else "int64",
             "shape": list(array.shape),
             "values": [shown.get(x, "nan" if x != x else x) for x in values]}
 
@@ -54,6 +55,8 @@ plain = {
     "float64": np.array(rng.standard_normal((2, 1, 3))),
     "scalar": np.array(0.1),
     "int64": np.array([0, -5, 2**62, -2**63], np.int64),
+    "int32": np.array([-(2**31), 2**31 - 1], np.int32),
+    "uint8": np.array([[5, 255]], np.uint8),
     "bool": np.array([[True, False], [False, True]]),
     "empty": np.zeros((0, 3), np.float32),
     "eight axes": np.arange(4.0).reshape(1, 2, 1, 1, 2, 1, 1, 1),
@@ -61,13 +64,11 @@ plain = {
 }
 read_only = {
     "float16": np.array([1, -2, 65504, 2.0**-24, np.inf, 0.1], np.float16),
-    "int32": np.array([-(2**31), 2**31 - 1], np.int32),
     "int16": np.array([-(2**15), 2**15 - 1], np.int16),
     "int8": np.array([-128, 127], np.int8),
     "uint64": np.array([5, 2**63 - 1], np.uint64),
     "uint32": np.array([5, 2**32 - 1], np.uint32),
     "uint16": np.array([5, 2**16 - 1], np.uint16),
-    "uint8": np.array([[5, 255]], np.uint8),
     "big-endian float32": np.array([1.5, -3], ">f4"),
     "big-endian int32": np.array([1, -2], ">i4"),
     "big-endian float16": np.array([1.5, -3], ">f2"),

@@ -185,7 +185,8 @@ TEST(Ownership, ALoadThatIsRejectedChangesNothing) {
             "[load_state_dict] \"b\"" + why);
   EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[nn::to] \"b\"" + why);
   EXPECT_EQ(values_of(model.a), (Values{1, 2}));
-  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }), "[nn::to] expected float32, float64 or bfloat16, got int64");
+  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }),
+            "[nn::to] expected float32, float64, bfloat16 or float16, got int64");
   EXPECT_EQ(values_of(model.c), (Values{5, 6}));
 }
 

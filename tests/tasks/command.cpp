@@ -123,7 +123,7 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
        {"[--seed] expected one value, got 2 (the option was given more than once)"}},
       {{"generate", "gpt", "--prompt", "a", "--prompt=b", "--prompt", "c"}, {"[--prompt] expected one value, got 3"}},
       {{"generate", "gpt", "--dtype", "bfloat"},
-       {"[--dtype] must be one of float32, bfloat16, int8, int4, got \"bfloat\" (did you mean bfloat16"}},
+       {"[--dtype] must be one of float32, bfloat16, float16, int8, int4, got \"bfloat\" (did you mean bfloat16"}},
   };
   for (const auto& [arguments, words] : cases) {
     const Ran ran = run_command(arguments);

@@ -1,9 +1,47 @@
-// Checks of what a file says about an array.
+// The element types of files, and checks of what a file says about an array.
 #include <tapegrad/autograd/io/detail/element_types.h>
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
+#include <tapegrad/autograd/kernels/simd/float16.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace tapegrad {
+namespace {
+
+template <class From, class To, To (*F)(From) = [](From value) { return static_cast<To>(value); }>
+void convert_elements(const std::byte* from, int64_t n, void* to) {
+  for (int64_t i = 0; i < n; ++i) {
+    From value;
+    std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    static_cast<To*>(to)[i] = F(value);
+  }
+}
+
+constexpr FileType as_it_is(DType dtype) {
+  const detail::TypeRow& row = detail::row_of(dtype);
+  return {row.safetensors, row.numpy, row.size, dtype, nullptr};
+}
+
+constexpr FileType kFileTypes[] = {
+    as_it_is(kFloat32),
+    as_it_is(kFloat64),
+    as_it_is(kInt64),
+    as_it_is(kInt32),
+    as_it_is(kUInt8),
+    as_it_is(kBool),
+    {"F16", "f2", 2, kFloat32, convert_elements<uint16_t, float, widen_float16>},
+    {"BF16", "", 2, kFloat32, convert_elements<uint16_t, float, widen_bfloat16>},
+    {"I16", "i2", 2, kInt64, convert_elements<int16_t, int64_t>},
+    {"I8", "i1", 1, kInt64, convert_elements<int8_t, int64_t>},
+    {"U64", "u8", 8, kInt64, convert_elements<uint64_t, int64_t>},
+    {"U32", "u4", 4, kInt64, convert_elements<uint32_t, int64_t>},
+    {"U16", "u2", 2, kInt64, convert_elements<uint16_t, int64_t>},
+};
+
+}  // namespace
+
+std::span<const FileType> file_types() { return kFileTypes; }
 
 bool BytesOfShape::add_axis(uint64_t size) {
   constexpr uint64_t kLimit = uint64_t{1} << 62;

@@ -4,40 +4,25 @@
 
 #include <tapegrad/autograd/tensor.h>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
+#include <string_view>
 
 namespace tapegrad {
 
 // Converts n values at `from`, which need not be aligned, into tensors' values at `to`.
 using ConvertElements = void (*)(const std::byte* from, int64_t n, void* to);
 
-template <class From, class To>
-void widen(const std::byte* from, int64_t n, void* to) {
-  for (int64_t i = 0; i < n; ++i) {
-    From value;
-    std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof value, sizeof value);
-    static_cast<To*>(to)[i] = static_cast<To>(value);
-  }
-}
-
-inline float from_half(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = h >> 10 & 31, fraction = h & 1023;
-  if (exponent == 0) return (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-template <float (*F)(uint16_t)>
-void widen_with(const std::byte* from, int64_t n, void* to) {
-  for (int64_t i = 0; i < n; ++i) {
-    uint16_t value;
-    std::memcpy(&value, from + 2 * i, sizeof value);
-    static_cast<float*>(to)[i] = F(value);
-  }
-}
+// An element type of files, and what its tensors become.
+struct FileType {
+  std::string_view safetensors, numpy;  // its names; empty: that format does not have it
+  std::size_t size;
+  DType becomes;
+  ConvertElements convert;  // nullptr: the bytes as they are
+};
+// Those of tensors, except the halves, and those that are converted.
+std::span<const FileType> file_types();
 
 // The bytes of an array by its shape, axis by axis.
 class BytesOfShape {

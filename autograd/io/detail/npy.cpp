@@ -15,32 +15,10 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64, kMostOfHeader = 1'000'000, kMostDigits = 21;
 
-struct ElementType {
-  std::string_view code;
-  std::size_t size;
-  DType becomes;
-  ConvertElements convert;  // nullptr: the bytes as they are
-};
-
-constexpr ElementType kElementTypes[] = {
-    {"f4", 4, kFloat32, nullptr},
-    {"f8", 8, kFloat64, nullptr},
-    {"i8", 8, kInt64, nullptr},
-    {"b1", 1, kBool, nullptr},
-    {"f2", 2, kFloat32, widen_with<from_half>},
-    {"i4", 4, kInt64, widen<int32_t, int64_t>},
-    {"i2", 2, kInt64, widen<int16_t, int64_t>},
-    {"i1", 1, kInt64, widen<int8_t, int64_t>},
-    {"u8", 8, kInt64, widen<uint64_t, int64_t>},
-    {"u4", 4, kInt64, widen<uint32_t, int64_t>},
-    {"u2", 2, kInt64, widen<uint16_t, int64_t>},
-    {"u1", 1, kInt64, widen<uint8_t, int64_t>},
-};
-
 // ---- The header ----
 
 struct Header {
-  const ElementType* type = nullptr;
+  const FileType* type = nullptr;
   bool swapped = false;  // big-endian
   bool fortran_order = false;
   Shape shape;
@@ -132,8 +110,9 @@ class HeaderParser {
     const std::string_view descr = string();
     const std::string_view code = descr.substr(std::min<std::size_t>(descr.size(), 1));
     if (code.starts_with('O')) refuse(where_, "expected an array of numbers, got one of Python objects");
-    for (const ElementType& each : kElementTypes)
-      if (each.code == code && std::string_view("<>|=").find(descr[0]) != std::string_view::npos) header.type = &each;
+    for (const FileType& each : file_types())
+      if (each.numpy == code && !code.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos)
+        header.type = &each;
     if (!header.type) {
       refuse(
           where_,
@@ -188,8 +167,8 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t size) {
 }
 
 // Errors for values that the tensor's type cannot have.
-void check_values(const Tensor& tensor, const ElementType& type, const std::string& where) {
-  const bool is_unsigned = type.code == "u8";
+void check_values(const Tensor& tensor, const FileType& type, const std::string& where) {
+  const bool is_unsigned = type.numpy == "u8";
   const int64_t wrong = first_wrong_element(tensor, is_unsigned);
   if (wrong < 0) return;
   if (is_unsigned) refuse(where, fmt::format("element {} is 2^63 or more, which int64 does not hold", wrong));
@@ -202,14 +181,11 @@ Shape reversed(const Shape& shape) {
   return out;
 }
 
-std::string_view code_of(DType dtype, const std::string& where) {
-  switch (dtype) {
-    case kFloat32: return "<f4";
-    case kFloat64: return "<f8";
-    case kInt64: return "<i8";
-    case kBool: return "|b1";
-    default: refuse(where, "NumPy has no bfloat16 (convert the tensor with to(kFloat32))");
-  }
+// "<f4", "|b1".
+std::string code_of(DType dtype, const std::string& where) {
+  const tapegrad::detail::TypeRow& row = tapegrad::detail::row_of(dtype);
+  if (row.numpy.empty()) refuse(where, fmt::format("NumPy has no {} (convert the tensor with to(kFloat32))", row.name));
+  return fmt::format("{}{}", row.size == 1 ? '|' : '<', row.numpy);
 }
 
 }  // namespace
@@ -224,13 +200,13 @@ Tensor read_array(Source& source, const std::string& where) {
   uint64_t rest = 0;
   const std::string text = read_header(source, where, rest);
   const Header header = HeaderParser(text, where).parse();
-  const ElementType& type = *header.type;
+  const FileType& type = *header.type;
   const uint64_t bytes = bytes_of_values(header, where);
   if (bytes > rest)
     refuse(where, fmt::format("the shape {} of {} needs {} bytes, only {} follow the header (truncated?)",
-                              str(header.shape), type.code, bytes, rest));
+                              str(header.shape), type.numpy, bytes, rest));
   if (bytes < rest)
-    refuse(where, fmt::format("the shape {} of {} needs {} bytes, {} follow the header", str(header.shape), type.code,
+    refuse(where, fmt::format("the shape {} of {} needs {} bytes, {} follow the header", str(header.shape), type.numpy,
                               bytes, rest));
   const Tensor tensor = Tensor::empty(header.fortran_order ? reversed(header.shape) : header.shape, type.becomes);
   if (bytes > 0) {

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
+#include <tapegrad/autograd/kernels/simd/float16.h>
 
 #include <algorithm>
 
@@ -43,13 +44,26 @@ const float* float32_rows(const StreamedWeight& w, int64_t begin, int64_t k) {
   return static_cast<const float*>(w.data) + begin * k;
 }
 
-void multiply_tile(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                   int64_t stride) {
-  multiply_float32(float32_rows(w, begin, k), w, begin, end, m, k, a, stride, [](const blas::Tile<float>& tile) {
+void multiply_by_tile(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
+                      const float* a, int64_t stride) {
+  multiply_float32(rows, w, begin, end, m, k, a, stride, [](const blas::Tile<float>& tile) {
     const blas::Kernels<float>& use = blas::kernels<float>();
     const Scratch<float> scratch(use.scratch_size(tile));
     use.multiply(tile, scratch.get());
   });
+}
+
+void multiply_tile(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                   int64_t stride) {
+  multiply_by_tile(float32_rows(w, begin, k), w, begin, end, m, k, a, stride);
+}
+
+// Rows that are first converted to float32: the sums have the bits of a float32 weight's.
+void multiply_widened(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                      int64_t stride) {
+  const Scratch<float> wide((end - begin) * k);
+  widen_rows(w, begin, end, k, wide.get());
+  multiply_by_tile(wide.get(), w, begin, end, m, k, a, stride);
 }
 
 // RowsFormat::multiply on BLIS.
@@ -65,6 +79,11 @@ void multiply_on_blis(const StreamedWeight& w, int64_t begin, int64_t end, int64
 }  // namespace
 
 const RowsFormat kFloat32Rows{.group_bytes = 4, .multiply = multiply_tile};
+const RowsFormat kFloat16Rows{.group_bytes = 2,
+                              .multiply = multiply_widened,
+                              .widen = [](const void* data, const float*, int64_t rows, int64_t k, float* w) {
+                                widen_float16(static_cast<const uint16_t*>(data), rows * k, w);
+                              }};
 
 void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const StreamedWeight> weights) {
   if (m == 0) return;

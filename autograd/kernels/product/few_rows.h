@@ -31,7 +31,7 @@ struct RowsFormat {
   int64_t row_bytes(int64_t columns) const { return groups(columns) * (group_bytes + 4 * group_scales); }
 };
 
-extern const RowsFormat kFloat32Rows, kBFloat16Rows;
+extern const RowsFormat kFloat32Rows, kFloat16Rows, kBFloat16Rows;
 
 /// A weight W [n, k] with contiguous rows, and where its product goes.
 struct StreamedWeight {

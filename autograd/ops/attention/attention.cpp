@@ -108,8 +108,10 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   const Shape cells = with_axes(a.batch, {a.rows(), a.columns()});
   if (options.mask.defined()) {
     Tensor mask = options.mask;
-    if (mask.dtype() == kInt64) {
-      kAttention.fail("the mask must be bool (true: may be attended to) or floating (added to the scores), got int64");
+    if (is_integer(mask.dtype())) {
+      kAttention.fail(
+          fmt::format("the mask must be bool (true: may be attended to) or floating (added to the scores), got {}",
+                      name(mask.dtype())));
     }
     require_mask_of_scores(kAttention.name, mask);
     if (mask.dtype() != kBool) mask = mask.to(query.dtype());

@@ -164,8 +164,14 @@ void map_strided(const Tensor& y, std::span<const Tensor* const> operands, MapKe
 void map(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context,
          MapWork work) {
   for (const Tensor* operand : operands) {
-    if (operand->dtype() == kBFloat16) detail::refuse_to_compute(kBFloat16);
+    const DType dtype = operand->dtype();
+    if (is_half(dtype) || is_narrow_integer(dtype)) detail::refuse_to_compute(dtype);
   }
+  map_any_type(y, operands, kernel, context, work);
+}
+
+void map_any_type(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context,
+                  MapWork work) {
   const int64_t n = y.numel();
   if (n == 0) return;
   const void* x[kMaxOperands];

@@ -19,12 +19,19 @@ enum class MapWork : bool { light, heavy };
 /// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand with another layout than y is read
 /// through a small buffer in the L1 cache. Results of light work that no cache can hold are stored past the caches. The
 /// division into pieces depends only on y's size; the kernel may run on
-/// several threads.
+/// several threads. Error for operands of types that are not computed in.
 void map(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context = nullptr,
          MapWork work = MapWork::heavy);
 inline void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
                 const void* context = nullptr, MapWork work = MapWork::heavy) {
   map(y, std::span(operands.begin(), operands.size()), kernel, context, work);
+}
+/// The same for a kernel that moves or converts elements: operands may have any type.
+void map_any_type(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel,
+                  const void* context = nullptr, MapWork work = MapWork::heavy);
+inline void map_any_type(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
+                         const void* context = nullptr, MapWork work = MapWork::heavy) {
+  map_any_type(y, std::span(operands.begin(), operands.size()), kernel, context, work);
 }
 
 }  // namespace tapegrad

@@ -121,6 +121,8 @@ struct IntegerLoops {
   MapKernel boolean;
 };
 
+using BinaryFunction = Tensor (*)(const Tensor&, const Tensor&);
+
 // Integers wrap around: they are added and multiplied as unsigned numbers.
 uint64_t bits(int64_t x) { return static_cast<uint64_t>(x); }
 
@@ -151,12 +153,6 @@ constexpr IntegerLoops kRemainderLoops{plain_loop<Int, Int, 2>([](Int a, Int b) 
                                        }),
                                        nullptr};
 
-// Calls the operation again, on operands of the later of their two types.
-Tensor promoted(Tensor (*operation)(const Tensor&, const Tensor&), const Tensor& a, const Tensor& b) {
-  const DType dtype = result_type(a, b);
-  return operation(a.to(dtype), b.to(dtype));
-}
-
 Tensor binary_value(const Op& op, const Formula& formula, const IntegerLoops& loops, const Tensor& a, const Tensor& b) {
   if (is_floating(a.dtype())) {
     return a.shape() == b.shape() ? compute(formula, a.shape(), {&a, &b})
@@ -178,14 +174,14 @@ Tensor binary_value(const Op& op, const Formula& formula, const IntegerLoops& lo
 // --- two tensors ---
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(add, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(add), a, b);
   return record(kAdd, binary_value(kAdd, formulas().add, kAddLoops, a, b), {a, b}, [](const Tensor& dy) -> Grads {
     return {dy, dy};
   });
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(sub, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(sub), a, b);
   Tensor y = binary_value(kSub, formulas().sub, kSubLoops, a, b);
   return record(kSub, y, {a, b}, [wants_b = needs_grad(b)](const Tensor& dy) -> Grads {
     return {dy, wants_b ? -dy : Tensor()};
@@ -193,7 +189,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(mul, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(mul), a, b);
   Tensor y = binary_value(kMul, formulas().mul, kMulLoops, a, b);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
@@ -205,7 +201,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor div(const Tensor& a, const Tensor& b) {
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) return div(a.to(kFloat32), b.to(kFloat32));
-  if (a.dtype() != b.dtype()) return promoted(div, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(div), a, b);
   Tensor y = compute(formulas().div, shape_of(kDiv.name, a, b), {&a, &b});
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
@@ -215,7 +211,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
 }
 
 Tensor pow(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(pow, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(pow), a, b);
   if (a.dtype() == kBool) return pow(a.to(kInt64), b.to(kInt64));
   if (a.dtype() == kInt64 && any(lt(b, 0))) {
     kPow.fail("integer exponents must not be negative (convert the base with to(kFloat32))");
@@ -232,25 +228,26 @@ Tensor pow(const Tensor& a, const Tensor& b) {
 // --- a tensor and a number: a floating tensor keeps its type ---
 
 Tensor add(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return add(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(add), a, b);
   return record(kAdd, compute(formulas().add_scalar, a.shape(), {&a}, {b}), {a},
                 [](const Tensor& dy) -> Grads { return dy; });
 }
 
 Tensor sub(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return sub(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(sub), a, b);
   return record(kSub, compute(formulas().add_scalar, a.shape(), {&a}, {-b}), {a},
                 [](const Tensor& dy) -> Grads { return dy; });
 }
 
 Tensor sub(double a, const Tensor& b) {
-  if (!is_floating(b.dtype())) return sub(promote_scalar(a), b);
+  if (!is_floating(b.dtype()))
+    return with_number([](const Tensor& x, const Tensor& number) { return sub(number, x); }, b, a);
   return record(kSub, compute(formulas().rsub_scalar, b.shape(), {&b}, {a}), {b},
                 [](const Tensor& dy) -> Grads { return -dy; });
 }
 
 Tensor mul(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return mul(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(mul), a, b);
   return record(kMul, compute(formulas().mul_scalar, a.shape(), {&a}, {b}), {a},
                 [b](const Tensor& dy) -> Grads { return dy * b; });
 }
@@ -266,7 +263,7 @@ Tensor div(double a, const Tensor& b) {
 }
 
 Tensor pow(const Tensor& a, double exponent) {
-  if (!is_floating(a.dtype())) return pow(a, promote_scalar(exponent));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(pow), a, exponent);
   const ArithmeticFormulas& f = formulas();
   if (exponent == 2) return unary(kPow, a, f.square);
   if (exponent == 3) return unary(kPow, a, f.cube);
@@ -282,7 +279,7 @@ Tensor pow(const Tensor& a, double exponent) {
 
 Tensor neg(const Tensor& x) {
   if (x.dtype() == kBool) kNeg.fail("expected a type other than bool (use logical_not)");
-  if (x.dtype() == kInt64) return sub(scalar(0, kInt64), x);
+  if (is_integer(x.dtype())) return sub(scalar(0, x.dtype()), x);
   return record(kNeg, compute(formulas().neg, x.shape(), {&x}), {x}, [](const Tensor& dy) -> Grads { return -dy; });
 }
 
@@ -312,22 +309,22 @@ Tensor extreme(const Op& op, const Formula& value, const Formula& gradient, cons
 }  // namespace
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(maximum, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(maximum), a, b);
   return extreme(kMaximum, formulas().maximum, formulas().maximum_grad, kMaximumLoops, a, b);
 }
 
 Tensor minimum(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(minimum, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(minimum), a, b);
   return extreme(kMinimum, formulas().minimum, formulas().minimum_grad, kMinimumLoops, a, b);
 }
 
 Tensor maximum(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return maximum(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(maximum), a, b);
   return extreme(kMaximum, formulas().maximum_scalar, formulas().maximum_grad, a, b);
 }
 
 Tensor minimum(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return minimum(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(minimum), a, b);
   return extreme(kMinimum, formulas().minimum_scalar, formulas().minimum_grad, a, b);
 }
 
@@ -363,22 +360,22 @@ Tensor left_over(const Op& op, const Formula& value, const Tensor& a, double b) 
 }  // namespace
 
 Tensor fmod(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(fmod, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(fmod), a, b);
   return left_over(kFmod, formulas().fmod, formulas().fmod_grad_b, kFmodLoops, a, b);
 }
 
 Tensor remainder(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return promoted(remainder, a, b);
+  if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(remainder), a, b);
   return left_over(kRemainder, formulas().remainder, formulas().remainder_grad_b, kRemainderLoops, a, b);
 }
 
 Tensor fmod(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return fmod(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(fmod), a, b);
   return left_over(kFmod, formulas().fmod_scalar, a, b);
 }
 
 Tensor remainder(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return remainder(a, promote_scalar(b));
+  if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(remainder), a, b);
   return left_over(kRemainder, formulas().remainder_scalar, a, b);
 }
 

@@ -91,11 +91,10 @@ constexpr std::string_view kIsclose = "isclose";
 constexpr std::string_view kAllclose = "allclose";
 
 Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) {
-    const DType dtype = result_type(a, b);
+  if (a.dtype() != b.dtype() || widens_to_int64(a.dtype())) {
+    const DType dtype = std::max(a.dtype(), b.dtype()) <= kInt64 ? kInt64 : result_type(a, b);
     return compare(where, kernel, integers, a.detach().to(dtype), b.detach().to(dtype));
   }
-  if (a.dtype() == kBool) return compare(where, kernel, integers, a.to(kInt64), b.to(kInt64));
   Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
   map(y, {&a, &b}, a.dtype() == kFloat32 ? kernel.float32 : a.dtype() == kFloat64 ? kernel.float64 : integers);
   return y;
@@ -127,7 +126,7 @@ Tensor logical(std::string_view where, MapKernel kernel, const Tensor& a, const 
 // Whether f holds for each element, as bool [shape]; `of_integers` for every element that is not floating.
 template <class F>
 Tensor classify(const Tensor& x, bool of_integers, F f) {
-  if (x.dtype() == kBFloat16) return classify(x.detach().to(kFloat32), of_integers, f);
+  if (is_half(x.dtype())) return classify(x.detach().to(kFloat32), of_integers, f);
   Tensor y = Tensor::empty(x.shape(), kBool);
   if (!is_floating(x.dtype())) {
     std::fill_n(y.mutable_data<bool>(), y.numel(), of_integers);
@@ -191,7 +190,7 @@ Tensor isclose(std::string_view where, const Tensor& a, const Tensor& b, const T
     fail(where,
          fmt::format("expected tolerances of 0 or more, got rtol {} and atol {}", tolerance.rtol, tolerance.atol));
   }
-  const DType later = std::max(a.dtype(), b.dtype()), dtype = is_floating(later) ? later : kFloat64;
+  const DType later = promoted_type(a.dtype(), b.dtype()), dtype = is_floating(later) ? later : kFloat64;
   const Tensor from = a.detach().to(dtype), to = b.detach().to(dtype);
   Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
   map(y, {&from, &to}, dtype == kFloat32 ? isclose_loop<float> : isclose_loop<double>, &tolerance);
@@ -269,14 +268,15 @@ Tensor all(const Tensor& x, const Axes& axes, Flag keepdim) {
 Tensor any(const Tensor& x, const Axes& axes, Flag keepdim) { return contains(kAnyTrue, x, axes, keepdim, true); }
 
 bool all_finite(const Tensor& x) {
-  if (x.dtype() < kBFloat16) return true;
+  if (x.dtype() <= kInt64) return true;
   const Tensor all = packed(x);
   const void* const data = all.raw_data();
   std::atomic<bool> finite{true};
   parallel_for(all.numel(), 65536, [&](int64_t begin, int64_t end) {
     const int64_t n = end - begin;
-    const bool here = all.dtype() == kBFloat16
-                          ? all_finite_in(static_cast<const uint16_t*>(data) + begin, n, uint16_t{0x7f80u})
+    const bool here = is_half(all.dtype())
+                          ? all_finite_in(static_cast<const uint16_t*>(data) + begin, n,
+                                          all.dtype() == kFloat16 ? uint16_t{0x7c00u} : uint16_t{0x7f80u})
                       : all.dtype() == kFloat32
                           ? all_finite_in(static_cast<const uint32_t*>(data) + begin, n, 0x7f800000u)
                           : all_finite_in(static_cast<const uint64_t*>(data) + begin, n, uint64_t{0x7ff0000000000000u});

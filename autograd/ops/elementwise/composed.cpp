@@ -103,9 +103,8 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
 
 Tensor div(const Tensor& a, const Tensor& b, Rounding rounding) {
   if (rounding == Rounding::none) return div(a, b);
-  if (a.dtype() != b.dtype()) {
-    const DType dtype = result_type(a, b);
-    return div(a.to(dtype), b.to(dtype), rounding);
+  if (needs_promotion(a, b)) {
+    return promote([rounding](const Tensor& x, const Tensor& y) { return div(x, y, rounding); }, a, b);
   }
   if (a.dtype() == kBool) kDivRounded.fail("expected operands other than bool (convert one with to(kInt64))");
   if (a.dtype() == kInt64 && any(eq(b, 0))) kDivRounded.fail("expected nonzero int64 divisors, got a zero");
@@ -121,7 +120,8 @@ Tensor div(const Tensor& a, const Tensor& b, Rounding rounding) {
 }
 
 Tensor div(const Tensor& a, double b, Rounding rounding) {
-  return div(a, is_floating(a.dtype()) ? scalar(b, a.dtype()) : promote_scalar(b), rounding);
+  if (is_floating(a.dtype())) return div(a, scalar(b, a.dtype()), rounding);
+  return with_number([rounding](const Tensor& x, const Tensor& number) { return div(x, number, rounding); }, a, b);
 }
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return div(a, b, Rounding::floor); }
@@ -131,10 +131,11 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   if (!low.defined() && !high.defined()) fail(kClamp, "expected a lower bound, an upper bound or both");
   if (!high.defined()) return maximum(x, low);
   if (!low.defined()) return minimum(x, high);
-  const DType dtype = std::max(result_type(x, low), result_type(x, high));
+  const DType dtype = promoted_type(result_type(x, low), result_type(x, high));
   if (x.dtype() != dtype || low.dtype() != dtype || high.dtype() != dtype) {
     return clamp(x.to(dtype), low.to(dtype), high.to(dtype));
   }
+  if (is_narrow_integer(dtype)) return clamp(x.to(kInt64), low.to(kInt64), high.to(kInt64)).to(dtype);
   broadcast(kClamp, shape_of(kClamp, x, low), high.shape());
   Tensor y;
   {

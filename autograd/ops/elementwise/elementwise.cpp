@@ -253,13 +253,13 @@ Tensor apply_flat(const Tensor& x) {
 // The same for a rounding function; integers are returned unchanged.
 template <Name kName>
 Tensor apply_rounding(const Tensor& x) {
-  return x.dtype() == kInt64 ? x : apply_flat<kName>(x);
+  return is_integer(x.dtype()) ? x : apply_flat<kName>(x);
 }
 
 Tensor of_integers(const Tensor& x, MapKernel kernel) {
-  Tensor y = Tensor::empty(x.shape(), kInt64);
-  map(y, {&x}, kernel);
-  return y;
+  const Tensor wide = x.to(kInt64), y = Tensor::empty(x.shape(), kInt64);
+  map(y, {&wide}, kernel);
+  return y.to(x.dtype());
 }
 
 }  // namespace
@@ -281,7 +281,7 @@ Tensor log2(const Tensor& x) { return apply<"log2">(x); }
 Tensor log10(const Tensor& x) { return apply<"log10">(x); }
 Tensor sqrt(const Tensor& x) { return apply<"sqrt">(x); }
 Tensor rsqrt(const Tensor& x) { return apply<"rsqrt">(x); }
-Tensor square(const Tensor& x) { return x.dtype() == kInt64 ? mul(x, x) : apply<"square">(x); }
+Tensor square(const Tensor& x) { return is_integer(x.dtype()) ? mul(x, x) : apply<"square">(x); }
 Tensor reciprocal(const Tensor& x) { return apply<"reciprocal">(x); }
 Tensor floor(const Tensor& x) { return apply_rounding<"floor">(x); }
 Tensor ceil(const Tensor& x) { return apply_rounding<"ceil">(x); }
@@ -314,13 +314,13 @@ Tensor hardswish(const Tensor& x) { return apply<"hardswish">(x); }
 Tensor gelu(const Tensor& x, Gelu form) { return form == Gelu::erf ? apply<"gelu">(x) : apply<"gelu", "gelu_tanh">(x); }
 
 Tensor abs(const Tensor& x) {
-  if (x.dtype() != kInt64) return apply<"abs">(x);
+  if (!is_integer(x.dtype())) return apply<"abs">(x);
   return of_integers(x, plain_loop<int64_t, int64_t, 1>(
                             [](int64_t v) { return v < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(v)) : v; }));
 }
 
 Tensor sign(const Tensor& x) {
-  if (x.dtype() == kInt64) {
+  if (is_integer(x.dtype())) {
     return of_integers(
         x, plain_loop<int64_t, int64_t, 1>([](int64_t v) { return static_cast<int64_t>((v > 0) - (v < 0)); }));
   }
@@ -328,7 +328,7 @@ Tensor sign(const Tensor& x) {
 }
 
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
-  if (x.dtype() == kInt64 || x.dtype() == kBool) return x;
+  if (x.dtype() <= kInt64) return x;
   const double largest =
       x.dtype() == kFloat32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
   return apply<"nan_to_num">(x, {nan, posinf.value_or(largest), neginf.value_or(-largest)});

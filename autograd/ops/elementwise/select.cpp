@@ -88,6 +88,7 @@ const Op kTril{"tril"};
 const Op kTriu{"triu"};
 
 MapKernel kernel_for(const Selection& selection, DType dtype) {
+  if (is_half(dtype)) detail::refuse_to_compute(dtype);
   const int64_t bytes = item_size(dtype);
   return bytes == 4 ? selection.bytes4 : bytes == 8 ? selection.bytes8 : selection.bytes1;
 }
@@ -95,7 +96,7 @@ MapKernel kernel_for(const Selection& selection, DType dtype) {
 // A number as one element of a type.
 struct Element {
   Element(double number, DType dtype) {
-    with_type(dtype, [&](auto t) {
+    with_stored_type(dtype, [&](auto t) {
       const auto value = static_cast<decltype(t)>(number);
       std::memcpy(bytes, &value, sizeof(value));
     });
@@ -106,7 +107,7 @@ struct Element {
 Tensor where_number(const Selection& selection, const Tensor& condition, const Tensor& x, double number) {
   Tensor y = Tensor::empty(shape_of(kWhere.name, condition, x), x.dtype());
   const Element element(number, x.dtype());
-  map(y, {&condition, &x}, kernel_for(selection, x.dtype()), element.bytes);
+  map_any_type(y, {&condition, &x}, kernel_for(selection, x.dtype()), element.bytes);
   return y;
 }
 
@@ -121,7 +122,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   const Shape shape = shape_of(kWhere.name, a, b);
   Tensor y =
       Tensor::empty(shape == condition.shape() ? shape : broadcast(kWhere.name, condition.shape(), shape), a.dtype());
-  map(y, {&condition, &a, &b}, kernel_for(kernels().tensors, a.dtype()));
+  map_any_type(y, {&condition, &a, &b}, kernel_for(kernels().tensors, a.dtype()));
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
   return record(kWhere, y, {a, b}, [condition, wants_a, wants_b](const Tensor& dy) -> Grads {
@@ -131,14 +132,18 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 
 Tensor where(const Tensor& condition, const Tensor& a, double b) {
   require_bool(kWhere.name, condition, "condition");
-  if (!is_floating(a.dtype())) return where(condition, a, promote_scalar(b));
+  if (!is_floating(a.dtype())) {
+    return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, x, number); }, a, b);
+  }
   return record(kWhere, where_number(kernels().number_last, condition, a, b), {a},
                 [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
 }
 
 Tensor where(const Tensor& condition, double a, const Tensor& b) {
   require_bool(kWhere.name, condition, "condition");
-  if (!is_floating(b.dtype())) return where(condition, promote_scalar(a), b);
+  if (!is_floating(b.dtype())) {
+    return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, number, x); }, b, a);
+  }
   return record(kWhere, where_number(kernels().number_first, condition, b, a), {b},
                 [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
 }
@@ -148,7 +153,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   require_number(kMaskedFill.name, x.dtype(), value);
   Tensor y = Tensor::empty(shape_of(kMaskedFill.name, x, mask), x.dtype());
   const Element element(value, x.dtype());
-  map(y, {&mask, &x}, kernel_for(kernels().number_first, x.dtype()), element.bytes);
+  map_any_type(y, {&mask, &x}, kernel_for(kernels().number_first, x.dtype()), element.bytes);
   return record(kMaskedFill, y, {x}, [mask](const Tensor& dy) -> Grads { return masked_fill(dy, mask, 0); });
 }
 

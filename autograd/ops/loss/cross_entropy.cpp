@@ -254,7 +254,7 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   const int axis = require_classes(kCrossEntropy.name, given, target_given, options.weight, options.axis);
   require_probability(kCrossEntropy.name, "label smoothing", smoothing);
   const Tensor logits = last_axis(given, axis).contiguous();
-  const Tensor target = packed(target_given);
+  const Tensor target = packed(target_given.to(kInt64));
   const int64_t classes = logits.shape().back();
   const Tensor weight = options.weight.defined() ? packed(options.weight).detach() : Tensor();
   const double counted = count_targets(kCrossEntropy.name, target, weight, classes, options.ignore_index);

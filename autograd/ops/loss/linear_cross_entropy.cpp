@@ -275,7 +275,7 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& target, const Li
   }
   Shape logits = x.shape();
   logits[-1] = classes;
-  if (target.dtype() == kInt64 && !(target.shape() == leading_rows(x))) {
+  if (is_integer(target.dtype()) && !(target.shape() == leading_rows(x))) {
     op.fail(fmt::format("expected a target with the axes of the input {} except the last, got {}", str(x.shape()),
                         str(target.shape())));
   }
@@ -301,7 +301,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
          .wants_x = wants_x,
          .wants_weight = wants_weight,
          .wants_bias = wants_bias,
-         .target = packed(target),
+         .target = packed(target.to(kInt64)),
          .kept = {},
          .options = {.reduction = options.reduction,
                      .ignore_index = options.ignore_index,

@@ -165,7 +165,8 @@ Tensor loss_of(const Op& op, const ElementLoss& loss, Reduction reduction, const
   constexpr int kOperands = sizeof...(Operands);
   (require_floating(op.name, {&operands}), ...);
   const Shape shape = shape_of_losses(op.name, {&operands...});
-  const DType dtype = std::max({operands.dtype()...});
+  DType dtype = kFloat32;
+  ((dtype = promoted_type(dtype, operands.dtype())), ...);
   const std::array<Tensor, kOperands> x = {operands.to(dtype)...};
   Tensor losses;
   unsigned wanted = 0;  // one bit per operand

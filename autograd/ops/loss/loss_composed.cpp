@@ -18,7 +18,7 @@ constexpr std::string_view kRanking = "margin_ranking_loss";
 Tensor floating_target(std::string_view where, const Tensor& x, const Tensor& target) {
   require_floating(where, {&x});
   shape_of_losses(where, {&x, &target});
-  if (target.dtype() == kInt64) return target.to(x.dtype());
+  if (is_integer(target.dtype())) return target.to(x.dtype());
   require_floating(where, {&target});
   return target;
 }

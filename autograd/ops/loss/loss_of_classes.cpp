@@ -24,7 +24,7 @@ int require_weight(std::string_view where, const Tensor& x, const Tensor& weight
 int require_classes(std::string_view where, const Tensor& x, const Tensor& target, const Tensor& weight,
                     int64_t axis_given) {
   require_floating(where, {&x});
-  if (target.dtype() != kInt64) {
+  if (!is_integer(target.dtype())) {
     fail(where, fmt::format("expected int64 class numbers as the target, got {}", name(target.dtype())));
   }
   Shape rows = x.shape();
@@ -71,7 +71,7 @@ double count_targets(std::string_view where, const Tensor& target, const Tensor&
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, const NllOptions& options) {
   const int axis = require_classes(kNll.name, log_probabilities, target_given, options.weight, options.axis);
   const Tensor x = last_axis(log_probabilities, axis);
-  const Tensor target = packed(target_given);
+  const Tensor target = packed(target_given.to(kInt64));
   const Tensor weight = packed(options.weight);
   const double counted = count_targets(kNll.name, target, weight, x.shape().back(), options.ignore_index);
   const Tensor places = Tensor::empty(target.shape(), kInt64);      // an ignored target becomes class 0 ...
@@ -102,13 +102,13 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, con
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target_given, const MultiMarginOptions& options) {
   require_classes(kMultiMargin, x, target_given, options.weight, -1);
   if (options.p != 1 && options.p != 2) fail(kMultiMargin, fmt::format("expected a p of 1 or 2, got {}", options.p));
-  const Tensor target = packed(target_given).unsqueeze(-1);
+  const Tensor classes_of = packed(target_given.to(kInt64)), target = classes_of.unsqueeze(-1);
   const int64_t classes = x.shape().back();
-  require_range(kMultiMargin, packed(target_given), classes, {});
+  require_range(kMultiMargin, classes_of, classes, {});
   Tensor each = relu(x - gather(x, -1, target) + options.margin);
   if (options.p == 2) each = square(each);
   Tensor losses = sum(where(target == arange(classes), 0., each), -1) / static_cast<double>(classes);
-  if (options.weight.defined()) losses = losses * index(options.weight, {target_given});
+  if (options.weight.defined()) losses = losses * index(options.weight, {classes_of});
   return reduce_recorded(losses, options.reduction);
 }
 

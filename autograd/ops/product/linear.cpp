@@ -26,8 +26,8 @@ bool no_gradient(const Tensor& x) { return !x.defined() || !needs_grad(x); }
 
 // --- checks ---
 
-// Stored in bfloat16, for float32 inputs.
-bool is_stored(const Tensor& x, const Tensor& weight) { return weight.dtype() == kBFloat16 && x.dtype() == kFloat32; }
+// Stored in a half, for float32 inputs.
+bool is_stored(const Tensor& x, const Tensor& weight) { return is_half(weight.dtype()) && x.dtype() == kFloat32; }
 
 void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const bool stored = is_stored(x, weight);
@@ -43,7 +43,8 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), out, name(bias.dtype()), str(bias.shape())));
   }
   if (stored && !(no_gradient(x) && no_gradient(bias))) {
-    kLinear.fail("a bfloat16 weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))");
+    kLinear.fail(fmt::format("a {} weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))",
+                             name(weight.dtype())));
   }
 }
 
@@ -79,6 +80,10 @@ bool reads_once(const Tensor& x, const LinearWeight& w) {
 
 constexpr std::size_t kMostStreams = 4;
 
+const RowsFormat* rows_format(DType dtype) {
+  return dtype == kFloat16 ? &kFloat16Rows : dtype == kBFloat16 ? &kBFloat16Rows : &kFloat32Rows;
+}
+
 // At most kMostStreams weights.
 void stream(const Tensor& x, std::span<const LinearWeight> weights, std::span<Tensor> results) {
   StreamedWeight streams[kMostStreams];
@@ -93,9 +98,7 @@ void stream(const Tensor& x, std::span<const LinearWeight> weights, std::span<Te
       s.scales = w.quantized.scales.data<float>();
     } else {
       contiguous[i] = w.weight.contiguous();
-      s = {.format = w.weight.dtype() == kFloat32 ? &kFloat32Rows : &kBFloat16Rows,
-           .n = w.weight.size(0),
-           .data = contiguous[i].raw_data()};
+      s = {.format = rows_format(w.weight.dtype()), .n = w.weight.size(0), .data = contiguous[i].raw_data()};
     }
     results[i] = Tensor::empty(with_last(x, s.n));
     s.c = results[i].mutable_data<float>();

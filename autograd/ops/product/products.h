@@ -14,8 +14,8 @@ namespace tapegrad {
 /// a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast. A vector on either side is treated as in
 /// NumPy. Error for scalars, for different types, and for different inner sizes.
 Tensor matmul(const Tensor& a, const Tensor& b);
-/// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 if x
-/// is float32 and needs no gradient.
+/// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 or
+/// float16 if x is float32 and needs no gradient.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// a [B, m, k] @ b [B, k, n] -> [B, m, n], with exactly these axes.
 Tensor bmm(const Tensor& a, const Tensor& b);

@@ -9,10 +9,11 @@
 
 namespace tapegrad {
 
-extern const WeightFormat kFloat32Format, kBFloat16Format, kInt8Format, kInt4Format;
+extern const WeightFormat kFloat32Format, kFloat16Format, kBFloat16Format, kInt8Format, kInt4Format;
 
 std::span<const WeightFormat* const> weight_formats() {
-  static constexpr const WeightFormat* kFormats[] = {&kFloat32Format, &kBFloat16Format, &kInt8Format, &kInt4Format};
+  static constexpr const WeightFormat* kFormats[] = {&kFloat32Format, &kBFloat16Format, &kFloat16Format, &kInt8Format,
+                                                     &kInt4Format};
   return kFormats;
 }
 

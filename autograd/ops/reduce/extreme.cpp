@@ -102,7 +102,7 @@ constexpr std::string_view kArgmax = "argmax";
 constexpr std::string_view kArgmin = "argmin";
 
 Tensor extreme(const Op& op, ReduceKind kind, const Tensor& x, const Axes& axes, bool keepdim) {
-  if (x.dtype() == kBool) return extreme(op, kind, x.to(kInt64), axes, keepdim).to(kBool);
+  if (widens_to_int64(x.dtype())) return extreme(op, kind, x.to(kInt64), axes, keepdim).to(x.dtype());
   require_elements(op.name, x, axes);
   const Tensor y = reduced(op.name, kind, x, axes, keepdim);
   return record(op, y, {x}, [x, y, axes](const Tensor& dy) -> Grads {
@@ -110,9 +110,9 @@ Tensor extreme(const Op& op, ReduceKind kind, const Tensor& x, const Axes& axes,
   });
 }
 
-// The extremes along an axis and their first positions. Not recorded; the values of bools are int64.
+// The extremes along an axis and their first positions. Not recorded; the values of narrower integers are int64.
 Sorted placed(std::string_view where, ReduceKind kind, const Tensor& given, int axis, bool keepdim) {
-  const Tensor x = given.dtype() == kBool ? given.detach().to(kInt64) : given;
+  const Tensor x = widens_to_int64(given.dtype()) ? given.detach().to(kInt64) : given;
   const ReduceView view = view_for_reduction(where, x, axis);
   const Shape shape = reduced_shape(where, x.shape(), axis, keepdim);
   const Sorted y{Tensor::empty(shape, x.dtype()), Tensor::empty(shape, kInt64)};
@@ -137,7 +137,7 @@ Sorted extreme_along(const Op& op, ReduceKind kind, const Tensor& x, int64_t axi
   if (is_scalar_axis(x, axis)) return extreme_along(op, kind, x.reshape({1}), 0, false);
   const int i = normal_axis(op.name, axis, x.shape());
   const auto [values, indices] = placed(op.name, kind, x, i, keepdim);
-  if (x.dtype() == kBool) return {values.to(kBool), indices};
+  if (widens_to_int64(x.dtype())) return {values.to(x.dtype()), indices};
   Shape kept = x.shape();
   kept[i] = 1;
   const Tensor places = indices.reshape(kept);

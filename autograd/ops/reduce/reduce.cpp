@@ -120,7 +120,7 @@ Tensor rows_of_minus_infinity(const Tensor& x) {
 }
 
 Tensor sum(const Tensor& x, const Axes& axes, Flag keepdim) {
-  if (x.dtype() == kBool) return sum(x.to(kInt64), axes, keepdim);
+  if (widens_to_int64(x.dtype())) return sum(x.to(kInt64), axes, keepdim);
   return record(kSum, reduced(kSum.name, ReduceKind::sum, x, axes, keepdim), {x},
                 [shape = x.shape(), axes](const Tensor& dy) -> Grads { return expand_to_input(dy, shape, axes); });
 }
@@ -158,7 +158,7 @@ Tensor std(const Tensor& x, const Axes& axes, Flag keepdim, double correction) {
 }
 
 Tensor prod(const Tensor& x, const Axes& axes, Flag keepdim) {
-  if (x.dtype() == kBool) return prod(x.to(kInt64), axes, keepdim);
+  if (widens_to_int64(x.dtype())) return prod(x.to(kInt64), axes, keepdim);
   const Tensor y = reduced(kProd.name, ReduceKind::product, x, axes, keepdim);
   return record(kProd, y, {x}, [x, axes, n = reduced_count(x, y)](const Tensor& dy) -> Grads {
     if (x.numel() == 0) return zeros_like(x);
@@ -188,7 +188,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, Flag keepdim) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
-  if (x.dtype() == kBool) return sum_to(x.to(kInt64), shape);
+  if (widens_to_int64(x.dtype())) return sum_to(x.to(kInt64), shape);
   if (x.shape() == shape) return x;
   if (!broadcasts_to(shape, x.shape())) {
     kSumTo.fail(fmt::format("expected a shape that {} broadcasts to, got {}", str(shape), str(x.shape())));

@@ -297,13 +297,13 @@ Sorted running_extreme(const Op& op, Scan kind, const Tensor& x, int64_t axis) {
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int64_t axis) {
-  if (x.dtype() == kBool) return cumsum(x.to(kInt64), axis);
+  if (widens_to_int64(x.dtype())) return cumsum(x.to(kInt64), axis);
   if (is_scalar_axis(x, axis)) return cumsum(x.reshape({1}), 0).reshape({});
   return running_sum(x, normal_axis(kCumsum.name, axis, x.shape()), false);
 }
 
 Tensor cumprod(const Tensor& x, int64_t axis) {
-  if (x.dtype() == kBool) return cumprod(x.to(kInt64), axis);
+  if (widens_to_int64(x.dtype())) return cumprod(x.to(kInt64), axis);
   if (is_scalar_axis(x, axis)) return cumprod(x.reshape({1}), 0).reshape({});
   const int i = normal_axis(kCumprod.name, axis, x.shape());
   const Tensor y = scanned(Scan::product, x, i);

@@ -1,6 +1,7 @@
 // Distinct values, counts, and places in sorted numbers: unique, bincount, searchsorted, bucketize, argsort, isin,
 // histogram.
 #include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
@@ -87,9 +88,8 @@ void require_weights(std::string_view where, const Tensor& x, const Tensor& weig
   fail(where, fmt::format("expected weights in the shape of x {}, got {}", str(x.shape()), str(weights.shape())));
 }
 
-// The number of bins for x, whose elements are checked.
+// The number of bins for x, int64, whose elements are checked.
 int64_t bins_of(const Tensor& x, int64_t minimum) {
-  if (x.dtype() != kInt64) fail(kBincount, fmt::format("expected int64, got {}", name(x.dtype())));
   if (minimum < 0) fail(kBincount, fmt::format("expected a minimum of 0 or more, got {}", minimum));
   int64_t bins = minimum;
   for (int64_t i = 0; i < x.numel(); ++i) {
@@ -141,6 +141,10 @@ void count_between(const Tensor& x, const Tensor& edges, Add add) {
 }  // namespace
 
 Unique unique(const Tensor& x) {
+  if (is_narrow_integer(x.dtype())) {
+    const auto [values, inverse, counts] = unique(x.to(kInt64));
+    return {values.to(x.dtype()), inverse, counts};
+  }
   const auto [values, places] = sort(x.detach().reshape({x.numel()}), 0);
   return runs_of(values, places.data<int64_t>(), x.shape());
 }
@@ -150,7 +154,7 @@ Unique unique_consecutive(const Tensor& x) {
 }
 
 Tensor bincount(const Tensor& x, int64_t minimum) {
-  const Tensor numbers = packed(x);
+  const Tensor numbers = packed(require_integers(kBincount, x, "numbers"));
   const Tensor y = zeros({bins_of(numbers, minimum)}, kInt64);
   for (int64_t i = 0; i < x.numel(); ++i) ++y.mutable_data<int64_t>()[numbers.data<int64_t>()[i]];
   return y;
@@ -158,8 +162,8 @@ Tensor bincount(const Tensor& x, int64_t minimum) {
 
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minimum) {
   require_weights(kBincount, x, weights);
-  if (weights.dtype() == kBool) return bincount(x, weights.detach().to(kInt64), minimum);
-  const Tensor numbers = packed(x), added = packed(weights);
+  if (widens_to_int64(weights.dtype())) return bincount(x, weights.detach().to(kInt64), minimum);
+  const Tensor numbers = packed(require_integers(kBincount, x, "numbers")), added = packed(weights);
   const Tensor y = zeros({bins_of(numbers, minimum)}, weights.dtype());
   with_type(weights.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -197,7 +201,7 @@ Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
 }
 
 Tensor isin(const Tensor& x, const Tensor& values, Flag invert) {
-  const DType dtype = std::max(kInt64, result_type(x, values));
+  const DType dtype = promoted_type(kInt64, result_type(x, values));
   const Tensor of = x.detach().to(dtype), sorted = sort(values.detach().to(dtype).reshape({-1})).values;
   if (sorted.numel() == 0) return full(x.shape(), invert, kBool);
   const Tensor place = minimum(searchsorted(sorted, of), static_cast<double>(sorted.numel() - 1));

@@ -66,6 +66,10 @@ std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, boo
 
 // The first k along the axis; all of them without a k.
 Sorted first_in_order(const Op& op, const Tensor& x, int64_t axis, std::optional<int64_t> wanted, bool descending) {
+  if (is_narrow_integer(x.dtype())) {
+    const auto [values, places] = first_in_order(op, x.to(kInt64), axis, wanted, descending);
+    return {values.to(x.dtype()), places};
+  }
   const auto [values, indices] = along_last_axis(op.name, x, axis, [&](const Tensor& rows) {
     const int64_t n = rows.shape().back(), k = wanted.value_or(n);
     if (k < 0 || k > n)
@@ -172,7 +176,9 @@ std::pair<Tensor, Tensor> medians(const Tensor& x) {
 }
 
 void require_numbers(const Op& op, const Tensor& x) {
-  if (x.dtype() == kBool) op.fail("expected int64, float32 or float64, got bool (convert with to(kInt64))");
+  if (widens_to_int64(x.dtype())) {
+    op.fail(fmt::format("expected int64, float32 or float64, got {} (convert with to(kInt64))", name(x.dtype())));
+  }
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ void count_block(const T* x, int64_t rows, int64_t inner, int64_t width, int64_t
 }  // namespace
 
 Tensor count_nonzero(const Tensor& x, const Axes& axes, Flag keepdim) {
+  if (is_narrow_integer(x.dtype())) return count_nonzero(ne(x, 0), axes, keepdim);
   const ReduceView view = view_for_reduction(kCountNonzero, x, axes);
   const Tensor y = Tensor::empty(reduced_shape(kCountNonzero, x.shape(), axes, keepdim), kInt64);
   const int64_t n = view.n, inner = view.inner;
@@ -151,14 +152,14 @@ Tensor normalize(const Tensor& x, double p, int64_t axis, double eps) {
 }
 
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, Flag keepdim) {
-  require_floating(kPairwiseDistance, std::max(a.dtype(), b.dtype()));
+  require_floating(kPairwiseDistance, promoted_type(a.dtype(), b.dtype()));
   broadcast(kPairwiseDistance, a.shape(), b.shape());
   const Tensor apart = (a - b) + eps;
   return apart.dim() == 0 ? norm(apart, p) : norm(apart, p, -1, keepdim);
 }
 
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis, double eps) {
-  const DType dtype = std::max(a.dtype(), b.dtype());
+  const DType dtype = promoted_type(a.dtype(), b.dtype());
   require_floating(kCosineSimilarity, dtype);
   const Shape shape = broadcast(kCosineSimilarity, a.shape(), b.shape());
   const Tensor x = a.to(dtype).expand(shape), y = b.to(dtype).expand(shape);

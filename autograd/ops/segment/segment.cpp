@@ -67,7 +67,9 @@ Tensor gradient(SegmentKind kind, const Segments& segments, const Tensor& x, con
 }
 
 Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& index, int64_t count) {
-  if (x.dtype() == kBool) op.fail("expected int64, float32 or float64, got bool (convert with to(kInt64))");
+  if (widens_to_int64(x.dtype())) {
+    op.fail(fmt::format("expected int64, float32 or float64, got {} (convert with to(kInt64))", name(x.dtype())));
+  }
   const Segments segments = segments_of(op, x, index, count);
   const Tensor y = reduced_by_segment(kind, x, segments);
   return record(op, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
@@ -83,13 +85,13 @@ Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& in
 
 Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count,
                        std::string_view what) {
-  if (index.dtype() != kInt64) fail(where, fmt::format("expected an int64 index, got {}", name(index.dtype())));
+  if (!is_integer(index.dtype())) fail(where, fmt::format("expected an int64 index, got {}", name(index.dtype())));
   if (index.dim() != 1 || index.shape()[0] != rows) {
     fail(where,
          fmt::format("expected an index of shape [{}], one for each row of x, got {}", rows, str(index.shape())));
   }
   if (count < 0) fail(where, fmt::format("expected 0 {} or more, got {}", what, count));
-  Segments made{count, rows, packed(index), zeros({checked_numel(where, {count}) + 1}, kInt64),
+  Segments made{count, rows, packed(index.to(kInt64)), zeros({checked_numel(where, {count}) + 1}, kInt64),
                 zeros({rows + kLookAhead}, kInt64)};
   const int64_t* const id = made.ids.data<int64_t>();
   int64_t* const start = made.starts.mutable_data<int64_t>();
@@ -115,7 +117,7 @@ Segments make_segments(std::string_view where, const Tensor& index, int64_t rows
 }
 
 Tensor segment_sum(const Tensor& x, const Tensor& index, int64_t segments) {
-  if (x.dtype() == kBool) return segment_sum(x.to(kInt64), index, segments);
+  if (widens_to_int64(x.dtype())) return segment_sum(x.to(kInt64), index, segments);
   return summed(x, segments_of(kSum, x, index, segments));
 }
 

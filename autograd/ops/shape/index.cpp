@@ -61,8 +61,8 @@ void write_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& sour
   const int64_t* const id = ids.data<int64_t>();
   const int64_t width = std::min(around.inner, kColumns);
   const int64_t tiles = pieces_of(around.inner, width);
-  const T* const in = source.data<T>();
-  T* const out = y.mutable_data<T>();
+  const T* const in = static_cast<const T*>(source.raw_data());
+  T* const out = static_cast<T*>(y.mutable_raw_data());
   parallel_for(around.outer * tiles, rows_grain(count * width), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t o = piece / tiles;
@@ -200,7 +200,7 @@ void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source
 }
 
 void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source) {
-  with_type(y.dtype(), [&](auto t) {
+  with_type_of_size(y.dtype(), [&](auto t) {
     using T = decltype(t);
     write_rows<T>(y, axis, ids, packed(source), -1, [](T& place, T value) { place = value; });
   });
@@ -227,7 +227,7 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
   shape.push_back(weight.shape()[1]);
   const Tensor y = Tensor::empty(shape, weight.dtype());
   copy_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
-  if (weight.dtype() == kBFloat16) return y.to(kFloat32);
+  if (is_half(weight.dtype())) return y.to(kFloat32);
   auto backward = [shape = weight.shape(), flat, skipped](const Tensor& dy, const BackwardPass& pass) -> Grads {
     const Tensor rows = dy.reshape({flat.numel(), shape[1]});
     if (pass.examples > 0 && dy.dim() > 1 && dy.size(0) % pass.examples == 0) {
@@ -248,10 +248,10 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
   require_inside(kGather, x.shape(), "x", index.shape(), i);
   const Tensor ids = require_indices(kGather.name, index, x, i);
   const Tensor y = Tensor::empty(index.shape(), x.dtype());
-  with_type(x.dtype(), [&](auto t) {
+  with_type_of_size(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const T* from = x.data<T>();
-    T* to = y.mutable_data<T>();
+    const T* from = static_cast<const T*>(x.raw_data());
+    T* to = static_cast<T*>(y.mutable_raw_data());
     const int64_t* id = ids.data<int64_t>();
     const AxisLines lines(index.shape(), i);
     const int64_t step = x.strides()[i], next = x.strides()[-1], id_step = ids.strides()[i];
@@ -306,6 +306,8 @@ std::vector<Tensor, pool::Allocator<Tensor>> by_axis(std::string_view where, con
     }
     if (!given.defined()) {
       all.emplace_back();
+    } else if (given.dtype() == kUInt8) {  // PyTorch has taken it for a mask, NumPy takes it for positions
+      fail(where, "expected int64 or int32 indices, or a bool mask, got uint8 (convert with to(kInt64) or to(kBool))");
     } else if (!is_mask) {
       const int64_t size = x.shape()[axis];
       const auto what = [&] { return fmt::format("axis {} of {}", axis, str(x.shape())); };

@@ -32,8 +32,8 @@ Tensor masked_select(const Tensor& x, const Tensor& mask);
 Tensor nonzero(const Tensor& x);
 /// int64 [...] -> int64 [..., classes]: 1 at each index and 0 elsewhere. No gradient.
 Tensor one_hot(const Tensor& index, int64_t classes);
-/// weight [V, C], ids int64 [...] -> the rows of weight, [..., C]; the row `padding` gets no gradient. A bfloat16
-/// weight gives float32 rows.
+/// weight [V, C], ids int64 [...] -> the rows of weight, [..., C]; the row `padding` gets no gradient. A bfloat16 or
+/// float16 weight gives float32 rows.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
 
 // --- writing by index (ops/shape/scatter.cpp): copies of x with some elements replaced or increased ---

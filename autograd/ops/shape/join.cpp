@@ -36,7 +36,7 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
   DType dtype = kBool;
   for (const Tensor& part : given) {
     if (is_nothing(*model)) model = &part;
-    dtype = std::max(dtype, part.dtype());
+    dtype = promoted_type(dtype, part.dtype());
   }
   const int i = normal_axis(kCat.name, axis, model->shape());
   PoolVector<Tensor> parts;

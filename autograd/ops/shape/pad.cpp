@@ -193,7 +193,7 @@ Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode
   const Tensor y = Tensor::empty(shape, x.dtype());
   if (y.numel() > 0) {
     const Tensor from = packed(x), fill = full({}, value, x.dtype());
-    with_type(x.dtype(), [&](auto t) { pad_as<decltype(t)>(y, from, widths, mode, fill); });
+    with_type_of_size(x.dtype(), [&](auto t) { pad_as<decltype(t)>(y, from, widths, mode, fill); });
   }
   return record(kPad, y, {x}, [from = x.shape(), widths, mode](const Tensor& dy) -> Grads {
     if (mode != PadMode::constant) return unpad(dy, from, widths, mode);

@@ -28,14 +28,14 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 // --- elements along an axis ---
 
 // A copy of x; calls f(element, values[k]) for the element at each index along the axis, in the order of the index
-// within a line. Different lines never overlap.
-template <class F>
-Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, F f) {
+// within a line. Different lines never overlap. with() calls a function with the type of elements.
+template <class With, class F>
+Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, With with, F f) {
   const Tensor y = x.clone();
-  with_type(x.dtype(), [&](auto t) {
+  with([&](auto t) {
     using T = decltype(t);
-    const T* from = source.data<T>();
-    T* to = y.mutable_data<T>();
+    const T* from = static_cast<const T*>(source.raw_data());
+    T* to = static_cast<T*>(y.mutable_raw_data());
     const int64_t* id = ids.data<int64_t>();
     const AxisLines lines(ids.shape(), axis);
     const int64_t step = y.strides()[axis], id_step = ids.strides()[axis], from_step = source.strides()[axis];
@@ -75,7 +75,8 @@ Tensor of_source(const Tensor& dvalues, const Shape& source) {
 }
 
 Tensor scattered(const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
-  return with_elements(x, axis, ids, source, [](auto& to, auto value) { to = value; });
+  const auto with = [&](const auto& f) { with_type_of_size(x.dtype(), f); };
+  return with_elements(x, axis, ids, source, with, [](auto& to, auto value) { to = value; });
 }
 
 // The index of scatter and scatter_add, checked.
@@ -114,7 +115,9 @@ Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, double value)
 Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source) {
   const int i = normal_axis(kScatterAdd.name, axis, x.shape());
   const Tensor ids = require_index(kScatterAdd, x, i, index, source);
-  const Tensor y = with_elements(x, i, ids, source, [](auto& to, auto value) { to = wrapping_sum(to, value); });
+  if (is_narrow_integer(x.dtype())) return scatter_add(x.to(kInt64), i, ids, source.to(kInt64)).to(x.dtype());
+  const auto with = [&](const auto& f) { with_type(x.dtype(), f); };
+  const Tensor y = with_elements(x, i, ids, source, with, [](auto& to, auto value) { to = wrapping_sum(to, value); });
   return record(kScatterAdd, y, {x, source}, [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
     return {dy, of_source(gather(dy, i, ids), from)};
   });
@@ -125,6 +128,7 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Ten
 namespace {
 
 Tensor rows_increased(const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
+  if (is_narrow_integer(x.dtype())) return rows_increased(x.to(kInt64), axis, ids, source.to(kInt64)).to(x.dtype());
   const Tensor y = x.clone();
   add_rows(y, axis, ids, source);
   return record(kIndexAdd, y, {x, source}, [axis, ids](const Tensor& dy) -> Grads {

@@ -2,6 +2,7 @@
 // contiguous, clone and to.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
+#include <tapegrad/autograd/kernels/simd/float16.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/map.h>
@@ -97,13 +98,34 @@ Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, in
   });
 }
 
-// A number in another type; the smallest int64 for NaN and for what int64 cannot hold.
+// A number in another type; the smallest int32 or int64 for NaN and for what these cannot hold. A uint8 is the last
+// byte of the int64.
 template <class To, class From>
 To converted(From number) {
-  if constexpr (std::is_same_v<To, int64_t> && std::is_floating_point_v<From>) {
-    if (!(number >= From(-0x1p63) && number < From(0x1p63))) return std::numeric_limits<int64_t>::min();
+  if constexpr (std::is_floating_point_v<From>) {
+    if constexpr (std::is_same_v<To, uint8_t>) {
+      return static_cast<uint8_t>(converted<int64_t>(number));
+    } else if constexpr (std::is_same_v<To, int32_t>) {
+      if (!(number > From(-0x1p31 - 1) && number < From(0x1p31))) return std::numeric_limits<int32_t>::min();
+    } else if constexpr (std::is_same_v<To, int64_t>) {
+      if (!(number >= From(-0x1p63) && number < From(0x1p63))) return std::numeric_limits<int64_t>::min();
+    }
   }
   return static_cast<To>(number);
+}
+
+// y = x: between float32 and a half, both contiguous.
+void convert_half(const Tensor& x, const Tensor& y) {
+  const int64_t n = x.numel();
+  if (is_half(x.dtype())) {
+    const auto* const from = static_cast<const uint16_t*>(x.raw_data());
+    float* const to = y.mutable_data<float>();
+    x.dtype() == kFloat16 ? widen_float16(from, n, to) : widen_bfloat16(from, n, to);
+  } else {
+    const float* const from = x.data<float>();
+    auto* const to = static_cast<uint16_t*>(y.mutable_raw_data());
+    y.dtype() == kFloat16 ? round_to_float16(from, n, to) : round_to_bfloat16(from, n, to);
+  }
 }
 
 }  // namespace
@@ -333,20 +355,18 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType wanted) const {
   if (wanted == dtype()) return *this;
-  const bool rounds = wanted == kBFloat16, widens = dtype() == kBFloat16;
+  const bool rounds = is_half(wanted), widens = is_half(dtype());
   if ((rounds && dtype() != kFloat32) || (widens && wanted != kFloat32)) return to(kFloat32).to(wanted);
   const Tensor y = empty(shape(), wanted);
   if (rounds || widens) {
-    const Tensor from = packed(*this);
-    rounds ? round_to_bfloat16(from.data<float>(), numel(), static_cast<uint16_t*>(y.mutable_raw_data()))
-           : widen_bfloat16(static_cast<const uint16_t*>(from.raw_data()), numel(), y.mutable_data<float>());
+    convert_half(packed(*this), y);
     return widens ? record_as_to(*this, y) : y;
   }
-  with_type(dtype(), [&](auto from) {
-    with_type(wanted, [&](auto to) {
+  with_stored_type(dtype(), [&](auto from) {
+    with_stored_type(wanted, [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);
-      map(y, {this}, [](const void* const* x, void* out, int64_t n, const void*) {
+      map_any_type(y, {this}, [](const void* const* x, void* out, int64_t n, const void*) {
         const From* in = static_cast<const From*>(x[0]);
         for (int64_t i = 0; i < n; ++i) static_cast<To*>(out)[i] = converted<To>(in[i]);
       });
@@ -357,7 +377,7 @@ Tensor Tensor::to(DType wanted) const {
 }
 
 Tensor record_as_to(const Tensor& x, const Tensor& y) {
-  const DType from = x.dtype() == kBFloat16 ? kFloat32 : x.dtype();  // gradients of bfloat16 are float32
+  const DType from = is_half(x.dtype()) ? kFloat32 : x.dtype();  // gradients of halves are float32
   return record(kTo, y, {x}, [from](const Tensor& dy) -> Grads { return dy.to(from); });
 }
 

@@ -108,15 +108,15 @@ struct SparsePlaces {
   int64_t count() const { return columns.numel(); }
 };
 
-void require_integers(const Op& op, std::string_view called, const Tensor& x) {
-  if (x.dtype() == kInt64 && x.dim() == 1) return;
+void require_places(const Op& op, std::string_view called, const Tensor& x) {
+  if (is_integer(x.dtype()) && x.dim() == 1) return;
   op.fail(fmt::format("expected int64 {} with one axis, got {} {}", called, name(x.dtype()), str(x.shape())));
 }
 
 SparsePlaces places_of(const Op& op, const Tensor& offsets, const Tensor& columns, int64_t width) {
-  require_integers(op, "offsets", offsets);
-  require_integers(op, "columns", columns);
-  const SparsePlaces p{offsets.numel() - 1, width, packed(offsets), packed(columns)};
+  require_places(op, "offsets", offsets);
+  require_places(op, "columns", columns);
+  const SparsePlaces p{offsets.numel() - 1, width, packed(offsets.to(kInt64)), packed(columns.to(kInt64))};
   const int64_t* const offset = p.offsets.data<int64_t>();
   bool fits = p.rows >= 0 && offset[0] == 0 && offset[p.rows] == p.count();
   for (int64_t i = 0; fits && i < p.rows; ++i) fits = offset[i] <= offset[i + 1];

@@ -41,9 +41,9 @@ Tensor Weight::rows(const Tensor& ids, std::optional<int64_t> padding) const {
 }
 
 Tensor Weight::matrix() const {
-  const Tensor own = is_quantized()                  ? dequantize(quantized(), inputs_)
-                     : tensor().dtype() == kBFloat16 ? tensor().to(kFloat32)
-                                                     : tensor();
+  const Tensor own = is_quantized()              ? dequantize(quantized(), inputs_)
+                     : is_half(tensor().dtype()) ? tensor().to(kFloat32)
+                                                 : tensor();
   return low_rank ? own + low_rank->product() : own;
 }
 

@@ -33,7 +33,7 @@ Tensor tensor_of(const Pixels& pixels, const LoadImageOptions& options) {
   const int64_t channels = options.channels == 0 ? pixels.channels : options.channels;
   const int64_t area = pixels.width * pixels.height;
   const Tensor out = Tensor::empty({channels, pixels.height, pixels.width}, options.dtype);
-  with_type(options.dtype, [&](auto t) {
+  with_stored_type(options.dtype, [&](auto t) {
     using T = decltype(t);
     T* to = out.mutable_data<T>();
     for (int64_t c = 0; c < channels; ++c) {
@@ -78,8 +78,9 @@ std::string ending_of(const std::string& path) {
 }  // namespace
 
 Tensor load_image(const std::string& path, const LoadImageOptions& options) {
-  if (options.dtype != kFloat32 && options.dtype != kFloat64 && options.dtype != kInt64)
-    refuse_image(path, fmt::format("expected float32, float64 or int64, got {}", name(options.dtype)));
+  if (!is_floating(options.dtype) && !is_integer(options.dtype)) {
+    refuse_image(path, fmt::format("expected float32, float64, uint8, int32 or int64, got {}", name(options.dtype)));
+  }
   if (options.channels < 0 || options.channels > 4)
     refuse_image(path, fmt::format("expected 0 to 4 channels, got {}", options.channels));
   constexpr uint64_t kMostBytes = uint64_t{1} << 30;

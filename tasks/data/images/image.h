@@ -10,7 +10,7 @@
 namespace tapegrad::data {
 
 struct LoadImageOptions {
-  DType dtype = kFloat32;  ///< or kFloat64 or kInt64
+  DType dtype = kFloat32;  ///< or kFloat64, kUInt8, kInt32, kInt64
   /// 1: grey; 3: red, green and blue; 4: these and opacity; 2: grey and opacity; 0: what the file has. Colours become
   /// grey by (299 red + 587 green + 114 blue) / 1000, rounded; an opacity that the file does not have is 255.
   int64_t channels = 0;

@@ -343,14 +343,14 @@ TEST(Errors, OfJoiningAndIndexing) {
        [] {
          return one_hot(tensor({0, 4}), 4);
        }},
-      {"[one_hot] expected int64 indices, got float32", [] { one_hot(kMatrix, 4); }},
+      {"[one_hot] expected int64 indices, got float32 (convert with to(kInt64))", [] { one_hot(kMatrix, 4); }},
       {"[embedding] 2 at [1] of the ids [2] is out of range for a table of 2 rows",
        [] {
          return embedding(kMatrix, tensor({1, 2}));
        }},
       {"[embedding] -1 at [0] of the ids [1] is out of range for a table of 2 rows",
        [] { embedding(kMatrix, tensor({-1})); }},
-      {"[embedding] expected int64 ids, got float32", [] { embedding(kMatrix, kMatrix); }},
+      {"[embedding] expected int64 ids, got float32 (convert with to(kInt64))", [] { embedding(kMatrix, kMatrix); }},
       {"[embedding] expected a weight [rows, columns], got [3]", [] { embedding(zeros({3}), tensor({0})); }},
       {"[embedding] padding row 2 is out of range for a table of 2 rows", [] { embedding(kMatrix, tensor({0}), 2); }},
   });

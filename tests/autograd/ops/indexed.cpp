@@ -145,7 +145,7 @@ TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
       },
       [](const Tensor& x) { return unfold(x.select(0, 1), 0, 3, 1); },
   };
-  for (const DType dtype : {kBool, kInt64, kBFloat16, kFloat32, kFloat64}) {
+  for (const DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64}) {
     for (const Layout layout : kLayouts) {
       Tensor x = layout(remainder(arange(24), 5).reshape({4, 6}).to(dtype)), y = x.clone();
       const Tensor other = y;  // writes to y are writes to a copy
@@ -153,7 +153,7 @@ TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
       const auto write = [&](Tensor& z) {
         z(1, range(0, 3)) = values;
         z(range(kAll, kAll, -2), 0) = values.slice(0, 0, 1);
-        if (z.dtype() != kBFloat16) z(tensor({0, 2}), newaxis, 1) = values.slice(0, 0, 2).unsqueeze(1);
+        if (!is_half(z.dtype())) z(tensor({0, 2}), newaxis, 1) = values.slice(0, 0, 2).unsqueeze(1);
         z(all, 2) = z(all, 1);
       };
       write(x);

@@ -273,7 +273,7 @@ TEST(Sets, CountBetweenEdges) {
 TEST(Sets, SaySoIfTheyAreWrong) {
   const Tensor x = zeros({2, 3});
   expect_texts({
-      {"[bincount] expected int64, got float32", [&] { bincount(x); }},
+      {"[bincount] expected int64 numbers, got float32 (convert with to(kInt64))", [&] { bincount(x); }},
       {"[bincount] expected numbers of 0 or more, got -2 at [1]",
        [&] {
          bincount(tensor({1, -2}));

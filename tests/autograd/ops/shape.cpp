@@ -144,7 +144,7 @@ TEST(Shape, Errors) {
        [] {
          repeat_interleave(kCounted, tensor({1, -1}), 0);
        }},
-      {"[repeat_interleave] expected int64 counts, got float32",
+      {"[repeat_interleave] expected int64 counts, got float32 (convert with to(kInt64))",
        [] {
          repeat_interleave(kCounted, tensor({1., 2.}), 0);
        }},
@@ -257,7 +257,7 @@ TEST(Index, Errors) {
        [] {
          index(kCounted, {tensor({0}), tensor({-4})});
        }},
-      {"[index] expected int64 indices, got float32", [] { index(kCounted, {kCounted}); }},
+      {"[index] expected int64 indices, got float32 (convert with to(kInt64))", [] { index(kCounted, {kCounted}); }},
       {"[index] expected indices of at most the 2 axes of [2, 3], got more",
        [] {
          index(kCounted, {tensor({0}), tensor({0}), tensor({0})});

@@ -164,7 +164,8 @@ TEST_F(ImageFiles, WhatCannotBeReadOrWritten) {
   EXPECT_EQ(save_error(png, tensor({{{1.0}}, {{-1.0}}})), "expected numbers from 0 to 255, got -1 in channel 1");
   EXPECT_EQ(save_error(png, tensor({{{std::nan("")}}})), "expected numbers from 0 to 255, got nan in channel 0");
   EXPECT_FALSE(std::filesystem::exists(png));
-  EXPECT_EQ(said(png, [&] { load_image(png, {.dtype = kBool}); }), "expected float32, float64 or int64, got bool");
+  EXPECT_EQ(said(png, [&] { load_image(png, {.dtype = kBool}); }),
+            "expected float32, float64, uint8, int32 or int64, got bool");
   EXPECT_EQ(said(png, [&] { load_image(png, {.channels = 5}); }), "expected 0 to 4 channels, got 5");
   EXPECT_EQ(error_of([&] { load_image(png); }), "[file] cannot read " + png + ": No such file or directory");
   if (!has("PNG")) {

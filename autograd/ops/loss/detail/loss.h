@@ -10,8 +10,8 @@
 
 namespace tapegrad {
 
-/// Error unless x is floating, weight empty or [V] in the type of x and without a gradient, and target int64 with the
-/// axes of x except `axis`, which has the V classes. Returns that axis, counted from the start.
+/// Error unless x is floating, weight empty or [V] in the type of x and without a gradient, and target integers with
+/// the axes of x except `axis`, which has the V classes. Returns that axis, counted from the start.
 int require_classes(std::string_view where, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t axis);
 /// The same without the target; the weight may need a gradient.
 int require_weight(std::string_view where, const Tensor& x, const Tensor& weight, int64_t axis);

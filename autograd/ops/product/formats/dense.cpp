@@ -1,4 +1,4 @@
-// Weights that stay tensors: float32 and bfloat16.
+// Weights that stay tensors: float32, float16 and bfloat16.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/product/formats/dense.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -38,8 +38,9 @@ const RowsFormat kBFloat16Rows{
     .widen = [](const void* data, const float*, int64_t rows, int64_t k,
                 float* w) { widen_bfloat16(static_cast<const uint16_t*>(data), rows * k, w); }};
 
-extern const WeightFormat kFloat32Format, kBFloat16Format;
+extern const WeightFormat kFloat32Format, kFloat16Format, kBFloat16Format;
 const WeightFormat kFloat32Format{.name = "float32", .memory = "", .dtype = kFloat32, .rows = &kFloat32Rows};
+const WeightFormat kFloat16Format{.name = "float16", .memory = "half", .dtype = kFloat16, .rows = &kFloat16Rows};
 const WeightFormat kBFloat16Format{.name = "bfloat16", .memory = "half", .dtype = kBFloat16, .rows = &kBFloat16Rows};
 
 }  // namespace tapegrad

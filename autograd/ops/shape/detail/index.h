@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 
@@ -9,12 +10,12 @@
 
 namespace tapegrad {
 
-/// The indices as a contiguous int64 tensor. Error, ending in `what()`, unless all are in [low, size).
+/// The indices, of any integer type, as a contiguous int64 tensor. Error, ending in `what()`, unless all are in [low,
+/// size).
 template <class What>
 Tensor require_indices(std::string_view op, std::string_view called, const Tensor& index, int64_t size, What what,
                        int64_t low = 0) {
-  if (index.dtype() != kInt64) fail(op, fmt::format("expected int64 {}, got {}", called, name(index.dtype())));
-  const Tensor ids = packed(index);
+  const Tensor ids = packed(require_integers(op, index, called));
   const int64_t* values = ids.data<int64_t>();
   for (int64_t i = 0; i < ids.numel(); ++i) {
     if (values[i] >= low && values[i] < size) continue;

@@ -1,0 +1,389 @@
+// uint8, int32 and float16: values against PyTorch's, and that no operation takes them for another type.
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/numpy.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/kernels/simd/float16.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/segment.h>
+#include <tapegrad/autograd/sets.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/weight.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+using tests::expect_near;
+using tests::same_bits;
+
+using Bytes = std::vector<uint8_t>;
+using Words = std::vector<int32_t>;
+
+Tensor uint8s(const Bytes& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+Tensor int32s(const Words& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+
+// --- float16 ---
+
+// 65,536 values of type T, or their hash.
+template <class T>
+uint64_t pattern_hash(const T* values) {
+  uint64_t hash = 0;
+  for (int i = 0; i < 65536; ++i) hash = hash * 1099511628211U + values[i] + 1;
+  return hash;
+}
+
+Tensor all_halves() {
+  const Tensor x = Tensor::empty({65536}, kFloat16);
+  for (int i = 0; i < 65536; ++i) static_cast<uint16_t*>(x.mutable_raw_data())[i] = static_cast<uint16_t>(i);
+  return x;
+}
+
+TEST(Float16, WidensEveryPatternAsPyTorch) {
+  const Tensor x = all_halves(), y = x.to(kFloat32);
+  EXPECT_EQ(pattern_hash(static_cast<const uint32_t*>(y.raw_data())), 0x7c6256c39cd20000U);
+  for (int i = 0; i < 65536; ++i) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(widen_float16(static_cast<uint16_t>(i))),
+              std::bit_cast<uint32_t>(y.data<float>()[i]));
+    const int exponent = i >> 10 & 31, fraction = i & 1023;
+    if (exponent == 31) continue;
+    const double exact = exponent == 0 ? fraction * 0x1p-24 : std::ldexp(1024 + fraction, exponent - 25);
+    ASSERT_EQ(y.data<float>()[i], static_cast<float>(i < 32768 ? exact : -exact)) << i;
+  }
+}
+
+TEST(Float16, RoundsEveryPatternAsPyTorch) {
+  const std::pair<uint32_t, uint64_t> cases[] = {{0, 0x861155f21773ec00U},      {0x0fff, 0x6cda98449a0b8000U},
+                                                 {0x1000, 0x6cda98449a0b8000U}, {0x1001, 0x36fceafb48df1c00U},
+                                                 {0x2fff, 0xafbe53862bb5c000U}, {0x3000, 0x79e0a63cda895c00U},
+                                                 {0xffff, 0x665243174b16dc00U}};
+  for (const auto& [low, expected] : cases) {  // the last 16 bits
+    const Tensor x = Tensor::empty({65536});
+    auto* const bits = static_cast<uint32_t*>(x.mutable_raw_data());
+    for (uint32_t i = 0; i < 65536; ++i) bits[i] = i << 16 | low;
+    const Tensor y = x.to(kFloat16);
+    const auto* const halves = static_cast<const uint16_t*>(y.raw_data());
+    EXPECT_EQ(pattern_hash(halves), expected) << low;
+    for (int i = 0; i < 65536; ++i) ASSERT_EQ(round_to_float16(x.data<float>()[i]), halves[i]) << i;
+  }
+}
+
+// Each half, the middle between it and the next, and the numbers around the middle.
+TEST(Float16, RoundsToNearestEven) {
+  for (uint16_t i = 0; i < 0x7c00; ++i) {
+    const float low = widen_float16(i), high = i == 0x7bff ? 65536.0F : widen_float16(static_cast<uint16_t>(i + 1));
+    const float middle = low + (high - low) / 2;
+    ASSERT_EQ(round_to_float16(low), i);
+    ASSERT_EQ(round_to_float16(middle), i + (i & 1));
+    ASSERT_EQ(round_to_float16(std::nextafter(middle, 0.0F)), i);
+    ASSERT_EQ(round_to_float16(std::nextafter(middle, 1e30F)), i + 1);
+    ASSERT_EQ(round_to_float16(-middle), 0x8000 | (i + (i & 1)));
+  }
+}
+
+TEST(Float16, ConvertsFromAndToEveryType) {
+  const Tensor x = tensor({1.0, -2.5, 0.1, 65504.0, 65520.0, 1e-8});
+  const Tensor half = x.to(kFloat16);
+  EXPECT_EQ(half.to(kFloat32).to_vector<float>(),
+            (std::vector<float>{1, -2.5F, 0.0999755859375F, 65504, std::numeric_limits<float>::infinity(), 0}));
+  EXPECT_EQ(tensor({1, 2049, 2051, 65536}).to(kFloat16).to(kFloat64).to_vector<double>(),
+            (std::vector<double>{1, 2048, 2052, std::numeric_limits<double>::infinity()}));
+  EXPECT_EQ(tensor({300.5, -1., 65504.}).to(kFloat16).to(kUInt8).to_vector<uint8_t>(), (Bytes{44, 255, 224}));
+  const Tensor odd = tensor({INFINITY, NAN, -1.}).to(kFloat16);
+  EXPECT_EQ(odd.to(kInt32).to_vector<int32_t>(), (Words{INT32_MIN, INT32_MIN, -1}));
+  EXPECT_EQ(odd.to(kUInt8).to_vector<uint8_t>(), (Bytes{0, 0, 255}));
+  EXPECT_EQ(half.to(kBFloat16).to(kFloat16).dtype(), kFloat16);
+  EXPECT_EQ(tensor({true, false}).to(kFloat16).to(kBool).to_vector<bool>(), (std::vector<bool>{true, false}));
+}
+
+TEST(Float16, IsStorage) {
+  const Tensor x = arange(0, 12, 1, kFloat32).reshape({3, 4}), half = x.to(kFloat16);
+  expect_near(half.t().to(kFloat32), x.t());
+  expect_near(half.slice(1, kAll, kAll, -2).contiguous().to(kFloat32), x.slice(1, kAll, kAll, -2));
+  expect_near(cat({half, half}, 1).to(kFloat32), cat({x, x}, 1));
+  EXPECT_EQ(cat({half, x.to(kBFloat16)}).dtype(), kFloat32);
+  EXPECT_EQ(str(tensor({1.5, 2.0}).to(kFloat16)), "tensor([1.5000, 2.0000], dtype=float16)");
+  EXPECT_NE(error_of([&] { half.as_leaf(); }).find("expected float32 or float64, got float16"), std::string::npos);
+  EXPECT_EQ(error_of([&] { half + half; }),
+            "[dtype] cannot compute with float16 (convert with to(kFloat32); halves are for the weights of linear and "
+            "embedding)");
+  const Tensor odd = tensor({1., NAN, INFINITY}).to(kFloat16);
+  expect_near(isnan(odd), tensor({false, true, false}));
+  expect_near(isinf(odd), tensor({false, false, true}));
+  EXPECT_TRUE(all_finite(tensor({65504., -1e-7}).to(kFloat16)));
+  EXPECT_FALSE(all_finite(odd.slice(0, 2, 3)));
+}
+
+TEST(Float16, LinearAndEmbeddingReadItAsAWeight) {
+  Generator generator(1);
+  for (const int64_t rows : {0, 1, 3, 9, 40}) {
+    for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 64}, {700, 77}}) {
+      const Tensor x = randn({rows, in}, kFloat32, &generator), weight = randn({out, in}, kFloat32, &generator);
+      const Tensor bias = randn({out}, kFloat32, &generator), half = weight.to(kFloat16);
+      expect_near(linear(x, half, bias), linear(x, half.to(kFloat32), bias));
+      expect_near(linear(x, half), linear(x, half.to(kFloat32)));
+    }
+  }
+  const Tensor table = randn({5, 3}, kFloat32, &generator).to(kFloat16), ids = tensor({4, 0, 4});
+  expect_near(embedding(table, ids), embedding(table.to(kFloat32), ids));
+  const Tensor x = ones({1, 3}).as_leaf();
+  const Tape tape;
+  EXPECT_NE(error_of([&] { linear(x, table); }).find("a float16 weight cannot be used while a tape records"),
+            std::string::npos);
+}
+
+TEST(Float16, ModelsStoreIt) {
+  manual_seed(3);
+  nn::Linear layer(8, 4);
+  const Tensor x = randn({2, 8}), weight = layer.weight.tensor().to(kFloat16), bias = layer.bias.tensor().clone();
+  nn::store(layer, "float16");
+  EXPECT_EQ(layer.weight.type(), "float16");
+  EXPECT_TRUE(same_bits(layer.weight.tensor(), weight));
+  expect_near(layer(x), linear(x, weight.to(kFloat32), bias));
+  nn::to(layer, kFloat32);
+  EXPECT_TRUE(same_bits(layer.weight.tensor(), weight.to(kFloat32)));
+}
+
+// --- uint8 and int32 ---
+
+TEST(SmallIntegers, ConvertAsPyTorch) {
+  EXPECT_EQ(tensor({300, -1, 256}).to(kUInt8).to_vector<uint8_t>(), (Bytes{44, 255, 0}));
+  const Bytes bytes{44, 255, 255, 0, 0, 0, 0, 212, 0, 0, 0};
+  for (const DType from : {kFloat32, kFloat64}) {
+    const Tensor x =
+        tensor({300.7, -1., -1.9, 1e10, NAN, INFINITY, -INFINITY, -300.5, 0x1p31, 0x1p63, -0x1p40}, kFloat64).to(from);
+    EXPECT_EQ(x.to(kUInt8).to_vector<uint8_t>(), bytes);
+    EXPECT_EQ(x.to(kInt32).to_vector<int32_t>(),
+              (Words{300, -1, -1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, -300, INT32_MIN, INT32_MIN, INT32_MIN}));
+  }
+  EXPECT_EQ(tensor({4294967303., 2147483647.9, -2147483648.9}, kFloat64).to(kInt32).to_vector<int32_t>(),
+            (Words{INT32_MIN, INT32_MAX, INT32_MIN}));
+  EXPECT_EQ(tensor({4294967303., 300.5}, kFloat64).to(kUInt8).to_vector<uint8_t>(), (Bytes{7, 44}));
+  EXPECT_EQ((arange(3) * 2147483647.0).to(kInt32).to_vector<int32_t>(), (Words{0, INT32_MAX, -2}));
+  EXPECT_EQ(int32s({INT32_MAX, -5}).to(kUInt8).to_vector<uint8_t>(), (Bytes{255, 251}));
+  EXPECT_EQ(int32s({INT32_MAX, 16777217}).to(kFloat32).to_vector<float>(), (std::vector<float>{0x1p31F, 0x1p24F}));
+  EXPECT_EQ(uint8s({0, 7, 255}).to(kBool).to_vector<bool>(), (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(uint8s({0, 255}).to(kInt32).to_vector<int32_t>(), (Words{0, 255}));
+}
+
+TEST(SmallIntegers, AreMadeAndRead) {
+  const Tensor x = tensor(Bytes{1, 2, 250, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(x.dtype(), kUInt8);
+  EXPECT_EQ(x.t().contiguous().to_vector<uint8_t>(), (Bytes{1, 4, 2, 5, 250, 6}));
+  EXPECT_EQ(x(0, 2).item(), 250);
+  EXPECT_EQ(x(0, 2).item<int>(), 250);
+  EXPECT_EQ(arange(250, 256, 1, kUInt8).to_vector<uint8_t>(), (Bytes{250, 251, 252, 253, 254, 255}));
+  EXPECT_EQ(full({2}, -7, kInt32).to_vector<int32_t>(), (Words{-7, -7}));
+  EXPECT_EQ(eye(2, kInt32).to_vector<int32_t>(), (Words{1, 0, 0, 1}));
+  EXPECT_EQ(tensor({1, 2}, kInt32).to_vector<int32_t>(), (Words{1, 2}));
+  EXPECT_EQ(zeros_like(x).dtype(), kUInt8);
+  EXPECT_EQ(x.data<uint8_t>()[2], 250);
+}
+
+TEST(SmallIntegers, Print) {
+  EXPECT_EQ(str(uint8s({200, 100, 3})), "tensor([200, 100,   3], dtype=uint8)");
+  EXPECT_EQ(str(int32s({1, -2})), "tensor([ 1, -2], dtype=int32)");
+  EXPECT_EQ(str(Tensor::empty({0}, kUInt8)), "tensor([], dtype=uint8)");
+  EXPECT_EQ(str(scalar(5, kInt32)), "tensor(5, dtype=int32)");
+}
+
+TEST(SmallIntegers, PromoteAsPyTorch) {
+  const Tensor u = uint8s({200, 100, 3}), i = int32s({INT32_MAX, -5, 7});
+  EXPECT_EQ((u + i).dtype(), kInt32);
+  EXPECT_EQ((u + tensor({1000})).dtype(), kInt64);
+  EXPECT_EQ((u + scalar(1000, kInt64)).to_vector<uint8_t>(), (Bytes{176, 76, 235}));  // without axes
+  EXPECT_EQ((scalar(3, kUInt8) + scalar(1000, kInt64)).dtype(), kInt64);
+  EXPECT_EQ((scalar(250, kUInt8) + 10).to(kInt64).item(), 4);
+  EXPECT_EQ((scalar(250, kUInt8) + 10).dtype(), kUInt8);
+  EXPECT_EQ((u + 1.5).to_vector<float>(), (std::vector<float>{201.5F, 101.5F, 4.5F}));
+  EXPECT_EQ((u + tensor({true})).dtype(), kUInt8);
+  EXPECT_EQ(where(u > 50, u, i.slice(0, 0, 1)).to_vector<int32_t>(), (Words{200, 100, INT32_MAX}));
+  EXPECT_EQ(cat({u, i}).to_vector<int32_t>(), (Words{200, 100, 3, INT32_MAX, -5, 7}));
+  EXPECT_EQ(promoted_type(kFloat16, kBFloat16), kFloat32);
+  EXPECT_EQ(promoted_type(kFloat16, kInt64), kFloat16);
+}
+
+TEST(SmallIntegers, ComputeAsPyTorch) {
+  const Tensor u = uint8s({200, 100, 3}), i = int32s({INT32_MAX, -5});
+  const auto bytes = [](const Tensor& x) { return x.to_vector<uint8_t>(); };
+  const auto words = [](const Tensor& x) { return x.to_vector<int32_t>(); };
+  EXPECT_EQ(bytes(-u), (Bytes{56, 156, 253}));
+  EXPECT_EQ(bytes(u - 201), (Bytes{255, 155, 58}));
+  EXPECT_EQ(bytes(1 - u), (Bytes{57, 157, 254}));
+  EXPECT_EQ(bytes(u * u), (Bytes{64, 16, 9}));
+  EXPECT_EQ(bytes(square(u)), (Bytes{64, 16, 9}));
+  EXPECT_EQ(bytes(pow(u, 2)), (Bytes{64, 16, 9}));
+  EXPECT_EQ(bytes(floor_divide(u, 3)), (Bytes{66, 33, 1}));
+  EXPECT_EQ(bytes(remainder(u, 7)), (Bytes{4, 2, 3}));
+  EXPECT_EQ(bytes(abs(u)), bytes(u));
+  EXPECT_EQ(bytes(clamp(u, 10, 150)), (Bytes{150, 100, 10}));
+  EXPECT_EQ(bytes(clamp(u, -10, 300)), bytes(u));
+  EXPECT_EQ(clamp(scalar(7, kUInt8), -10, 300).item(), 7);
+  EXPECT_EQ(bytes(floor(u)), bytes(u));
+  EXPECT_EQ((u / 2).to_vector<float>(), (std::vector<float>{100, 50, 1.5F}));
+  EXPECT_EQ(words(i + 1), (Words{INT32_MIN, -4}));
+  EXPECT_EQ(words(remainder(i, 3)), (Words{1, 1}));
+  EXPECT_EQ(words(fmod(i, 3)), (Words{1, -2}));
+  EXPECT_EQ(words(sign(i)), (Words{1, -1}));
+  EXPECT_EQ(words(abs(int32s({INT32_MIN}))), (Words{INT32_MIN}));
+  EXPECT_EQ(words(maximum(i, u.slice(0, 0, 2))), (Words{INT32_MAX, 100}));
+  expect_near(u > -1, tensor({true, true, true}));
+  expect_near(u == 456, tensor({false, false, false}));  // PyTorch compares with 456 modulo 256
+  expect_near(u < 1e3, tensor({true, true, true}));
+  expect_near(i == u.slice(0, 0, 2), tensor({false, false}));
+  EXPECT_EQ(sum(u).dtype(), kInt64);
+  EXPECT_EQ(sum(u).item(), 303);
+  EXPECT_EQ(prod(u).item(), 60000);
+  EXPECT_EQ(cumsum(i, 0).to_vector<int64_t>(), (std::vector<int64_t>{INT32_MAX, INT32_MAX - 5}));
+  EXPECT_EQ(bytes(max(u).reshape({1})), (Bytes{200}));
+  EXPECT_EQ(bytes(amin(u, 0).reshape({1})), (Bytes{3}));
+  EXPECT_EQ(bytes(max(u, 0).values.reshape({1})), (Bytes{200}));
+  EXPECT_EQ(argmax(u).item(), 0);
+  EXPECT_EQ(bytes(sort(u).values), (Bytes{3, 100, 200}));
+  EXPECT_EQ(bytes(unique(uint8s({7, 3, 7})).values), (Bytes{3, 7}));
+  EXPECT_EQ(count_nonzero(u).item(), 3);
+  expect_near(isin(u, uint8s({100})), tensor({false, true, false}));
+}
+
+TEST(SmallIntegers, AreMoved) {
+  const Tensor u = tensor(Bytes{1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto bytes = [](const Tensor& x) { return x.contiguous().to_vector<uint8_t>(); };
+  EXPECT_EQ(bytes(u(all, range(kAll, kAll, -1))), (Bytes{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(bytes(stack({u[0], u[1]}, 1)), (Bytes{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(bytes(pad(u[0], {1, 2}, PadMode::constant, 9)), (Bytes{9, 1, 2, 3, 9, 9}));
+  EXPECT_EQ(bytes(masked_fill(u, u > 3, 7)), (Bytes{1, 2, 3, 7, 7, 7}));
+  EXPECT_EQ(bytes(where(u > 3, u, 0)), (Bytes{0, 0, 0, 4, 5, 6}));
+  EXPECT_EQ(bytes(tril(u)), (Bytes{1, 0, 0, 4, 5, 0}));
+  EXPECT_EQ(bytes(gather(u, 1, tensor({{2, 0}, {1, 1}}))), (Bytes{3, 1, 5, 5}));
+  EXPECT_EQ(bytes(scatter(u, 1, tensor({{0}, {2}}), tensor(Bytes{8, 9}, {2, 1}))), (Bytes{8, 2, 3, 4, 5, 9}));
+  EXPECT_EQ(bytes(scatter_add(u, 1, tensor({{0, 0}, {2, 2}}), full({2, 2}, 200, kUInt8))),
+            (Bytes{145, 2, 3, 4, 5, 150}));
+  EXPECT_EQ(bytes(index_add(u, 0, tensor({1, 1}), u)), (Bytes{1, 2, 3, 9, 12, 15}));
+  EXPECT_EQ(bytes(index_put(u, {tensor({0}), tensor({1})}, full({1}, 77, kUInt8))), (Bytes{1, 77, 3, 4, 5, 6}));
+  EXPECT_EQ(bytes(flip(u, 0)), (Bytes{4, 5, 6, 1, 2, 3}));
+  Tensor x = u.clone();
+  x(0) = 9;
+  x(u > 5) += full({1}, 255, kUInt8);
+  EXPECT_EQ(bytes(x), (Bytes{9, 9, 9, 4, 5, 5}));
+}
+
+TEST(SmallIntegers, AreIndicesAndClasses) {
+  Generator generator(1);
+  const Tensor x = randn({4, 5}, kFloat32, &generator), ids = tensor({3, 0, 3}), narrow = ids.to(kInt32);
+  expect_near(embedding(x, narrow), embedding(x, ids));
+  expect_near(index_select(x, 0, narrow), index_select(x, 0, ids));
+  expect_near(x(narrow), x(ids));
+  expect_near(index(x, {narrow, narrow}), index(x, {ids, ids}));
+  expect_near(gather(x[0], 0, narrow), gather(x[0], 0, ids));
+  expect_near(one_hot(narrow, 4), one_hot(ids, 4));
+  expect_near(bincount(narrow), bincount(ids));
+  expect_near(segment_sum(x.slice(0, 0, 3), narrow, 4), segment_sum(x.slice(0, 0, 3), ids, 4));
+  const Tensor classes = tensor({0, 4, 2, 2});
+  for (const DType dtype : {kUInt8, kInt32}) {
+    const Tensor leaf = x.as_leaf();
+    const Tape tape;
+    const Tensor loss = cross_entropy(leaf, classes.to(dtype));
+    expect_near(loss, cross_entropy(x, classes));
+    expect_near(nll_loss(x, classes.to(dtype)), nll_loss(x, classes));
+    expect_near(multi_margin_loss(x, classes.to(dtype)), multi_margin_loss(x, classes));
+    expect_near(linear_cross_entropy(x, x, classes.to(dtype), {.ignore_index = 4}),
+                linear_cross_entropy(x, x, classes, {.ignore_index = 4}));
+  }
+  EXPECT_EQ(
+      error_of([&] { x(ids.to(kUInt8)); }),
+      "[index] expected int64 or int32 indices, or a bool mask, got uint8 (convert with to(kInt64) or to(kBool))");
+  EXPECT_EQ(error_of([&] { embedding(x, ids.to(kFloat16)); }),
+            "[embedding] expected int64 ids, got float16 (convert with to(kInt64))");
+}
+
+TEST(SmallIntegers, Errors) {
+  const Tensor u = uint8s({200, 100, 3});
+  tests::expect_texts({
+      {"[full] expected a value that uint8 can hold, got 300", [] { full({2}, 300, kUInt8); }},
+      {"[full] expected a value that uint8 can hold, got -1", [] { full({2}, -1, kUInt8); }},
+      {"[full] expected a value that int32 can hold, got 2147483648", [] { full({2}, 0x1p31, kInt32); }},
+      {"[tensor] expected values that uint8 can hold, got 300",
+       [] {
+         tensor({1, 300}, kUInt8);
+       }},
+      {"[arange] expected values that uint8 can hold, got 250 to 260 in steps of 1",
+       [] { arange(250, 260, 1, kUInt8); }},
+      {"[masked_fill] expected a whole number in its range for uint8 x, got -1 (convert x with to(kInt64))",
+       [&] { masked_fill(u, u > 50, -1); }},
+      {"[masked_fill] expected a whole number for uint8 x, got 7.5 (convert x with to(kFloat32))",
+       [&] { masked_fill(u, u > 50, 7.5); }},
+      {"[exp] expected float32 or float64, got uint8 of shape [3] (convert with to(kFloat32))", [&] { exp(u); }},
+      {"[mean] expected float32 or float64, got uint8 of shape [3] (convert with to(kFloat32))", [&] { mean(u); }},
+      {"[median] expected int64, float32 or float64, got uint8 (convert with to(kInt64))", [&] { median(u); }},
+      {"[dtype] cannot compute with uint8 (convert with to(kInt64))", [&] { cummax(u, 0); }},
+      {"[data] expected a tensor of int64, got uint8 (convert with to())", [&] { u.data<int64_t>(); }},
+      {"[as_leaf] expected float32 or float64, got uint8", [&] { u.as_leaf(); }},
+  });
+}
+
+// Every operation of the table, with whole numbers of each new type in place of its floating inputs, either raises an
+// Error that names the type, or returns what it does for the same numbers in another type: in int64, or widened.
+TEST(SmallIntegers, AreNeverMistakenForAnotherType) {
+  for (const DType dtype : {kUInt8, kInt32, kFloat16}) {
+    int refused = 0, right = 0;
+    for (const tasks::OpSamples& of : tasks::op_samples()) {
+      for (const tasks::OpSample& sample : of.samples) {
+        std::vector<Tensor> narrow, wide;
+        for (const Tensor& x : sample.inputs) {
+          const bool replaced = is_floating(x.dtype());
+          narrow.push_back(replaced ? abs(trunc(x)).to(dtype) : x);
+          wide.push_back(replaced ? narrow.back().to(is_integer(dtype) ? kInt64 : kFloat32) : x);
+        }
+        SCOPED_TRACE(of.op + " " + sample.label + " " + std::string(name(dtype)));
+        Tensor y, expected;
+        const std::string said = error_of([&] { y = sample.f(narrow); });
+        const std::string wrong = error_of([&] { expected = sample.f(wide); });
+        if (!y.defined()) {  // also where the numbers are wrong, such as a divisor of 0
+          ++refused;
+          EXPECT_TRUE(said == wrong || said.find(name(dtype)) != std::string::npos) << said;
+          continue;
+        }
+        ++right;
+        ASSERT_TRUE(expected.defined()) << wrong;
+        expect_near(y, y.dtype() == dtype ? expected.to(dtype) : expected);
+      }
+    }
+    EXPECT_GT(refused, 500);
+    EXPECT_GT(right, 100);
+  }
+}
+
+// --- files ---
+
+TEST(StoredTypes, AreWrittenAndRead) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "x.safetensors", array = folder / "x.npy", archive = folder / "x.npz";
+  const Tensor u = tensor(Bytes{1, 200, 3, 255}, {2, 2}), i = int32s({INT32_MIN, 0, INT32_MAX});
+  const Tensor half = tensor({0.1, -65504., 6e-8}).to(kFloat16);
+  save_safetensors(path, {{"u", u.t()}, {"i", i}, {"half", half}});
+  const SafeTensorsFile file(path);
+  EXPECT_EQ(file.find("u")->dtype, "U8");
+  EXPECT_EQ(file.find("i")->dtype, "I32");
+  EXPECT_EQ(file.find("half")->dtype, "F16");
+  EXPECT_EQ(file.find("half")->bytes, 6U);
+  EXPECT_TRUE(same_bits(file.read(*file.find("u")), u.t()));
+  EXPECT_TRUE(same_bits(file.read(*file.find("i")), i));
+  EXPECT_TRUE(same_bits(file.read(*file.find("half")), half.to(kFloat32)));
+  for (const Tensor& x : {u, i}) {
+    save_npy(array, x);
+    EXPECT_TRUE(same_bits(load_npy(array), x));
+  }
+  save_npz(archive, {{"u", u}, {"half", half}});
+  EXPECT_TRUE(same_bits(load_npz(archive, "u"), u));
+  EXPECT_TRUE(same_bits(load_npz(archive, "half"), half.to(kFloat32)));
+}
+
+}  // namespace
+}  // namespace tapegrad

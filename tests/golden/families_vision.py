@@ -151,4 +151,32 @@ def volume_pools():
     return f
 
 
-FAMILIES = (resampling, patches, grids, volume_pools)
+def volume_convolution():
+    f = Family("volume_convolution")
+    rotated = lambda x: Laid(x, x.permute(2, 3, 4, 0, 1).contiguous().flatten(), list(x.permute(2, 3, 4, 0, 1).contiguous().permute(3, 4, 0, 1, 2).stride()))
+    for dtype in FLOATS:
+        r = lambda *shape: rand(*shape, dtype=dtype, low=-1.0, high=1.0)
+        x, w, b = r(2, 4, 5, 4, 6), r(6, 4, 3, 2, 3), r(6)
+        settings = ({}, {"padding": 1}, {"stride": 2, "padding": [1, 0, 1]}, {"stride": [1, 2, 3], "padding": [2, 1, 0], "dilation": [2, 1, 1]},
+                    {"padding": "same", "dilation": [1, 2, 1]}, {"dilation": [2, 3, 1]})
+        for s in settings:
+            f.case("conv3d", lambda x, w, b: F.conv3d(x, w, b, **s), [x, w, b], grad=True, **s)
+        f.case("conv3d", lambda x, w: F.conv3d(x, w), [rotated(x), rotated(w)], grad=True, label="layouts")
+        f.case("conv3d", lambda x, w: F.conv3d(x, w, padding=1), [x[0], w], grad=True, label="one volume", padding=1)
+        f.case("conv3d", lambda x, w, b: F.conv3d(x, w, b, groups=2, padding=1), [x, r(6, 2, 3, 2, 3), b], grad=True, groups=2, padding=1)
+        f.case("conv3d", lambda x, w: F.conv3d(x, w, groups=4, padding=1), [x, r(8, 1, 3, 3, 3)], grad=True, label="depthwise", groups=4, padding=1)
+        f.case("conv3d", lambda x, w, b: F.conv3d(x, w, b, stride=[5, 2, 3]), [x, r(6, 4, 5, 2, 3), b], grad=True, label="patches", stride=[5, 2, 3])
+        f.case("conv3d", lambda x, w, b: F.conv3d(x, w, b), [x, r(6, 4, 1, 1, 1), b], grad=True, label="one element")
+        for mode in ("circular", "replicate", "reflect"):
+            f.case("conv3d", lambda x, w: F.conv3d(F.pad(x, (2, 2, 1, 1, 1, 1), mode=mode), w), [x, w], grad=True, padding=[1, 1, 2], padding_mode=mode)
+        x, w, b = r(2, 4, 3, 4, 2), r(4, 6, 3, 2, 3), r(6)
+        for s in ({}, {"padding": 1}, {"stride": 2, "padding": 1, "output_padding": 1}, {"stride": [3, 1, 2], "output_padding": [2, 0, 1]},
+                  {"stride": [4, 2, 1], "dilation": [2, 1, 2]}):
+            f.case("conv_transpose3d", lambda x, w, b: F.conv_transpose3d(x, w, b, **s), [x, w, b], grad=True, **s)
+        f.case("conv_transpose3d", lambda x, w: F.conv_transpose3d(x, w), [rotated(x), rotated(w)], grad=True, label="layouts")
+        f.case("conv_transpose3d", lambda x, w: F.conv_transpose3d(x, w, stride=2), [x[0], w], grad=True, label="one volume", stride=2)
+        f.case("conv_transpose3d", lambda x, w, b: F.conv_transpose3d(x, w, b, groups=2, stride=2), [x, r(4, 3, 2, 2, 2), b], grad=True, groups=2, stride=2)
+    return f
+
+
+FAMILIES = (resampling, patches, grids, volume_pools, volume_convolution)

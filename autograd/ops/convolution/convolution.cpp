@@ -245,18 +245,48 @@ Convolution require_operands(const ConvName& op, const Tensor& x, const Tensor& 
   return conv;
 }
 
+// The options of the planes of a volume.
+ConvOptions of_planes(const ConvOptions& options) {
+  const auto last_two = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
+  return {.stride = last_two(options.stride),
+          .padding = options.padding.same() ? ConvPadding(Padding::same) : ConvPadding(last_two(options.padding)),
+          .dilation = last_two(options.dilation),
+          .groups = options.groups};
+}
+ConvTransposeOptions of_planes(const ConvTransposeOptions& options) {
+  const auto last_two = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
+  return {.stride = last_two(options.stride),
+          .padding = last_two(options.padding),
+          .output_padding = last_two(options.output_padding),
+          .dilation = last_two(options.dilation),
+          .groups = options.groups};
+}
+
+// Element k of the windows of an axis, as windows of one element.
+ConvAxis one_tap(const ConvAxis& axis, int64_t k) {
+  ConvAxis tap = axis;
+  tap.kernel = 1;
+  tap.padding -= k * axis.dilation;
+  return tap;
+}
+
 // x [N, C, D, H, W] as images of the windows of depths, [N * OD, C * KD, H, W], in which conv2d sees the channels.
+// Depthwise, there is one convolution for each depth of the kernel: each plane is convolved by itself.
 Tensor volume_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias,
                           const ConvOptions& options) {
-  const auto of_plane = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
-  const Tensor windows = depth_windows(conv.batched ? x : x.unsqueeze(0), conv.depth);
-  const Tensor y =
-      conv2d(windows, weight.flatten(1, 2), bias,
-             {.stride = of_plane(options.stride),
-              .padding = options.padding.same() ? ConvPadding(Padding::same) : ConvPadding(of_plane(options.padding)),
-              .dilation = of_plane(options.dilation),
-              .groups = options.groups});
-  const Tensor by_channel = depths_swapped(unflatten(y, 0, {-1, conv.depth.out}));
+  const Tensor volumes = conv.batched ? x : x.unsqueeze(0);
+  Tensor y;
+  if (conv.shape.depthwise()) {
+    for (int64_t k = 0; k < conv.depth.kernel; ++k) {
+      const Tensor term = conv2d(depth_windows(volumes, one_tap(conv.depth, k)), weight.select(2, k),
+                                 k == 0 ? bias : Tensor(), of_planes(options));
+      y = k == 0 ? term : y + term;
+    }
+  } else {
+    y = conv2d(depth_windows(volumes, conv.depth), weight.flatten(1, 2), bias, of_planes(options));
+  }
+  const Tensor by_channel =
+      depths_swapped(y.reshape({volumes.size(0), conv.depth.out, y.size(1), y.size(2), y.size(3)}));
   return conv.batched ? by_channel : by_channel.squeeze(0);
 }
 
@@ -298,15 +328,17 @@ Tensor convolution(const ConvName& op, const Tensor& x, const Tensor& weight, co
 // The transpose of volume_convolution, step by step.
 Tensor transposed_volume_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias,
                                      const ConvTransposeOptions& options) {
-  const auto of_plane = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
   const Tensor images = depths_swapped(conv.batched ? x : x.unsqueeze(0)).flatten(0, 1);
-  const Tensor windows = conv_transpose2d(images, weight.flatten(1, 2), {},
-                                          {.stride = of_plane(options.stride),
-                                           .padding = of_plane(options.padding),
-                                           .output_padding = of_plane(options.output_padding),
-                                           .dilation = of_plane(options.dilation),
-                                           .groups = options.groups});
-  Tensor y = depths_added(windows, conv.depth);
+  Tensor y;
+  if (conv.shape.depthwise()) {
+    for (int64_t k = 0; k < conv.depth.kernel; ++k) {
+      const Tensor planes = conv_transpose2d(images, weight.select(2, k), {}, of_planes(options));
+      const Tensor term = depths_added(planes, one_tap(conv.depth, k));
+      y = k == 0 ? term : y + term;
+    }
+  } else {
+    y = depths_added(conv_transpose2d(images, weight.flatten(1, 2), {}, of_planes(options)), conv.depth);
+  }
   if (bias.defined()) y = y + bias.reshape({-1, 1, 1, 1});
   return conv.batched ? y : y.squeeze(0);
 }

@@ -87,6 +87,7 @@ HWY_INLINE Vec<T> cubic_weight(Vec<T> t, int k, int derivative) {
 // What an axis contributes to a vector of points: its elements as whole numbers, and their weights.
 template <class T>
 struct GridTaps {
+  HWY_INLINE GridTaps() {}  // written out, or it would not be compiled for the instruction set
   Vec<T> at[4], weight[4];
 };
 
@@ -131,10 +132,6 @@ HWY_INLINE void set_points(const Sampling& s, const T* grid, int64_t p, int64_t 
     for (int axis = 0; axis < s.axes; ++axis) rows[axis][i] = grid[i * s.axes + axis];
   }
   GridTaps<T> own;
-  hn::Vec<PlaceTag<T>> at[kMostGridTaps];
-  Vec<T> weight[kMostGridTaps];
-  at[0] = hn::Zero(places);
-  weight[0] = T{1};
   int all = 1;
   // From the first axis of the image to the last: the places of the next one within each place so far.
   for (int axis = s.axes - 1; axis >= 0; --axis) {
@@ -147,23 +144,24 @@ HWY_INLINE void set_points(const Sampling& s, const T* grid, int64_t p, int64_t 
       element[k] = hn::IfThenElse(hn::RebindMask(places, valid.raw), whole, hn::Set(places, Place<T>(-1)));
     }
     for (int i = all - 1; i >= 0; --i) {
-      Place<T> row[kLanes<T>];
-      hn::StoreU(at[i], places, row);
-      for (int64_t lane = 0; lane < kLanes<T>; ++lane) row[lane] = row[lane] < 0 ? -1 : row[lane] * Place<T>(size);
-      const auto start = hn::LoadU(places, row);
-      const Vec<T> factor = weight[i];
+      auto start = hn::Zero(places);
+      Vec<T> factor = T{1};
+      if (axis < s.axes - 1) {
+        Place<T>* const row = block.at[i] + p;  // in place: a product of int64 has no instruction
+        for (int64_t lane = 0; lane < kLanes<T>; ++lane)
+          row[lane] = row[lane] < 0 ? row[lane] : row[lane] * Place<T>(size);
+        start = hn::LoadU(places, row);
+        factor = load(block.weight[i] + p);
+      }
       for (int k = 0; k < taps; ++k) {
         const auto outside = hn::Or(hn::Lt(start, hn::Zero(places)), hn::Lt(element[k], hn::Zero(places)));
-        at[i * taps + k] = hn::IfThenElse(outside, hn::Set(places, Place<T>(-1)), hn::Add(start, element[k]));
-        weight[i * taps + k] = factor * own.weight[k];
+        const auto at = hn::IfThenElse(outside, hn::Set(places, Place<T>(-1)), hn::Add(start, element[k]));
+        hn::StoreU(at, places, block.at[i * taps + k] + p);
+        store(factor * own.weight[k], block.weight[i * taps + k] + p);
+        if (axis == 0) block.inside = block.inside && hn::AllFalse(places, outside);
       }
     }
     all *= taps;
-  }
-  for (int k = 0; k < all; ++k) {
-    block.inside = block.inside && hn::AllFalse(places, hn::Lt(at[k], hn::Zero(places)));
-    hn::StoreU(at[k], places, block.at[k] + p);
-    store(weight[k], block.weight[k] + p);
   }
 }
 
@@ -175,25 +173,23 @@ void set_block(const Sampling& s, const T* grid, int64_t points, GridBlock<T>& b
   }
 }
 
-// The weighted sums of kLanes points from p on; elements outside of the image are zeros, whose product with a weight of
-// NaN is NaN.
+// Tap k of kLanes points from p on; elements outside of the image are zeros.
 template <class T, bool kInside>
-HWY_INLINE Vec<T> sums_of(const GridBlock<T>& block, int taps, int64_t p, const T* x) {
+HWY_INLINE Vec<T> element_of(const GridBlock<T>& block, int k, int64_t p, const T* x) {
   constexpr PlaceTag<T> places;
   constexpr hn::ScalableTag<T> numbers;
+  const auto at = hn::LoadU(places, block.at[k] + p);
+  if constexpr (kInside) return hn::GatherIndex(numbers, x, at);
+  const auto outside = hn::Lt(at, hn::Zero(places));
+  return hn::IfThenZeroElse(hn::RebindMask(numbers, outside),
+                            hn::GatherIndex(numbers, x, hn::IfThenZeroElse(outside, at)));
+}
+
+// The weighted sums of kLanes points from p on; the product of a zero outside of the image with a weight of NaN is NaN.
+template <class T, bool kInside>
+HWY_INLINE Vec<T> sums_of(const GridBlock<T>& block, int taps, int64_t p, const T* x) {
   Vec<T> sum;
-  for (int k = 0; k < taps; ++k) {
-    const auto at = hn::LoadU(places, block.at[k] + p);
-    Vec<T> value;
-    if constexpr (kInside) {
-      value = hn::GatherIndex(numbers, x, at);
-    } else {
-      const auto outside = hn::Lt(at, hn::Zero(places));
-      value = hn::IfThenZeroElse(hn::RebindMask(numbers, outside),
-                                 hn::GatherIndex(numbers, x, hn::IfThenZeroElse(outside, at)));
-    }
-    sum += load(block.weight[k] + p) * value;
-  }
+  for (int k = 0; k < taps; ++k) sum += load(block.weight[k] + p) * element_of<T, kInside>(block, k, p, x);
   return sum;
 }
 
@@ -226,28 +222,41 @@ void gather_blocks(const GridArgs& args, int64_t begin, int64_t end) {
   });
 }
 
+// The elements of x are read once for all axes.
 void slope_blocks(const GridArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.of.dtype, [&](auto t) {
     using T = decltype(t);
     const Sampling& s = *args.s;
     const int64_t blocks = pieces_of(s.points, kGridPoints);
-    GridBlock<T> block;
-    T totals[kGridPoints];
+    const int taps = s.all_taps();
+    GridBlock<T> block[3];
+    HWY_ALIGN T totals[3][kGridPoints];
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / blocks, first = i % blocks * kGridPoints, count = std::min(kGridPoints, s.points - first);
       const int64_t at = (n * s.points + first) * s.axes;
       for (int axis = 0; axis < s.axes; ++axis) {
-        set_block(s.derived(axis), static_cast<const T*>(args.of.grid) + at, count, block);
-        std::fill_n(totals, kGridPoints, T{0});
-        for (int64_t c = n * s.channels; c < (n + 1) * s.channels; ++c) {
-          const T* const dy = static_cast<const T*>(args.of.dy) + c * s.points + first;
-          each_sum(s, block, count, static_cast<const T*>(args.of.x) + c * s.image(),
-                   [&](int64_t p, Vec<T> sums, int64_t lanes) {
-                     store(load(totals + p) + load(dy + p, lanes) * sums, totals + p);
-                   });
+        set_block(s.derived(axis), static_cast<const T*>(args.of.grid) + at, count, block[axis]);
+        std::fill_n(totals[axis], kGridPoints, T{0});
+      }
+      for (int64_t c = n * s.channels; c < (n + 1) * s.channels; ++c) {
+        const T* const dy = static_cast<const T*>(args.of.dy) + c * s.points + first;
+        const T* const x = static_cast<const T*>(args.of.x) + c * s.image();
+        for (int64_t p = 0; p < count; p += kLanes<T>) {
+          Vec<T> sums[3];
+          for (int k = 0; k < taps; ++k) {
+            const Vec<T> value = block[0].inside ? element_of<T, true>(block[0], k, p, x)  //
+                                                 : element_of<T, false>(block[0], k, p, x);
+            for (int axis = 0; axis < s.axes; ++axis) sums[axis] += load(block[axis].weight[k] + p) * value;
+          }
+          const Vec<T> seed = load(dy + p, std::min(kLanes<T>, count - p));
+          for (int axis = 0; axis < s.axes; ++axis) {
+            store(load(totals[axis] + p) + seed * sums[axis], totals[axis] + p);
+          }
         }
+      }
+      for (int axis = 0; axis < s.axes; ++axis) {
         T* const dgrid = static_cast<T*>(args.of.y) + at + axis;
-        for (int64_t p = 0; p < count; ++p) dgrid[p * s.axes] = totals[p];
+        for (int64_t p = 0; p < count; ++p) dgrid[p * s.axes] = totals[axis][p];
       }
     }
   });

@@ -91,22 +91,22 @@ struct GridTaps {
   Vec<T> at[4], weight[4];
 };
 
-template <class T>
+template <class T, int kTaps>
 HWY_INLINE void set_taps(const Sampling& s, int axis, Vec<T> grid, GridTaps<T>& taps) {
   const int64_t size = s.size[static_cast<std::size_t>(axis)];
-  const int derivative = s.derivative[static_cast<std::size_t>(axis)], count = s.taps();
+  const int derivative = s.derivative[static_cast<std::size_t>(axis)];
   const bool aligned = s.options.align_corners;
   const T length = static_cast<T>(aligned ? size - 1 : size);
   const Vec<T> half = T(0.5), one = T{1}, shifted = grid + one;
   GridPosition<T> p{aligned ? shifted * half * Vec<T>(length) : (shifted * Vec<T>(length) - one) * half,
                     Vec<T>(length) * half};
-  if (s.options.mode == GridMode::bicubic) {
+  if constexpr (kTaps == 4) {
     const Vec<T> second = hn::Floor(p.at.raw), t = p.at - second;
     for (int k = 0; k < 4; ++k) {
       taps.at[k] = padded<T>(s.options, {second + Vec<T>(static_cast<T>(k - 1)), one}, size).at;
       taps.weight[k] = cubic_weight(t, k, derivative);
     }
-  } else if (s.options.mode == GridMode::nearest) {
+  } else if constexpr (kTaps == 1) {
     taps.at[0] = hn::Round(padded(s.options, p, size).at.raw);
     taps.weight[0] = derivative == 0 ? T{1} : T{0};
   } else {
@@ -118,27 +118,39 @@ HWY_INLINE void set_taps(const Sampling& s, int axis, Vec<T> grid, GridTaps<T>& 
     taps.weight[1] = derivative == 0 ? right : derivative == 1 ? one : Vec<T>(0);
   }
   for (int d = 0; d < derivative; ++d) {
-    for (int k = 0; k < count; ++k) taps.weight[k] *= p.slope;
+    for (int k = 0; k < kTaps; ++k) taps.weight[k] *= p.slope;
+  }
+}
+
+// Places times the size of an axis; int64 has no such instruction, and double is exact for them.
+template <class T>
+HWY_INLINE auto scaled(hn::Vec<PlaceTag<T>> at, int64_t size) {
+  constexpr PlaceTag<T> places;
+  if constexpr (sizeof(T) == 4) {
+    return hn::Mul(at, hn::Set(places, static_cast<Place<T>>(size)));
+  } else {
+    constexpr hn::ScalableTag<T> numbers;
+    return hn::ConvertTo(places, hn::Mul(hn::ConvertTo(numbers, at), hn::Set(numbers, static_cast<T>(size))));
   }
 }
 
 // The places and weights of up to kLanes points from `p` on, of the grid's rows.
-template <class T>
+template <class T, int kTaps>
 HWY_INLINE void set_points(const Sampling& s, const T* grid, int64_t p, int64_t count, GridBlock<T>& block) {
   constexpr PlaceTag<T> places;
-  const int taps = s.taps();
   T rows[3][kLanes<T>] = {};
   for (int64_t i = 0; i < count; ++i) {
     for (int axis = 0; axis < s.axes; ++axis) rows[axis][i] = grid[i * s.axes + axis];
   }
   GridTaps<T> own;
   int all = 1;
+  auto inside = hn::Zero(places);
   // From the first axis of the image to the last: the places of the next one within each place so far.
   for (int axis = s.axes - 1; axis >= 0; --axis) {
-    set_taps(s, axis, load(rows[axis]), own);
+    set_taps<T, kTaps>(s, axis, load(rows[axis]), own);
     const int64_t size = s.size[static_cast<std::size_t>(axis)];
-    hn::Vec<PlaceTag<T>> element[4];
-    for (int k = 0; k < taps; ++k) {
+    hn::Vec<PlaceTag<T>> element[kTaps];
+    for (int k = 0; k < kTaps; ++k) {
       const Mask<T> valid = (own.at[k] >= Vec<T>(0)) & (own.at[k] < Vec<T>(static_cast<T>(size)));
       const auto whole = hn::ConvertTo(places, where(valid, own.at[k], Vec<T>(0)).raw);
       element[k] = hn::IfThenElse(hn::RebindMask(places, valid.raw), whole, hn::Set(places, Place<T>(-1)));
@@ -147,30 +159,34 @@ HWY_INLINE void set_points(const Sampling& s, const T* grid, int64_t p, int64_t 
       auto start = hn::Zero(places);
       Vec<T> factor = T{1};
       if (axis < s.axes - 1) {
-        Place<T>* const row = block.at[i] + p;  // in place: a product of int64 has no instruction
-        for (int64_t lane = 0; lane < kLanes<T>; ++lane)
-          row[lane] = row[lane] < 0 ? row[lane] : row[lane] * Place<T>(size);
-        start = hn::LoadU(places, row);
+        start = scaled<T>(hn::LoadU(places, block.at[i] + p), size);
         factor = load(block.weight[i] + p);
       }
-      for (int k = 0; k < taps; ++k) {
-        const auto outside = hn::Or(hn::Lt(start, hn::Zero(places)), hn::Lt(element[k], hn::Zero(places)));
+      for (int k = 0; k < kTaps; ++k) {
+        const auto outside = hn::Lt(hn::Or(start, element[k]), hn::Zero(places));  // either is negative
         const auto at = hn::IfThenElse(outside, hn::Set(places, Place<T>(-1)), hn::Add(start, element[k]));
-        hn::StoreU(at, places, block.at[i * taps + k] + p);
-        store(factor * own.weight[k], block.weight[i * taps + k] + p);
-        if (axis == 0) block.inside = block.inside && hn::AllFalse(places, outside);
+        hn::StoreU(at, places, block.at[i * kTaps + k] + p);
+        store(factor * own.weight[k], block.weight[i * kTaps + k] + p);
+        if (axis == 0) inside = hn::Or(inside, at);
       }
     }
-    all *= taps;
+    all *= kTaps;
+  }
+  block.inside = block.inside && hn::AllFalse(places, hn::Lt(inside, hn::Zero(places)));
+}
+
+template <class T, int kTaps>
+void set_points_of(const Sampling& s, const T* grid, int64_t points, GridBlock<T>& block) {
+  block.inside = true;
+  for (int64_t p = 0; p < points; p += kLanes<T>) {
+    set_points<T, kTaps>(s, grid + p * s.axes, p, std::min(kLanes<T>, points - p), block);
   }
 }
 
 template <class T>
 void set_block(const Sampling& s, const T* grid, int64_t points, GridBlock<T>& block) {
-  block.inside = true;
-  for (int64_t p = 0; p < points; p += kLanes<T>) {
-    set_points(s, grid + p * s.axes, p, std::min(kLanes<T>, points - p), block);
-  }
+  const auto set = s.taps() == 1 ? set_points_of<T, 1> : s.taps() == 2 ? set_points_of<T, 2> : set_points_of<T, 4>;
+  set(s, grid, points, block);
 }
 
 // Tap k of kLanes points from p on; elements outside of the image are zeros.

@@ -52,7 +52,7 @@ SpectralState::SpectralState(const Tensor& weight, const SpectralNormOptions& op
   const PauseRecording pause;
   const Tensor matrix = as_matrix(weight, this->axis);
   Tensor first = normalize(randn({matrix.size(0)}), 2, 0, eps), second = normalize(randn({matrix.size(1)}), 2, 0, eps);
-  iterate(matrix, first, second, 15, eps);
+  iterate(matrix, first, second, 15 + options.n_power_iterations, eps);  // as PyTorch, which calls it once
   u = Buffer(std::move(first));
   v = Buffer(std::move(second));
 }

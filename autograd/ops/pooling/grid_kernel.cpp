@@ -134,20 +134,31 @@ HWY_INLINE auto scaled(hn::Vec<PlaceTag<T>> at, int64_t size) {
   }
 }
 
+// The coordinates of up to kLanes points, by axis.
+template <class T>
+HWY_INLINE void load_points(const T* grid, int axes, int64_t count, Vec<T>* rows) {
+  constexpr hn::ScalableTag<T> numbers;
+  T copy[3 * kLanes<T>] = {};
+  if (count < kLanes<T>) grid = std::copy_n(grid, count * axes, copy) - count * axes;
+  if (axes == 2) {
+    hn::LoadInterleaved2(numbers, grid, rows[0].raw, rows[1].raw);
+  } else {
+    hn::LoadInterleaved3(numbers, grid, rows[0].raw, rows[1].raw, rows[2].raw);
+  }
+}
+
 // The places and weights of up to kLanes points from `p` on, of the grid's rows.
 template <class T, int kTaps>
 HWY_INLINE void set_points(const Sampling& s, const T* grid, int64_t p, int64_t count, GridBlock<T>& block) {
   constexpr PlaceTag<T> places;
-  T rows[3][kLanes<T>] = {};
-  for (int64_t i = 0; i < count; ++i) {
-    for (int axis = 0; axis < s.axes; ++axis) rows[axis][i] = grid[i * s.axes + axis];
-  }
+  Vec<T> rows[3];
+  load_points(grid, s.axes, count, rows);
   GridTaps<T> own;
   int all = 1;
   auto inside = hn::Zero(places);
   // From the first axis of the image to the last: the places of the next one within each place so far.
   for (int axis = s.axes - 1; axis >= 0; --axis) {
-    set_taps<T, kTaps>(s, axis, load(rows[axis]), own);
+    set_taps<T, kTaps>(s, axis, rows[axis], own);
     const int64_t size = s.size[static_cast<std::size_t>(axis)];
     hn::Vec<PlaceTag<T>> element[kTaps];
     for (int k = 0; k < kTaps; ++k) {

@@ -17,10 +17,10 @@ namespace {
 const Op kGridSample{"grid_sample"};
 const Op kGridAdd{"grid_add"};  // the gradient for x, which only backward records
 
-Tensor sampled(const Sampling& s, const Tensor& x, const Tensor& grid, const Shape& spatial);
-Tensor added(const Sampling& s, const Tensor& y, const Tensor& grid, const Shape& shape);
+Tensor grid_sums(const Sampling& s, const Tensor& x, const Tensor& grid, const Shape& spatial);
+Tensor grid_spread(const Sampling& s, const Tensor& y, const Tensor& grid, const Shape& shape);
 
-// The gradient for the grid of sum(dy * sampled(x, grid)).
+// The gradient for the grid of sum(dy * grid_sums(x, grid)).
 Tensor grid_gradient(const Sampling& s, const Tensor& x, const Tensor& grid, const Tensor& dy) {
   if (s.options.mode == GridMode::nearest) return zeros(grid.shape(), grid.dtype());
   if (!Tape::current()) {
@@ -36,12 +36,12 @@ Tensor grid_gradient(const Sampling& s, const Tensor& x, const Tensor& grid, con
   std::vector<Tensor> by_axis;
   const Shape spatial(std::vector<int64_t>(grid.shape().begin() + 1, grid.shape().end() - 1));
   for (int axis = 0; axis < s.axes; ++axis) {
-    by_axis.push_back(sum(dy * sampled(s.derived(axis), x, grid, spatial), 1));
+    by_axis.push_back(sum(dy * grid_sums(s.derived(axis), x, grid, spatial), 1));
   }
   return stack(by_axis, -1);
 }
 
-Tensor sampled(const Sampling& s, const Tensor& x, const Tensor& grid, const Shape& spatial) {
+Tensor grid_sums(const Sampling& s, const Tensor& x, const Tensor& grid, const Shape& spatial) {
   Shape shape{s.n, s.channels};
   for (const int64_t size : spatial) shape.push_back(size);
   const Tensor y = Tensor::empty(shape, x.dtype());
@@ -49,14 +49,14 @@ Tensor sampled(const Sampling& s, const Tensor& x, const Tensor& grid, const Sha
   grid_gather(s, {.dtype = x.dtype(), .x = from.raw_data(), .grid = at.raw_data(), .y = y.mutable_raw_data()});
   const bool wants_x = needs_grad(x), wants_grid = needs_grad(grid);
   if (!wants_x && !wants_grid) return y;
-  return record(
-      kGridSample, y, {x, grid},
-      [s, x = kept_if(wants_grid, x), grid, wants_x, from = x.shape()](const Tensor& dy) -> Grads {
-        return {wants_x ? added(s, dy, grid, from) : Tensor(), x.defined() ? grid_gradient(s, x, grid, dy) : Tensor()};
-      });
+  return record(kGridSample, y, {x, grid},
+                [s, x = kept_if(wants_grid, x), grid, wants_x, from = x.shape()](const Tensor& dy) -> Grads {
+                  return {wants_x ? grid_spread(s, dy, grid, from) : Tensor(),
+                          x.defined() ? grid_gradient(s, x, grid, dy) : Tensor()};
+                });
 }
 
-Tensor added(const Sampling& s, const Tensor& y, const Tensor& grid, const Shape& shape) {
+Tensor grid_spread(const Sampling& s, const Tensor& y, const Tensor& grid, const Shape& shape) {
   const Tensor x = Tensor::empty(shape, y.dtype());
   const Tensor from = packed(y), at = packed(grid);
   grid_scatter(s, {.dtype = y.dtype(), .grid = at.raw_data(), .dy = from.raw_data(), .y = x.mutable_raw_data()});
@@ -64,7 +64,8 @@ Tensor added(const Sampling& s, const Tensor& y, const Tensor& grid, const Shape
   if (!wants_y && !wants_grid) return x;
   return record(kGridAdd, x, {y, grid}, [s, y = kept_if(wants_grid, y), grid, wants_y](const Tensor& dx) -> Grads {
     const Shape spatial(std::vector<int64_t>(grid.shape().begin() + 1, grid.shape().end() - 1));
-    return {wants_y ? sampled(s, dx, grid, spatial) : Tensor(), y.defined() ? grid_gradient(s, dx, grid, y) : Tensor()};
+    return {wants_y ? grid_sums(s, dx, grid, spatial) : Tensor(),
+            y.defined() ? grid_gradient(s, dx, grid, y) : Tensor()};
   });
 }
 
@@ -92,7 +93,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   }
   const Shape spatial(std::vector<int64_t>(grid.shape().begin() + 1, grid.shape().end() - 1));
   s.points = spatial.numel();
-  return sampled(s, x, grid, spatial);
+  return grid_sums(s, x, grid, spatial);
 }
 
 Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {

@@ -46,13 +46,13 @@ T distance(const Scaling& axis) {
   return static_cast<T>(axis.in) / static_cast<T>(axis.out);
 }
 
-AxisMap selection(const Scaling& axis, auto from) {
+AxisMap picked(const Scaling& axis, auto from) {
   return axis_map(axis.in, axis.out, from, [](int64_t) { return 1; });
 }
 
 AxisMap nearest(const Scaling& axis) {
   const float step = distance<float>(axis);  // for float64 too
-  return selection(axis, [&](int64_t o) -> int64_t {
+  return picked(axis, [&](int64_t o) -> int64_t {
     if (axis.out == axis.in) return o;
     if (axis.out == 2 * axis.in) return o / 2;
     return std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * step)), axis.in - 1);
@@ -61,7 +61,7 @@ AxisMap nearest(const Scaling& axis) {
 
 AxisMap nearest_exact(const Scaling& axis) {
   const float step = distance<float>(axis);
-  return selection(axis, [&](int64_t o) -> int64_t {
+  return picked(axis, [&](int64_t o) -> int64_t {
     return std::min(static_cast<int64_t>(std::floor((static_cast<float>(o) + 0.5F) * step)), axis.in - 1);
   });
 }

@@ -1,26 +1,11 @@
 // Elements of images at positions that are given by a grid, and grids of affine maps.
 #pragma once
 
+#include <tapegrad/autograd/grid_options.h>
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {
 
-enum class GridMode {
-  bilinear,  ///< between the 4 elements around a position, or the 8 of a volume
-  nearest,   ///< the nearest element; of two, the one with the even index
-  bicubic,   ///< cubic convolution of 4 x 4 elements of an image, with the parameter -0.75. Keys 1981
-};
-enum class GridPadding {
-  zeros,       ///< elements outside of the image are 0
-  border,      ///< they are those at its edge
-  reflection,  ///< they are those of an image that is reflected at its edges
-};
-struct GridSampleOptions {
-  GridMode mode = GridMode::bilinear;
-  GridPadding padding = GridPadding::zeros;
-  /// True: -1 and 1 are the centres of the first and last elements of an axis, false: their outer edges.
-  bool align_corners = false;
-};
 /// x [N, C, H, W] at the positions grid [N, OH, OW, 2], (x, y) from -1 to 1 -> [N, C, OH, OW]; or x [N, C, D, H, W] at
 /// grid [N, OD, OH, OW, 3], (x, y, z) -> [N, C, OD, OH, OW]. float32 or float64. The gradient with respect to grid is
 /// that between the jumps: 0 for nearest, and outside of the image for border. Gradients can be differentiated to any

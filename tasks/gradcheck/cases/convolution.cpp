@@ -196,16 +196,6 @@ void add_conv_rules(CaseTable& t) {
       });
   add("conv_transpose2d", image, {1, 1, 2, -1}, {1, 1, 2, 1}, "", "",
       [](auto& x, auto& w, const A&) { return conv_transpose2d(x, w); });
-  const DrawRule volume_and_filters = [](const Draw& d, Call& c) {
-    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 4 == 0; }) &&
-           sized(2, 2)(d, c);
-  };
-  add("conv3d", volume_and_filters, {1, 1, 2, 2, -1}, {1, 1, 2, 1, 1}, ", {}, {.padding = {1, 0, 0}}",
-      ", padding=(1, 0, 0)", [](auto& x, auto& w, const A&) {
-        return conv3d(x, w, {}, {.padding = {1, 0, 0}});
-      });
-  add("conv_transpose3d", volume_and_filters, {1, 1, 2, 2, -1}, {1, 1, 2, 1, 1}, "", "",
-      [](auto& x, auto& w, const A&) { return conv_transpose3d(x, w); });
   add("conv2d", image_and_filters, {1, 2, 2, -1}, {2, 1, 1, 2}, ", {}, {.padding = Padding::same, .groups = 2}",
       ", padding='same', groups=2",
       [](auto& x, auto& w, const A&) { return conv2d(x, w, {}, {.padding = Padding::same, .groups = 2}); });
@@ -214,6 +204,24 @@ void add_conv_rules(CaseTable& t) {
   add("conv1d", pairs_and_weight, {2, 1, -1}, {1, 1, 2}, ", {}, {.padding = 1, .padding_mode = PadMode::circular}", "",
       [](auto& x, auto& w, const A&) { return conv1d(x, w, {}, {.padding = 1, .padding_mode = PadMode::circular}); });
   t.rules.back().python = "F.conv1d(F.pad({t0}.reshape(2, 1, -1), (1, 1), mode='circular'), {t1}.reshape(1, 1, 2))";
+}
+
+// A volume of two depths and two rows, and a filter of two depths.
+void add_volume_conv_rules(CaseTable& t) {
+  const DrawRule draw = [](const Draw& d, Call& c) {
+    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 4 == 0; }) &&
+           sized(2, 2)(d, c);
+  };
+  const auto volume = [](const A& a) { return a.t[0].reshape({1, 1, 2, 2, -1}); };
+  const auto filter = [](const A& a) { return a.t[1].reshape({1, 1, 2, 1, 1}); };
+  const std::string cpp = "({t0}.reshape({1, 1, 2, 2, -1}), {t1}.reshape({1, 1, 2, 1, 1})";
+  const std::string python = "({t0}.reshape(1, 1, 2, 2, -1), {t1}.reshape(1, 1, 2, 1, 1)";
+  t.rule("conv3d" + cpp + ", {}, {.padding = {1, 0, 0}})", "F.conv3d" + python + ", padding=(1, 0, 0))", draw,
+         [=](const A& a) {
+           return conv3d(volume(a), filter(a), {}, {.padding = {1, 0, 0}});
+         });
+  t.rule("conv_transpose3d" + cpp + ")", "F.conv_transpose3d" + python + ")", draw,
+         [=](const A& a) { return conv_transpose3d(volume(a), filter(a)); });
 }
 
 void add_large_convolutions(CaseTable& t) {
@@ -245,6 +253,7 @@ void add_convolution_cases(CaseTable& table) {
   add_volume_convolutions(table);
   add_conv_weights(table);
   add_conv_rules(table);
+  add_volume_conv_rules(table);
   if (table.large()) add_large_convolutions(table);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
-#include <tapegrad/autograd/grid_sample.h>
+#include <tapegrad/autograd/grid_options.h>
 
 #include <array>
 #include <cstdint>

@@ -13,12 +13,12 @@
 namespace tapegrad::tests {
 namespace {
 
-Tensor waves(const Shape& shape, double step = 0.7) {
+Tensor ripples(const Shape& shape, double step = 0.7) {
   return sin(arange(0, static_cast<double>(shape.numel()), 1, kFloat64) * step).to(kFloat32).reshape(shape);
 }
 
 TEST(Patches, FoldAddsWhatUnfoldTakes) {
-  const Tensor x = waves({2, 3, 7, 9});
+  const Tensor x = ripples({2, 3, 7, 9});
   for (const FoldOptions& options :
        {FoldOptions{}, FoldOptions{.padding = 1, .stride = 2}, FoldOptions{.dilation = 2}}) {
     const Tensor counts = fold2d(unfold2d(ones({1, 1, 7, 9}), 3, options), {7, 9}, 3, options);
@@ -27,13 +27,13 @@ TEST(Patches, FoldAddsWhatUnfoldTakes) {
 }
 
 TEST(Patches, ShufflesAreInverse) {
-  const Tensor x = waves({2, 12, 3, 5});
+  const Tensor x = ripples({2, 12, 3, 5});
   EXPECT_TRUE(all(pixel_unshuffle(pixel_shuffle(x, 2), 2) == x));
   EXPECT_TRUE(all(channel_shuffle(channel_shuffle(x, 3), 4) == x));
 }
 
 TEST(GridSample, OfTheIdentityIsTheImage) {
-  const Tensor x = waves({2, 3, 11, 37}), volume = waves({1, 2, 3, 5, 19});
+  const Tensor x = ripples({2, 3, 11, 37}), volume = ripples({1, 2, 3, 5, 19});
   const Tensor flat = tensor({1.0, 0.0, 0.0, 0.0, 1.0, 0.0}).reshape({1, 2, 3}).expand({2, 2, 3});
   const Tensor deep = tensor({1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0}).reshape({1, 3, 4});
   for (const bool aligned : {false, true}) {
@@ -46,7 +46,7 @@ TEST(GridSample, OfTheIdentityIsTheImage) {
 }
 
 TEST(GridSample, FusedAndRecordedGradientsAgree) {
-  const Tensor x = waves({2, 5, 9, 14}), grid = waves({2, 10, 17, 2}, 0.37) * 1.3;
+  const Tensor x = ripples({2, 5, 9, 14}), grid = ripples({2, 10, 17, 2}, 0.37) * 1.3;
   for (const GridMode mode : {GridMode::bilinear, GridMode::bicubic}) {
     const auto by_grid = [&](const Tensor& v) { return grid_sample(x, v, {.mode = mode}); };
     const auto by_x = [&](const Tensor& v) { return grid_sample(v, grid, {.mode = mode}); };
@@ -58,7 +58,7 @@ TEST(GridSample, FusedAndRecordedGradientsAgree) {
 
 TEST(GridSample, ReadsNothingNextToAView) {
   const Tensor whole = full({1, 1, 8, 24}, kInf);
-  const Tensor x = where(arange(24) < 8, 1, whole).slice(3, 0, 8), grid = waves({1, 5, 30, 2}, 0.37);
+  const Tensor x = where(arange(24) < 8, 1, whole).slice(3, 0, 8), grid = ripples({1, 5, 30, 2}, 0.37);
   EXPECT_TRUE(all(grid_sample(x, grid, {.padding = GridPadding::border}) > 0.999));
   EXPECT_TRUE(all(isfinite(grid_sample(x, grid * 3))));
   EXPECT_EQ(unfold2d(x, 3, {.padding = 1}).shape(), (Shape{1, 9, 64}));

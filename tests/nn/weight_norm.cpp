@@ -120,7 +120,7 @@ TEST(WeightNorm, ErrorTexts) {
       {"[spectral_norm] axis 2 is out of range for shape [3, 5] (axes go from -2 to 1)",
        [] { nn::SpectralNorm(nn::Linear(5, 3), {.axis = 2}); }},
       {"[parametrization] expected a layer with a weight in floating point, got none",
-       [] { nn::WeightNorm(nn::Linear()); }},
+       [] { nn::WeightNorm{nn::Linear()}; }},
       {"[spectral_norm] the number of power iterations must be positive, got 0",
        [] { nn::SpectralNorm(nn::Linear(5, 3), {.n_power_iterations = 0}); }},
   });

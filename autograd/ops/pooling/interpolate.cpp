@@ -1,4 +1,5 @@
 // Resizing of signals, images and volumes. Each mode is a linear map of each axis.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops/pooling/detail/resample.h>
 #include <tapegrad/autograd/pooling.h>

@@ -1,4 +1,5 @@
 // The windows of pooling along one axis, and the checks of its settings.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops/pooling/detail/pooling_windows.h>

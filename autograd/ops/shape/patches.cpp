@@ -1,4 +1,5 @@
 // Patches of images: as columns, added back, and exchanged with channels.
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/op.h>

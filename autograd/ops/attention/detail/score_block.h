@@ -1,4 +1,4 @@
-// The scores of attention by blocks of keys, as its kernels see them.
+// The scores of attention with many keys, as its kernels see them.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>

@@ -90,22 +90,22 @@ TEST(Sampler, WideAndLongGPTHasTheBitsOfTraining) {
 TEST(Sampler, GPTWithManyKeysHasTheBitsOfTraining) {
   manual_seed(1);
   nn::GPTModel model(
-      {.vocab_size = 61, .context_length = 700, .emb_dim = 64, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
-  expect_same(model, "300 keys", {1, 3, 16}, 300, {20, 257});
-  expect_same(model, "700 keys", {1, 3, 16}, 700, {200, 650});
+      {.vocab_size = 61, .context_length = 700, .emb_dim = 32, .n_heads = 2, .n_layers = 1, .drop_rate = 0});
+  expect_same(model, "300 keys", {1, 3, 16}, 300, {240, 290});  // the first prompt has few keys
+  expect_same(model, "700 keys", {1, 3, 16}, 700, {690});
 }
 
 TEST(Sampler, LlamaWithManyKeysHasTheBitsOfTraining) {
   manual_seed(1);
   nn::LlamaModel model({.vocab_size = 61,
-                        .hidden_size = 64,
-                        .intermediate_size = 172,
-                        .num_hidden_layers = 2,
+                        .hidden_size = 32,
+                        .intermediate_size = 60,
+                        .num_hidden_layers = 1,
                         .num_attention_heads = 4,
                         .num_key_value_heads = 2,
                         .max_position_embeddings = 700});
-  expect_same(model, "300 keys", {1, 3, 16}, 300, {20, 257});
-  expect_same(model, "700 keys", {1, 3, 16}, 700, {200, 650});
+  expect_same(model, "300 keys", {1, 3, 16}, 300, {240, 290});  // the first prompt has few keys
+  expect_same(model, "700 keys", {1, 3, 16}, 700, {690});
 }
 
 // A token has the same bits in a sequence of any length: of so few tokens that attention takes head by head, and of
@@ -113,7 +113,7 @@ TEST(Sampler, LlamaWithManyKeysHasTheBitsOfTraining) {
 TEST(Sampler, LaterTokensChangeNoBit) {
   manual_seed(1);
   nn::GPTModel model(
-      {.vocab_size = 61, .context_length = 600, .emb_dim = 64, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
+      {.vocab_size = 61, .context_length = 600, .emb_dim = 32, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
   for (const DType dtype : {kFloat32, kBFloat16}) {
     const Autocast autocast(dtype);
     const Tensor ids = some_ids(2, 600, 61), all = trained(model, ids);

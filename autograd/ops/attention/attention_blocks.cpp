@@ -13,18 +13,11 @@
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kQueries = 64, kKeys = 256;  // of a block: its scores, and keys and values, fit the L2 cache
+// Of a block, whose scores, keys and values fit the L2 cache; in forward, a block has all keys. kQueries divides
+// kPackedDepth: no query of a causal block adds the sum of a block of values of which it sees nothing.
+constexpr int64_t kQueries = 64, kKeys = 256;
 constexpr int64_t kGap = 16;  // more elements from row to row: their beginnings then use different parts of the cache
-static_assert(kKeys <= kPackedDepth);
-
-// Queries whose scores with all keys are in memory at a time. Their number divides kPackedDepth: a causal block of them
-// adds only sums over keys that each of them sees, besides zero weights.
-int64_t queries_at_once(int64_t keys) {
-  constexpr int64_t kMostScores = int64_t{1} << 18, kLeast = 16;  // they fit the L2 cache
-  int64_t queries = kQueries;
-  while (queries > kLeast && queries * keys > kMostScores) queries /= 2;
-  return queries;
-}
+static_assert(kKeys <= kPackedDepth && kPackedDepth % kQueries == 0);
 
 // Copies `rows` rows of n elements.
 template <class T>
@@ -49,20 +42,20 @@ struct KeyBlock {
   int64_t first, count;
 };
 
-// One thread's memory for the scores of at most `queries` queries with at most `keys` keys.
+// One thread's memory for the scores of a block of queries with at most `keys` keys.
 template <class T>
 class Blocks {
  public:
-  Blocks(const Attention& a, int64_t queries, int64_t keys, bool backward)
+  Blocks(const Attention& a, int64_t keys, bool backward)
       : a_(a),
         from_q_(matrix_starts(a.query, a.batch)),
         from_mask_(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()),
         queries_row_(a.query.size(-1) + kGap),
         stride_((pieces_of(keys, kGap) | 1) * kGap),  // an odd number of cache lines
-        queries_(queries * queries_row_),
-        scores_(queries * stride_),
-        dropped_(a.keep && backward ? queries * stride_ : 0),
-        keep_(a.keep ? queries * keys : 0) {}
+        queries_(kQueries * queries_row_),
+        scores_(kQueries * stride_),
+        dropped_(a.keep && backward ? kQueries * stride_ : 0),
+        keep_(a.keep ? kQueries * keys : 0) {}
 
   // The scores of the queries first .. first + rows - 1 of head h with some of the keys of the block: those that a
   // query sees. `keys` is their transpose.
@@ -127,22 +120,22 @@ template <class T>
 void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
   const Offsets from_k = matrix_starts(a.key, a.batch), from_v = matrix_starts(a.value, a.batch);
   const Offsets from_y = matrix_starts(y, a.batch);
-  const int64_t d = a.query.size(-1), e = a.value.size(-1), most = queries_at_once(a.columns());
+  const int64_t d = a.query.size(-1), e = a.value.size(-1);
   const AttentionBlockKernels& use = attention_block_kernels<T>();
   // With few heads, the queries of a head are divided among threads.
   const int64_t parts = pieces_of(Attention::kLeastPieces, a.heads());
   const int64_t part = std::max<int64_t>(8, pieces_of(pieces_of(a.rows(), kQueries), parts)) * kQueries;
   const int64_t cuts = pieces_of(a.rows(), part);
   parallel_for(a.heads() * cuts, 1, [&](int64_t begin, int64_t end) {
-    Blocks<T> blocks(a, most, a.columns(), false);
+    Blocks<T> blocks(a, a.columns(), false);
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t h = piece / cuts, start = piece % cuts * part, stop = std::min(a.rows(), start + part);
       const auto i = static_cast<std::size_t>(h);
       const KeyBlock seen{0, a.causal ? std::min(a.columns(), stop) : a.columns()};
       const PackedMatrix<T> keys(d, seen.count, transposed(matrix_of<T>(a.key, from_k[i])));
       const PackedMatrix<T> values(seen.count, e, matrix_of<T>(a.value, from_v[i]));
-      for (int64_t first = start; first < stop; first += most) {
-        const int64_t rows = std::min(most, stop - first);
+      for (int64_t first = start; first < stop; first += kQueries) {
+        const int64_t rows = std::min(kQueries, stop - first);
         const ScoreBlock& b = blocks.scores(h, first, rows, seen, keys, softmax);
         use.softmax(b);
         const MatrixView<T> out = fresh_matrix_of<T>(y, from_y[i], first);
@@ -189,7 +182,7 @@ class BlocksBackward {
  private:
   struct Memory {
     Memory(const Attention& a, int64_t together, int64_t dy_row)
-        : blocks(a, kQueries, kKeys, true),
+        : blocks(a, kKeys, true),
           gradient(kQueries * blocks.stride()),
           dy_rows(kQueries * dy_row),
           slopes(together * a.rows()) {}

@@ -267,7 +267,7 @@ TEST(AttentionByBlocks, HasTheBitsOfHeadByHead) {
        .causal = true,
        .dropout = 0.1,
        .columns = true},
-      {.query = {80, 4}, .key = {5000, 4}, .value = {5000, 4}},  // fewer queries at once
+      {.query = {80, 4}, .key = {5000, 4}, .value = {5000, 4}},
       {.query = {2, 300, 12},
        .key = {2, 300, 12},
        .value = {2, 300, 6},

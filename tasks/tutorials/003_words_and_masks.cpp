@@ -33,16 +33,20 @@ void words() {
 void masks() {
   const tg::Tensor scores =
       tg::tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
+  // [causal]
   const tg::Tensor past = tg::nn::causal_mask(4);  // true: may be attended to
   show("8.2.5: causal mask", past);
   const tg::Tensor masked = tg::masked_fill(scores, !past, -INFINITY);
   show("8.2.5: masked scores", masked);
   show("8.2.5: causal weights", tg::softmax(masked));
+  // [/causal]
 
+  // [padding]
   const tg::Tensor ids = tg::tensor({{1, 2, 3, 0}});  // I love ML, and one token of padding
   const tg::Tensor words = tg::nn::padding_mask(ids).reshape({1, 4});
   show("8.2.5: padding mask", words);
   show("8.2.5: weights without padding", tg::softmax(tg::masked_fill(scores, !words, -INFINITY)));
+  // [/padding]
 }
 
 void positions() {

@@ -37,9 +37,11 @@ struct SelfAttention {
   nn::Linear q, k, v;
 };
 
+// [masked]
 // Attention with an additive mask (8.2.5): 0 where a query may attend to a key, minus infinity elsewhere.
 inline Tensor masked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
   return matmul(softmax(matmul(q, k.t()) + mask), v);
 }
+// [/masked]
 
 }  // namespace tapegrad::tasks

@@ -1,0 +1,15 @@
+// The list of pages.
+#include <tapegrad/tasks/tutorial/pages.h>
+
+namespace tapegrad::tasks::tutorial {
+namespace {
+
+constexpr const Page* kPages[] = {
+    &k003_8_2_5,
+};
+
+}  // namespace
+
+std::span<const Page* const> pages() { return kPages; }
+
+}  // namespace tapegrad::tasks::tutorial

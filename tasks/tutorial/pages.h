@@ -1,0 +1,16 @@
+// The pages, each a constant in pages/<tutorial>_<group>.cpp, and the list of them.
+#pragma once
+
+#include <tapegrad/tasks/tutorial/page.h>
+
+#include <span>
+
+namespace tapegrad::tasks::tutorial {
+
+/// In the order of the tutorials.
+std::span<const Page* const> pages();
+
+// --- one line per page, here and in pages.cpp ---
+extern const Page k003_8_2_5;
+
+}  // namespace tapegrad::tasks::tutorial

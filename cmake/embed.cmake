@@ -1,6 +1,7 @@
 # Writes a source file with the lines of programs between the marks "// [name]" and "// [/name]", and with whole scripts:
 # the parts of the tutorial's pages that are files of their own.
 #   cmake -D SOURCES=. -D OUTPUT=FILE -P cmake/embed.cmake
+cmake_minimum_required(VERSION 3.25)
 file(GLOB programs ${SOURCES}/tasks/tutorials/*.cpp ${SOURCES}/tasks/tutorials/*.h)
 file(GLOB script_files ${SOURCES}/tasks/tutorial/touch/*.js)
 

@@ -19,8 +19,7 @@ set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
 add_custom_command(OUTPUT ${embedding}
                    COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
                    DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed.cmake ${embedded} VERBATIM)
-list(APPEND task_sources ${embedding})
-add_library(tapegrad_tasks STATIC ${task_sources})
+add_library(tapegrad_tasks STATIC ${task_sources} ${embedding})
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_flags)

@@ -137,6 +137,11 @@ PageList pages_with(std::span<const Page* const> all, std::string_view word) {
   return found;
 }
 
+bool is_about(const Page& page, std::string_view place) {
+  const std::vector<std::string_view> places = places_of(page);
+  return std::any_of(places.begin(), places.end(), [&](std::string_view one) { return is_at(one, place); });
+}
+
 bool is_section(std::string_view word) {
   const std::size_t slash = std::min(word.find('/'), word.size());
   const std::string_view section = word.substr(0, slash);

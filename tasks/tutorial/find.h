@@ -21,6 +21,9 @@ PageList find_pages(std::span<const Page* const> all, std::span<const std::strin
 /// The pages whose titles, texts or terms contain this word, in either language; ASCII letters in either case.
 PageList pages_with(std::span<const Page* const> all, std::string_view word);
 
+/// Whether the page is about this section or cell itself, not only about a part of it.
+bool is_about(const Page& page, std::string_view place);
+
 /// Whether the word is the number of a section, as "8.2.5" or "8.2.3/4.1".
 bool is_section(std::string_view word);
 

@@ -54,7 +54,7 @@ class Writer {
   Writer(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
 
   std::string write() {
-    out_ = fmt::format("=== {}  {} ===\n\n", place_of(page_), in(page_.title));
+    out_ = drawing::wrapped(fmt::format("=== {}  {} ===", place_of(page_), in(page_.title))) + '\n';
     told(page_.about);
     lines();
     numbers();

@@ -67,7 +67,7 @@ void Request::list(Fields& f) {
 }
 
 int run(const Request& request) {
-  const Language language = language_of(request.language);
+  const Language language = language_of(request.language.value_or(""));
   if (!request.find.empty()) {
     require(request.words.empty(), "--find", "looks through all tutorials, and cannot be combined with a section");
     const PageList found = pages_with(pages(), request.find);

@@ -3,16 +3,17 @@
 
 #include <tapegrad/tasks/settings/settings.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tapegrad::tasks::tutorial {
 
 struct Request {
-  std::vector<std::string> words;  // a tutorial and a section or cell: "003" "8.2.5"
-  std::string find;                // lists the pages that contain it
-  std::string language;            // "ko" or "en"; empty: that of the locale
-  std::string out;                 // folder for the pages; empty: out/tutorial for one page, none for a list
+  std::vector<std::string> words;       // a tutorial and a section or cell: "003" "8.2.5"
+  std::string find;                     // lists the pages that contain it
+  std::optional<std::string> language;  // "ko" or "en"; none: that of the locale
+  std::string out;                      // folder for the pages; empty: out/tutorial for one page, none for a list
 
   void list(Fields& f);
 };

@@ -53,14 +53,8 @@ Words places_to_do() {
 
 PageList pages_at(const std::string& tutorial, const std::string& place) {
   PageList found;
-  for (const Page* page : pages()) {
-    if (page->tutorial != tutorial) continue;
-    try {
-      const std::vector<std::string> words{tutorial, place};
-      for (const Page* one : find_pages(std::span(&page, 1), words)) found.push_back(one);
-    } catch (const Error&) {  // this page is about something else
-    }
-  }
+  for (const Page* page : pages())
+    if (page->tutorial == tutorial && is_about(*page, place)) found.push_back(page);
   return found;
 }
 
@@ -73,7 +67,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 Words rows_of_numbers(const Computed& made, bool only_equal) {
   Words rows;
-  for (const Number& number : made.numbers) {
+  for (const tasks::tutorial::Number& number : made.numbers) {
     if (only_equal && number.mark != Mark::equal) continue;
     for (const std::string& row : lines_of(number.printed)) rows.insert(row);
   }
@@ -94,7 +88,7 @@ std::vector<std::pair<std::string, Text>> texts_of(const Computed& made) {
   for (const Fault& one : page.faults) texts.emplace_back("claim", one.claim), texts.emplace_back("proof", one.proof);
   for (const Exercise& one : page.exercises)
     texts.emplace_back("question", one.question), texts.emplace_back("answer", one.answer);
-  for (const Number& one : made.numbers)
+  for (const tasks::tutorial::Number& one : made.numbers)
     if (!one.why.empty() || one.mark == Mark::different) texts.emplace_back("why", one.why);
   return texts;
 }
@@ -137,8 +131,9 @@ TEST(TutorialPages, TextsAreInBothLanguages) {
       EXPECT_TRUE(has_hangul(text.ko)) << text.ko;
       EXPECT_FALSE(text.en.empty());
     }
+    static const std::regex kEnd("[.?](\\s|$)");
     const std::string about(made.page->about.en);
-    EXPECT_EQ(std::distance(std::sregex_iterator(about.begin(), about.end(), std::regex("[.?](\\s|$)")), {}), 3)
+    EXPECT_EQ(std::distance(std::sregex_iterator(about.begin(), about.end(), kEnd), {}), 3)
         << place_of(*made.page) << ": expected three sentences: " << about;
     EXPECT_FALSE(made.page->lines.empty() && made.numbers.empty() && made.figures.empty()) << place_of(*made.page);
     EXPECT_GE(made.page->exercises.size(), 1U) << place_of(*made.page);
@@ -174,8 +169,8 @@ TEST(TutorialPages, EqualNumbersAreTheTutorials) {
       }
     }
     SCOPED_TRACE(place_of(*made.page));
-    for (const Number& number : made.numbers)
-      if (number.mark == Mark::equal) EXPECT_EQ(number.ours, number.printed) << number.label;
+    for (const tasks::tutorial::Number& number : made.numbers)
+      EXPECT_TRUE(number.mark != Mark::equal || number.ours == number.printed) << number.label << "\n" << number.ours;
     for (const std::string& row : rows_of_numbers(made, true))
       EXPECT_TRUE(known.contains(row)) << "the tutorial does not print: " << row;
   }
@@ -210,7 +205,7 @@ TEST(TutorialPages, LinesInTheTerminalAreNarrow) {
       for (const std::string& line : lines_of(text)) code.insert("    " + line);
     for (const Language language : {Language::ko, Language::en})
       for (const std::string& line : lines_of(text_of(made, language)))
-        if (!code.contains(line)) EXPECT_LE(drawing::display_width(line), 80U) << place_of(*made.page) << ": " << line;
+        EXPECT_TRUE(code.contains(line) || drawing::display_width(line) <= 80) << place_of(*made.page) << ": " << line;
   }
 }
 

@@ -5,6 +5,9 @@ namespace tapegrad::tasks::tutorial {
 namespace {
 
 constexpr const Page* kPages[] = {
+    &k003_8_1,
+    &k003_8_2_2,
+    &k003_8_2_3,
     &k003_8_2_5,
 };
 

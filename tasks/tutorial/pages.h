@@ -11,6 +11,9 @@ namespace tapegrad::tasks::tutorial {
 std::span<const Page* const> pages();
 
 // --- one line per page, here and in pages.cpp ---
+extern const Page k003_8_1;
+extern const Page k003_8_2_2;
+extern const Page k003_8_2_3;
 extern const Page k003_8_2_5;
 
 }  // namespace tapegrad::tasks::tutorial

@@ -9,6 +9,8 @@ constexpr const Page* kPages[] = {
     &k003_8_2_2,
     &k003_8_2_3,
     &k003_8_2_5,
+    &k003_8_3_1,
+    &k003_8_3_2,
 };
 
 }  // namespace

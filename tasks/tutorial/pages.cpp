@@ -11,6 +11,8 @@ constexpr const Page* kPages[] = {
     &k003_8_2_5,
     &k003_8_3_1,
     &k003_8_3_2,
+    &k003_8_4_1,
+    &k003_8_4_2,
 };
 
 }  // namespace

@@ -17,5 +17,7 @@ extern const Page k003_8_2_3;
 extern const Page k003_8_2_5;
 extern const Page k003_8_3_1;
 extern const Page k003_8_3_2;
+extern const Page k003_8_4_1;
+extern const Page k003_8_4_2;
 
 }  // namespace tapegrad::tasks::tutorial

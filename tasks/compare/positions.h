@@ -14,7 +14,7 @@ namespace tapegrad::tasks {
 
 struct ComparePositionsRequest : PositionSettings {
   std::string tasks = "addition,parser";
-  std::string kinds;  // of nn::position_names(), with commas; empty: all
+  std::string kinds;  // of nn::position_names(), with commas; empty: all but index
   int64_t seeds = 5;
   int64_t hidden_size = 64, num_hidden_layers = 2, num_attention_heads = 4, intermediate_size = 128;
   double dropout = 0;

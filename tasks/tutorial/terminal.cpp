@@ -89,7 +89,7 @@ class Writer {
     heading(Part::numbers);
     const std::pair names{in({"튜토리얼", "the tutorial"}), in({"tapegrad", "tapegrad"})};
     for (const Number& number : made_.numbers) {
-      out_ += fmt::format("{} [{}]\n", number.label, in(wording_of(number.mark)));
+      out_ += drawing::wrapped(fmt::format("{} [{}]", number.label, in(wording_of(number.mark))));
       out_ += side_by_side(names, number.printed, number.ours);
       if (!number.why.empty()) out_ += indented(drawing::wrapped(in(number.why)));
       out_ += '\n';

@@ -62,9 +62,9 @@ std::string whole(std::string_view title, std::string_view body, Language langua
 }
 
 // Writes the parts of a page that are not empty.
-class Writer {
+class HtmlWriter {
  public:
-  Writer(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
+  HtmlWriter(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
 
   std::string write() {
     out_ = fmt::format("<nav>{} {}</nav>\n<h1>{}</h1>\n", link(index_name(language_), in({"모든 절", "All sections"})),
@@ -188,7 +188,7 @@ std::string file_name(const Page& page, Language language) {
 
 std::string index_name(Language language) { return fmt::format("index.{}.html", code_of(language)); }
 
-std::string html_of(const Computed& made, Language language) { return Writer(made, language).write(); }
+std::string html_of(const Computed& made, Language language) { return HtmlWriter(made, language).write(); }
 
 std::string index_html(std::span<const Page* const> all, Language language) {
   const std::string title(Text{"다섯 튜토리얼을 실행하며 읽기", "The five tutorials, executable"}.in(language));

@@ -24,7 +24,7 @@ double reach(const Model& model, int64_t length, Generator& generator) {
   Tape tape;
   const Tensor last = model(x).select(1, -1);
   const Gradients grads = tape.backward(sum(last * direction));
-  const Tensor size = sqrt(sum(square(grads[x]), {0, 2}));  // [length]
+  const Tensor size = sqrt(sum(square(grads[x].to(kFloat64)), {0, 2}));  // [length]
   return size[0].item() / size[length - 1].item();
 }
 
@@ -34,7 +34,7 @@ std::vector<Figure> figures_of_reach() {
   const nn::RNN rnn(kWidth, kWidth, {.batch_first = true});
   const nn::LSTM lstm(kWidth, kWidth, {.batch_first = true});
   drawing::Series recurrent{"RNN (tanh)"}, gated{"LSTM"}, attention{"self-attention"};
-  for (const int64_t length : {2, 5, 10, 20, 40, 70, 100, 140, 200}) {
+  for (const int64_t length : {2, 5, 10, 20, 30, 40, 50, 60, 70, 80}) {
     const auto add = [&](drawing::Series& to, const auto& model) {
       to.x.push_back(static_cast<double>(length));
       to.y.push_back(reach(model, length, generator));

@@ -67,7 +67,7 @@ RUNS = [
     ("lion", {"lr": 1e-3, "weight_decay": 0.1, "betas": [0.95, 0.98]}),
     ("muon", {}),
     ("muon", {"lr": 0.01, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"}),
-    ("muon", {"lr": 0.005, "adjust_lr_fn": "spectral_unclamped"}),
+    ("muon", {"lr": 0.005, "ns_steps": 2, "adjust_lr_fn": "spectral_unclamped"}),
     ("nadam", {"lr": 0.003, "weight_decay": 0.05, "decoupled_weight_decay": True}),
     ("radam", {"lr": 0.02, "weight_decay": 0.05, "decoupled_weight_decay": True}),
     ("asgd", {}),

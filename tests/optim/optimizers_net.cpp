@@ -142,6 +142,7 @@ std::unique_ptr<optim::Optimizer> made_from(const json& run, std::vector<Paramet
     auto options = with_betas(o, optim::MuonOptions{});
     options.momentum = o.value("momentum", options.momentum);
     options.nesterov = o.value("nesterov", options.nesterov);
+    options.iterations = o.value("ns_steps", options.iterations);  // two: no rounding to bfloat16 is near the middle
     const std::string scale = o.value("adjust_lr_fn", "original");
     if (scale == "match_rms_adamw") options.scale = optim::MuonScale::match_adamw;
     if (scale == "spectral_unclamped") options.scale = optim::MuonScale::spectral;

@@ -76,7 +76,7 @@ int walk_help(const Arguments& words) {
 }
 
 TEST(CommandHelp, EveryVerbTaskAndTopic) {
-  int texts = 1 + 13 + 10 + 2 + 2;  // verbs; topics of show; sources of data; what compare compares
+  int texts = 1 + 14 + 10 + 2 + 2;  // verbs; topics of show; sources of data; what compare compares
   for (const Kind& kind : kinds()) texts += 1 + static_cast<int>(kind.verbs.size());
   EXPECT_EQ(walk_help({}), texts);
 }
@@ -93,7 +93,7 @@ TEST(CommandHelp, ShowsDefaultsAndChoices) {
   const std::string help = run_command({"generate", "gpt", "--help"}).out;
   EXPECT_NE(help.find("--max-new-tokens N"), std::string::npos);
   EXPECT_NE(help.find("(default: 50)"), std::string::npos);
-  EXPECT_NE(help.find("--dtype {float32,bfloat16,int8,int4}"), std::string::npos);
+  EXPECT_NE(help.find("--dtype {float32,bfloat16,float16,int8,int4}"), std::string::npos);
   EXPECT_EQ(help.find("N=50"), std::string::npos);
   const std::string gpt = one_line(run_command({"train", "gpt", "--help"}).out);
   for (const char* part : {"(default: out/gpt)", "(default: 1; 0: no clipping)", "(default: 50; 0: no sample)",
@@ -228,6 +228,7 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
                           {{"show", "padding-mask", "--out", folder / "show"}},
                           {{"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder / "compared"}},
                           {{"tokenize", "--tokenizer", folder / "tok"}, "aaa"},
+                          {{"tutorial", "003", "8.2.5", "--out", folder / "pages"}},
                           {{"gradcheck", "--op", "exp"}},
                           {{"info", "--json"}},
                           {{"help", "train", "copy"}}};

@@ -270,7 +270,7 @@ TEST(GptCommand, RejectsWrongRequests) {
                {"[--length-penalty] expected a number, got \"high\""});
   expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2,
                {"[--beams] must be between 1 and 1000, got 100000"});
-  expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
+  expect_error(generate({"--prompt", "The", "--dtype", "float8"}), 2, {"--dtype", "float8", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
   expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "expected token ids from 0 to "});
   expect_error(generate({"--prompt-ids", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}), 2,

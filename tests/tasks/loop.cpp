@@ -109,18 +109,6 @@ TEST(Loop, TermsThatCannotBeMeantAreErrors) {
       EXPECT_EQ(error_of([&] { AfterOneStep(accumulate, 12 / accumulate, [&](int64_t) { return terms; }); }), text);
 }
 
-TEST(Loop, ALossOfSeveralElementsIsAnError) {
-  nn::Linear model(2, 1);
-  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
-  const data::DataLoader<Numbers> loader(Numbers(), {.batch_size = 4});
-  train::Loop loop(model, sgd, loader, [&](const auto& batch) {
-    return train::BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second, Reduction::none),
-                            .tokens = 4};
-  });
-  EXPECT_EQ(error_of([&] { loop.step(); }),
-            "[train] expected a loss of one element, got shape [4] (mean(loss) or sum(loss))");
-}
-
 // The last step of an epoch may have fewer terms.
 TEST(Loop, EpochsAreMeansOverAllTerms) {
   manual_seed(3);

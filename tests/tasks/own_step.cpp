@@ -197,5 +197,17 @@ TEST(OwnStep, Errors) {
   });
 }
 
+TEST(Loop, ALossOfSeveralElementsIsAnError) {
+  nn::Linear model(2, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  const data::DataLoader<tests::Numbers> loader(tests::Numbers(), {.batch_size = 4});
+  train::Loop loop(model, sgd, loader, [&](const auto& batch) {
+    return train::BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second, Reduction::none),
+                            .tokens = 4};
+  });
+  EXPECT_EQ(error_of([&] { loop.step(); }),
+            "[train] expected a loss of one element, got shape [4] (mean(loss) or sum(loss))");
+}
+
 }  // namespace
 }  // namespace tapegrad::train

@@ -1,4 +1,5 @@
 // Attention within chunks of tokens that are sorted by bucket, in several rounds.
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>

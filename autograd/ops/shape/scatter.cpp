@@ -1,4 +1,5 @@
 // Writing by index: scatter, scatter_add, index_add, index_copy, index_fill, masked_scatter, index_put.
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>

@@ -385,5 +385,29 @@ TEST(StoredTypes, AreWrittenAndRead) {
   EXPECT_TRUE(same_bits(load_npz(archive, "half"), half.to(kFloat32)));
 }
 
+TEST(Integers, WrapAround) {
+  const Tensor large = ids({kMax, 1, 2}), two = ids({kMin, -1});
+  EXPECT_EQ(sum(large).item<int64_t>(), kMin + 2);
+  EXPECT_EQ(sum(ids(std::vector<int64_t>(20'000, kMax))).item<int64_t>(), -20'000);
+  EXPECT_EQ(sum(stack({large, large}), 0).to_vector<int64_t>(), (std::vector<int64_t>{-2, 2, 4}));
+  EXPECT_EQ(prod(large).item<int64_t>(), -2);
+  EXPECT_EQ(prod(two).item<int64_t>(), kMin);
+  EXPECT_EQ(cumsum(large, 0).to_vector<int64_t>(), (std::vector<int64_t>{kMax, kMin, kMin + 2}));
+  EXPECT_EQ(cumprod(ids({kMin, -1, kMax}), 0).to_vector<int64_t>(), (std::vector<int64_t>{kMin, kMin, kMin}));
+  EXPECT_EQ(scatter_add(large, 0, ids({0}), ids({1}))[0].item<int64_t>(), kMin);
+  EXPECT_EQ(index_add(large, 0, ids({0}), ids({1}))[0].item<int64_t>(), kMin);
+  EXPECT_EQ(einsum("i,i->", {large, large}).item<int64_t>(), 6);
+  EXPECT_EQ(abs(two)[0].item<int64_t>(), kMin);
+  EXPECT_EQ((-two)[0].item<int64_t>(), kMin);
+  EXPECT_EQ(square(large)[0].item<int64_t>(), 1);
+}
+
+TEST(Integers, WhatInt64CannotHoldBecomesItsSmallest) {
+  const std::vector<double> numbers = {kNan, kInf, -kInf, 1e300, 0x1p63, -0x1p63, -1.9, 0x1p62};
+  const std::vector<int64_t> expected = {kMin, kMin, kMin, kMin, kMin, kMin, -1, kMax / 2 + 1};
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    EXPECT_EQ(tensor(numbers, {8}).to(dtype).to(kInt64).to_vector<int64_t>(), expected);
+  }
+}
 }  // namespace
 }  // namespace tapegrad

@@ -1,5 +1,5 @@
-// The fourth program of docs/start.md: the same training as a Loop, with checkpoints, resumption, a report and a
-// profile. arguments: {source}/leaves.csv
+// The fourth program of docs/start.md: the same training as a Loop, with checkpoints, a report and a profile.
+// arguments: {source}/leaves.csv
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

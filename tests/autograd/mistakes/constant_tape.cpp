@@ -1,4 +1,4 @@
-// passing .const tapegrad::Tape|has type .const tapegrad::Tape
+// passing .*const tapegrad::Tape|has type .*const tapegrad::Tape
 #include <tapegrad/autograd/tape.h>
 
 int main() {

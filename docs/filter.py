@@ -8,7 +8,8 @@
     - the sentences at its top as the description of the file,
     - comments after members, and `//` before a declaration, as documentation,
     - the comment of a group of declarations (no blank line between them) before each of them,
-    - a reference to the class before what its description covers: constructors, operator(), visit,
+    - a reference to the class before what its description covers: constructors, operator(), visit, begin and end,
+    - the function that takes them before options without a comment,
     - protected members as private ones, which have no page.
 """
 import pathlib
@@ -19,7 +20,9 @@ COMMENT = re.compile(r"^\s*//(?!/|\s*---|\s*NOLINT|\s*clang-format)\s?(.*)$")
 DOC = re.compile(r"^\s*///")
 AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
 OPENING = re.compile(r"^\s*(template\b.*>\s*)?(struct|class|enum class|enum|namespace|union)\b")
-SCOPE_WORD = re.compile(r"^\s*(public|private|protected):")
+SEVERAL = re.compile(r"^\s*[\w:][^(){}]*\w+(?:\s*=\s*[^,()]+)?,\s*\w+(?:\s*=\s*[^,()]+)?;")  # members on one line
+COVERED = r"operator\(\)|void visit\(|operator=|operator==|\boverride\b|\b(?:begin|end|size|empty|defined|walk)\(" \
+          r"|operator\*\(\)|operator->|operator bool"  # by the description of the class
 
 
 def escaped(text):
@@ -74,19 +77,25 @@ class Header:
                 i += 1
                 continue
             if starts and is_declaration(line):
-                self.describe(line, classes)
+                self.describe(i, classes)
             name = re.match(r"^\s*(?:template\b.*>\s*)?(?:struct|class)\s+(?:\[\[\w+\]\]\s*)?(\w+)[^;]*$", line)
             code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'', '""', line.split("//")[0])
             if name and starts:
                 classes.append((name.group(1), braces))
             after = AFTER_MEMBER.match(line)
             if after and self.body is None:
-                line = f"{after.group(1)}  ///< {escaped(after.group(2))}"
+                text = escaped(after.group(2))
+                line = after.group(1)
+                if SEVERAL.match(line):
+                    self.out.append(f"/// {text}")
+                else:
+                    line += f"  ///< {text}"
             line = re.sub(r"^(\s*)protected:", r"\1private:", line)
             self.out.append(line)
             self.depth += code.count("(") - code.count(")")
             before = braces
             braces += code.count("{") - code.count("}")
+            inside = self.body is not None
             opens = bool(OPENING.match(line)) or (classes and classes[-1][1] == before and name)
             if self.body is None and braces > before and not opens:
                 self.body = before
@@ -94,7 +103,7 @@ class Header:
                 self.body = None
             while classes and braces <= classes[-1][1] and "}" in code:
                 classes.pop()
-            if opens or "}" in code and braces < before:
+            if opens or "}" in code and braces < before and not inside:
                 self.doc = []
             if self.depth == 0 and (";" in code or "}" in code or "{" in code):
                 self.fresh = False
@@ -110,18 +119,36 @@ class Header:
             i += 1
         return i
 
-    def describe(self, line, classes):
+    def describe(self, i, classes):
         """A comment before a declaration that has none of its own: that of its group, or a reference to its class."""
+        line = self.lines[i]
         if self.fresh or "///<" in line or AFTER_MEMBER.match(line):
             return
-        if self.doc:
-            self.out.extend(self.doc)
-            return
-        if not classes:
-            return
-        name = classes[-1][0]
-        if re.search(rf"\b{name}\(|operator\(\)|void visit\(|operator=|operator==|\boverride\b", line):
-            self.out.append(f"/// See {name}.")
+        text = self.declaration(i)
+        options = re.match(r"^\s*struct (\w+)Options\b", line)
+        found = self.doc
+        if not found and options:
+            found = [f"/// Options of {self.taker(options.group(1))}."]
+        elif not found and re.search(r"= delete;", text):
+            found = ["/// Deleted."]
+        elif not found and classes and re.search(rf"\b{classes[-1][0]}\(|{COVERED}", text):
+            found = [f"/// See {classes[-1][0]}."]
+        self.out.extend(found)
+        self.fresh = bool(found)  # a template's declaration continues in the next line
+
+    def declaration(self, i):
+        """The declaration that starts in line i: with `template` and `requires`, to the line with its name."""
+        text = ""
+        for line in self.lines[i:i + 5]:
+            text += line
+            if re.search(r"[;{]", line) or not re.match(r"^\s*(template|requires)\b", line):
+                break
+        return text
+
+    def taker(self, name):
+        """The first function of the header that takes `name`Options, or the class of that name."""
+        taken = re.search(rf"\b(\w+)\((?:[^;{{}}]|= {{}})*?\b{name}Options\b", "\n".join(self.lines))
+        return taken.group(1) if taken and taken.group(1) != "requires" else name
 
 
 def anchor(top, path, heading=""):
@@ -164,4 +191,5 @@ def main():
     sys.stdout.write(page(top, path, text) if path.suffix == ".md" else Header(text.split("\n")).run())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -44,6 +44,7 @@ class InplaceFunction<Result(Args...), kBytes> {
 
   explicit operator bool() const { return actions_ != nullptr; }
   Result operator()(Args... args) { return actions_->call(buffer_, std::forward<Args>(args)...); }
+  /// Destroys the callable and what it captured; the function is then empty.
   void reset() noexcept {
     if (actions_) std::exchange(actions_, nullptr)->destroy(buffer_);
   }

@@ -20,7 +20,7 @@ COMMENT = re.compile(r"^\s*//(?!/|\s*---|\s*NOLINT|\s*clang-format)\s?(.*)$")
 DOC = re.compile(r"^\s*///")
 AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
 OPENING = re.compile(r"^\s*(template\b.*>\s*)?(struct|class|enum class|enum|namespace|union)\b")
-SEVERAL = re.compile(r"^\s*[\w:][^(){}]*\w+(?:\s*=\s*[^,()]+)?,\s*\w+(?:\s*=\s*[^,()]+)?;")  # members on one line
+MEMBER = re.compile(r"^\s*(?!using\b|typedef\b|friend\b|return\b|template\b|struct\b|class\b|enum\b)[\w:]+[\w:<>,\s*&(]*\s\w+\s*[,=]")
 COVERED = r"operator\(\)|void visit\(|operator=|operator==|\boverride\b|\b(?:begin|end|size|empty|defined|walk)\(" \
           r"|operator\*\(\)|operator->|operator bool"  # by the description of the class
 
@@ -37,6 +37,33 @@ def documentation(line):
     """The line of a comment, as documentation."""
     indent, text = re.match(r"^(\s*)///?<?(.*)$", line).groups()
     return f"{indent}///{escaped(text)}"
+
+
+def parts_of(text):
+    """`text` at the commas outside of brackets and quotes."""
+    parts, depth, quoted = [""], 0, False
+    for c in text:
+        quoted ^= c == '"'
+        depth += 0 if quoted else (c in "({[<") - (c in ")}]>")
+        if c == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+def separated(code, text):
+    """Members of one declaration, `int a = 0, b;`, as declarations of their own, each with the comment; None for others."""
+    code = re.sub(r"\s+", " ", code.strip())
+    if not code.endswith(";") or not MEMBER.match(code):
+        return None
+    parts = parts_of(code[:-1])
+    first = re.match(r"^(.*?[\s*&])(\w+(?: ?=.*)?)$", parts[0].split("=")[0].strip())
+    if len(parts) < 2 or not first or not all(re.match(r"\w+( ?=.*| ?\{.*)?$", part) for part in parts[1:]):
+        return None
+    kind = first.group(1)
+    names = [parts[0][len(kind):]] + parts[1:]
+    return " ".join(f"/** {text} */ {kind}{name};" if text else f"{kind}{name};" for name in names)
 
 
 def is_declaration(line):
@@ -77,6 +104,11 @@ class Header:
                 i += 1
                 continue
             if starts and is_declaration(line):
+                several = self.members(i)
+                if several:
+                    i += several
+                    self.fresh = False
+                    continue
                 self.describe(i, classes)
             name = re.match(r"^\s*(?:template\b.*>\s*)?(?:struct|class)\s+(?:\[\[\w+\]\]\s*)?(\w+)[^;]*$", line)
             code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'', '""', line.split("//")[0])
@@ -84,12 +116,7 @@ class Header:
                 classes.append((name.group(1), braces))
             after = AFTER_MEMBER.match(line)
             if after and self.body is None:
-                text = escaped(after.group(2))
-                line = after.group(1)
-                if SEVERAL.match(line):
-                    self.out.append(f"/// {text}")
-                else:
-                    line += f"  ///< {text}"
+                line = f"{after.group(1)}  ///< {escaped(after.group(2))}"
             line = re.sub(r"^(\s*)protected:", r"\1private:", line)
             self.out.append(line)
             self.depth += code.count("(") - code.count(")")
@@ -118,6 +145,28 @@ class Header:
             self.out.append(f"/// \\file\n/// {escaped(text)}" if i == 0 else f"/// {escaped(text)}")
             i += 1
         return i
+
+    def members(self, i):
+        """Prints the several members that the declaration in line i has, one by one; returns how many lines it takes, or 0."""
+        code, text, count = "", [], 0
+        for line in self.lines[i:i + 4]:
+            before, _, comment = line.partition("//")
+            code += before
+            count += 1
+            if comment:
+                text.append(escaped(comment.lstrip("/<").strip()))
+            if not before.rstrip().endswith(","):
+                break
+        if not text:
+            text = [re.sub(r"^\s*/// ?", "", line) for line in self.doc]
+        found = separated(code, " ".join(text))
+        if not found:
+            return 0
+        if self.fresh:  # its comment was printed, for the first of them
+            found = found.replace(f"/** {' '.join(text)} */ ", "", 1)
+        self.out.append(found)
+        self.out.extend([""] * (count - 1))
+        return count
 
     def describe(self, i, classes):
         """A comment before a declaration that has none of its own: that of its group, or a reference to its class."""

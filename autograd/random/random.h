@@ -26,7 +26,7 @@ enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
 /// elements to `out`; n <= 0 draws nothing.
 class Generator {
  public:
-  static constexpr uint64_t kDefaultSeed = 67280421310721;
+  static constexpr uint64_t kDefaultSeed = 67280421310721;  ///< PyTorch's default
 
   /// Only the low 32 bits of the seed are used.
   explicit Generator(uint64_t seed = kDefaultSeed);
@@ -38,7 +38,7 @@ class Generator {
   /// The seed of the last start, with all 64 bits.
   uint64_t seed() const;
 
-  uint32_t random32();
+  uint32_t random32();  ///< the next word of the Mersenne Twister, tempered
   /// Two words; the first gives the high half.
   uint64_t random64();
 

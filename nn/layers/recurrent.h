@@ -28,16 +28,17 @@
 namespace tapegrad::nn {
 
 struct RecurrentOptions {
-  int64_t num_layers = 1;
-  bool bias = true;
+  int64_t num_layers = 1;    ///< each reads the outputs of the one below it
+  bool bias = true;          ///< false: no bias_ih and no bias_hh
   bool batch_first = false;  ///< x and output are [B, T, ...]; states are not affected
   double dropout = 0;        ///< in training, on the output of every layer but the last
+  /// true: a second set of weights reads from the last step to the first; outputs are joined
   bool bidirectional = false;
 };
 
 /// The states of an LSTM; hidden and cell are either both given or both empty.
 struct LSTMState {
-  Tensor hidden = {}, cell = {};
+  Tensor hidden = {}, cell = {};  ///< empty: zeros
 };
 
 namespace detail {

@@ -18,7 +18,7 @@ struct Flatten {
   Tensor operator()(const Tensor& x) const { return x.flatten(start, end); }
   void visit(auto&&) {}
 
-  int64_t start, end;
+  int64_t start, end;  ///< the first and the last axis; negative ones count from the end
 };
 
 /// Splits an axis into several of the given sizes; one of them may be -1, to be inferred. A view. Error unless their
@@ -28,8 +28,8 @@ struct Unflatten {
   Tensor operator()(const Tensor& x) const { return unflatten(x, axis, sizes); }
   void visit(auto&&) {}
 
-  int64_t axis;
-  Shape sizes;
+  int64_t axis;  ///< that is split
+  Shape sizes;   ///< of the new axes
 };
 
 }  // namespace tapegrad::nn

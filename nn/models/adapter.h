@@ -12,8 +12,8 @@
 
 namespace tapegrad::nn {
 
-inline constexpr const char* kAdapterFile = "adapter_model.safetensors";
-inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
+inline constexpr const char* kAdapterFile = "adapter_model.safetensors";  ///< the tensors, in PEFT's format
+inline constexpr const char* kAdapterConfigFile = "adapter_config.json";  ///< rank, alpha and targets, in PEFT's format
 
 struct AdapterFormat {
   std::string base_model = {};  ///< name or folder of the model that was adapted; recorded, not read

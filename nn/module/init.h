@@ -42,6 +42,7 @@ void dirac(Parameter& p, int64_t groups = 1);
 struct Fans {
   int64_t in, out;
 };
+/// Of a weight [out, in, K, ...]: in * K ... and out * K .... Error for fewer than two axes, and for no elements.
 Fans fans(const Tensor& weight);
 
 }  // namespace tapegrad::nn::init

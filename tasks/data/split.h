@@ -29,6 +29,7 @@ std::size_t word_cut(std::string_view text, std::size_t from, std::span<const st
 
 /// Patterns by which byte-pair tokenizers cut a text into words.
 enum class WordPattern : uint8_t { gpt2, llama3 };
+/// its regular expression, as in tokenizer.json
 inline constexpr std::string_view kLlama3Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 /// The same by one of them.

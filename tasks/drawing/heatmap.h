@@ -11,7 +11,7 @@ namespace tapegrad::drawing {
 
 /// A matrix of shaded cells with labels on both axes.
 struct Heatmap {
-  std::string title = {};
+  std::string title = {};                                        ///< above the cells
   std::string row_axis = {}, column_axis = {};                   ///< names of the axes
   std::vector<std::string> row_labels = {}, column_labels = {};  ///< one per row and column; crowded ones are left out
   std::vector<float> values = {};          ///< [rows, columns], from 0 (blank) to 1 (full colour); not finite: grey

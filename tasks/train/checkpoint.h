@@ -30,9 +30,9 @@ namespace tapegrad::train {
 /// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that names its
 /// place.
 struct Checkpoint {
-  NamedTensors tensors;
-  NamedBytes bytes;
-  std::map<std::string, std::string> fields;
+  NamedTensors tensors;                       ///< state of models and optimisers
+  NamedBytes bytes;                           ///< state of generators
+  std::map<std::string, std::string> fields;  ///< numbers and texts, as text
 
   /// Appends tensors, as `prefix` + name.
   void add(std::string_view prefix, const NamedTensors& named);

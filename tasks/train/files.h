@@ -31,8 +31,11 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
+  /// Appends. Error when that fails, as on a full disk.
   void append(std::string_view text);
+  /// Cuts the file to this size.
   void truncate(int64_t bytes);
+  /// Returns when everything is on the disk.
   void sync();
 
  private:
@@ -55,6 +58,7 @@ class RunFolder {
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
+  /// as it was given
   const fs::path& path() const { return path_; }
   /// Where the folder is now: path(), or the place to which it was moved, so that a run writes only into its own
   /// folder. Error if another folder has taken its place and its new place is not known.

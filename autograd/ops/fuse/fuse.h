@@ -75,8 +75,8 @@ enum class SymbolFunction : uint8_t {
   softsign,
   count
 };
-enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };
-enum class SymbolOrder : uint8_t { less, less_equal, equal };
+enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };  ///< functions of two numbers
+enum class SymbolOrder : uint8_t { less, less_equal, equal };                           ///< comparisons of two numbers
 
 class SymbolCondition;
 
@@ -231,7 +231,7 @@ class FusedMemory {
 /// For fuse(): one call of a formula.
 class FusedCall {
  public:
-  static constexpr std::size_t kMostTensors = 8;
+  static constexpr std::size_t kMostTensors = 8;  ///< most tensors of one call
 
   explicit FusedCall(FusedMemory& memory);
   ~FusedCall();

@@ -21,8 +21,9 @@ struct MaxPoolOptions {
   PerAxis<int64_t> dilation = 1;  ///< distance between the elements of a window
   bool ceil_mode = false;         ///< true: the last window may extend beyond the padded axis
 };
+/// The maxima and where they are.
 struct MaxPooled {
-  Tensor values;
+  Tensor values;   ///< [N, C, OH, OW] or [N, C, OL]
   Tensor indices;  ///< int64: positions of the values in the flattened image, row H * W or L
 };
 /// The largest element of each window; NaN if any is NaN. The first of equal elements gets the gradient; of several
@@ -59,6 +60,7 @@ Tensor adaptive_avg_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size)
 
 // --- interpolation (ops/pooling/interpolate.cpp) ---
 
+/// linear: of x [N, C, L]; bilinear: of x [N, C, H, W]
 enum class Interpolation {
   nearest,   ///< the element at floor(position)
   linear,    ///< between two elements of [N, C, L]
@@ -67,7 +69,7 @@ enum class Interpolation {
 struct InterpolateOptions {
   PerAxis<int64_t> size = {};         ///< of the result
   PerAxis<double> scale_factor = {};  ///< instead of `size`: the result has floor(size * scale_factor) elements
-  Interpolation mode = Interpolation::nearest;
+  Interpolation mode = Interpolation::nearest;  ///< nearest: the element at the position rounded down
   /// For linear and bilinear: true maps the centres of the first and last elements to each other, false their outer
   /// edges.
   bool align_corners = false;

@@ -19,7 +19,7 @@ std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab
 /// The part of a text file that a tokenizer is trained on: random blocks of 64 KiB, drawn by the seed.
 struct TextSample {
   uint64_t bytes = 0;  ///< in whole blocks; 0, or as many as the file has: all of it
-  uint64_t seed = 0;
+  uint64_t seed = 0;   ///< of the choice of blocks
 };
 
 /// The same with a text file, or a sample of it, which is read in blocks, on all threads: memory holds its different

@@ -17,7 +17,9 @@ struct BlockMaskOptions {
 /// per block.
 class BlockMask {
  public:
+  /// Rows and columns of a block.
   static constexpr int64_t kQueries = 64, kKeys = 128;
+  /// How many pairs of a block are allowed.
   enum class Block : uint8_t { none, some, all };
 
   BlockMask() = default;
@@ -25,6 +27,7 @@ class BlockMask {
   /// The share of blocks that are skipped, from 0 to 1; 0 if there are none.
   double sparsity() const;
 
+  /// The sizes that it was made for, and the rule.
   int64_t batch() const { return options_.batch; }
   int64_t heads() const { return options_.heads; }
   int64_t queries() const { return queries_; }

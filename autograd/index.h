@@ -1,4 +1,4 @@
-// What stands in the parentheses of x(...): one entry per axis, as between the brackets of NumPy and PyTorch.
+// The entries of x(...): one per axis, as between the brackets of NumPy and PyTorch.
 //
 //   x(0)                    x[0]                   x(newaxis, all)        x[None, :]
 //   x(all, range(1, 3))     x[:, 1:3]              x(ids)                 x[ids]        int64 tensors

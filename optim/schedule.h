@@ -43,8 +43,8 @@ struct Cosine {
 };
 
 /// Rises linearly to lr over `warmup` steps, falls along half a cosine to min_lr at step `total`, then stays there.
-/// Step `warmup`, the last one of the rise, is the start of the cosine: without warm-up, step 1 is one step down from
-/// lr, and Cosine starts at lr.
+/// The cosine starts at step `warmup`, the last step of the rise. Unlike Cosine, without warm-up the first step is
+/// already below lr.
 struct WarmupCosine {
   double lr;          ///< learning rate
   int64_t warmup;     ///< steps of the rise
@@ -61,7 +61,7 @@ struct StepDecay {
   double operator()(int64_t step) const;
 };
 
-/// lr gamma^n, n being how many of the milestones are below the step: the rate after milestone m falls at step m + 1.
+/// lr gamma^n, where n is the number of milestones smaller than the step: the rate drops at step m + 1.
 struct MultiStep {
   double lr;                        ///< learning rate
   std::vector<int64_t> milestones;  ///< in steps, as MultiStepLR has them; one that occurs twice counts twice

@@ -21,7 +21,7 @@ struct Mt19937 {
   }
   /// Makes the next block and sets `next` to its start.
   void refill();
-  /// False for the one state that it never leaves, and no seed leads to: all zero, but for the low bits of words[0].
+  /// False for the degenerate all-zero state (apart from the low bits of words[0]), which no seed produces.
   bool is_seeded() const;
 
   alignas(64) uint32_t words[kWords + 16];  // untempered; the last 16 are room for the kernel

@@ -135,8 +135,8 @@ Tensor exponential(const Shape& shape, double rate = 1, DType dtype = kFloat32, 
 /// torch.nn.functional.gumbel_softmax (to one unit in the last place), not those of torch.distributions.Gumbel.
 Tensor gumbel(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Normal with this mean and standard deviation, truncated to [low, high], as in torch.nn.init.trunc_normal_ of PyTorch
-/// 2.15: elements outside are drawn again. But where at most 0.3 of the distribution is inside, one uniform number per
-/// element is mapped by the inverse of the distribution function. Error unless std > 0 and low < high.
+/// 2.15: elements outside are drawn again. If at most 0.3 of the probability lies inside, each element is instead
+/// the inverse distribution function of one uniform number. Error unless std > 0 and low < high.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double std = 1, double low = -2, double high = 2,
                         DType dtype = kFloat32, Generator* generator = nullptr);
 /// softmax((logits + gumbel) / tau) along an axis: samples near the corners of the simplex. With `hard`, the nearest

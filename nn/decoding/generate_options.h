@@ -1,4 +1,4 @@
-// How sequences are generated, and what comes out.
+// Options and results of generation.
 #pragma once
 
 #include <tapegrad/autograd/inplace_function.h>

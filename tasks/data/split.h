@@ -20,8 +20,8 @@ CharacterClass class_of(uint32_t code);
 /// Bytes that are not valid UTF-8 are neither letters, numbers nor spaces.
 std::size_t word_end(std::string_view text, std::size_t from);
 
-/// The first position of `text` from `from` on, and above 0, at which a word ends whatever precedes and follows the
-/// text, and at which the words of both parts are those of the whole. npos where there is none. It is
+/// The first position >= max(from, 1) at which cutting the text does not change its words, whatever comes before or
+/// after the text. npos if there is none. It is
 /// - between two characters of different classes, unless the first one is white space or an apostrophe, and
 /// - before the last of several white-space characters, which the next word begins with.
 /// No special token that begins in `text` reaches over it or begins right after it.

@@ -27,8 +27,8 @@ class Tokens {
   void copy(int64_t begin, int64_t count, int64_t* out) const;
   /// Tokens begin ... end - 1, without a copy. Error outside the sequence.
   Tokens slice(int64_t begin, int64_t end) const;
-  /// The largest id; -1 for an empty sequence. For a whole token file of this version it is in the header, otherwise it
-  /// takes a pass over all ids; so for checksum().
+  /// The largest id; -1 for an empty sequence. Read from the header for a whole token file of this version; otherwise
+  /// it takes a pass over all ids. The same holds for checksum().
   int64_t largest() const;
   /// XXH3 of the ids.
   uint64_t checksum() const;

@@ -15,8 +15,8 @@ struct TextBatch {
   Tensor inputs, targets;  ///< of equal shape
 };
 
-/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs. Of
-/// several sequences, first those of the first one, and so on; none reaches from one into the next.
+/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs. With
+/// several sequences, the windows of the first come first, and so on; no window crosses from one into the next.
 class Windows {
  public:
   /// Error for a length or stride below 1, for no sequence, and for one of fewer than length + 1 tokens.

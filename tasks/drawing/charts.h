@@ -13,7 +13,7 @@ struct Series {
   std::string name = {};               ///< in the legend; empty: none
   std::vector<double> x = {}, y = {};  ///< of one length; points whose y is not finite are left out
   bool faint = false;                  ///< thin and pale, for single steps next to their means; small dots
-  /// line and dashes join the points; dots and ticks (short horizontal strokes) stand at them.
+  /// line and dashes connect the points; dots and ticks (short horizontal strokes) mark them.
   enum class Mark { line, dots, dashes, ticks } mark = Mark::line;
   std::vector<double> low = {}, high = {};  ///< of bars: their spread, which is drawn as a line; empty: none
 };

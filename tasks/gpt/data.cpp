@@ -177,8 +177,8 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
   for (std::size_t i = 0; i < files.size(); ++i) {
     const data::Tokens& all = texts[i];
     if (all.largest() >= tokenizer->size()) {
-      bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", files[i].path,
-                                        all.largest(), tokenizer->size()));
+      bad_request("--text", fmt::format("expected tokens below {} (the vocabulary size) in {}, got {}",
+                                        tokenizer->size(), files[i].path, all.largest()));
     }
     const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
     first.tokens.push_back(all.slice(0, cut));

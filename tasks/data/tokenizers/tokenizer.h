@@ -69,7 +69,7 @@ class Tokenizer {
   /// The token that a model expects before a text, such as "<s>". encode() does not add it.
   virtual std::optional<int64_t> begin_of_text() const { return std::nullopt; }
 
-  /// Whether a text that starts with a space is shown without it: encode() has put it there.
+  /// Whether encode() adds a space before a text, which decoding then removes.
   virtual bool adds_space() const { return false; }
 
   /// The tokenizer as a tokenizer.json, which parse_tokenizer() and Hugging Face's `tokenizers` read.

@@ -62,9 +62,9 @@ class Distribution {
   virtual bool has_rsample() const { return true; }
   /// The logarithm of the density, or of the probability; value [..., event] broadcasts with the batch.
   virtual Tensor log_prob(const Tensor& value) const = 0;
-  /// In nats, [batch]. Error where there is no formula (Poisson, Transformed, MixtureSameFamily).
+  /// In nats, [batch]. Error if there is no formula (Poisson, Transformed, MixtureSameFamily).
   virtual Tensor entropy() const;
-  /// [batch, event]. Error where there is no formula (Categorical, Transformed).
+  /// [batch, event]. Error if there is no formula (Categorical, Transformed).
   virtual Tensor mean() const;
   virtual Tensor variance() const;
   Tensor stddev() const;

@@ -67,7 +67,7 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
-/// Error where replace_file(path, ...) could not write: to find out before hours of work.
+/// Error if replace_file(path, ...) could not write: to find out before hours of work.
 void check_replaceable(const std::string& path);
 
 /// Replaces the file, or creates it.

@@ -59,7 +59,7 @@ class SafeTensorsFile {
   /// F32, F64, I64, I32, U8 and BOOL as they are; F16 and BF16 become float32; I16, I8, U64, U32 and U16 become int64.
   /// Error for a BOOL that is neither 0 nor 1, a U64 that int64 does not hold, and bytes whose checksum is wrong.
   Tensor read(const Entry& entry) const;
-  /// The bytes of an entry as they are in the file. Error when their checksum is wrong.
+  /// The bytes of an entry as they are in the file. Error if their checksum is wrong.
   std::vector<std::byte> read_bytes(const Entry& entry) const;
 
  private:

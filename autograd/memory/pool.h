@@ -19,7 +19,7 @@ Stats stats();
 /// A block of at least `bytes` bytes, 64-byte aligned, with unspecified contents. Freed blocks are kept and reused.
 /// Large ones also serve smaller requests, merge with their free neighbours, and go back to the system when memory is
 /// short, or when new memory is needed while more is free than was ever in use at once. Thread-safe.
-/// Error when the system has no more memory.
+/// Error if the system has no more memory.
 void* acquire(std::size_t bytes);
 
 /// Frees a block of acquire(bytes), with the same `bytes`; on any thread.

@@ -61,7 +61,7 @@ class Generator {
   /// keep[i] = 1 with probability p_keep, else 0: one double uniform per element, compared with p_keep (or
   /// `mask_stream`). Error outside [0, 1].
   void keep_mask(uint8_t* keep, int64_t n, double p_keep);
-  /// out[i] = 1 with probability p[i], else 0: one uniform of p's type per element. Error when a p is outside [0, 1].
+  /// out[i] = 1 with probability p[i], else 0: one uniform of p's type per element. Error if a p is outside [0, 1].
   void bernoulli(uint8_t* out, const float* p, int64_t n);
   void bernoulli(uint8_t* out, const double* p, int64_t n);
   /// Draws `samples` indices from `weights` (any sum). Without replacement: those with the largest weight /
@@ -74,8 +74,8 @@ class Generator {
   MaskStream mask_stream() const;
   void set_mask_stream(MaskStream stream);
 
-  /// Everything that an exact continuation needs, in the layout of `torch.get_rng_state()`: each side reads the other's
-  /// bytes. The last byte, which PyTorch leaves zero, has the mask stream.
+  /// The complete state, in the layout of `torch.get_rng_state()`: the bytes are interchangeable with PyTorch's. The
+  /// last byte, which PyTorch leaves zero, has the mask stream.
   std::vector<std::byte> state() const;
   /// Error, and no change, if the bytes are not the state of a generator.
   void set_state(const std::vector<std::byte>& bytes);

@@ -28,7 +28,7 @@
 namespace tapegrad::nn {
 
 struct RecurrentOptions {
-  int64_t num_layers = 1;    ///< each reads the outputs of the one below it
+  int64_t num_layers = 1;    ///< each layer reads the outputs of the layer below
   bool bias = true;          ///< false: no bias_ih and no bias_hh
   bool batch_first = false;  ///< x and output are [B, T, ...]; states are not affected
   double dropout = 0;        ///< in training, on the output of every layer but the last

@@ -55,7 +55,7 @@ struct Decoder {
   virtual void walk_in(Visitor& visitor) = 0;
 };
 
-/// A decoder of any type, as a module with the parameters of the one that it owns: for state_dict, train and the rest.
+/// A decoder of any type, as a module with the parameters of its decoder: for state_dict, train and the rest.
 class AnyDecoder {
  public:
   template <class Model>

@@ -22,14 +22,14 @@ struct Series {
 /// further series repeat them in dashes.
 struct LineChart {
   std::string title = {};                  ///< above the plot
-  std::string x_label = {}, y_label = {};  ///< below and beside the axes
+  std::string x_label = {}, y_label = {};  ///< names of the axes
   std::vector<Series> series = {};         ///< drawn in this order
   bool log_y = false;            ///< logarithmic where values span a factor of 10; values of 0 and less: at the bottom
   double y_low = 0, y_high = 0;  ///< range of the y axis; equal: from the data
   double x_low = 0, x_high = 0;  ///< the same for the x axis
   double width = 640, height = 210;  ///< of the plot in pixels, without its margins
 };
-/// Error where a series has x and y of different lengths.
+/// Error if a series has x and y of different lengths.
 Drawing draw(const LineChart& chart);
 
 /// Groups of bars, one group per label; each group has one bar of every series.
@@ -39,7 +39,7 @@ struct BarChart {
   std::vector<Series> series = {};       ///< y, and low and high where there are some: one value per label
   double width = 320, height = 180;      ///< of the plot in pixels, without its margins
 };
-/// Error where a series does not have one value per label.
+/// Error if a series does not have one value per label.
 Drawing draw(const BarChart& chart);
 
 }  // namespace tapegrad::drawing

@@ -19,7 +19,7 @@ struct Heatmap {
   bool is_signed = false;                  ///< values from -1 to 1: blue below zero, red above
   double cell_width = 0, cell_height = 0;  ///< in pixels; 0: chosen to fit the contents
 };
-/// Error where `values` or `texts` does not have one entry per cell.
+/// Error if `values` or `texts` does not have one entry per cell.
 Drawing draw(const Heatmap& map);
 
 /// The colour scale of heatmaps, from `low` to `high`.

@@ -23,7 +23,7 @@ struct BracketTable {
   int digits = 2;                          ///< after the decimal point
   bool exponent = false;                   ///< 1.00e-03 instead of 0.00
 };
-/// x [rows, columns] as a table. Error where it does not have one value per cell.
+/// x [rows, columns] as a table. Error if it does not have one value per cell.
 std::string bracket_table(const Tensor& x, const BracketTable& how);
 
 /// A number with `digits` after the decimal point; zero has no sign.
@@ -45,7 +45,7 @@ struct ShadedMap {
   std::vector<float> weights;           ///< [rows, columns]
 };
 /// Maps of one size side by side, as many as fit into the terminal, with an empty line after each row of maps. Error
-/// where the sizes differ.
+/// if the sizes differ.
 std::string shaded_maps(const std::vector<ShadedMap>& maps);
 /// One line that explains the shades.
 std::string_view shades_legend();

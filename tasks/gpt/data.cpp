@@ -36,7 +36,7 @@ void require_room(const GPTOptions& o, const data::Tokenizer& tokenizer) {
           fmt::format("must be at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens));
 }
 
-// Batches of token files are made beside the step, so that no step waits for a disk. Batches of a text in memory take
+// Batches of token files are made during the step, so that no step waits for a disk. Batches of a text in memory take
 // less time than waking a thread.
 constexpr int64_t kBatchesAhead = 2;
 

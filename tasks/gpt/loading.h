@@ -34,7 +34,7 @@ struct TrainedGPT {
 
 struct LoadOptions {
   // The WeightFormat of the matrices. A file of an int8 model is read as int8; BadRequest about --dtype if another
-  // format than float32 is asked for.
+  // format than float32 is chosen.
   std::string dtype = "float32";
   bool with_tokenizer = true;  // of a folder
   ReachSettings reach = {};    // those `given` by name override the model's

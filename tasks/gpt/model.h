@@ -24,7 +24,7 @@ std::string run_name(const GPTOptions& options, const data::Tokenizer& tokenizer
 // The name of a file in `folder` that save_gpt_folder would replace, or that belongs to the shards of a model; empty
 // where there is none, and where the folder's model is that of the same run.
 std::string other_model_in(const fs::path& folder, std::string_view run);
-// Error where save_gpt_folder or save_llama_folder could not write a file of theirs into `folder`.
+// Error if save_gpt_folder or save_llama_folder could not write a file of theirs into `folder`.
 void check_folder_files(const fs::path& folder);
 
 // A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or

@@ -63,7 +63,7 @@ struct Checkpoint {
 
   /// Replaces the file atomically and durably.
   void save(const std::string& path) const;
-  /// Error when the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
+  /// Error if the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
   static Checkpoint load(const std::string& path);
 
  private:

@@ -31,7 +31,7 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// Appends. Error when that fails, as on a full disk.
+  /// Appends. Error if that fails, as on a full disk.
   void append(std::string_view text);
   /// Cuts the file to this size.
   void truncate(int64_t bytes);
@@ -43,7 +43,7 @@ class AppendFile {
   int file_;
 };
 
-/// Creates a folder and its parents, unless they exist. Error when that fails.
+/// Creates a folder and its parents, unless they exist. Error if that fails.
 void create_folder(const fs::path& folder);
 
 /// A folder, locked for the runs of this process as long as the object exists.
@@ -51,7 +51,7 @@ class RunFolder {
  public:
   /// Of the processes that train together, one writes; the others only read.
   enum class Use { writes, reads };
-  /// Creates the folder where it is missing, and locks it. Error when it cannot be written to, or another process has
+  /// Creates the folder where it is missing, and locks it. Error if it cannot be written to, or another process has
   /// locked it. With `reads`, it does neither.
   explicit RunFolder(const fs::path& folder, Use use = Use::writes);
   ~RunFolder();

@@ -177,7 +177,7 @@ class Loop {
   const Evaluation& best() const { return best_; }
 
   /// Trains to the end, from the first step or from a checkpoint, and writes checkpoint, metrics.jsonl,
-  /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error when a file cannot
+  /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error if a file cannot
   /// be written, the loss is not finite, or a parameter is not finite where a checkpoint or a model would be saved: the
   /// files that were saved before are then kept.
   void run(const RunFiles& files);

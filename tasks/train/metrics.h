@@ -57,7 +57,7 @@ struct MeanOfGroups {
 class MetricsFile {
  public:
   // Keeps the lines of the first `steps` steps and of the epochs that ended with them, removes all others. Where there
-  // is no file, it begins after these steps. Error when the lines of a file end before, have a gap or are not valid
+  // is no file, it begins after these steps. Error if the lines of a file end before, have a gap or are not valid
   // JSON.
   MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch);
 

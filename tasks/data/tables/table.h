@@ -17,7 +17,7 @@ namespace tapegrad::data {
 class Tokenizer;
 
 /// A dataset of encoded texts: example i is the token ids of text i and its target. Texts are encoded when they are
-/// asked for. Copies share the texts.
+/// needed. Copies share the texts.
 class EncodedTexts {
  public:
   EncodedTexts(std::shared_ptr<const std::vector<std::string>> texts, Tensor targets, const Tokenizer& tokenizer)

@@ -45,7 +45,7 @@ class Tokenizer {
 
   /// The first position of text from `from` on, and above 0, at which the text can be cut: encode() of both parts gives
   /// the ids of the whole, whatever follows `text`, which must begin where the whole begins or can be cut. npos where
-  /// there is none, or more of the text is needed to tell.
+  /// there is none, or more of the text is needed to know.
   virtual std::size_t cut([[maybe_unused]] std::string_view text, [[maybe_unused]] std::size_t from) const {
     return std::string_view::npos;
   }

@@ -9,7 +9,7 @@
 namespace tapegrad {
 
 struct BlockMaskOptions {
-  int64_t batch = 1;  ///< sequences for which the rule differs; 1: it is asked for b = 0, and holds for all
+  int64_t batch = 1;  ///< sequences for which the rule differs; 1: it is evaluated for b = 0, and holds for all
   int64_t heads = 1;  ///< the same for heads
 };
 

@@ -108,6 +108,7 @@ class Indices {
     static_assert(sizeof...(entries) == kMost);
     while (count_ < kMost && entries_[count_]->kind() != Index::Kind::absent) ++count_;
   }
+  /// The number of entries, and entry i of them.
   int size() const { return count_; }
   const Index& operator[](int i) const { return *entries_[i]; }
 

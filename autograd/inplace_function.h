@@ -15,6 +15,7 @@ namespace tapegrad {
 template <class Signature, std::size_t kBytes = 96>
 class InplaceFunction;
 
+/// A function with this signature, or an empty one, which must not be called.
 template <class Result, class... Args, std::size_t kBytes>
 class InplaceFunction<Result(Args...), kBytes> {
  public:

@@ -90,6 +90,7 @@ class [[nodiscard]] Tensor {
   }
 
   bool defined() const { return body_ != nullptr; }
+  /// sizes of the axes
   const Shape& shape() const { return body().shape; }
   /// In elements, not bytes.
   const Strides& strides() const { return body().strides; }

@@ -18,11 +18,11 @@ import sys
 
 COMMENT = re.compile(r"^\s*//(?!/|\s*---|\s*NOLINT|\s*clang-format)\s?(.*)$")
 DOC = re.compile(r"^\s*///")
-AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
+AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{}]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
 OPENING = re.compile(r"^\s*(template\b.*>\s*)?(struct|class|enum class|enum|namespace|union)\b")
-MEMBER = re.compile(r"^\s*(?!using\b|typedef\b|friend\b|return\b|template\b|struct\b|class\b|enum\b)[\w:]+[\w:<>,\s*&(]*\s\w+\s*[,=]")
+MEMBER = re.compile(r"^\s*(?!using\b|typedef\b|friend\b|return\b|template\b|struct\b|class\b|enum\b)[\w:]+[\w:<>,\s*&()]*\s\w+\s*[,=]")
 COVERED = r"operator\(\)|void visit\(|operator=|operator==|\boverride\b|\b(?:begin|end|size|empty|defined|walk)\(" \
-          r"|operator\*\(\)|operator->|operator bool"  # by the description of the class
+          r"|operator\*\(\)|operator->|operator bool|operator const|operator[-+*/]="  # by the description of the class
 
 
 def escaped(text):
@@ -115,8 +115,14 @@ class Header:
             if name and starts:
                 classes.append((name.group(1), braces))
             after = AFTER_MEMBER.match(line)
-            if after and self.body is None:
+            if after and self.body is None and re.match(r"^\s*enum\b.*}", line):
+                line = f"/** {escaped(after.group(2))} */ {after.group(1).strip()}"
+            elif after and self.body is None:
                 line = f"{after.group(1)}  ///< {escaped(after.group(2))}"
+            both = re.match(r"^(\s*enum class (\w+) \{[^}]*\}) (\w+ = [^;]*;)$", line)
+            if both and self.doc:  # a type and its member
+                text = " ".join(re.sub(r"^\s*/// ?", "", doc) for doc in self.doc)
+                line = f"{both.group(1)}; /** {text} */ {both.group(2)} {both.group(3)}"
             line = re.sub(r"^(\s*)protected:", r"\1private:", line)
             self.out.append(line)
             self.depth += code.count("(") - code.count(")")

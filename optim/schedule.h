@@ -153,8 +153,8 @@ class Schedule {
 struct Chain {
   /// A schedule and for how many steps it is used.
   struct Part {
-    Schedule schedule;
-    int64_t steps;
+    Schedule schedule;  ///< its steps count from 1
+    int64_t steps;      ///< of the last part: not used
   };
   std::vector<Part> parts;  ///< in order; not empty
   double operator()(int64_t step) const;

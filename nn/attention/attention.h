@@ -85,6 +85,7 @@ struct MultiHeadAttention {
   void visit(auto&& field) {
     if constexpr (std::is_convertible_v<decltype(field), Visitor&>) visit_members(field);  // not when clone() looks
   }
+  /// visit() for a Visitor.
   void visit_members(Visitor& field);
 
   SelfAttentionConfig config;    ///< as it was given

@@ -35,9 +35,9 @@ struct SublayerConnection {
     field("dropout", dropout);
   }
 
-  LayerNormStd norm;
-  Dropout dropout;
-  bool post_norm;  ///< true: normalise after the sum
+  LayerNormStd norm;  ///< before the block, or after the sum
+  Dropout dropout;    ///< of the block's result
+  bool post_norm;     ///< true: normalise after the sum
 };
 
 }  // namespace tapegrad::nn

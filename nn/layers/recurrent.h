@@ -84,7 +84,7 @@ struct RNN : detail::RecurrentStack {
   RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;
   void visit(auto&& field) { visit_layers(field); }
 
-  Nonlinearity nonlinearity;
+  Nonlinearity nonlinearity;  ///< f
 };
 
 /// Layers of lstm_layer. Hochreiter, Schmidhuber 1997; Gers et al. 2000.
@@ -109,7 +109,7 @@ struct RNNCell : detail::RecurrentDirection {
   Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;
   void visit(auto&& field) { visit_with(field, ""); }
 
-  Nonlinearity nonlinearity;
+  Nonlinearity nonlinearity;  ///< f
 };
 
 /// One step of LSTM: the new states, auto [hidden, cell] = step(x, {h, c}).

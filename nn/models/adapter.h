@@ -15,6 +15,7 @@ namespace tapegrad::nn {
 inline constexpr const char* kAdapterFile = "adapter_model.safetensors";  ///< the tensors, in PEFT's format
 inline constexpr const char* kAdapterConfigFile = "adapter_config.json";  ///< rank, alpha and targets, in PEFT's format
 
+/// What an adapter's files say about the base model, and its names of layers.
 struct AdapterFormat {
   std::string base_model = {};  ///< name or folder of the model that was adapted; recorded, not read
   AdapterNames names = {};      ///< none: the model's own paths

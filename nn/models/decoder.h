@@ -111,6 +111,7 @@ class DecoderNext final : public NextTokenLogits {
   bool cached_;
   KVCache cache_;
 };
+/// DecoderNext under the name that fits a GPT.
 using GPTNext = DecoderNext;
 
 }  // namespace tapegrad::nn

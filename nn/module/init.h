@@ -40,9 +40,10 @@ void dirac(Parameter& p, int64_t groups = 1);
 
 /// fan_in and fan_out of a weight [out, in, ...]; the axes after the second are the receptive field.
 struct Fans {
-  int64_t in, out;
+  int64_t in, out;  ///< the sizes of the first two axes, exchanged, times the field
 };
-/// Of a weight [out, in, K, ...]: in * K ... and out * K .... Error for fewer than two axes, and for no elements.
+/// {in K, out K} of a weight [out, in, ...], where K is the number of elements of the receptive field. Error for fewer
+/// than two axes, and for no elements.
 Fans fans(const Tensor& weight);
 
 }  // namespace tapegrad::nn::init

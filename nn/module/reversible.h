@@ -74,8 +74,8 @@ struct ReversibleStack {
   }
   void visit(auto&& field) { field("layers", layers); }
 
-  List<ReversibleBlock<F, G>> layers;
-  bool store_activations = false;  ///< false: backward recomputes the inputs of the layers
+  List<ReversibleBlock<F, G>> layers;  ///< in the order of forward
+  bool store_activations = false;      ///< false: backward recomputes the inputs of the layers
 };
 
 }  // namespace tapegrad::nn

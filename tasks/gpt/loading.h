@@ -24,7 +24,7 @@ struct TrainedGPT {
   nn::AnyDecoder model;                        // in eval mode
   std::unique_ptr<data::Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
   std::vector<int64_t> ends = {};              // the tokens that end a text
-  GPTOptions options = {};  // of the run; for a folder of Hugging Face's, only what follows from its configuration
+  GPTOptions options = {};         // of the run; for Hugging Face's folders, only what follows from its configuration
   std::string chat_template = {};  // of the folder, in Jinja; empty: none
 
   bool is_end(int64_t id) const;
@@ -46,7 +46,7 @@ enum class ModelSource : uint8_t { run, hugging_face };
 
 struct FoundModel {
   ModelSource source;
-  std::filesystem::path path;   // the file of a run's model; the folder of Hugging Face's
+  std::filesystem::path path;   // the file of a run's model; Hugging Face's folder
   std::string config = {};      // Hugging Face's: the text of config.json
   std::string model_type = {};  // and what it names: "gpt2" or "llama"
 };

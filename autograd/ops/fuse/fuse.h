@@ -92,6 +92,7 @@ class Symbol {
   friend Symbol operator/(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::div, a, b); }
   friend Symbol operator-(const Symbol& x) { return negative(x); }
   friend Symbol operator+(const Symbol& x) { return x; }
+  /// *this and x, combined; of formulas only, no tensor changes.
   Symbol& operator+=(const Symbol& x) { return *this = *this + x; }
   Symbol& operator-=(const Symbol& x) { return *this = *this - x; }
   Symbol& operator*=(const Symbol& x) { return *this = *this * x; }
@@ -220,6 +221,7 @@ class FusedMemory {
  public:
   FusedMemory();
   ~FusedMemory();
+  /// The program of a formula, made at the first call with these symbols.
   std::shared_ptr<const FusedProgram> program_of(const SymbolGraph& graph, int32_t result, int operands);
 
  private:

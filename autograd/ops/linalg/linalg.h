@@ -44,7 +44,7 @@ struct SignLogDet {
 /// The determinant as sign * exp(logabsdet), without overflow.
 SignLogDet slogdet(const Tensor& a);
 struct Qr {
-  Tensor q, r;
+  Tensor q, r;  ///< a = q r
 };
 /// The columns of q: min(m, n), or all m.
 enum class QrMode { reduced, complete };

@@ -45,7 +45,7 @@ struct LinearCrossEntropyOptions {
   Tensor bias = {};                       ///< [V] in the type of x
   int64_t ignore_index = -100;            ///< as for cross_entropy, as are the next ones
   double label_smoothing = 0;             ///< as for cross_entropy
-  Tensor class_weight = {};               ///< [V]: CrossEntropyOptions::weight
+  Tensor class_weight = {};               ///< [V], as CrossEntropyOptions::weight
 };
 /// cross_entropy(linear(x, weight, bias), target) without its logits: x [..., D], weight [V, D], int64 target [...].
 /// Forward and backward compute the logits of one chunk of rows at a time, at most 2^24 of them (or a row), so that a

@@ -25,7 +25,7 @@ class EncodeError : public Error {
  public:
   /// `what`, such as "byte 0xFF", at byte `at` of the text is not among `tokens` tokens.
   EncodeError(std::string what, uint64_t at, int64_t tokens);
-  /// The same error where the text is the part of a longer one that begins at byte `begin`.
+  /// The same error if the text is the part of a longer one that begins at byte `begin`.
   EncodeError within_text(uint64_t begin) const { return {what_, begin + at_, tokens_}; }
 
  private:

@@ -23,10 +23,14 @@ const Case kCases[] = {
     {"digits_2", {64, 16, 8, 8}, {32, 16, 3, 3}, {.padding = 1}},
     {"large_7x7", {32, 256, 7, 7}, {256, 256, 3, 3}, {.padding = 1}},
     {"stem", {8, 3, 112, 112}, {64, 3, 7, 7}, {.stride = 2, .padding = 3}},
+    {"volume", {2, 32, 16, 32, 32}, {32, 32, 3, 3, 3}, {.padding = 1}},
+    {"volume_depthwise", {2, 32, 16, 32, 32}, {32, 1, 3, 3, 3}, {.padding = 1, .groups = 32}},
+    {"volume_patches", {256, 3, 2, 14, 14}, {256, 3, 2, 14, 14}},
 };
 
 Tensor convolve(const Case& one, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return one.x.rank() == 3 ? conv1d(x, weight, bias, one.options) : conv2d(x, weight, bias, one.options);
+  const auto run = one.x.rank() == 3 ? conv1d : one.x.rank() == 4 ? conv2d : conv3d;
+  return run(x, weight, bias, one.options);
 }
 
 void forward(benchmark::State& state, const Case& one) {

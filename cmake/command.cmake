@@ -12,7 +12,14 @@ target_compile_options(tapegrad_gradcheck PRIVATE ${glue_option})
 file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp)
 list(FILTER task_sources EXCLUDE REGEX
      "tasks/(main\\.cpp|settings/(nearest|output)\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
-add_library(tapegrad_tasks STATIC ${task_sources})
+# Lines of the tutorials' programs, and scripts, as parts of the command.
+file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/tutorials/*.cpp ${PROJECT_SOURCE_DIR}/tasks/tutorials/*.h
+     ${PROJECT_SOURCE_DIR}/tasks/tutorial/touch/*.js)
+set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
+add_custom_command(OUTPUT ${embedding}
+                   COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+                   DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed.cmake ${embedded} VERBATIM)
+add_library(tapegrad_tasks STATIC ${task_sources} ${embedding})
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_flags)

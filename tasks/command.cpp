@@ -20,6 +20,8 @@
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/tutorial/find.h>
+#include <tapegrad/tasks/tutorial/tutorial.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
@@ -131,6 +133,10 @@ constexpr Verb kVerbs[] = {
     {"explain", "explain a task's data, masks and loss", add_kinds},
     {"attention", "draw a trained model's attention weights", add_kinds},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
+    {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
+     [](CLI::App* app, Parsed& parsed) {
+       add_threads(add_request<tutorial::Request>(app, parsed, tutorial::run), parsed);
+     }},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare},
     {"tokenize", "tokenize text, or train a new tokenizer",
      [](CLI::App* app, Parsed& parsed) { add_threads(add_request<TokenizeRequest>(app, parsed, tokenize), parsed); }},
@@ -258,6 +264,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
+  if (words.size() > 1 && words[0] == "show" && tutorial::is_section(words[1])) words[0] = "tutorial";  // show 8.2.5
   if (words.empty()) words.emplace_back("--help");
   const CLI::App& app = named_app(top, words);
   try {

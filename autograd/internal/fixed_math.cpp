@@ -332,7 +332,9 @@ float log(float number) {
   const double rest = (1.0 / 3 - r * (1.0 / 4)) + square * (1.0 / 5 - r * (1.0 / 6)) +
                       fourth * ((1.0 / 7 - r * (1.0 / 8)) + square * (1.0 / 9 - r * (1.0 / 10)));
   const double start = f.k * std::numbers::ln2 + f.entry->high;
-  return static_cast<float>(start + (r + (f.entry->low + square * (r * rest - 0.5))));
+  const double y = start + (r + (f.entry->low + square * (r * rest - 0.5)));
+  const auto rounded = static_cast<float>(y * (1 + 0x1p-46));  // near the middle of two floats, all bits are needed
+  return rounded == static_cast<float>(y * (1 - 0x1p-46)) ? rounded : static_cast<float>(log(x));
 }
 
 double pow(double x, double y) {

@@ -12,10 +12,13 @@ def cases():
               "digits_1": ((64, 1, 8, 8), (16, 1, 3, 3), {"padding": 1}),
               "digits_2": ((64, 16, 8, 8), (32, 16, 3, 3), {"padding": 1}),
               "large_7x7": ((32, 256, 7, 7), (256, 256, 3, 3), {"padding": 1}),
-              "stem": ((8, 3, 112, 112), (64, 3, 7, 7), {"stride": 2, "padding": 3})}
+              "stem": ((8, 3, 112, 112), (64, 3, 7, 7), {"stride": 2, "padding": 3}),
+              "volume": ((2, 32, 16, 32, 32), (32, 32, 3, 3, 3), {"padding": 1}),
+              "volume_depthwise": ((2, 32, 16, 32, 32), (32, 1, 3, 3, 3), {"padding": 1, "groups": 32}),
+              "volume_patches": ((256, 3, 2, 14, 14), (256, 3, 2, 14, 14), {})}
     result = {}
     for name, (x_shape, weight_shape, options) in shapes.items():
-        convolve = F.conv1d if len(x_shape) == 3 else F.conv2d
+        convolve = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x_shape)]
         operands = [torch.randn(shape) for shape in (x_shape, weight_shape, weight_shape[:1])]
         leaves = [v.clone().requires_grad_() for v in operands]
         dy = torch.randn_like(convolve(*operands, **options))

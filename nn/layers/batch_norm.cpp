@@ -70,6 +70,11 @@ Tensor BatchNorm2d::operator()(const Tensor& x) const {
   return BatchNorm::operator()(x);
 }
 
+Tensor BatchNorm3d::operator()(const Tensor& x) const {
+  require_rank("batch_norm3d", x, 5, 5, "[N, C, D, H, W]");
+  return BatchNorm::operator()(x);
+}
+
 GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine, bool bias)
     : weight(filled("group_norm", affine, num_channels, 1)),
       bias(filled("group_norm", affine && bias, num_channels, 0)),
@@ -120,6 +125,11 @@ Tensor InstanceNorm1d::operator()(const Tensor& x) const {
 Tensor InstanceNorm2d::operator()(const Tensor& x) const {
   require_rank("instance_norm2d", x, 4, 3, "[N, C, H, W] or [C, H, W]");
   return x.dim() == 4 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
+}
+
+Tensor InstanceNorm3d::operator()(const Tensor& x) const {
+  require_rank("instance_norm3d", x, 5, 4, "[N, C, D, H, W] or [C, D, H, W]");
+  return x.dim() == 5 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
 }
 
 }  // namespace tapegrad::nn

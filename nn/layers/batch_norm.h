@@ -57,6 +57,12 @@ struct BatchNorm2d : BatchNorm {
   Tensor operator()(const Tensor& x) const;
 };
 
+/// BatchNorm of x [N, C, D, H, W]. Error for other shapes.
+struct BatchNorm3d : BatchNorm {
+  using BatchNorm::BatchNorm;
+  Tensor operator()(const Tensor& x) const;
+};
+
 /// Normalises each sample of x [N, C, ...] over `num_groups` groups of adjacent channels, identically in training and
 /// evaluation. Error unless num_groups divides num_channels. Wu, He 2018.
 struct GroupNorm {
@@ -116,6 +122,12 @@ struct InstanceNorm1d : InstanceNorm {
 
 /// InstanceNorm of x [N, C, H, W] or [C, H, W]. Error for other shapes.
 struct InstanceNorm2d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+  Tensor operator()(const Tensor& x) const;
+};
+
+/// InstanceNorm of x [N, C, D, H, W] or [C, D, H, W]. Error for other shapes.
+struct InstanceNorm3d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
   Tensor operator()(const Tensor& x) const;
 };

@@ -59,6 +59,13 @@ Conv2d::Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, con
 
 Tensor Conv2d::operator()(const Tensor& x) const { return conv2d(x, weight, bias, options); }
 
+Conv3d::Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options, bool bias)
+    : weight(make_weight("conv3d", Direction::forward, in, out, kernel_size, 3, options.groups)),
+      bias(make_bias(out, weight, bias)),
+      options(options) {}
+
+Tensor Conv3d::operator()(const Tensor& x) const { return conv3d(x, weight, bias, options); }
+
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options,
                                  bool bias)
     : weight(make_weight("conv_transpose1d", Direction::transposed, in, out, kernel_size, 1, options.groups)),
@@ -74,5 +81,13 @@ ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, const PerAxis<int64_t>
       options(options) {}
 
 Tensor ConvTranspose2d::operator()(const Tensor& x) const { return conv_transpose2d(x, weight, bias, options); }
+
+ConvTranspose3d::ConvTranspose3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
+                                 const ConvTransposeOptions& options, bool bias)
+    : weight(make_weight("conv_transpose3d", Direction::transposed, in, out, kernel_size, 3, options.groups)),
+      bias(make_bias(out, weight, bias)),
+      options(options) {}
+
+Tensor ConvTranspose3d::operator()(const Tensor& x) const { return conv_transpose3d(x, weight, bias, options); }
 
 }  // namespace tapegrad::nn

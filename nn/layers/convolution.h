@@ -1,4 +1,4 @@
-// Convolutions of signals and images as layers, and their transposes.
+// Convolutions of signals, images and volumes as layers, and their transposes.
 //
 // Weights and biases are initialised uniformly in +-1/sqrt(n), where n is the number of elements of weight[0], as in
 // PyTorch. Error unless the channels, kernel sizes and groups are positive and the groups divide both numbers of
@@ -42,6 +42,21 @@ struct Conv2d {
   ConvOptions options;  ///< as given
 };
 
+/// x [N, in, D, H, W] or [in, D, H, W] -> conv3d(x, weight, bias, options). kernel_size is one number or {KD, KH, KW}.
+struct Conv3d {
+  Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
+         bool bias = true);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [out, in / groups, KD, KH, KW]
+  Parameter bias;    // [out], or none
+  ConvOptions options;
+};
+
 /// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).
 struct ConvTranspose1d {
   ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options = {},
@@ -70,6 +85,22 @@ struct ConvTranspose2d {
   Parameter weight;              // [in, out / groups, KH, KW]
   Parameter bias;                // [out], or none
   ConvTransposeOptions options;  ///< as given
+};
+
+/// x [N, in, D, H, W] or [in, D, H, W] -> conv_transpose3d(x, weight, bias, options). kernel_size is one number or {KD,
+/// KH, KW}.
+struct ConvTranspose3d {
+  ConvTranspose3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
+                  const ConvTransposeOptions& options = {}, bool bias = true);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [in, out / groups, KD, KH, KW]
+  Parameter bias;    // [out], or none
+  ConvTransposeOptions options;
 };
 
 }  // namespace tapegrad::nn

@@ -28,6 +28,17 @@ struct MaxPool2d {
   MaxPoolOptions options;        ///< as given
 };
 
+/// The largest element of each window of x [N, C, D, H, W] or [C, D, H, W]: max_pool3d.
+struct MaxPool3d {
+  explicit MaxPool3d(const PerAxis<int64_t>& kernel, const MaxPoolOptions& pooling = {})
+      : kernel_size(kernel), options(pooling) {}
+  Tensor operator()(const Tensor& x) const { return max_pool3d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  MaxPoolOptions options;
+};
+
 /// The average of each window of x [N, C, L] or [C, L]: avg_pool1d.
 struct AvgPool1d {
   explicit AvgPool1d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
@@ -50,6 +61,17 @@ struct AvgPool2d {
   AvgPoolOptions options;        ///< as given
 };
 
+/// The average of each window of x [N, C, D, H, W] or [C, D, H, W]: avg_pool3d.
+struct AvgPool3d {
+  explicit AvgPool3d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
+      : kernel_size(kernel), options(pooling) {}
+  Tensor operator()(const Tensor& x) const { return avg_pool3d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  AvgPoolOptions options;
+};
+
 /// The averages of output_size windows of x [N, C, L] or [C, L]: adaptive_avg_pool1d.
 struct AdaptiveAvgPool1d {
   explicit AdaptiveAvgPool1d(const PerAxis<int64_t>& size) : output_size(size) {}
@@ -66,6 +88,15 @@ struct AdaptiveAvgPool2d {
   void visit(auto&&) {}
 
   PerAxis<int64_t> output_size;  ///< {OH, OW}, or one number for both
+};
+
+/// The averages of output_size windows of x [N, C, D, H, W] or [C, D, H, W]: adaptive_avg_pool3d.
+struct AdaptiveAvgPool3d {
+  explicit AdaptiveAvgPool3d(const PerAxis<int64_t>& size) : output_size(size) {}
+  Tensor operator()(const Tensor& x) const { return adaptive_avg_pool3d(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;
 };
 
 /// The largest elements of output_size windows of x [N, C, L] or [C, L]: adaptive_max_pool1d.
@@ -86,7 +117,16 @@ struct AdaptiveMaxPool2d {
   PerAxis<int64_t> output_size;  ///< {OH, OW}, or one number for both
 };
 
-/// Resizes x [N, C, L] or [N, C, H, W]: interpolate. Upsample({.scale_factor = 2}).
+/// The largest elements of output_size windows of x [N, C, D, H, W] or [C, D, H, W]: adaptive_max_pool3d.
+struct AdaptiveMaxPool3d {
+  explicit AdaptiveMaxPool3d(const PerAxis<int64_t>& size) : output_size(size) {}
+  Tensor operator()(const Tensor& x) const { return adaptive_max_pool3d(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;
+};
+
+/// Resizes x [N, C, L], [N, C, H, W] or [N, C, D, H, W]: interpolate. Upsample({.scale_factor = 2}).
 struct Upsample {
   explicit Upsample(const InterpolateOptions& interpolation) : options(interpolation) {}
   Tensor operator()(const Tensor& x) const { return interpolate(x, options); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/patches.h>
 #include <tapegrad/nn/module.h>
 
 namespace tapegrad::nn {
@@ -30,6 +31,55 @@ struct Unflatten {
 
   int64_t axis;  ///< that is split
   Shape sizes;   ///< of the new axes
+};
+
+/// [..., C r r, H, W] -> [..., C, H r, W r]: pixel_shuffle.
+struct PixelShuffle {
+  explicit PixelShuffle(int64_t upscale) : factor(upscale) {}
+  Tensor operator()(const Tensor& x) const { return pixel_shuffle(x, factor); }
+  void visit(auto&&) {}
+
+  int64_t factor;
+};
+
+/// [..., C, H r, W r] -> [..., C r r, H, W]: pixel_unshuffle.
+struct PixelUnshuffle {
+  explicit PixelUnshuffle(int64_t downscale) : factor(downscale) {}
+  Tensor operator()(const Tensor& x) const { return pixel_unshuffle(x, factor); }
+  void visit(auto&&) {}
+
+  int64_t factor;
+};
+
+/// The channels of x [N, C, ...] in another order: channel_shuffle.
+struct ChannelShuffle {
+  explicit ChannelShuffle(int64_t count) : groups(count) {}
+  Tensor operator()(const Tensor& x) const { return channel_shuffle(x, groups); }
+  void visit(auto&&) {}
+
+  int64_t groups;
+};
+
+/// The patches of x [N, C, H, W] or [C, H, W] as columns: unfold2d.
+struct Unfold {
+  explicit Unfold(const PerAxis<int64_t>& kernel, const FoldOptions& folding = {})
+      : kernel_size(kernel), options(folding) {}
+  Tensor operator()(const Tensor& x) const { return unfold2d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  FoldOptions options;
+};
+
+/// The sum of the patches in columns [N, C KH KW, L] or [C KH KW, L]: fold2d.
+struct Fold {
+  Fold(const PerAxis<int64_t>& size, const PerAxis<int64_t>& kernel, const FoldOptions& folding = {})
+      : output_size(size), kernel_size(kernel), options(folding) {}
+  Tensor operator()(const Tensor& columns) const { return fold2d(columns, output_size, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size, kernel_size;
+  FoldOptions options;
 };
 
 }  // namespace tapegrad::nn

@@ -245,7 +245,7 @@ ComparePositionsRequest::ComparePositionsRequest() {
 void ComparePositionsRequest::list(Fields& f) {
   f.add({.name = "tasks", .help = "addition, parser, or both", .group = Group::data, .type = "NAMES"}, tasks);
   f.add({.name = "kinds",
-         .help = "positional encodings to compare, separated by commas (default: all)",
+         .help = "positional encodings to compare, separated by commas (default: all but index, which equals none)",
          .group = Group::positions,
          .type = "NAMES"},
         kinds);
@@ -274,7 +274,10 @@ std::vector<std::string> ComparePositionsRequest::all_tasks() const {
 }
 std::vector<std::string> ComparePositionsRequest::all_kinds() const {
   const std::vector<std::string> known(nn::position_names().begin(), nn::position_names().end());
-  return kinds.empty() ? known : words_of("--kinds", kinds, known);
+  if (!kinds.empty()) return words_of("--kinds", kinds, known);
+  std::vector<std::string> different = known;
+  std::erase(different, "index");  // layer normalisation removes it: the runs would be those of none
+  return different;
 }
 
 int compare_positions(ComparePositionsRequest request) {

@@ -17,7 +17,7 @@ struct ComparePositionsRequest : TrainingSettings, PositionSettings, ComparedSiz
   ComparePositionsRequest();
 
   std::string tasks = "addition,parser";
-  std::string kinds;  // of nn::position_names(), with commas; empty: all
+  std::string kinds;  // of nn::position_names(), with commas; empty: all but index
   int64_t seeds = 5;
   nn::TransformerConfig config = {.hidden_size = 64,
                                   .num_hidden_layers = 2,

@@ -29,13 +29,13 @@ td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weig
 
 }  // namespace
 
-std::string page(std::string_view title, std::string_view body) {
+std::string page(std::string_view title, std::string_view body, const PageOptions& options) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n<style>\n{}{}</style>\n"
+      "initial-scale=1\">\n<title>{}</title>\n<style>\n{}{}{}</style>\n"
       "</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      escape_markup(title), kPageStyle, drawing_style(), body);
+      escape_markup(options.language), escape_markup(title), kPageStyle, drawing_style(), options.style, body);
 }
 
 void card(std::string& out, const Drawing& drawing) {

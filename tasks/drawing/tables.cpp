@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/drawing/tables.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <span>
 
 namespace tapegrad::drawing {
 namespace {
@@ -31,16 +34,49 @@ const char* shade(float weight) {
   return weight < 0.02F ? "·" : weight < 0.1F ? "░" : weight < 0.3F ? "▒" : weight < 0.6F ? "▓" : "█";
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+// Characters of two columns (East Asian Width W and F) and of none (combining marks, and vowels and finals that join a
+// Hangul initial), by first and last code.
+struct Codes {
+  uint32_t first, last;
+};
+constexpr Codes kWide[] = {{0x1100, 0x115f},  {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xa960, 0xa97c},
+                           {0xac00, 0xd7a3},  {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},
+                           {0xffe0, 0xffe6},  {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff},
+                           {0x20000, 0x3fffd}};
+constexpr Codes kNone[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x300, 0x36f},   {0x1160, 0x11ff}, {0x200b, 0x200f},
+                           {0x20d0, 0x20ff}, {0xd7b0, 0xd7ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}};
+
+bool is_one_of(std::span<const Codes> ranges, uint32_t code) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](Codes r) { return r.first <= code && code <= r.last; });
 }
 
-std::string padded(std::string_view text, std::size_t width) {
-  return std::string(text) + std::string(width - std::min(width, characters(text)), ' ');
+// The longest start of the text, in bytes, that fits into so many columns.
+std::size_t bytes_within(std::string_view text, std::size_t columns) {
+  std::size_t bytes = 0, used = 0;
+  while (bytes < text.size()) {
+    const data::Character next = data::first_character(text.substr(bytes));
+    used += display_width(text.substr(bytes, static_cast<std::size_t>(next.bytes)));
+    if (used > columns) break;
+    bytes += static_cast<std::size_t>(next.bytes);
+  }
+  return bytes;
 }
 
 }  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const data::Character next = data::first_character(text);
+    width += is_one_of(kNone, next.code) ? 0 : is_one_of(kWide, next.code) ? 2 : 1;
+    text.remove_prefix(static_cast<std::size_t>(next.bytes));
+  }
+  return width;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  return std::string(text) + std::string(width - std::min(width, display_width(text)), ' ');
+}
 
 std::string fixed(double value, int digits) {
   std::string text = fmt::format("{:.{}f}", value, digits);
@@ -56,10 +92,12 @@ std::string bracket_table(const Tensor& x, const BracketTable& how) {
   const std::vector<double> values = x.to(kFloat64).to_vector<double>();
   std::string out(static_cast<std::size_t>(how.width), ' ');
   auto to = std::back_inserter(out);
-  for (const std::string& column : how.columns) fmt::format_to(to, "{:>{}}", column, how.width);
+  const auto width = static_cast<std::size_t>(how.width);
+  for (const std::string& column : how.columns)
+    out += std::string(width - std::min(width, display_width(column)), ' ') + column;
   out += '\n';
   for (std::size_t r = 0; r < how.rows.size(); ++r) {
-    fmt::format_to(to, "{:<{}}", how.rows[r], how.width);
+    out += padded(how.rows[r], width);
     for (std::size_t c = 0; c < how.columns.size(); ++c) {
       const double value = values[r * how.columns.size() + c];
       const std::string cell = how.exponent ? fmt::format("{:.{}e}", value, how.digits) : fixed(value, how.digits);
@@ -117,13 +155,14 @@ std::string wrapped(std::string_view text, std::size_t indent) {
     std::string line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::size_t gap = line.rfind("  ", kWidth / 2);
-    const std::size_t margin =
-        gap == std::string::npos ? indent : std::min(line.find_first_not_of(' ', gap), kWidth / 2);
-    while (line.size() > kWidth) {
-      const std::size_t space = line.rfind(' ', kWidth);
-      if (space == std::string::npos || space <= margin) break;
+    std::size_t begin = gap == std::string::npos ? indent : std::min(line.find_first_not_of(' ', gap), kWidth / 2);
+    const std::size_t margin = gap == std::string::npos ? indent : display_width(line.substr(0, begin));
+    while (display_width(line) > kWidth) {
+      const std::size_t space = line.rfind(' ', bytes_within(line, kWidth));
+      if (space == std::string::npos || space <= begin) break;
       out += line.substr(0, space) + '\n';
       line = std::string(margin, ' ') + line.substr(space + 1);
+      begin = margin;
     }
     out += line + '\n';
   }
@@ -142,8 +181,8 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps) {
   }
   std::size_t label = 2, name = 0;
   for (const ShadedMap& map : maps) {
-    name = std::max(name, characters(map.name));
-    for (const std::string& text : map.row_labels) label = std::max(label, characters(text));
+    name = std::max(name, display_width(map.name));
+    for (const std::string& text : map.row_labels) label = std::max(label, display_width(text));
   }
   const std::size_t block = std::max(label + 1 + columns, name) + 3;
   const std::size_t together = std::max<std::size_t>(1, (kTerminalWidth + 3) / block);
@@ -158,7 +197,7 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps) {
     for (std::size_t r = 0; r < rows; ++r) {
       line(begin, [&](const ShadedMap& map) {
         const std::string& text = map.row_labels[r];
-        std::string row = std::string(label - characters(text), ' ') + text + " ";
+        std::string row = std::string(label - display_width(text), ' ') + text + " ";
         for (std::size_t c = 0; c < columns; ++c) row += shade(map.weights[r * columns + c]);
         return row;
       });

@@ -26,6 +26,12 @@ struct BracketTable {
 /// x [rows, columns] as a table. Error if it does not have one value per cell.
 std::string bracket_table(const Tensor& x, const BracketTable& how);
 
+/// The columns that a text takes in a terminal: two for each character of Chinese, Japanese and Korean and for each
+/// emoji, none for combining marks and control characters, one for every other.
+std::size_t display_width(std::string_view text);
+/// The text, followed by spaces to that many columns.
+std::string padded(std::string_view text, std::size_t width);
+
 /// A number with `digits` after the decimal point; zero has no sign.
 std::string fixed(double value, int digits);
 
@@ -34,7 +40,7 @@ std::string numpy_text(const Tensor& x);
 /// A shape as Python prints it: "(2, 5, 6)".
 std::string tuple_text(const Shape& shape);
 
-/// The text with lines of more than 80 characters broken at spaces. The next line begins under the last column of the
+/// The text with lines of more than 80 columns broken at spaces. The next line begins under the last column of the
 /// broken one, which is what follows two spaces or more; without such a column, after `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t indent = 0);
 

@@ -19,6 +19,7 @@
 #include <tapegrad/nn/reshape.h>
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/variant.h>
+#include <tapegrad/nn/weight_norm.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
 
@@ -113,13 +114,23 @@ void add_pooling(ModuleTable& table) {
   };
   add("MaxPool1d", {2, 5}, nn::MaxPool1d(2));
   add("MaxPool2d", {1, 2, 4, 5}, nn::MaxPool2d({2, 3}, {.stride = 1}));
+  add("MaxPool3d", {1, 2, 2, 3, 4}, nn::MaxPool3d(2, {.stride = 1}));
   add("AvgPool1d", {2, 5}, nn::AvgPool1d(2));
   add("AvgPool2d", {1, 2, 4, 5}, nn::AvgPool2d(3, {.stride = 2, .padding = 1}));
+  add("AvgPool3d", {1, 2, 2, 3, 4}, nn::AvgPool3d(2, {.stride = 1}));
   add("AdaptiveAvgPool1d", {2, 5}, nn::AdaptiveAvgPool1d(2));
   add("AdaptiveAvgPool2d", {1, 2, 4, 5}, nn::AdaptiveAvgPool2d(1));
+  add("AdaptiveAvgPool3d", {2, 3, 2, 3}, nn::AdaptiveAvgPool3d(2));
   add("AdaptiveMaxPool1d", {2, 5}, nn::AdaptiveMaxPool1d(2));
   add("AdaptiveMaxPool2d", {1, 2, 4, 5}, nn::AdaptiveMaxPool2d({2, 1}));
+  add("AdaptiveMaxPool3d", {2, 3, 2, 3}, nn::AdaptiveMaxPool3d({2, 1, 2}));
   add("Upsample", {1, 2, 3, 2}, nn::Upsample({.scale_factor = 2, .mode = Interpolation::bilinear}));
+  add("Upsample", {1, 2, 4, 3}, nn::Upsample({.size = 3, .mode = Interpolation::bicubic, .antialias = true}));
+  add("PixelShuffle", {8, 2, 1}, nn::PixelShuffle(2));
+  add("PixelUnshuffle", {2, 4, 2}, nn::PixelUnshuffle(2));
+  add("ChannelShuffle", {2, 4, 3}, nn::ChannelShuffle(2));
+  add("Unfold", {2, 3, 4}, nn::Unfold(2, {.padding = 1}));
+  add("Fold", {8, 6}, nn::Fold({3, 4}, 2));
 }
 
 void add_convolutions(ModuleTable& table) {
@@ -137,6 +148,26 @@ void add_convolutions(ModuleTable& table) {
             [] { return nn::ConvTranspose1d(3, 2, 3, {.stride = 2, .padding = 1, .output_padding = 1}); });
   table.add("ConvTranspose2d", "[1, 3, 2, 3] to [1, 2, 4, 6]", {spread({1, 3, 2, 3})},
             [] { return nn::ConvTranspose2d(3, 2, 2, {.stride = 2}); });
+  table.add("Conv3d", "[1, 2, 3, 2, 3] to [1, 2, 2, 2, 3]", {spread({1, 2, 3, 2, 3})}, [] {
+    return nn::Conv3d(2, 2, {2, 1, 3}, {.padding = {0, 0, 1}});
+  });
+  table.add("ConvTranspose3d", "[1, 2, 2, 2, 1] to [1, 1, 4, 4, 2]", {spread({1, 2, 2, 2, 1})},
+            [] { return nn::ConvTranspose3d(2, 1, 2, {.stride = 2}); });
+}
+
+void add_weight_norms(ModuleTable& table) {
+  table.add("WeightNorm", "of a Linear", {spread({2, 3})}, [] { return nn::WeightNorm(nn::Linear(3, 2)); });
+  table.add("WeightNorm", "of a Conv1d, over all axes", {spread({2, 5})},
+            [] { return nn::WeightNorm(nn::Conv1d(2, 2, 3), std::nullopt); });
+  const auto evaluated = [](auto& module, X x) {  // in training, u and v change from call to call
+    nn::eval(module);
+    return module(x[0]);
+  };
+  table.add(
+      "SpectralNorm", "of a Linear", {spread({2, 3})}, [] { return nn::SpectralNorm(nn::Linear(3, 2)); }, evaluated);
+  table.add(
+      "SpectralNorm", "of a ConvTranspose1d", {spread({2, 3})},
+      [] { return nn::SpectralNorm(nn::ConvTranspose1d(2, 2, 2)); }, evaluated);
 }
 
 void add_activations(ModuleTable& table) {
@@ -264,6 +295,7 @@ void add_layer_samples(ModuleTable& table) {
   add_channel_norms(table);
   add_pooling(table);
   add_convolutions(table);
+  add_weight_norms(table);
   add_activations(table);
   add_containers(table);
   add_recurrent(table);

@@ -153,7 +153,7 @@ constexpr PublishedBits kPublished[] = {
     {"topk", "fdfc 2db4 8f8c 6910"},
     {"matmul", "98ff f2fc e95e 4a91"},
     {"linear", "1452 7c30 5cc9 edef"},
-    {"scaled_dot_product_attention", "3f45 1f82 0a2f bb0c"},
+    {"scaled_dot_product_attention", "be04 fdc6 8f0b 857e"},
     {"sliding_window_attention", "accb 5737 a76f a499"},
     {"softmax", "910f b064 9191 46ab"},
     {"log_softmax", "eca6 4086 0058 e773"},

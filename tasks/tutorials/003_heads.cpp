@@ -14,6 +14,7 @@ void print(const std::string& name, const tg::Tensor& x) {
   std::cout << "  " << name << std::string(22 - name.size(), ' ') << tg::str(x.shape()) << "\n";
 }
 
+// [simple]
 // 1. The head is the last layer: features in, classes out.
 struct SimpleModel {
   nn::Sequential<nn::Linear, nn::ReLU, nn::Linear, nn::ReLU> backbone{nn::Linear(784, 128), nn::ReLU(),
@@ -27,6 +28,7 @@ struct SimpleModel {
   }
 };
 
+// [/simple]
 // Two convolutions around which the input is added, as in a ResNet (He et al. 2016).
 struct Residual {
   nn::Conv2d first, second;
@@ -39,6 +41,7 @@ struct Residual {
   }
 };
 
+// [tasks]
 // 2. Several heads branch off one backbone: what is in the image, and where (a box). The tutorial's backbone, ResNet50,
 // gives 2048 features; this one is a small ResNet that gives 32.
 struct MultiTaskModel {
@@ -59,6 +62,7 @@ struct MultiTaskModel {
     field("bbox_head", bbox_head);
   }
 };
+// [/tasks]
 
 }  // namespace
 
@@ -94,6 +98,7 @@ int main() {
   std::cout << "  the sum of both losses falls below a half: " << std::boolalpha << (last < first / 2) << "\n";
 
   std::cout << "3. Heads of attention: modules of their own, inside\n";
+  // [attention]
   const nn::MultiHeadAttention attention(64, 4);
   const tg::Tensor words = tg::randn({2, 5, 64});
   tg::Tensor weights;
@@ -102,6 +107,7 @@ int main() {
   print("output", attention(words, words, words, {.weights = &weights, .vectors = &vectors}));
   print("weights by head", weights);
   print("queries by head", vectors.queries);
+  // [/attention]
 
   std::cout << "4. Heads on a Transformer: one per task\n";
   const nn::TransformerEncoder encoder({.vocab_size = 50,
@@ -109,6 +115,7 @@ int main() {
                                         .num_hidden_layers = 2,
                                         .num_attention_heads = 4,
                                         .intermediate_size = 128});
+  // [transformer]
   const nn::Linear masked_words(64, 50), next_sentence(64, 2);
   const tg::Tensor hidden = encoder(tg::tensor({{1, 7, 9, 4}, {1, 3, 8, 0}}));
   print("hidden", hidden);
@@ -116,4 +123,5 @@ int main() {
   print("next sentence", next_sentence(hidden.select(1, 0)));
   const nn::Conv2d patches(3, 64, 4, {.stride = 4});  // the patch embedding of a vision Transformer
   print("patches of images", patches(images).flatten(2).transpose(1, 2));
+  // [/transformer]
 }

@@ -14,12 +14,14 @@ void show(const char* what, const tg::Tensor& x) { std::cout << what << "\n" << 
 
 // time flies like an arrow
 void words() {
+  // [words]
   const tg::Tensor x =
       tg::tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, tg::kFloat64);
   const tg::Tensor similarity = tg::matmul(x, x.t());  // (i, j): the dot product of words i and j
   show("8.2.2: similarity", similarity);
   show("8.2.2: attention weights", tg::softmax(similarity));  // each row sums to 1
   show("8.2.2: contextual vectors", tg::tasks::basic_self_attention(x));
+  // [/words]
 
   tg::manual_seed(0);
   const tg::Tensor by_role = tg::rand({3, 3}, tg::kFloat64), content = tg::rand({3, 3}, tg::kFloat64);
@@ -33,19 +35,24 @@ void words() {
 void masks() {
   const tg::Tensor scores =
       tg::tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
+  // [causal]
   const tg::Tensor past = tg::nn::causal_mask(4);  // true: may be attended to
   show("8.2.5: causal mask", past);
   const tg::Tensor masked = tg::masked_fill(scores, !past, -INFINITY);
   show("8.2.5: masked scores", masked);
   show("8.2.5: causal weights", tg::softmax(masked));
+  // [/causal]
 
+  // [padding]
   const tg::Tensor ids = tg::tensor({{1, 2, 3, 0}});  // I love ML, and one token of padding
   const tg::Tensor words = tg::nn::padding_mask(ids).reshape({1, 4});
   show("8.2.5: padding mask", words);
   show("8.2.5: weights without padding", tg::softmax(tg::masked_fill(scores, !words, -INFINITY)));
+  // [/padding]
 }
 
 void positions() {
+  // [positions]
   const tg::Tensor x =
       tg::tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}});
   show("8.3.1: the index added to each word", x + tg::arange(4).unsqueeze(1));
@@ -53,6 +60,7 @@ void positions() {
   // The periods of the first, the middle and the last pair of sine and cosine, for vectors of 512 numbers.
   const tg::Tensor pair = tg::tensor({0., 128., 255.}, tg::kFloat64);
   show("8.3.2: 10000^(2i / 512)", tg::pow(tg::full({}, 10000, tg::kFloat64), pair * 2 / 512));
+  // [/positions]
 }
 
 }  // namespace

@@ -5,20 +5,25 @@
 
 namespace tapegrad::tasks {
 
+// [basic]
 // words [n, d] -> [n, d]: each word becomes a mean of all, weighted by the softmax of dot products. One vector has all
 // three roles.
 inline Tensor basic_self_attention(const Tensor& words) {
   const Tensor similarity = matmul(words, words.t());
   return matmul(softmax(similarity), words);
 }
+// [/basic]
 
+// [improved]
 // First improvement: a separate projection for the content. The scores stay symmetric.
 // words [n, d], similarity [d, e], content [d, c] -> [n, c].
 inline Tensor improved_self_attention(const Tensor& words, const Tensor& similarity, const Tensor& content) {
   const Tensor compared = matmul(words, similarity);
   return matmul(softmax(matmul(compared, compared.t())), matmul(words, content));
 }
+// [/improved]
 
+// [qkv]
 // Second improvement: separate queries and keys. x [..., n, d] -> [..., n, d]; scores are not yet scaled.
 struct SelfAttention {
   explicit SelfAttention(int64_t embed_dim)
@@ -36,10 +41,13 @@ struct SelfAttention {
 
   nn::Linear q, k, v;
 };
+// [/qkv]
 
+// [masked]
 // Attention with an additive mask (8.2.5): 0 where a query may attend to a key, minus infinity elsewhere.
 inline Tensor masked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
   return matmul(softmax(matmul(q, k.t()) + mask), v);
 }
+// [/masked]
 
 }  // namespace tapegrad::tasks

@@ -69,9 +69,9 @@ std::vector<GoldenCase> read_goldens(const std::string& path) {
 }
 
 std::vector<std::string> operation_headers() {
-  // Helpers of modules, formats of weights, and the weights of recurrent layers.
-  const std::set<std::string> others{"inference.h", "mask_check.h", "recurrent_weights.h", "spatial.h",
-                                     "weight_format.h"};
+  // Helpers of modules, options, formats of weights, and the weights of recurrent layers.
+  const std::set<std::string> others{"grid_options.h",      "inference.h", "mask_check.h",
+                                     "recurrent_weights.h", "spatial.h",   "weight_format.h"};
   std::vector<std::string> headers;
   for (const auto& room : std::filesystem::directory_iterator(std::string(kSourceDir) + "/autograd/ops")) {
     for (const auto& file : std::filesystem::directory_iterator(room)) {

@@ -362,18 +362,17 @@ TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
   using namespace tg;
   manual_seed(0);
   const Tensor x = randn({4, 6}), a = randn({5, 3}), b = randn({5, 3}), image = randn({2, 3, 6, 6});
-  const Tensor columns = randn({2, 12, 9}).reshape({2, 12, 3, 3}), w = randn({4, 3, 3});
+  const Tensor columns = randn({2, 12, 9}), w = randn({4, 3, 3});
   const Tensor index = tensor({3, 5});
   const double alpha = 1.5, lambda = 0.5, maxnorm = 0.7, p = 2;
-  const int64_t c = 3, k = 2;
+  const int64_t k = 2;
   const Axes axes = 1;
   const MaxPooled best = max_pool2d_with_indices(image, k);
   expect_formulas({
       {R"(alpha * elu(x / alpha))", alpha * elu(x / alpha), 64.74322},
       {R"(x * clamp(maxnorm / norm(x, p, axes, true), {}, 1))", x * clamp(maxnorm / norm(x, p, axes, true), {}, 1),
        13.64074},
-      {R"(conv_transpose2d(x, eye(c * k * k).reshape({c * k * k, c, k, k})))",
-       conv_transpose2d(columns, eye(c * k * k).reshape({c * k * k, c, k, k}), {}, {.stride = 2}), -1407.03113},
+      {R"(fold2d(columns, {6, 6}, 2, {.stride = 2}))", fold2d(columns, {6, 6}, 2, {.stride = 2}), -1407.03113},
       {R"(pow(avg_pool2d(pow(x, p), k) * (k * k), 1 / p))", pow(avg_pool2d(pow(abs(image), 3.0), k) * (k * k), 1 / 3.0),
        2256.47751},
       {R"(einsum("...i,oij,...j->...o", {a, w, b}))", einsum("...i,oij,...j->...o", {a, w, b}), 4.56957},

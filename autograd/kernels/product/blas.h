@@ -75,7 +75,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
                   MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
                   BatchOffsets offsets);
 
-/// The most rows of B that PackedMatrix packs as one block.
+/// The rows of a block of B: a product of more rows adds the sums of several blocks.
 inline constexpr int64_t kPackedDepth = 256;
 
 /// B [k, n] packed in the order in which the kernels read it, for many products with few rows each.
@@ -89,14 +89,19 @@ class PackedMatrix {
 
   /// C = A B + beta C with A [m, k] and C [m, n] of contiguous rows; in parallel over the columns.
   void multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const;
-  /// The same with the first `depth` rows and the first `cols` columns of B alone, on the calling thread. Later columns
-  /// of C may be written, too, as far as B has them. B must have at most kPackedDepth rows, unless depth is k.
-  void multiply_part(int64_t m, int64_t cols, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
+  /// C = alpha A B + beta C with the first `depth` rows and the first `cols` columns of B alone, on the calling thread.
+  /// Later columns of C may be written, too, as far as B has them.
+  void multiply_part(int64_t m, int64_t cols, int64_t depth, T alpha, const T* a, int64_t a_rows, T beta, T* c,
                      int64_t c_rows) const;
 
  private:
-  void multiply_panels(int64_t m, int64_t depth, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows,
-                       int64_t first, int64_t last) const;
+  // Some panels of B, or of its rows from `begin` on.
+  struct Part {
+    int64_t begin, depth;
+    int64_t first, last;
+  };
+  void multiply_panels(int64_t m, const Part& part, T alpha, const T* a, int64_t a_rows, T beta, T* c,
+                       int64_t c_rows) const;
 
   const bool on_blis_;  // packed_ is then B itself, with contiguous rows
   int64_t k_, n_;

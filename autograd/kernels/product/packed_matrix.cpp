@@ -17,7 +17,7 @@ using blas::kernels;
 constexpr int64_t kPieceWork = 800000;   // least multiplications of a piece for another thread: about 20 us
 constexpr int64_t kPackWork = 16 << 10;  // least elements to pack on another thread
 
-static_assert(kPackedDepth <= blas::kDepth);
+static_assert(kPackedDepth == blas::kDepth);
 
 // Memory of a packed matrix with k rows.
 template <class T>
@@ -49,17 +49,19 @@ PackedMatrix<T>::~PackedMatrix() {
 }
 
 template <class T>
-void PackedMatrix<T>::multiply_panels(int64_t m, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
-                                      int64_t c_rows, int64_t first_panel, int64_t last_panel) const {
-  const int64_t cols = kernels<T>().cols, first = first_panel * cols, end = std::min(n_, last_panel * cols);
-  blas::Tile<T> tile{m, end - first, depth, T{1}, a, a_rows, 1, nullptr, n_, 1, beta, c + first, c_rows};
+void PackedMatrix<T>::multiply_panels(int64_t m, const Part& part, T alpha, const T* a, int64_t a_rows, T beta, T* c,
+                                      int64_t c_rows) const {
+  const int64_t cols = kernels<T>().cols, first = part.first * cols, end = std::min(n_, part.last * cols);
+  blas::Tile<T> tile{m, end - first, part.depth, alpha, a, a_rows, 1, nullptr, n_, 1, beta, c + first, c_rows};
   if (on_blis_) {
-    tile.b = packed_ + first;
+    tile.b = packed_ + part.begin * n_ + first;
     return blas::multiply_on_blis(tile);
   }
-  // A panel is packed by rows: if there are fewer of them, they are its beginning.
-  tile.panels =
-      depth == k_ ? blas::Shared<T>{packed_, first, panels_ * cols} : blas::Shared<T>{packed_ + first * k_, 0, cols};
+  // A panel of a block is packed by rows: if there are fewer of them, they are its beginning.
+  const T* const block = packed_ + part.begin * panels_ * cols;
+  const int64_t rows = std::min(kPackedDepth, k_ - part.begin);
+  tile.panels = part.depth >= rows ? blas::Shared<T>{block, first, panels_ * cols}
+                                   : blas::Shared<T>{block + first * rows, 0, cols};
   const Scratch<T> scratch(kernels<T>().scratch_size(tile));
   kernels<T>().multiply(tile, scratch.get());
 }
@@ -68,16 +70,22 @@ template <class T>
 void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
   count_product(on_blis_ ? blas::packing_engine<T>() : Engine::packed, m * n_ * k_);
   const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
-  parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
-               [&](int64_t begin, int64_t end) { multiply_panels(m, k_, a, a_rows, beta, c, c_rows, begin, end); });
+  parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
+    multiply_panels(m, {0, k_, begin, end}, T{1}, a, a_rows, beta, c, c_rows);
+  });
 }
 
 template <class T>
-void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
-                                    int64_t c_rows) const {
-  const int64_t panels = pieces_of(cols, kernels<T>().cols), at_once = depth == k_ || on_blis_ ? panels : 1;
-  for (int64_t panel = 0; panel < panels; panel += at_once) {
-    multiply_panels(m, depth, a, a_rows, beta, c, c_rows, panel, panel + at_once);
+void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, T alpha, const T* a, int64_t a_rows, T beta,
+                                    T* c, int64_t c_rows) const {
+  const int64_t panels = pieces_of(cols, kernels<T>().cols);
+  const int64_t whole = depth == k_ || on_blis_ ? depth : depth / kPackedDepth * kPackedDepth;
+  if (whole > 0 || depth == 0) multiply_panels(m, {0, whole, 0, panels}, alpha, a, a_rows, beta, c, c_rows);
+  if (whole == depth) return;
+  // The beginning of a block is read panel by panel.
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    multiply_panels(m, {whole, depth - whole, panel, panel + 1}, alpha, a + whole, a_rows, whole > 0 ? T{1} : beta, c,
+                    c_rows);
   }
 }
 

@@ -149,6 +149,16 @@ HWY_INLINE Vec<T> exp_nonpositive(Vec<T> x) {
   return fma(e.expm1_r, power, power);
 }
 
+// The bits of exp(x), denormal ones included, for x <= 0: in one factor that cannot overflow, and one that rounds.
+template <class T>
+HWY_INLINE Vec<T> exp_nonpositive_exact(Vec<T> x) {
+  constexpr int kOffset = sizeof(T) == 8 ? 512 : 64;
+  const Vec<T> lowest = sizeof(T) == 8 ? T(-746) : T(-104);
+  const math::Exp<T> e(max(lowest, x));
+  const Vec<T> power = e.power(kOffset);
+  return fma(e.expm1_r, power, power) * T(sizeof(T) == 8 ? 0x1p-512 : 0x1p-64);
+}
+
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,4 +1,6 @@
-// Attention with many keys: one block of keys after another, packed once for all queries.
+// Attention with many keys, which are packed once for all queries. Every sum of the forward pass has the order of
+// attention_heads.cpp, so the bits are the same.
+#include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
@@ -11,19 +13,21 @@
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kQueries = 64, kKeys = 256;  // of a block: its scores, and keys and values, fit the L2 cache
+// Of a block, whose scores, keys and values fit the L2 cache; in forward, a block has all keys. kQueries divides
+// kPackedDepth: no query of a causal block adds the sum of a block of values of which it sees nothing.
+constexpr int64_t kQueries = 64, kKeys = 256;
 constexpr int64_t kGap = 16;  // more elements from row to row: their beginnings then use different parts of the cache
-static_assert(kKeys <= kPackedDepth);
+static_assert(kKeys <= kPackedDepth && kPackedDepth % kQueries == 0);
 
-// Copies `rows` rows of n elements, times `factor`.
+// Copies `rows` rows of n elements.
 template <class T>
-void copy_rows(MatrixView<const T> x, int64_t rows, int64_t n, T factor, T* to, int64_t to_row) {
+void copy_rows(MatrixView<const T> x, int64_t rows, int64_t n, T* to, int64_t to_row) {
   for (int64_t t = 0; t < rows; ++t, to += to_row) {
     const T* const from = x.data + t * x.row_stride;
     if (x.col_stride == 1) {
-      for (int64_t j = 0; j < n; ++j) to[j] = from[j] * factor;
+      std::copy_n(from, n, to);
     } else {
-      for (int64_t j = 0; j < n; ++j) to[j] = from[j * x.col_stride] * factor;
+      for (int64_t j = 0; j < n; ++j) to[j] = from[j * x.col_stride];
     }
   }
 }
@@ -33,50 +37,49 @@ void fill_with_zeros(MatrixView<T> x, int64_t rows, int64_t n) {
   for (int64_t t = 0; t < rows; ++t) std::fill_n(x.data + t * x.row_stride, n, T{0});
 }
 
-// The keys of one block, and which queries see them.
+// Consecutive keys.
 struct KeyBlock {
   int64_t first, count;
-  bool last_of(const Attention& a, int64_t query, int64_t rows) const {
-    return first + count >= (a.causal ? std::min(a.columns(), query + rows) : a.columns());
-  }
 };
 
-// One thread's memory for the scores of some queries with one block of keys.
+// One thread's memory for the scores of a block of queries with at most `keys` keys.
 template <class T>
 class Blocks {
  public:
-  Blocks(const Attention& a, bool backward)
+  Blocks(const Attention& a, int64_t keys, bool backward)
       : a_(a),
         from_q_(matrix_starts(a.query, a.batch)),
         from_mask_(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()),
         queries_row_(a.query.size(-1) + kGap),
+        stride_((pieces_of(keys, kGap) | 1) * kGap),  // an odd number of cache lines
         queries_(kQueries * queries_row_),
-        scores_(kQueries * kStride),
-        dropped_(a.keep && backward ? kQueries * kStride : 0),
-        keep_(a.keep ? kQueries * kKeys : 0) {}
+        scores_(kQueries * stride_),
+        dropped_(a.keep && backward ? kQueries * stride_ : 0),
+        keep_(a.keep ? kQueries * keys : 0) {}
 
   // The scores of the queries first .. first + rows - 1 of head h with some of the keys of the block: those that a
   // query sees. `keys` is their transpose.
   ScoreBlock& scores(int64_t h, int64_t first, int64_t rows, const KeyBlock& block, const PackedMatrix<T>& keys,
                      const Tensor& softmax) {
     const auto i = static_cast<std::size_t>(h);
+    const int64_t d = a_.query.size(-1);
     T* const highest = softmax.mutable_data<T>() + h * a_.rows() + first;
+    const bool scaled = d <= kPackedDepth;  // the sums of several blocks are scaled when they are added
     block_ = {.dtype = a_.query.dtype(),
               .rows = rows,
               .columns = a_.causal ? std::min(block.count, first + rows - block.first) : block.count,
-              .stride = kStride,
+              .stride = stride_,
+              .scale = scaled ? 1 : a_.scale,
               .causal = a_.causal,
               .first = first - block.first,
               .keep_probability = a_.keep_probability,
               .weights = scores_.get(),
               .dropped = scores_.get(),
               .highest = highest,
-              .sum = highest + a_.heads() * a_.rows(),
-              .begins = block.first == 0};
-    copy_rows<T>(matrix_of<T>(a_.query, from_q_[i], first), rows, a_.query.size(-1), static_cast<T>(a_.scale),
-                 queries_.get(), queries_row_);
-    keys.multiply_part(rows, block_.columns, a_.query.size(-1), queries_.get(), queries_row_, T{0}, scores_.get(),
-                       kStride);
+              .factor = highest + a_.heads() * a_.rows()};
+    copy_rows<T>(matrix_of<T>(a_.query, from_q_[i], first), rows, d, queries_.get(), queries_row_);
+    keys.multiply_part(rows, block_.columns, d, scaled ? static_cast<T>(a_.scale) : T{1}, queries_.get(), queries_row_,
+                       T{0}, scores_.get(), stride_);
     if (a_.mask.defined())
       set_mask(from_mask_[i] + first * a_.mask.strides()[-2] + block.first * a_.mask.strides()[-1]);
     if (a_.keep) {
@@ -90,10 +93,8 @@ class Blocks {
     return block_;
   }
 
-  // The queries times the scale.
   MatrixView<const T> queries() const { return {queries_.get(), queries_row_, 1}; }
-
-  static constexpr int64_t kStride = kKeys + kGap;
+  int64_t stride() const { return stride_; }
 
  private:
   void set_mask(int64_t start) {
@@ -109,19 +110,11 @@ class Blocks {
 
   const Attention& a_;
   const Offsets from_q_, from_mask_;
-  const int64_t queries_row_;
+  const int64_t queries_row_, stride_;
   const Scratch<T> queries_, scores_, dropped_;
   const Scratch<bool> keep_;
   ScoreBlock block_;
 };
-
-// f(block) for all keys, in order.
-template <class F>
-void each_key_block(const Attention& a, F f) {
-  for (int64_t first = 0; first < a.columns(); first += kKeys) {
-    f(KeyBlock{first, std::min(kKeys, a.columns() - first)});
-  }
-}
 
 template <class T>
 void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
@@ -134,28 +127,21 @@ void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
   const int64_t part = std::max<int64_t>(8, pieces_of(pieces_of(a.rows(), kQueries), parts)) * kQueries;
   const int64_t cuts = pieces_of(a.rows(), part);
   parallel_for(a.heads() * cuts, 1, [&](int64_t begin, int64_t end) {
-    Blocks<T> blocks(a, false);
+    Blocks<T> blocks(a, a.columns(), false);
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t h = piece / cuts, start = piece % cuts * part, stop = std::min(a.rows(), start + part);
       const auto i = static_cast<std::size_t>(h);
-      each_key_block(a, [&](const KeyBlock& block) {
-        if (a.causal && block.first >= stop) return;
-        const PackedMatrix<T> keys(d, block.count, transposed(matrix_of<T>(a.key, from_k[i], block.first)));
-        const PackedMatrix<T> values(block.count, e, matrix_of<T>(a.value, from_v[i], block.first));
-        for (int64_t first = start; first < stop; first += kQueries) {
-          const int64_t rows = std::min(kQueries, stop - first);
-          if (a.causal && first + rows <= block.first) continue;
-          const MatrixView<T> out = fresh_matrix_of<T>(y, from_y[i], first);
-          ScoreBlock& b = blocks.scores(h, first, rows, block, keys, softmax);
-          b.result = out.data;
-          b.result_row = out.row_stride;
-          b.width = e;
-          use.add(b);
-          values.multiply_part(rows, e, b.columns, static_cast<const T*>(b.weights), b.stride, b.begins ? T{0} : T{1},
-                               out.data, out.row_stride);
-          if (block.last_of(a, first, rows)) use.finish(b);
-        }
-      });
+      const KeyBlock seen{0, a.causal ? std::min(a.columns(), stop) : a.columns()};
+      const PackedMatrix<T> keys(d, seen.count, transposed(matrix_of<T>(a.key, from_k[i])));
+      const PackedMatrix<T> values(seen.count, e, matrix_of<T>(a.value, from_v[i]));
+      for (int64_t first = start; first < stop; first += kQueries) {
+        const int64_t rows = std::min(kQueries, stop - first);
+        const ScoreBlock& b = blocks.scores(h, first, rows, seen, keys, softmax);
+        use.softmax(b);
+        const MatrixView<T> out = fresh_matrix_of<T>(y, from_y[i], first);
+        values.multiply_part(rows, e, b.columns, T{1}, static_cast<const T*>(b.weights), b.stride, T{0}, out.data,
+                             out.row_stride);
+      }
     }
   });
 }
@@ -187,15 +173,17 @@ class BlocksBackward {
   void run(int64_t begin, int64_t end) const {
     Memory memory(a_, together_, dy_row_);
     for (int64_t group = begin; group < end; ++group) {
-      each_key_block(a_, [&](const KeyBlock& block) { add_block(memory, group, block); });
+      for (int64_t first = 0; first < a_.columns(); first += kKeys) {
+        add_block(memory, group, {first, std::min(kKeys, a_.columns() - first)});
+      }
     }
   }
 
  private:
   struct Memory {
     Memory(const Attention& a, int64_t together, int64_t dy_row)
-        : blocks(a, true),
-          gradient(kQueries * Blocks<T>::kStride),
+        : blocks(a, kKeys, true),
+          gradient(kQueries * blocks.stride()),
           dy_rows(kQueries * dy_row),
           slopes(together * a.rows()) {}
     Blocks<T> blocks;
@@ -233,27 +221,23 @@ class BlocksBackward {
     const MatrixView<T> into_q = fresh_matrix_of<T>(dq_, to_q_[i], first);
     T *const gradient = memory.gradient.get(), *const dy = memory.dy_rows.get();
     ScoreBlock& b = memory.blocks.scores(h, first, rows, block, packed.keys_t, softmax_);
-    copy_rows<T>(matrix_of<T>(dy_, from_dy_[i], first), rows, e_, T{1}, dy, dy_row_);
-    b.result = dy;
-    b.result_row = dy_row_;
+    copy_rows<T>(matrix_of<T>(dy_, from_dy_[i], first), rows, e_, dy, dy_row_);
+    b.dy = dy;
+    b.dy_row = dy_row_;
     b.y = out.data;
     b.y_row = out.row_stride;
     b.width = e_;
     b.slope = memory.slopes.get() + h % together_ * a_.rows() + first;
     b.gradient = gradient;
-    if (b.begins) use_.slopes(b);
+    if (block.first == 0) use_.slopes(b);
     use_.weights(b);
     gemm<T>(b.columns, e_, rows, T{1}, {static_cast<const T*>(b.dropped), 1, b.stride}, {dy, dy_row_, 1}, beta,
             fresh_matrix_of<T>(dv_, to_v_[to], block.first));
-    packed.values_t.multiply_part(rows, b.columns, e_, dy, dy_row_, T{0}, gradient, b.stride);
+    packed.values_t.multiply_part(rows, b.columns, e_, T{1}, dy, dy_row_, T{0}, gradient, b.stride);
     use_.backward(b);
-    packed.keys.multiply_part(rows, d_, b.columns, gradient, b.stride, b.begins ? T{0} : T{1}, into_q.data,
-                              into_q.row_stride);
-    if (block.last_of(a_, first, rows)) {
-      copy_rows<T>({into_q.data, into_q.row_stride, 1}, rows, d_, static_cast<T>(a_.scale), into_q.data,
-                   into_q.row_stride);
-    }
-    gemm<T>(b.columns, d_, rows, T{1}, {gradient, 1, b.stride}, memory.blocks.queries(), beta,
+    packed.keys.multiply_part(rows, d_, b.columns, scale_, gradient, b.stride, block.first == 0 ? T{0} : T{1},
+                              into_q.data, into_q.row_stride);
+    gemm<T>(b.columns, d_, rows, scale_, {gradient, 1, b.stride}, memory.blocks.queries(), beta,
             fresh_matrix_of<T>(dk_, to_k_[to], block.first));
   }
 
@@ -263,6 +247,7 @@ class BlocksBackward {
   const AttentionBlockKernels& use_ = attention_block_kernels<T>();
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1), together_ = a_.sharing() / a_.sums();
   const int64_t last_ = (a_.rows() - 1) / kQueries * kQueries, dy_row_ = e_ + kGap;
+  const T scale_ = static_cast<T>(a_.scale);
 };
 
 }  // namespace

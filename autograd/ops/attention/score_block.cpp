@@ -1,12 +1,10 @@
-// The kernels of attention by blocks of keys. The softmax of a row is corrected when a block has a higher score than
-// the ones before (Milakov, Gimelshein 2018; Dao and others 2022).
+// The kernels of attention with many keys. The weights of a query have the bits of attention_heads.cpp.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/score_block.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_rows-inl.h>
 #include <tapegrad/autograd/ops/attention/detail/score_block.h>
-#include <tapegrad/autograd/ops/detail/dropout_mask.h>
 
 #include <algorithm>
 
@@ -17,8 +15,10 @@ HWY_INLINE int64_t visible_columns(const ScoreBlock& b, int64_t t) {
   return b.causal ? std::clamp<int64_t>(b.first + t + 1, 0, b.columns) : b.columns;
 }
 
+// Scales the scores of a query, and masks them.
 template <class T>
-void apply_mask(const ScoreBlock& b, int64_t t, T* row, int64_t visible) {
+void finish_scores(const ScoreBlock& b, int64_t t, T* row, int64_t visible) {
+  if (b.scale != 1) scale_row(row, visible, static_cast<T>(b.scale));
   if (b.allowed) {
     const bool* const allowed = b.allowed + t * b.mask_row;
     if (b.mask_column == 1) {
@@ -51,44 +51,23 @@ void drop_row(const ScoreBlock& b, int64_t t, int64_t n, const T* from, T* to) {
 }
 
 template <class T>
-HWY_INLINE void scale_result(const ScoreBlock& b, int64_t t, T factor) {
-  T* const y = static_cast<T*>(b.result) + t * b.result_row;
-  map_row(
-      b.width, y, [factor](Vec<T> v) { return v * factor; }, y);
-}
-
-template <class T>
-void add_block(const ScoreBlock& b) {
-  T *const highest = static_cast<T*>(b.highest), *const sum = static_cast<T*>(b.sum);
+void softmax_of_block(const ScoreBlock& b) {
   for (int64_t t = 0; t < b.rows; ++t) {
     T* const row = static_cast<T*>(b.weights) + t * b.stride;
     const int64_t visible = visible_columns(b, t);
-    apply_mask(b, t, row, visible);
-    RunningSoftmax<T> softmax;
-    if (!b.begins) softmax = {highest[t], sum[t]};
-    const T factor = softmax.raise(largest(row, visible));
-    softmax.sum += exp_of_row(row, visible, softmax.origin(), row);
+    finish_scores(b, t, row, visible);
+    const SoftmaxOfRow<T> softmax = softmax_row(row, visible);
+    static_cast<T*>(b.highest)[t] = softmax.highest;
+    static_cast<T*>(b.factor)[t] = softmax.factor;
     std::fill(row + visible, row + b.columns, T{0});
-    highest[t] = softmax.highest;
-    sum[t] = softmax.sum;
-    if (!b.begins && factor != 1) scale_result(b, t, factor);
     if (b.keep) drop_row(b, t, visible, row, row);
-  }
-}
-
-template <class T>
-void finish_block(const ScoreBlock& b) {
-  T* const sum = static_cast<T*>(b.sum);
-  for (int64_t t = 0; t < b.rows; ++t) {
-    sum[t] = sum[t] == 0 ? T{0} : T{1} / sum[t];
-    scale_result(b, t, sum[t]);
   }
 }
 
 template <class T>
 void slopes_of_block(const ScoreBlock& b) {
   for (int64_t t = 0; t < b.rows; ++t) {
-    const T* const dy = static_cast<const T*>(b.result) + t * b.result_row;
+    const T* const dy = static_cast<const T*>(b.dy) + t * b.dy_row;
     const T* const y = static_cast<const T*>(b.y) + t * b.y_row;
     static_cast<T*>(b.slope)[t] = reduce_sum(sum_spans<T>(b.width, [&](auto s) { return s.load(dy) * s.load(y); }));
   }
@@ -99,9 +78,9 @@ void weights_of_block(const ScoreBlock& b) {
   for (int64_t t = 0; t < b.rows; ++t) {
     T* const row = static_cast<T*>(b.weights) + t * b.stride;
     const int64_t visible = visible_columns(b, t);
-    apply_mask(b, t, row, visible);
+    finish_scores(b, t, row, visible);
     const T origin = softmax_origin(static_cast<const T*>(b.highest)[t]);
-    const T factor = static_cast<const T*>(b.sum)[t];
+    const T factor = static_cast<const T*>(b.factor)[t];
     map_row(
         visible, row, [&](Vec<T> x) { return exp_nonpositive(x - origin) * factor; }, row);
     std::fill(row + visible, row + b.columns, T{0});
@@ -129,8 +108,8 @@ void scores_backward(const ScoreBlock& b) {
 
 template <class T>
 const AttentionBlockKernels& block_kernels() {
-  static constexpr AttentionBlockKernels kernels{&add_block<T>, &finish_block<T>, &slopes_of_block<T>,
-                                                 &weights_of_block<T>, &scores_backward<T>};
+  static constexpr AttentionBlockKernels kernels{&softmax_of_block<T>, &slopes_of_block<T>, &weights_of_block<T>,
+                                                 &scores_backward<T>};
   return kernels;
 }
 const AttentionBlockKernels& block_kernels_float() { return block_kernels<float>(); }

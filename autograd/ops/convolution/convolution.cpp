@@ -1,4 +1,5 @@
-// conv1d, conv2d, and their transposes: checks, and what is recorded.
+// conv1d, conv2d, conv3d, and their transposes: checks, and what is recorded. Convolutions of volumes are those of
+// images whose channels include the depths of a window.
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/op_timer.h>
@@ -7,6 +8,7 @@
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_depth.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 #include <tapegrad/autograd/ops/detail/by_example.h>
 
@@ -26,6 +28,7 @@ const Op kConvWeight{"conv_weight"};  // the gradient for the weight, which only
 // A convolution of tensors; ConvShape does not know whether they have rows and a batch.
 struct Convolution {
   ConvShape shape;
+  ConvAxis depth;        // of volumes
   bool images = false;   // [.., H, W], not [.., L]
   bool batched = false;  // [N, ..]
 
@@ -172,24 +175,35 @@ ConvAxis axis_of(const Settings& settings, int axis, int64_t kernel) {
           .dilation = settings.dilation[axis]};
 }
 
-std::string spatial(bool images) { return images ? "H, W" : "L"; }
+struct ConvName {  // of an operation
+  std::string_view name;
+  int axes;
+  bool transposed;
 
-// Everything but the sizes along the axes. `transposed`: the channels of x are the weight's first axis.
-Convolution require_operands(const Op& op, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias,
+  [[noreturn]] void fail(const std::string& message) const { tapegrad::fail(name, message); }
+  std::string x() const { return axes == 1 ? "L" : axes == 2 ? "H, W" : "D, H, W"; }
+  std::string weight() const {
+    return fmt::format("[{}, {}]", transposed ? "C, O / groups" : "O, C / groups",
+                       axes == 1   ? "K"
+                       : axes == 2 ? "KH, KW"
+                                   : "KD, KH, KW");
+  }
+};
+
+// Everything but the sizes along the axes. Transposed: the channels of x are the weight's first axis.
+Convolution require_operands(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const Settings& settings) {
   require_floating(op.name, {&x, &weight, &bias});
   Convolution conv;
-  conv.images = &op == &kConv2d || &op == &kConvTranspose2d;
-  const int axes = conv.images ? 2 : 1;
+  const int axes = op.axes;
+  const bool transposed = op.transposed;
+  conv.images = axes > 1;
   conv.batched = x.dim() == axes + 2;
   if (x.dim() != axes + 1 && x.dim() != axes + 2) {
-    op.fail(fmt::format("expected x [N, C, {0}] or [C, {0}], got {1}", spatial(conv.images), str(x.shape())));
+    op.fail(fmt::format("expected x [N, C, {0}] or [C, {0}], got {1}", op.x(), str(x.shape())));
   }
   if (weight.dim() != axes + 2) {
-    op.fail(fmt::format("expected a weight {}, got {}",
-                        transposed ? (conv.images ? "[C, O / groups, KH, KW]" : "[C, O / groups, K]")
-                                   : (conv.images ? "[O, C / groups, KH, KW]" : "[O, C / groups, K]"),
-                        str(weight.shape())));
+    op.fail(fmt::format("expected a weight {}, got {}", op.weight(), str(weight.shape())));
   }
   settings.stride.require_axes(op.name, "stride", axes);
   settings.padding.require_axes(op.name, "padding", axes);
@@ -225,15 +239,61 @@ Convolution require_operands(const Op& op, bool transposed, const Tensor& x, con
   shape.groups = settings.groups;
   shape.o = first / settings.groups;
   shape.c = weight.size(1);
-  if (conv.images) shape.rows = axis_of(settings, 0, weight.size(2));
+  if (axes == 3) conv.depth = axis_of(settings, 0, weight.size(2));
+  if (conv.images) shape.rows = axis_of(settings, axes - 2, weight.size(-2));
   shape.cols = axis_of(settings, axes - 1, weight.size(-1));
   return conv;
 }
 
-Tensor convolution(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+// The options of the planes of a volume.
+ConvOptions of_planes(const ConvOptions& options) {
+  const auto last_two = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
+  return {.stride = last_two(options.stride),
+          .padding = options.padding.same() ? ConvPadding(Padding::same) : ConvPadding(last_two(options.padding)),
+          .dilation = last_two(options.dilation),
+          .groups = options.groups};
+}
+ConvTransposeOptions of_planes(const ConvTransposeOptions& options) {
+  const auto last_two = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
+  return {.stride = last_two(options.stride),
+          .padding = last_two(options.padding),
+          .output_padding = last_two(options.output_padding),
+          .dilation = last_two(options.dilation),
+          .groups = options.groups};
+}
+
+// Element k of the windows of an axis, as windows of one element.
+ConvAxis one_tap(const ConvAxis& axis, int64_t k) {
+  ConvAxis tap = axis;
+  tap.kernel = 1;
+  tap.padding -= k * axis.dilation;
+  return tap;
+}
+
+// x [N, C, D, H, W] as images of the windows of depths, [N * OD, C * KD, H, W], in which conv2d sees the channels.
+// Depthwise, there is one convolution for each depth of the kernel: each plane is convolved by itself.
+Tensor volume_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          const ConvOptions& options) {
+  const Tensor volumes = conv.batched ? x : x.unsqueeze(0);
+  Tensor y;
+  if (conv.shape.depthwise()) {
+    for (int64_t k = 0; k < conv.depth.kernel; ++k) {
+      const Tensor term = conv2d(depth_windows(volumes, one_tap(conv.depth, k)), weight.select(2, k),
+                                 k == 0 ? bias : Tensor(), of_planes(options));
+      y = k == 0 ? term : y + term;
+    }
+  } else {
+    y = conv2d(depth_windows(volumes, conv.depth), weight.flatten(1, 2), bias, of_planes(options));
+  }
+  const Tensor by_channel =
+      depths_swapped(y.reshape({volumes.size(0), conv.depth.out, y.size(1), y.size(2), y.size(3)}));
+  return conv.batched ? by_channel : by_channel.squeeze(0);
+}
+
+Tensor convolution(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const ConvOptions& options) {
   Convolution conv =
-      require_operands(op, false, x, weight, bias, {options.stride, options.padding, options.dilation, options.groups});
+      require_operands(op, x, weight, bias, {options.stride, options.padding, options.dilation, options.groups});
   const bool same = options.padding.same();
   const auto fit = [&](ConvAxis& axis, int64_t size) {
     if (same && axis.stride != 1) {
@@ -249,23 +309,45 @@ Tensor convolution(const Op& op, const Tensor& x, const Tensor& weight, const Te
     axis.out = room / axis.stride + 1;
     shorten_stride(axis);
   };
+  if (op.axes == 3) fit(conv.depth, x.size(-3));
   if (conv.images) fit(conv.shape.rows, x.size(-2));
   fit(conv.shape.cols, x.size(-1));
-  if (options.padding_mode == PadMode::constant) return convolved(conv, false, x, weight, bias);
+  if (options.padding_mode == PadMode::constant) {
+    return op.axes == 3 ? volume_convolution(conv, x, weight, bias, options) : convolved(conv, false, x, weight, bias);
+  }
 
   const auto after = [&](const ConvAxis& axis) { return same ? axis.reach() - axis.padding : axis.padding; };
-  const auto &rows = conv.shape.rows, &cols = conv.shape.cols;
-  const std::array<int64_t, 4> all = {cols.padding, after(cols), rows.padding, after(rows)};
-  const std::span<const int64_t> widths(all.data(), conv.images ? 4 : 2);
+  const auto &rows = conv.shape.rows, &cols = conv.shape.cols, &depth = conv.depth;
+  const std::array<int64_t, 6> all = {cols.padding, after(cols),   rows.padding,
+                                      after(rows),  depth.padding, after(depth)};
+  const std::span<const int64_t> widths(all.data(), 2 * static_cast<std::size_t>(op.axes));
   return convolution(op, pad(x, widths, options.padding_mode), weight, bias,
                      {.stride = options.stride, .dilation = options.dilation, .groups = options.groups});
 }
 
-Tensor transposed_convolution(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+// The transpose of volume_convolution, step by step.
+Tensor transposed_volume_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                     const ConvTransposeOptions& options) {
+  const Tensor images = depths_swapped(conv.batched ? x : x.unsqueeze(0)).flatten(0, 1);
+  Tensor y;
+  if (conv.shape.depthwise()) {
+    for (int64_t k = 0; k < conv.depth.kernel; ++k) {
+      const Tensor planes = conv_transpose2d(images, weight.select(2, k), {}, of_planes(options));
+      const Tensor term = depths_added(planes, one_tap(conv.depth, k));
+      y = k == 0 ? term : y + term;
+    }
+  } else {
+    y = depths_added(conv_transpose2d(images, weight.flatten(1, 2), {}, of_planes(options)), conv.depth);
+  }
+  if (bias.defined()) y = y + bias.reshape({-1, 1, 1, 1});
+  return conv.batched ? y : y.squeeze(0);
+}
+
+Tensor transposed_convolution(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                               const ConvTransposeOptions& options) {
   Convolution conv =
-      require_operands(op, true, x, weight, bias, {options.stride, options.padding, options.dilation, options.groups});
-  const int axes = conv.images ? 2 : 1;
+      require_operands(op, x, weight, bias, {options.stride, options.padding, options.dilation, options.groups});
+  const int axes = op.axes;
   options.output_padding.require_axes(op.name, "output_padding", axes);
   const auto grow = [&](ConvAxis& axis, int64_t out, int64_t extra) {
     if (extra < 0 || (extra >= axis.stride && extra >= axis.dilation)) {
@@ -283,26 +365,35 @@ Tensor transposed_convolution(const Op& op, const Tensor& x, const Tensor& weigh
     }
     shorten_stride(axis);
   };
-  if (conv.images) grow(conv.shape.rows, x.size(-2), options.output_padding[0]);
+  if (axes == 3) grow(conv.depth, x.size(-3), options.output_padding[0]);
+  if (conv.images) grow(conv.shape.rows, x.size(-2), options.output_padding[axes - 2]);
   grow(conv.shape.cols, x.size(-1), options.output_padding[axes - 1]);
+  if (axes == 3) return transposed_volume_convolution(conv, x, weight, bias, options);
   return convolved(conv, true, x, weight, bias);
 }
 
 }  // namespace
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
-  return convolution(kConv1d, x, weight, bias, options);
+  return convolution({kConv1d.name, 1, false}, x, weight, bias, options);
 }
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
-  return convolution(kConv2d, x, weight, bias, options);
+  return convolution({kConv2d.name, 2, false}, x, weight, bias, options);
+}
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+  return convolution({"conv3d", 3, false}, x, weight, bias, options);
 }
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvTransposeOptions& options) {
-  return transposed_convolution(kConvTranspose1d, x, weight, bias, options);
+  return transposed_convolution({kConvTranspose1d.name, 1, true}, x, weight, bias, options);
 }
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvTransposeOptions& options) {
-  return transposed_convolution(kConvTranspose2d, x, weight, bias, options);
+  return transposed_convolution({kConvTranspose2d.name, 2, true}, x, weight, bias, options);
+}
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& options) {
+  return transposed_convolution({"conv_transpose3d", 3, true}, x, weight, bias, options);
 }
 
 }  // namespace tapegrad

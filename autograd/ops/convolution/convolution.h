@@ -1,10 +1,11 @@
-// Convolutions of signals and images, and their transposes.
+// Convolutions of signals, images and volumes, and their transposes.
 //
-// x is [N, C, L] for operations that end in 1d, [N, C, H, W] for those that end in 2d. Without the axis N, x and the
-// result are a single signal or image. float32 or float64, the same for all operands. N may be 0. NaN and infinity in x
-// propagate to the elements whose window contains them; those in a weight, to all elements for which it is multiplied,
-// by the zeros of a convolution's padding, too. Gradients can be differentiated to any order. Options take one number
-// for all spatial axes, or {height, width}. Dumoulin, Visin 2016.
+// x is [N, C, L] for operations that end in 1d, [N, C, H, W] for those that end in 2d, [N, C, D, H, W] for those that
+// end in 3d. Without the axis N, x and the result are a single one. float32 or float64, the same for all operands. N
+// may be 0. NaN and infinity in x propagate to the elements whose window contains them; those in a weight, to all
+// elements for which it is multiplied, by the zeros of a convolution's padding, too. Gradients can be differentiated to
+// any order. Options take one number for all spatial axes, or {height, width}, {depth, height, width}. Dumoulin, Visin
+// 2016.
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
@@ -39,12 +40,14 @@ struct ConvOptions {
   PadMode padding_mode = PadMode::constant;  ///< what is added: zeros, or what pad() adds in that mode
 };
 /// y[n, o, i] = bias[o] + the sum over c and p of weight[o, c, p] x[n, c, i stride + p dilation - padding], that is
-/// cross-correlation, as in PyTorch; for images, the same over two axes. weight [O, C / groups, K] or [O, C / groups,
-/// KH, KW], bias [O] or an empty handle. Along an axis the result has (L + 2 padding - dilation (K - 1) - 1) / stride +
-/// 1 elements, where the division rounds down. Error unless groups divides C and O, if a window is longer than the
-/// padded axis, and an Error of pad if x is too short for the mode.
+/// cross-correlation, as in PyTorch; for images and volumes, the same over two and three axes. weight [O, C / groups,
+/// K] or [O, C / groups, KH, KW], bias [O] or an empty handle. Along an axis the result has (L + 2 padding - dilation
+/// (K - 1) - 1) / stride + 1 elements, where the division rounds down. Error unless groups divides C and O, if a window
+/// is longer than the padded axis, and an Error of pad if x is too short for the mode.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
+/// By conv2d: windows along the depths become channels, which takes KD / stride times the memory of x.
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 
 struct ConvTransposeOptions {
   PerAxis<int64_t> stride = 1;          ///< of the transposed convolution, as are padding, dilation and groups
@@ -53,13 +56,15 @@ struct ConvTransposeOptions {
   PerAxis<int64_t> dilation = 1;        ///< distance between the elements of a window
   int64_t groups = 1;                   ///< as ConvOptions::groups
 };
-/// The gradient of conv1d (conv2d) for its input, as an operation: x[n, c, i] weight[c, o, p] is added to y[n, o, i
-/// stride + p dilation - padding], and bias[o] to all. weight [C, O / groups, K] or [C, O / groups, KH, KW], bias [O]
-/// or an empty handle. Along an axis the result has (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1
-/// elements. Error unless output_padding is smaller than stride or dilation, and if the result would be empty.
+/// The gradient of conv1d (conv2d, conv3d) for its input, as an operation: x[n, c, i] weight[c, o, p] is added to y[n,
+/// o, i stride + p dilation - padding], and bias[o] to all. weight [C, O / groups, K] or [C, O / groups, KH, KW], bias
+/// [O] or an empty handle. Along an axis the result has (L - 1) stride - 2 padding + dilation (K - 1) + output_padding
+/// + 1 elements. Error unless output_padding is smaller than stride or dilation, and if the result would be empty.
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const ConvTransposeOptions& options = {});
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                        const ConvTransposeOptions& options = {});
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const ConvTransposeOptions& options = {});
 
 }  // namespace tapegrad

@@ -1,4 +1,4 @@
-// The largest elements of windows of images and signals, and where they are.
+// The largest elements of windows of signals, images and volumes, and where they are.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/pooling/max_pool.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -145,8 +145,10 @@ namespace {
 
 const Op kMaxPool1d{"max_pool1d"};
 const Op kMaxPool2d{"max_pool2d"};
+const Op kMaxPool3d{"max_pool3d"};
 const Op kAdaptiveMaxPool1d{"adaptive_max_pool1d"};
 const Op kAdaptiveMaxPool2d{"adaptive_max_pool2d"};
+const Op kAdaptiveMaxPool3d{"adaptive_max_pool3d"};
 
 // dy [count, n] added to zeros [count, size] at the indices.
 Tensor add_at(const Tensor& dy, const Tensor& indices, int64_t count, int64_t size) {
@@ -172,48 +174,74 @@ Tensor add_at(const Tensor& dy, const Tensor& indices, int64_t count, int64_t si
   return dx;
 }
 
-MaxPooled max_pool(const Op& op, const Tensor& given, const Planes& planes, const WindowPair& windows,
+// Of contiguous planes; not recorded.
+MaxPooled max_of_planes(const Tensor& x, const Planes& planes, const WindowPair& windows, bool with_indices) {
+  const Shape shape = planes.resized(x, windows.h.out(), windows.w.out());
+  const Tensor y = Tensor::empty(shape, x.dtype());
+  const Tensor indices = with_indices ? Tensor::empty(shape, kInt64) : Tensor();
+  if (y.numel() == 0) return {y, indices};
+  const auto at = [&](int64_t o) { return windows.w.windows[static_cast<std::size_t>(o)]; };
+  const int64_t work = windows.w.out() * windows.h.windows[0].count * windows.w.windows[0].count;
+  run_rows(kernel_of(HWY_DISPATCH_TABLE(max_pool_rows)),
+           {.dtype = x.dtype(),
+            .windows = &windows,
+            .run = regular_run(
+                windows.w.out(), [&](int64_t o) { return at(o).first; }, [&](int64_t o) { return at(o).count; }),
+            .x = x.raw_data(),
+            .end = static_cast<const std::byte*>(x.raw_data()) + x.numel() * item_size(x.dtype()),
+            .y = y.mutable_raw_data(),
+            .indices = indices.defined() ? indices.mutable_data<int64_t>() : nullptr},
+           planes.count * windows.h.out(), work);
+  return {y, indices};
+}
+
+// Of volumes: the maxima of each plane, and of these the maxima along the depths. The first of equal elements in
+// row-major order is the first plane's first one, and the last NaN is the last plane's last one.
+MaxPooled max_of_volumes(const Tensor& x, const Planes& planes, const PoolWindows& windows, bool with_indices) {
+  const MaxPooled each = max_of_planes(x, planes.each_depth(), windows.plane, with_indices);
+  const int64_t out_h = windows.plane.h.out(), out_w = windows.plane.w.out(), places = out_h * out_w;
+  const Tensor flat = depth_by_plane(each.values);
+  const MaxPooled all = max_of_planes(flat, Planes(flat), {windows.d, single_elements(places)}, with_indices);
+  const Tensor values = plane_unflattened(all.values, out_h, out_w);
+  if (!with_indices) return {values, {}};
+  const int64_t* const inner = each.indices.data<int64_t>();
+  int64_t* const outer = all.indices.mutable_data<int64_t>();
+  const int64_t n = windows.d.out() * places;
+  parallel_for(planes.count, rows_grain(n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * n; i < end * n; ++i) {
+      outer[i] = outer[i] / places * planes.h * planes.w + inner[i / n * planes.d * places + outer[i]];
+    }
+  });
+  return {values, plane_unflattened(all.indices, out_h, out_w)};
+}
+
+MaxPooled max_pool(const Op& op, const Tensor& given, const Planes& planes, const PoolWindows& windows,
                    bool with_indices) {
-  for (const Windows* axis : {&windows.h, &windows.w}) {
+  for (const Windows* axis : {&windows.d, &windows.plane.h, &windows.plane.w}) {
     for (const Windows::Window& window : axis->windows) {
       if (window.count == 0) op.fail("expected windows with an element outside of the padding");
     }
   }
   const bool keep = needs_grad(given);
-  const Shape shape = planes.resized(given, windows.h.out(), windows.w.out());
   const Tensor x = packed(given);
-  const Tensor y = Tensor::empty(shape, x.dtype());
-  const Tensor indices = keep || with_indices ? Tensor::empty(shape, kInt64) : Tensor();
-  if (y.numel() > 0) {
-    const auto at = [&](int64_t o) { return windows.w.windows[static_cast<std::size_t>(o)]; };
-    const int64_t work = windows.w.out() * windows.h.windows[0].count * windows.w.windows[0].count;
-    run_rows(kernel_of(HWY_DISPATCH_TABLE(max_pool_rows)),
-             {.dtype = x.dtype(),
-              .windows = &windows,
-              .run = regular_run(
-                  windows.w.out(), [&](int64_t o) { return at(o).first; }, [&](int64_t o) { return at(o).count; }),
-              .x = x.raw_data(),
-              .end = static_cast<const std::byte*>(x.raw_data()) + x.numel() * item_size(x.dtype()),
-              .y = y.mutable_raw_data(),
-              .indices = indices.defined() ? indices.mutable_data<int64_t>() : nullptr},
-             planes.count * windows.h.out(), work);
-  }
-  if (!keep) return {y, indices};
-  const Tensor values = record(op, y, {given}, [indices, planes, from = x.shape()](const Tensor& dy) -> Grads {
-    return add_at(dy, indices, planes.count, planes.h * planes.w).reshape(from);
-  });
-  return {values, indices};
+  const MaxPooled y = planes.axes == 3 ? max_of_volumes(x, planes, windows, keep || with_indices)
+                                       : max_of_planes(x, planes, windows.plane, keep || with_indices);
+  if (!keep) return y;
+  const auto backward = [indices = y.indices, planes, from = x.shape()](const Tensor& dy) -> Grads {
+    return add_at(dy, indices, planes.count, planes.d * planes.h * planes.w).reshape(from);
+  };
+  return {record(op, y.values, {given}, backward), y.indices};
 }
 
 MaxPooled sliding_max_pool(const Op& op, int axes, const Tensor& x, const PerAxis<int64_t>& kernel_size,
                            const MaxPoolOptions& options, bool with_indices) {
   const Planes planes(op, x, axes);
-  const WindowPair windows = sliding_windows(op, x, planes,
-                                             {.kernel = kernel_size,
-                                              .stride = options.stride,
-                                              .padding = options.padding,
-                                              .dilation = options.dilation,
-                                              .ceil_mode = options.ceil_mode});
+  const PoolWindows windows = sliding_windows(op, x, planes,
+                                              {.kernel = kernel_size,
+                                               .stride = options.stride,
+                                               .padding = options.padding,
+                                               .dilation = options.dilation,
+                                               .ceil_mode = options.ceil_mode});
   return max_pool(op, x, planes, windows, with_indices);
 }
 
@@ -231,11 +259,17 @@ Tensor max_pool1d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const Ma
 Tensor max_pool2d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options) {
   return sliding_max_pool(kMaxPool2d, 2, x, kernel_size, options, false).values;
 }
+Tensor max_pool3d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options) {
+  return sliding_max_pool(kMaxPool3d, 3, x, kernel_size, options, false).values;
+}
 MaxPooled max_pool1d_with_indices(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options) {
   return sliding_max_pool(kMaxPool1d, 1, x, kernel_size, options, true);
 }
 MaxPooled max_pool2d_with_indices(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options) {
   return sliding_max_pool(kMaxPool2d, 2, x, kernel_size, options, true);
+}
+MaxPooled max_pool3d_with_indices(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options) {
+  return sliding_max_pool(kMaxPool3d, 3, x, kernel_size, options, true);
 }
 
 Tensor adaptive_max_pool1d(const Tensor& x, const PerAxis<int64_t>& output_size) {
@@ -244,11 +278,17 @@ Tensor adaptive_max_pool1d(const Tensor& x, const PerAxis<int64_t>& output_size)
 Tensor adaptive_max_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size) {
   return adaptive_max_pool(kAdaptiveMaxPool2d, 2, x, output_size, false).values;
 }
+Tensor adaptive_max_pool3d(const Tensor& x, const PerAxis<int64_t>& output_size) {
+  return adaptive_max_pool(kAdaptiveMaxPool3d, 3, x, output_size, false).values;
+}
 MaxPooled adaptive_max_pool1d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size) {
   return adaptive_max_pool(kAdaptiveMaxPool1d, 1, x, output_size, true);
 }
 MaxPooled adaptive_max_pool2d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size) {
   return adaptive_max_pool(kAdaptiveMaxPool2d, 2, x, output_size, true);
+}
+MaxPooled adaptive_max_pool3d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size) {
+  return adaptive_max_pool(kAdaptiveMaxPool3d, 3, x, output_size, true);
 }
 
 }  // namespace tapegrad

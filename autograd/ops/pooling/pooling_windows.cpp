@@ -1,4 +1,5 @@
 // The windows of pooling along one axis, and the checks of its settings.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops/pooling/detail/pooling_windows.h>
@@ -8,13 +9,6 @@
 namespace tapegrad {
 
 namespace {
-
-// One axis of one window.
-Windows single() {
-  Windows one;
-  one.windows.push_back({0, 1, 1});
-  return one;
-}
 
 int64_t at_least(const Op& op, std::string_view name, int64_t least, int64_t value) {
   if (value < least) op.fail(fmt::format("expected {} of {} or more, got {}", name, least, value));
@@ -64,42 +58,78 @@ Windows adaptive(const Op& op, const Planes& planes, const PerAxis<int64_t>& out
   return windows;
 }
 
+// f(axis) for each axis that x has, single elements for the others.
+template <class F>
+PoolWindows windows_per_axis(const Planes& planes, F f) {
+  const int axes = planes.axes;
+  return {.d = axes == 3 ? f(0) : single_elements(1),
+          .plane = {.h = axes > 1 ? f(axes - 2) : single_elements(1), .w = f(axes - 1)}};
+}
+
 }  // namespace
 
 Planes::Planes(const Op& op, const Tensor& x, int axes, bool unbatched) : axes(axes) {
   const int lead = x.dim() - axes;
   if (lead != 2 && !(unbatched && lead == 1)) {
-    const char* const sizes = axes == 1 ? "L" : "H, W";
+    const char* const sizes = axes == 1 ? "L" : axes == 2 ? "H, W" : "D, H, W";
     op.fail(fmt::format("expected x [N, C, {}]{}, got shape {}", sizes,
                         unbatched ? fmt::format(" or [C, {}]", sizes) : "", str(x.shape())));
   }
   require_floating(op.name, {&x});
   for (int i = 0; i < lead; ++i) count *= x.shape()[i];
-  if (axes == 2) h = x.shape()[-2];
+  if (axes == 3) d = x.shape()[-3];
+  if (axes > 1) h = x.shape()[-2];
   w = x.shape()[-1];
-  if (h == 0 || w == 0) op.fail(fmt::format("expected spatial sizes of 1 or more, got shape {}", str(x.shape())));
+  if (d == 0 || h == 0 || w == 0) {
+    op.fail(fmt::format("expected spatial sizes of 1 or more, got shape {}", str(x.shape())));
+  }
+}
+
+Planes::Planes(const Tensor& x) : axes(2), h(x.shape()[-2]), w(x.shape()[-1]) {
+  for (int i = 0; i < x.dim() - 2; ++i) count *= x.shape()[i];
+}
+
+Planes Planes::each_depth() const {
+  Planes all = *this;
+  all.axes = std::min(axes, 2);
+  all.count *= d;
+  all.d = 1;
+  return all;
 }
 
 Shape Planes::resized(const Tensor& x, int64_t out_h, int64_t out_w) const {
   Shape shape = x.shape();
-  if (axes == 2) shape[-2] = out_h;
+  if (axes > 1) shape[-2] = out_h;
   shape[-1] = out_w;
   return shape;
 }
 
-WindowPair sliding_windows(const Op& op, const Tensor& x, const Planes& planes, const WindowSettings& settings) {
+Tensor depth_by_plane(const Tensor& x) { return x.flatten(-2, -1); }
+
+Tensor plane_unflattened(const Tensor& x, int64_t h, int64_t w) {
+  Shape shape = x.shape();
+  shape[-1] = h;
+  shape.push_back(w);
+  return x.reshape(shape);
+}
+
+Windows single_elements(int64_t size) {
+  Windows all{.in = size, .step = 1, .windows = {}};
+  for (int64_t i = 0; i < size; ++i) all.windows.push_back({i, 1, 1});
+  return all;
+}
+
+PoolWindows sliding_windows(const Op& op, const Tensor& x, const Planes& planes, const WindowSettings& settings) {
   settings.kernel.require_axes(op.name, "kernel_size", planes.axes);
   if (settings.stride.given()) settings.stride.require_axes(op.name, "stride", planes.axes);
   settings.padding.require_axes(op.name, "padding", planes.axes);
   settings.dilation.require_axes(op.name, "dilation", planes.axes);
-  if (planes.axes == 1) return {single(), sliding(op, x, planes, settings, 0)};
-  return {sliding(op, x, planes, settings, 0), sliding(op, x, planes, settings, 1)};
+  return windows_per_axis(planes, [&](int axis) { return sliding(op, x, planes, settings, axis); });
 }
 
-WindowPair adaptive_windows(const Op& op, const Planes& planes, const PerAxis<int64_t>& output_size) {
+PoolWindows adaptive_windows(const Op& op, const Planes& planes, const PerAxis<int64_t>& output_size) {
   output_size.require_axes(op.name, "output_size", planes.axes);
-  if (planes.axes == 1) return {single(), adaptive(op, planes, output_size, 0)};
-  return {adaptive(op, planes, output_size, 0), adaptive(op, planes, output_size, 1)};
+  return windows_per_axis(planes, [&](int axis) { return adaptive(op, planes, output_size, axis); });
 }
 
 }  // namespace tapegrad

@@ -253,5 +253,25 @@ Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const AxisM
   });
 }
 
+AxisMap identity_map(int64_t size) {
+  return axis_map(
+      size, size, [](int64_t o) { return o; }, [](int64_t) { return 1; });
+}
+
+Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const ImageMap& map) {
+  const auto by_plane = [&](const Tensor& v, int64_t depths) {
+    Planes each = planes;
+    each.d = depths;
+    return resample(op, v, each.each_depth(), map.h, map.w);
+  };
+  if (map.d.identity()) return by_plane(x, planes.d);
+  const auto by_depth = [&](const Tensor& v) {
+    const Tensor flat = depth_by_plane(v);
+    const Tensor y = resample(op, flat, Planes(flat), map.d, identity_map(flat.size(-1)));
+    return plane_unflattened(y, v.size(-2), v.size(-1));
+  };
+  return map.d.out <= map.d.in ? by_plane(by_depth(x), map.d.out) : by_depth(by_plane(x, planes.d));
+}
+
 }  // namespace tapegrad
 #endif  // HWY_ONCE

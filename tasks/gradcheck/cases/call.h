@@ -36,12 +36,14 @@ int64_t integer(const json& attributes, const char* key, int64_t otherwise = 0);
 std::optional<double> number(const json& attributes, const char* key);  // also "inf" and "-inf"
 PadMode pad_mode(const json& attributes, const char* key);
 DType dtype(const json& attributes);
-// A number or a list of two.
+// A number or a list of two or three.
 template <class T = int64_t>
 PerAxis<T> per_axis(const json& attributes, const char* key, const std::type_identity_t<PerAxis<T>>& otherwise = {}) {
   if (!attributes.contains(key)) return otherwise;
-  if (attributes[key].is_array()) return {attributes[key][0].get<T>(), attributes[key][1].get<T>()};
-  return attributes[key].get<T>();
+  const json& value = attributes[key];
+  if (!value.is_array()) return value.get<T>();
+  if (value.size() == 3) return {value[0].get<T>(), value[1].get<T>(), value[2].get<T>()};
+  return {value[0].get<T>(), value[1].get<T>()};
 }
 
 // --- calls of functions, made from their types ---

@@ -48,6 +48,7 @@ CaseTable filled(CaseTable::Size size) {
   add_loss_cases(table);
   add_pooling_cases(table);
   add_convolution_cases(table);
+  add_image_cases(table);
   add_recurrent_cases(table);
   add_linalg_cases(table);
   add_long_attention_cases(table);

@@ -191,6 +191,7 @@ void add_norm_cases(CaseTable& table);
 void add_loss_cases(CaseTable& table);
 void add_pooling_cases(CaseTable& table);
 void add_convolution_cases(CaseTable& table);
+void add_image_cases(CaseTable& table);
 void add_recurrent_cases(CaseTable& table);
 void add_attention_cases(CaseTable& table);
 void add_long_attention_cases(CaseTable& table);

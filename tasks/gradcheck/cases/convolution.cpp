@@ -35,6 +35,18 @@ void add_conv_calls(CaseTable& t) {
   convolution("conv2d", conv2d, conv_options);
   convolution("conv_transpose1d", conv_transpose1d, transpose_options);
   convolution("conv_transpose2d", conv_transpose2d, transpose_options);
+  t.call(
+      "conv3d",
+      [](const Inputs& x, const json& args) -> Outputs {
+        return {conv3d(x[0], x[1], input(x, 2), conv_options(args))};
+      },
+      "depth_windows");
+  t.call(
+      "conv_transpose3d",
+      [](const Inputs& x, const json& args) -> Outputs {
+        return {conv_transpose3d(x[0], x[1], input(x, 2), transpose_options(args))};
+      },
+      "add_depths");
 }
 
 void add_convolutions(CaseTable& t) {
@@ -109,6 +121,24 @@ void add_conv_transposes(CaseTable& t) {
   two("no image", {spread({0, 2, 3, 2}), filters, bias});
 }
 
+void add_volume_convolutions(CaseTable& t) {
+  const Tensor volume = spread({1, 2, 3, 2, 3}), filters = spread({2, 2, 2, 2, 1}, -1, 1), bias = spread({2});
+  t.add("conv3d", "[1, 2, 3, 2, 3]", {volume, filters, bias});
+  t.add("conv3d", "padded, with strides", {volume, filters}, {{"stride", {2, 1, 2}}, {"padding", {1, 1, 0}}});
+  t.add("conv3d", "dilation, one volume", {spread({2, 4, 2, 2}), filters, bias}, {{"dilation", {2, 1, 1}}});
+  t.add("conv3d", "the same size", {volume.transpose(2, 4), filters}, {{"padding", "same"}});
+  t.add("conv3d", "circular", {volume, filters}, {{"padding", {1, 1, 0}}, {"padding_mode", "circular"}});
+  t.add("conv3d", "depthwise", {volume, spread({2, 1, 2, 1, 2}, -1, 1), bias}, {{"groups", 2}, {"padding", 1}});
+  t.add("conv3d", "no volume", {spread({0, 2, 3, 2, 3}), filters, bias});
+  const Tensor back = spread({2, 2, 2, 1, 2}, -1, 1);
+  t.add("conv_transpose3d", "[1, 2, 2, 1, 2]", {spread({1, 2, 2, 1, 2}), back, bias});
+  t.add("conv_transpose3d", "strides", {spread({1, 2, 1, 2, 2}).t(), back},
+        {{"stride", {3, 1, 2}}, {"padding", {0, 0, 1}}, {"output_padding", {2, 0, 1}}});
+  t.add("conv_transpose3d", "groups, dilation, one volume",
+        {spread({2, 2, 1, 2}), spread({2, 1, 2, 1, 1}, -1, 1), bias},
+        {{"groups", 2}, {"dilation", {2, 1, 1}}, {"padding", {1, 0, 0}}});
+}
+
 void add_conv_weights(CaseTable& t) {
   const auto gradient = [&](std::string_view label, const Shape& x, const Shape& weight, const Shape& dy,
                             const ConvOptions& options) {
@@ -176,6 +206,24 @@ void add_conv_rules(CaseTable& t) {
   t.rules.back().python = "F.conv1d(F.pad({t0}.reshape(2, 1, -1), (1, 1), mode='circular'), {t1}.reshape(1, 1, 2))";
 }
 
+// A volume of two depths and two rows, and a filter of two depths.
+void add_volume_conv_rules(CaseTable& t) {
+  const DrawRule draw = [](const Draw& d, Call& c) {
+    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 4 == 0; }) &&
+           sized(2, 2)(d, c);
+  };
+  const auto volume = [](const A& a) { return a.t[0].reshape({1, 1, 2, 2, -1}); };
+  const auto filter = [](const A& a) { return a.t[1].reshape({1, 1, 2, 1, 1}); };
+  const std::string cpp = "({t0}.reshape({1, 1, 2, 2, -1}), {t1}.reshape({1, 1, 2, 1, 1})";
+  const std::string python = "({t0}.reshape(1, 1, 2, 2, -1), {t1}.reshape(1, 1, 2, 1, 1)";
+  t.rule("conv3d" + cpp + ", {}, {.padding = {1, 0, 0}})", "F.conv3d" + python + ", padding=(1, 0, 0))", draw,
+         [=](const A& a) {
+           return conv3d(volume(a), filter(a), {}, {.padding = {1, 0, 0}});
+         });
+  t.rule("conv_transpose3d" + cpp + ")", "F.conv_transpose3d" + python + ")", draw,
+         [=](const A& a) { return conv_transpose3d(volume(a), filter(a)); });
+}
+
 void add_large_convolutions(CaseTable& t) {
   const Shape images[][2] = {{{9, 18, 28, 28}, {20, 18, 3, 3}},
                              {{1, 3, 60, 70}, {40, 3, 5, 5}},
@@ -187,6 +235,8 @@ void add_large_convolutions(CaseTable& t) {
       t.add_large("conv_transpose2d", {numbers(x), numbers(weight).transpose(0, 1)}, {{"stride", stride}});
     }
   }
+  t.add_large("conv3d", {numbers({2, 16, 9, 20, 21}), numbers({20, 16, 3, 3, 3})}, {{"padding", 1}});
+  t.add_large("conv_transpose3d", {numbers({2, 16, 9, 20, 21}), numbers({16, 20, 3, 2, 2})}, {{"stride", 2}});
   t.add_large("conv_weight", {numbers({6, 8, 40, 40}), numbers({12, 8, 3, 3})},
               [](auto v) { return conv2d(v[0], v[1]); });
   t.add_large("conv2d", {numbers({5, 33, 40, 40}), numbers({66, 1, 3, 3})}, {{"padding", 1}, {"groups", 33}});
@@ -200,8 +250,10 @@ void add_convolution_cases(CaseTable& table) {
   add_conv_calls(table);
   add_convolutions(table);
   add_conv_transposes(table);
+  add_volume_convolutions(table);
   add_conv_weights(table);
   add_conv_rules(table);
+  add_volume_conv_rules(table);
   if (table.large()) add_large_convolutions(table);
 }
 

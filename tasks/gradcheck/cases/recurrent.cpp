@@ -46,14 +46,14 @@ struct Sizes {
   int64_t steps, batch, inputs, width;
 };
 
-struct Given {
+struct RecurrentCase {
   bool bias = true, states = true, reverse = false;
   Tensor lengths = {};
 };
 
 void add_layer(CaseTable& t, const Layer& layer) {
   const auto add = [&](
-                       const std::string& label, const Sizes& s, const Given& given,
+                       const std::string& label, const Sizes& s, const RecurrentCase& given,
                        const std::function<Tensor(const Tensor&)>& laid = [](const Tensor& x) { return x; }) {
     const int64_t rows = layer.gates * s.width;
     json args = layer.attributes;

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/patches.h>
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/recurrent.h>
@@ -249,6 +250,19 @@ TEST(ExtremeArguments, OfIndicesAndLayers) {
             adaptive_max_pool2d(image, {a, b});
           },
           [&](N a, N) { interpolate(signal, {.size = a}); },
+          [&](N a, N b) { unfold2d(image, 2, {.dilation = a, .padding = b}); },
+          [&](N a, N b) {
+            unfold2d(image, {a, b}, {.stride = b});
+          },
+          [&](N a, N b) {
+            fold2d(ones({1, 4, 1}), {a, b}, 2, {.stride = 3});
+          },
+          [&](N a, N b) {
+            pixel_shuffle(ones({9, 1, 1}), b < 0 ? a : b);
+          },
+          [&](N a, N b) {
+            channel_shuffle(pixel_unshuffle(ones({1, 6, 6, 6}), a), b);
+          },
           [&](N a, N b) { sliding_window_attention(rows, rows, rows, {.window = a, .dilation = b}); },
           [&](N a, N b) {
             sliding_window_attention(rows, rows, rows, {.window = 1, .global_tokens = {a, b}});

@@ -149,7 +149,7 @@ Rule planted(const std::string& name, std::function<Tensor(const Tensor&)> f,
 // The first program with a fault, in short.
 std::string found(const Rule& rule) {
   const std::vector<Rule> often(20, rule);
-  for (int64_t number = 0; number < 40; ++number) {
+  for (int64_t number = 0; number < 100; ++number) {
     const Program program = draw_program(3, number, often);
     if (!fault_of(program).empty()) {
       const Program shorter = shrunk(program);

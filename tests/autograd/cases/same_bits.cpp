@@ -42,7 +42,8 @@ Outcome run(const std::string& op, const Sample& sample) {
   std::string bits;
   append(bits, y);
   // What backward does below.
-  const std::set<std::string> inner = {"unslice", "add_rows", "add_windows", "unpad", "conv_weight", "recurrence"};
+  const std::set<std::string> inner = {"unslice",     "add_rows",   "add_windows", "unpad",
+                                       "conv_weight", "recurrence", "grid_add"};
   bool recorded_it = inner.contains(op);
   for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == op;
   const int64_t nodes = tape.size();

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
+#include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -211,6 +212,87 @@ TEST(Attention, RecordsItselfAloneWithAnyNumberOfThreads) {
   }
 }
 
+// --- many queries and keys ---
+
+struct ManyKeys {
+  Shape query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
+  DType dtype = kFloat32;
+  DType mask = kInt64;  // or of this type, with a query that sees nothing
+  bool causal = false;
+  double scale = 0.3, dropout = 0;
+  bool columns = false;  // contiguous columns instead of rows
+};
+
+Attention call_of(const ManyKeys& c) {
+  const auto operand = [&](const Shape& shape, uint64_t seed) {
+    const Tensor x = normal(shape, c.dtype, seed);
+    return c.columns ? x.t().contiguous().t() : x;
+  };
+  Attention a;
+  a.query = operand(c.query, 1);
+  a.key = operand(c.key, 2);
+  a.value = operand(c.value, 3);
+  a.batch = broadcast("test", leading_axes(a.query), leading_axes(a.key));
+  a.dtype = c.dtype;
+  a.scale = c.scale;
+  a.causal = c.causal;
+  const Shape cells = with_axes(a.batch, {a.rows(), a.columns()});
+  if (c.mask != kInt64) {
+    const Tensor allowed = (normal({a.rows(), a.columns()}, c.dtype, 4) > -0.8) && (arange(a.rows()).unsqueeze(1) != 5);
+    const double nothing = -std::numeric_limits<double>::infinity();
+    a.mask = c.mask == kBool ? allowed : where(allowed, normal(allowed.shape(), c.dtype, 5), nothing);
+    a.mask = a.mask.expand(cells);
+  }
+  if (c.dropout > 0) {
+    Generator generator(6);
+    a.keep = PackedDropoutMask(cells.numel(), 1 - c.dropout, generator);
+    a.keep_probability = 1 - c.dropout;
+  }
+  return a;
+}
+
+TEST(AttentionByBlocks, HasTheBitsOfHeadByHead) {
+  const std::vector<ManyKeys> cases = {
+      {.query = {2, 3, 700, 64}, .key = {2, 3, 700, 64}, .value = {2, 3, 700, 64}, .causal = true, .scale = 0.125},
+      {.query = {2, 100, 16}, .key = {2, 600, 16}, .value = {2, 600, 20}},
+      {.query = {600, 8}, .key = {270, 8}, .value = {270, 33}, .causal = true},
+      {.query = {2, 77, 300}, .key = {2, 320, 300}, .value = {2, 320, 5}, .causal = true},  // several sums along D
+      {.query = {2, 4, 300, 8}, .key = {2, 1, 300, 8}, .value = {2, 1, 300, 8}, .causal = true},
+      {.query = {1, 3, 130, 12}, .key = {2, 1, 515, 12}, .value = {2, 1, 515, 6}, .mask = kBool, .dropout = 0.3},
+      {.query = {2, 300, 12}, .key = {2, 300, 12}, .value = {2, 300, 6}, .mask = kFloat32, .causal = true},
+      {.query = {2, 300, 12}, .key = {2, 300, 12}, .value = {2, 300, 6}, .causal = true, .scale = 20},  // tiny weights
+      {.query = {2, 300, 12},
+       .key = {2, 300, 12},
+       .value = {2, 300, 6},
+       .causal = true,
+       .dropout = 0.1,
+       .columns = true},
+      {.query = {80, 4}, .key = {5000, 4}, .value = {5000, 4}},
+      {.query = {2, 300, 12},
+       .key = {2, 300, 12},
+       .value = {2, 300, 6},
+       .dtype = kFloat64,
+       .causal = true,
+       .scale = 60},
+      {.query = {70, 12}, .key = {900, 12}, .value = {900, 6}, .dtype = kFloat64, .mask = kFloat64, .dropout = 0.3},
+  };
+  const tests::KeepThreads restore;
+  for (const ManyKeys& c : cases) {
+    SCOPED_TRACE(str(c.query) + str(c.key) + str(c.value));
+    const Attention a = call_of(c);
+    ASSERT_TRUE(suits_blocks(a));
+    const Shape shape = with_axes(a.batch, {a.rows(), a.value.size(-1)});
+    const Tensor expected = Tensor::empty(shape, c.dtype), y = Tensor::empty(shape, c.dtype);
+    set_num_threads(1);
+    attention_by_heads(a, expected, Tensor());
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      attention_by_blocks(a, y, Tensor::empty({2, a.heads(), a.rows()}, c.dtype));
+      EXPECT_TRUE(tests::same_bits(y, expected)) << threads << " threads";
+    }
+  }
+}
+
 // --- few queries and keys: one head in each lane ---
 
 // The same values as x, but its rows are not contiguous: attention then takes head by head.
@@ -220,7 +302,7 @@ struct FewKeys {
   Shape query, key, value;  // [B, H, T, D] [B, H, S, D] [B, H, S, E]
   Shape mask;               // or none
   bool bool_mask, causal;
-  double dropout;
+  double dropout, scale = 0.3;
 };
 
 // y, dq, dk, dv of query, key and value as `given` lays them out.
@@ -232,7 +314,7 @@ std::vector<Tensor> attend(const FewKeys& c, const Layout& given) {
   AttentionOptions options{.dropout = c.dropout};
   options.training = true;
   options.causal = c.causal;
-  options.scale = 0.3;
+  options.scale = c.scale;
   options.generator = &generator;
   if (!c.mask.empty()) {
     options.mask = normal(c.mask, kFloat32, 4);
@@ -253,6 +335,7 @@ TEST(AttentionInLanes, HasTheBitsOfHeadByHead) {
       {{3, 7, 9, 13}, {3, 7, 17, 13}, {3, 7, 17, 10}, {7, 9, 17}, false, false, 0.5},
       {{3, 7, 17, 13}, {3, 7, 9, 13}, {3, 7, 9, 16}, {1, 9}, false, true, 0},
       {{3, 7, 8, 16}, {3, 7, 16, 16}, {3, 7, 16, 16}, {}, false, true, 0.3},
+      {{3, 7, 8, 16}, {3, 7, 37, 16}, {3, 7, 37, 16}, {}, false, false, 0, 20},  // weights that are denormal
       {{3, 7, 8, 16}, {3, 7, 19, 16}, {3, 7, 19, 16}, {3, 1, 8, 19}, false, true, 0.3},
       {{5, 4, 6, 8}, {1, 1, 6, 8}, {5, 1, 6, 8}, {}, false, false, 0},  // heads that share keys
   };

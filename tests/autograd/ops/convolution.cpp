@@ -273,6 +273,64 @@ TEST(Convolution, SameIsAPaddingByHand) {
   }
 }
 
+// A volume whose planes are equal, with a kernel of equal planes, is an image but for the number of planes in a window.
+TEST(Convolution, OfEqualPlanesIsThatOfAPlane) {
+  const Tensor image = numbers({2, 4, 9, 10}, kFloat64, 1), weight = numbers({6, 2, 3, 2}, kFloat64, 2);
+  const Tensor volume = image.unsqueeze(2).expand({2, 4, 5, 9, 10}), deep = weight.unsqueeze(2).expand({6, 2, 3, 3, 2});
+  const Tensor y = conv2d(image, weight, {}, {.stride = 2, .groups = 2});
+  expect_near(conv3d(volume, deep, {}, {.stride = {1, 2, 2}, .groups = 2}),
+              (y * 3).unsqueeze(2).expand({2, 6, 3, y.size(2), y.size(3)}));
+  const Tensor depthwise = numbers({4, 1, 3, 2}, kFloat64, 3);
+  const Tensor z = conv2d(image, depthwise, {}, {.groups = 4});
+  expect_near(conv3d(volume, depthwise.unsqueeze(2), {}, {.groups = 4}),
+              z.unsqueeze(2).expand({2, 4, 5, z.size(2), z.size(3)}));
+}
+
+TEST(Convolution, TransposeOfVolumesIsTheAdjoint) {
+  for (const int64_t groups : {1, 2, 4}) {
+    const Tensor x = numbers({2, 4, 6, 7, 8}, kFloat64, 1), w = numbers({8, 4 / groups, 3, 2, 3}, kFloat64, 2);
+    const ConvOptions options{.stride = {2, 1, 3}, .padding = {1, 0, 2}, .dilation = {1, 2, 1}, .groups = groups};
+    const Tensor y = conv3d(x, w, {}, options), dy = numbers(y.shape(), kFloat64, 3);
+    const ConvTransposeOptions back{.stride = options.stride,
+                                    .padding = {1, 0, 2},
+                                    .output_padding = {1, 0, 0},
+                                    .dilation = options.dilation,
+                                    .groups = groups};
+    const Tensor dx = conv_transpose3d(dy, w, {}, back);
+    expect_near(sum(y * dy), sum(x * dx));
+  }
+}
+
+TEST(ConvolutionErrors, OfVolumes) {
+  const Tensor x = zeros({2, 4, 3, 5, 6}), w = zeros({3, 4, 2, 2, 2});
+  expect_texts({
+      {"[conv3d] expected x [N, C, D, H, W] or [C, D, H, W], got [5, 6]",
+       [&] {
+         conv3d(zeros({5, 6}), w);
+       }},
+      {"[conv3d] expected a weight [O, C / groups, KD, KH, KW], got [3, 4, 2, 2]",
+       [&] {
+         conv3d(x, zeros({3, 4, 2, 2}));
+       }},
+      {"[conv3d] expected stride as one number or 3 numbers, got 2",
+       [&] {
+         conv3d(x, w, {}, {.stride = {1, 2}});
+       }},
+      {"[conv3d] expected a window of at most 3 elements along a padded axis, got 4 (x [2, 4, 3, 5, 6], weight [3, 4, "
+       "4, 2, 2])",
+       [&] {
+         conv3d(x, zeros({3, 4, 4, 2, 2}));
+       }},
+      {"[conv_transpose3d] expected a weight [C, O / groups, KD, KH, KW], got [4, 4]",
+       [&] {
+         conv_transpose3d(x, zeros({4, 4}));
+       }},
+      {"[conv_transpose3d] expected x with 3 channels for weight [3, 4, 2, 2, 2] and groups = 1, got 4 (x [2, 4, 3, 5, "
+       "6])",
+       [&] { conv_transpose3d(x, w); }},
+  });
+}
+
 TEST(ConvolutionErrors, WordForWord) {
   const Tensor x = zeros({2, 4, 5, 6}), w = zeros({6, 4, 3, 3}), signal = zeros({2, 4, 5}), w1 = zeros({6, 4, 3});
   expect_texts({

@@ -34,6 +34,22 @@ TEST(MaxPool, FusedAndRecordedGradientsAgree) {
   expect_one_gradient([](const Tensor& v) { return adaptive_max_pool2d(v, {4, 5}); }, x);
 }
 
+TEST(MaxPool, OfVolumesFindsEveryPosition) {
+  const Tensor x = image({1, 2, 6, 9, 37});
+  const MaxPooled y = max_pool3d_with_indices(x, {2, 3, 3}, {.stride = {1, 2, 2}, .padding = {1, 1, 0}});
+  expect_near(y.values.reshape({2, -1}), gather(x.reshape({2, -1}), 1, y.indices.reshape({2, -1})));
+  expect_one_gradient([](const Tensor& v) { return max_pool3d(v, 2); }, x);
+}
+
+TEST(Interpolate, FiltersKeepConstants) {
+  for (const Interpolation mode : {Interpolation::bilinear, Interpolation::bicubic}) {
+    for (const bool antialias : {false, true}) {
+      const Tensor y = interpolate(full({1, 1, 40, 23}, 3.0), {.size = {7, 61}, .mode = mode, .antialias = antialias});
+      EXPECT_TRUE(all(abs(y - 3) < 1e-5));
+    }
+  }
+}
+
 TEST(AvgPool, OfOnesIsExactlyOne) {
   for (const int64_t kernel : {2, 3, 5, 7}) {
     const Tensor y = avg_pool2d(ones({1, 1, 23, 40}), kernel, {.stride = 1});
@@ -186,8 +202,22 @@ TEST(Pooling, ErrorTexts) {
       {"[interpolate] expected either size or scale_factor, got none", [] { interpolate(x4(), {}); }},
       {"[interpolate] expected either size or scale_factor, got both",
        [] { interpolate(x4(), {.size = 2, .scale_factor = 2}); }},
-      {"[interpolate] expected align_corners with linear or bilinear, got nearest",
+      {"[interpolate] expected align_corners with linear, bilinear, trilinear or bicubic, got nearest",
        [] { interpolate(x4(), {.size = 2, .align_corners = true}); }},
+      {"[interpolate] expected antialias with bilinear or bicubic, got area",
+       [] { interpolate(x4(), {.size = 2, .mode = Interpolation::area, .antialias = true}); }},
+      {"[interpolate] expected scale_factor with recompute_scale_factor, got size",
+       [] { interpolate(x4(), {.size = 2, .recompute_scale_factor = true}); }},
+      {"[interpolate] expected x [N, C, D, H, W], got shape [1, 2, 4, 5]",
+       [] { interpolate(x4(), {.size = 2, .mode = Interpolation::trilinear}); }},
+      {"[max_pool3d] expected x [N, C, D, H, W] or [C, D, H, W], got shape [4, 5]",
+       [] {
+         max_pool3d(zeros({4, 5}), 2);
+       }},
+      {"[avg_pool3d] expected kernel_size as one number or 3 numbers, got 2",
+       [] {
+         avg_pool3d(x4(), {1, 2});
+       }},
       {"[interpolate] expected x [N, C, L], got shape [1, 2, 4, 5]",
        [] { interpolate(x4(), {.size = 2, .mode = Interpolation::linear}); }},
       {"[interpolate] expected x [N, C, H, W], got shape [2, 4, 5]",

@@ -51,12 +51,12 @@ int64_t positions_that_differ(const Tensor& a, const Tensor& b) {
 }
 
 void expect_same(nn::Decoder& model, const std::string& what, const std::vector<int64_t>& batches = {1, 2, 3, 4, 5, 16},
-                 int64_t length = 40) {
+                 int64_t length = 40, const std::vector<int64_t>& prompts = {1, 3, 20}) {
   for (const DType dtype : {kFloat32, kBFloat16}) {
     const Autocast autocast(dtype);
     for (const int64_t batch : batches) {
       const Tensor ids = some_ids(batch, length, model.vocab_size()), expected = trained(model, ids);
-      for (const int64_t prompt : {1, 3, 20}) {
+      for (const int64_t prompt : prompts) {
         EXPECT_EQ(positions_that_differ(generated(model, ids, prompt), expected), 0)
             << what << ", " << name(dtype) << ", batch " << batch << ", prompt " << prompt;
       }
@@ -84,6 +84,44 @@ TEST(Sampler, WideAndLongGPTHasTheBitsOfTraining) {
       {.vocab_size = 333, .context_length = 256, .emb_dim = 320, .n_heads = 5, .n_layers = 1, .drop_rate = 0});
   expect_same(model, "wide", {1, 3}, 40);
   expect_same(model, "long", {1}, 256);
+}
+
+// More keys than attention takes head by head, also in a prompt.
+TEST(Sampler, GPTWithManyKeysHasTheBitsOfTraining) {
+  manual_seed(1);
+  nn::GPTModel model(
+      {.vocab_size = 61, .context_length = 700, .emb_dim = 32, .n_heads = 2, .n_layers = 1, .drop_rate = 0});
+  expect_same(model, "300 keys", {1, 3, 16}, 300, {240, 290});  // the first prompt has few keys
+  expect_same(model, "700 keys", {1, 3, 16}, 700, {690});
+}
+
+TEST(Sampler, LlamaWithManyKeysHasTheBitsOfTraining) {
+  manual_seed(1);
+  nn::LlamaModel model({.vocab_size = 61,
+                        .hidden_size = 32,
+                        .intermediate_size = 60,
+                        .num_hidden_layers = 1,
+                        .num_attention_heads = 4,
+                        .num_key_value_heads = 2,
+                        .max_position_embeddings = 700});
+  expect_same(model, "300 keys", {1, 3, 16}, 300, {240, 290});  // the first prompt has few keys
+  expect_same(model, "700 keys", {1, 3, 16}, 700, {690});
+}
+
+// A token has the same bits in a sequence of any length: of so few tokens that attention takes head by head, and of
+// more.
+TEST(Sampler, LaterTokensChangeNoBit) {
+  manual_seed(1);
+  nn::GPTModel model(
+      {.vocab_size = 61, .context_length = 600, .emb_dim = 32, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
+  for (const DType dtype : {kFloat32, kBFloat16}) {
+    const Autocast autocast(dtype);
+    const Tensor ids = some_ids(2, 600, 61), all = trained(model, ids);
+    for (const int64_t length : {3, 63, 64, 255, 256, 257, 300, 512, 513}) {
+      const Tensor first = trained(model, narrow(ids, 1, 0, length));
+      EXPECT_EQ(positions_that_differ(first, narrow(all, 1, 0, length)), 0) << name(dtype) << ", " << length;
+    }
+  }
 }
 
 TEST(Sampler, LlamaHasTheBitsOfTraining) {

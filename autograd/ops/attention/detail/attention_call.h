@@ -71,9 +71,9 @@ void attention_by_lanes(const Attention& a, const Tensor& y);
 void attention_by_lanes_backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk,
                                  const Tensor& dv);
 
-// --- many queries and keys: one block of keys after another (attention_blocks.cpp) ---
+// --- many queries and keys: the keys of a head are packed once for all queries (attention_blocks.cpp) ---
 
-/// Whether there are enough queries and keys for that.
+/// Whether there are enough queries and keys for that. The values of y have the bits of attention head by head.
 bool suits_blocks(const Attention& a);
 
 /// Fills y [..., T, E] and `softmax` [2, heads, T]: the highest score of each query, and 1 / the sum of its weights (0

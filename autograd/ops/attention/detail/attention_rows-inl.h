@@ -46,11 +46,12 @@ template <class T>
 T exponentiate(T* row, int64_t n, T highest) {
   map_row(
       n % kSumLanes<T>, row + n / kSumLanes<T> * kSumLanes<T>,
-      [highest](Vec<T> x) HWY_ATTR { return exp(x - highest); }, row + n / kSumLanes<T> * kSumLanes<T>);
+      [highest](Vec<T> x) HWY_ATTR { return exp_nonpositive_exact(x - highest); },
+      row + n / kSumLanes<T> * kSumLanes<T>);
   return sum_of_row<T>(
       n,
       [=](Vec<T> total, int64_t j) HWY_ATTR {
-        const Vec<T> e = exp(load(row + j) - highest);
+        const Vec<T> e = exp_nonpositive_exact(load(row + j) - highest);
         store(e, row + j);
         return total + e;
       },
@@ -66,20 +67,28 @@ void scale_row(T* row, int64_t n, T factor) {
   for (; j < n; ++j) row[j] *= factor;
 }
 
+// What makes a weight of a score: exp(score - highest) * factor. The factor is 0 where everything is masked.
+template <class T>
+struct SoftmaxOfRow {
+  T highest, factor;
+};
+
 // Turns one row of scores into weights, in place (softmax.cpp has the softmax of tensors): softmax over n scores, and m
 // more elsewhere, that are already scaled, and -inf where masked.
 template <class T>
-void softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0) {
+SoftmaxOfRow<T> softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0) {
   const T highest = highest_score(more, m, highest_score(row, n, kNothing<T>));
   if (highest == kNothing<T>) {  // everything is masked: weights of zero
     for (int64_t j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
     for (int64_t j = 0; j < m; ++j) more[j] = more[j] == more[j] ? T{0} : more[j];
-    return;
+    return {highest, T{0}};
   }
   T sum = exponentiate(row, n, highest);
   if (m > 0) sum += exponentiate(more, m, highest);
-  scale_row(row, n, T{1} / sum);
-  scale_row(more, m, T{1} / sum);
+  const T factor = T{1} / sum;
+  scale_row(row, n, factor);
+  scale_row(more, m, factor);
+  return {highest, factor};
 }
 
 // dropped = weights * keep * factor

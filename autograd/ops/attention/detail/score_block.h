@@ -1,4 +1,4 @@
-// The scores of attention by blocks of keys, as its kernels see them.
+// The scores of attention with many keys, as its kernels see them.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
@@ -7,11 +7,12 @@
 
 namespace tapegrad {
 
-// The scores of some queries of one head with one block of keys. Matrices are [rows, columns] with a distance of
-// `stride` between rows.
+// The scores of some queries of one head with some keys. Matrices are [rows, columns] with a distance of `stride`
+// between rows.
 struct ScoreBlock {
   DType dtype;
   int64_t rows, columns, stride;
+  double scale;  // that the scores do not have yet
   bool causal;
   int64_t first;                  // a causal query t of the block sees the columns 0 .. first + t
   const bool* allowed = nullptr;  // one of the two masks, or none
@@ -21,20 +22,18 @@ struct ScoreBlock {
   double keep_probability = 1;
 
   void* weights;            // the scores on entry
-  void* dropped = nullptr;  // weights after dropout; the same memory as `weights` without dropout
+  void* dropped = nullptr;  // weights after dropout; may be the same memory as `weights`
   void* gradient = nullptr;
-  void* highest;           // [rows], of the scores so far
-  void* sum;               // [rows], of their exponentials; at the end its inverse
-  void* result = nullptr;  // [rows, width], the weighted sum of values so far, or dy
+  void* highest;  // [rows], of all scores
+  void* factor;   // [rows], 1 / the sum of their exponentials
+  const void* dy = nullptr;
   const void* y = nullptr;
-  int64_t result_row = 0, y_row = 0, width = 0;
+  int64_t dy_row = 0, y_row = 0, width = 0;
   void* slope = nullptr;  // [rows], <dy, y>
-  bool begins = false;    // the first block of keys of these queries
 };
 
 struct AttentionBlockKernels {
-  void (*add)(const ScoreBlock& b);       // scores become exponentials, of which highest, sum and result are corrected
-  void (*finish)(const ScoreBlock& b);    // sum becomes its inverse, result is multiplied by it
+  void (*softmax)(const ScoreBlock& b);   // scores of all keys become weights after dropout; sets highest and factor
   void (*slopes)(const ScoreBlock& b);    // slope = <dy, y>
   void (*weights)(const ScoreBlock& b);   // scores become weights, before and after dropout
   void (*backward)(const ScoreBlock& b);  // the gradient of the dropped weights becomes that of the scores

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/score_block.h>
 #include <tapegrad/autograd/ops/attention/flex/detail/flex_call.h>
+#include <tapegrad/autograd/ops/attention/flex/detail/running_rows.h>
 #include <tapegrad/autograd/ops/detail/matrix_view.h>
 #include <tapegrad/autograd/parallel.h>
 
@@ -51,12 +52,13 @@ class FlexBlock {
               .rows = std::min(kQueries, a_.rows() - first),
               .columns = 0,
               .stride = kStride,
+              .scale = 1,
               .causal = false,
               .first = 0,
               .weights = scores_.get(),
               .dropped = scores_.get(),
               .highest = highest,
-              .sum = highest + a_.all_heads() * a_.rows()};
+              .factor = highest + a_.all_heads() * a_.rows()};
     return block_;
   }
 
@@ -74,7 +76,8 @@ class FlexBlock {
                                .stride = kStride};
     block_.columns = cells.columns;
     if (d > 0) {
-      keys.multiply_part(cells.rows, cells.columns, d, queries(head, query_block), d, T{0}, cells.scores, kStride);
+      keys.multiply_part(cells.rows, cells.columns, d, T{1}, queries(head, query_block), d, T{0}, cells.scores,
+                         kStride);
     } else {
       std::fill_n(cells.scores, kQueries * kStride, T{0});
     }
@@ -139,23 +142,21 @@ class FlexForward {
       add_keys(piece, key_block, begun.get());
     }
     for (int64_t i = piece.first; i < piece.last; ++i) {
-      const ScoreBlock& b = with_result(block_.begin(piece.head, i), piece.head, i);
+      ScoreBlock& b = block_.begin(piece.head, i);
+      b.width = e_;
       if (begun.get()[i - piece.first]) {
-        use_.finish(b);
+        use_.finish({b, result_of(piece.head, i), false});
       } else {
-        std::fill_n(static_cast<T*>(b.result), b.rows * e_, T{0});
+        std::fill_n(result_of(piece.head, i), b.rows * e_, T{0});
         std::fill_n(static_cast<T*>(b.highest), b.rows, -std::numeric_limits<T>::infinity());
-        std::fill_n(static_cast<T*>(b.sum), b.rows, T{0});
+        std::fill_n(static_cast<T*>(b.factor), b.rows, T{0});
       }
     }
   }
 
  private:
-  ScoreBlock& with_result(ScoreBlock& b, int64_t head, int64_t query_block) const {
-    b.result = y_ + (head * a_.rows() + query_block * kQueries) * e_;
-    b.result_row = e_;
-    b.width = e_;
-    return b;
+  T* result_of(int64_t head, int64_t query_block) const {
+    return y_ + (head * a_.rows() + query_block * kQueries) * e_;
   }
 
   void add_keys(const FlexPiece& piece, int64_t key_block, bool* begun) {
@@ -170,19 +171,20 @@ class FlexForward {
     const PackedMatrix<T> values(count, e_, head_of<T>(a_.value, batch, head, first));
     for (int64_t i = piece.first; i < piece.last; ++i) {
       if (block_.visible(piece.head, i, key_block) == BlockMask::Block::none) continue;
-      ScoreBlock& b = with_result(block_.scores(piece.head, i, key_block, keys), piece.head, i);
-      b.begins = !begun[i - piece.first];
+      ScoreBlock& b = block_.scores(piece.head, i, key_block, keys);
+      b.width = e_;
+      const bool begins = !begun[i - piece.first];
       begun[i - piece.first] = true;
-      use_.add(b);
-      values.multiply_part(b.rows, e_, b.columns, static_cast<const T*>(b.weights), b.stride, b.begins ? T{0} : T{1},
-                           static_cast<T*>(b.result), e_);
+      use_.add({b, result_of(piece.head, i), begins});
+      values.multiply_part(b.rows, e_, b.columns, T{1}, static_cast<const T*>(b.weights), b.stride,
+                           begins ? T{0} : T{1}, result_of(piece.head, i), e_);
     }
   }
 
   const FlexCall& a_;
   T* const y_;
   FlexBlock<T> block_;
-  const AttentionBlockKernels& use_ = attention_block_kernels<T>();
+  const RunningRowsKernels& use_ = running_rows_kernels<T>();
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1);
 };
 
@@ -217,8 +219,8 @@ class FlexBackward {
 
   ScoreBlock& with_rows(ScoreBlock& b, int64_t head, int64_t query_block) const {
     const int64_t row = head * a_.rows() + query_block * kQueries;
-    b.result = const_cast<T*>(g_.dy + row * e_);
-    b.result_row = b.y_row = b.width = e_;
+    b.dy = g_.dy + row * e_;
+    b.dy_row = b.y_row = b.width = e_;
     b.y = g_.y + row * e_;
     b.slope = slopes_.get() + head % a_.sharing() * a_.rows() + query_block * kQueries;
     b.gradient = gradient_.get();
@@ -243,19 +245,19 @@ class FlexBackward {
   // `key_row`: of dk and dv.
   void add(int64_t head, int64_t query_block, int64_t key_block, const Packed& packed, int64_t key_row) {
     const ScoreBlock& b = with_rows(block_.scores(head, query_block, key_block, packed.keys_t), head, query_block);
-    const T* const dy = static_cast<const T*>(b.result);
+    const T* const dy = static_cast<const T*>(b.dy);
     T* const ds = static_cast<T*>(b.gradient);
     use_.weights(b);
     gemm<T>(b.columns, e_, b.rows, T{1}, {static_cast<const T*>(b.weights), 1, b.stride}, {dy, e_, 1}, T{1},
             {g_.dv + key_row * e_, e_, 1});
     if (e_ > 0) {
-      packed.values_t.multiply_part(b.rows, b.columns, e_, dy, e_, T{0}, ds, b.stride);
+      packed.values_t.multiply_part(b.rows, b.columns, e_, T{1}, dy, e_, T{0}, ds, b.stride);
     } else {
       std::fill_n(ds, kQueries * kStride, T{0});
     }
     use_.backward(b);
     block_.undo_formula(b);
-    packed.keys.multiply_part(b.rows, d_, b.columns, ds, b.stride, T{1},
+    packed.keys.multiply_part(b.rows, d_, b.columns, T{1}, ds, b.stride, T{1},
                               g_.dq + (head * a_.rows() + query_block * kQueries) * d_, d_);
     gemm<T>(b.columns, d_, b.rows, T{1}, {ds, 1, b.stride}, {block_.queries(head, query_block), d_, 1}, T{1},
             {g_.dk + key_row * d_, d_, 1});

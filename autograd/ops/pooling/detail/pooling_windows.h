@@ -1,4 +1,4 @@
-// Shared by pooling: images as planes, and the windows along one axis.
+// Shared by pooling and interpolation: images and volumes as planes, and the windows along one axis.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -8,16 +8,23 @@
 
 namespace tapegrad {
 
-/// x [..., C, L] or [..., C, H, W] as planes [count, h, w]; a signal has h = 1.
+/// x [..., C, L], [..., C, H, W] or [..., C, D, H, W] as [count, d, h, w]; a signal has h = 1, an image d = 1.
 struct Planes {
-  int axes;  // spatial ones: 1 or 2
-  int64_t count = 1, h = 1, w = 1;
+  int axes;  // spatial ones: 1, 2 or 3
+  int64_t count = 1, d = 1, h = 1, w = 1;
   /// Error unless x is floating, has the spatial axes, C and perhaps N, and no spatial size of 0.
   Planes(const Op& op, const Tensor& x, int axes, bool unbatched = true);
-  /// The shape of x with other spatial sizes.
+  /// x with its last two axes as planes, the others as `count`.
+  explicit Planes(const Tensor& x);
+  /// The shape of x with other sizes of its planes.
   Shape resized(const Tensor& x, int64_t out_h, int64_t out_w) const;
-  int64_t size(int axis) const { return axes == 2 && axis == 0 ? h : w; }
+  int64_t size(int axis) const { return axis == axes - 1 ? w : axis == axes - 2 ? h : d; }
+  Planes each_depth() const;  ///< the same, with the depths among `count`
 };
+
+/// x [..., D, H, W] -> [..., D, H W], and back: a volume as one plane for each channel.
+Tensor depth_by_plane(const Tensor& x);
+Tensor plane_unflattened(const Tensor& x, int64_t h, int64_t w);
 
 /// The outputs [begin, end) of an axis that all read `count` elements, each `stride` elements after the previous one.
 struct RegularRun {
@@ -60,11 +67,19 @@ struct WindowSettings {
   bool ceil_mode;
 };
 
-/// The windows of a pooling operation along height and width. Error for invalid settings.
+/// Of height and width.
 struct WindowPair {
   Windows h, w;
 };
-WindowPair sliding_windows(const Op& op, const Tensor& x, const Planes& planes, const WindowSettings& settings);
-WindowPair adaptive_windows(const Op& op, const Planes& planes, const PerAxis<int64_t>& output_size);
+/// The windows of a pooling operation; axes that x does not have are single elements.
+struct PoolWindows {
+  Windows d;
+  WindowPair plane;
+};
+/// Error for invalid settings.
+PoolWindows sliding_windows(const Op& op, const Tensor& x, const Planes& planes, const WindowSettings& settings);
+PoolWindows adaptive_windows(const Op& op, const Planes& planes, const PerAxis<int64_t>& output_size);
+/// One window for each element of an axis.
+Windows single_elements(int64_t size);
 
 }  // namespace tapegrad

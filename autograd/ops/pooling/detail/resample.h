@@ -1,4 +1,4 @@
-// Linear maps of planes that act on height and width separately: averages over windows, and interpolation.
+// Linear maps of images that act on each axis separately: averages over windows, and interpolation.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -56,5 +56,19 @@ int64_t weight_count(const AxisMap& map);
 /// x as planes [h.in, w.in] -> planes [h.out, w.out] in the shape of x, recorded as `op`. Backward is the transposed
 /// map, recorded as `op` too.
 Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const AxisMap& h, const AxisMap& w);
+
+/// A map for each axis; axes that x does not have are mapped to themselves.
+struct ImageMap {
+  AxisMap d, h, w;
+};
+AxisMap identity_map(int64_t size);
+/// f(axis) for each axis that x has.
+template <class F>
+ImageMap map_per_axis(const Planes& planes, F f) {
+  const int axes = planes.axes;
+  return {.d = axes == 3 ? f(0) : identity_map(1), .h = axes > 1 ? f(axes - 2) : identity_map(1), .w = f(axes - 1)};
+}
+/// resample of images; volumes by planes, and along the depths before or after that, whichever needs less memory.
+Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const ImageMap& map);
 
 }  // namespace tapegrad

@@ -1,0 +1,84 @@
+// The softmax of a row is corrected when a block has a higher score than the ones before (Milakov, Gimelshein 2018; Dao
+// and others 2022).
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/flex/running_rows.cpp"
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
+
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
+#include <tapegrad/autograd/ops/attention/flex/detail/running_rows.h>
+
+#include <algorithm>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+template <class T>
+HWY_INLINE void scale_result(const RunningRows& r, int64_t t, T factor) {
+  T* const y = static_cast<T*>(r.result) + t * r.block.width;
+  map_row(
+      r.block.width, y, [factor](Vec<T> v) { return v * factor; }, y);
+}
+
+template <class T>
+void add_to_running_rows(const RunningRows& r) {
+  const ScoreBlock& b = r.block;
+  T *const highest = static_cast<T*>(b.highest), *const sum = static_cast<T*>(b.factor);
+  for (int64_t t = 0; t < b.rows; ++t) {
+    T* const row = static_cast<T*>(b.weights) + t * b.stride;
+    if (b.allowed) {
+      const bool* const allowed = b.allowed + t * b.mask_row;
+      each_span<T>(b.columns, [&](auto s) {
+        const int64_t n = std::min(kLanes<T>, b.columns - s.at);
+        s.store(where(load_mask<T>(allowed + s.at, n), s.load(row), Vec<T>(kNothing<T>)), row);
+      });
+    }
+    RunningSoftmax<T> softmax;
+    if (!r.begins) softmax = {highest[t], sum[t]};
+    const T factor = softmax.raise(largest(row, b.columns));
+    softmax.sum += exp_of_row(row, b.columns, softmax.origin(), row);
+    highest[t] = softmax.highest;
+    sum[t] = softmax.sum;
+    if (!r.begins && factor != 1) scale_result(r, t, factor);
+  }
+}
+
+template <class T>
+void finish_running_rows(const RunningRows& r) {
+  T* const sum = static_cast<T*>(r.block.factor);
+  for (int64_t t = 0; t < r.block.rows; ++t) {
+    sum[t] = sum[t] == 0 ? T{0} : T{1} / sum[t];
+    scale_result(r, t, sum[t]);
+  }
+}
+
+template <class T>
+const RunningRowsKernels& running_kernels() {
+  static constexpr RunningRowsKernels kernels{&add_to_running_rows<T>, &finish_running_rows<T>};
+  return kernels;
+}
+const RunningRowsKernels& running_kernels_float() { return running_kernels<float>(); }
+const RunningRowsKernels& running_kernels_double() { return running_kernels<double>(); }
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(running_kernels_float);
+HWY_EXPORT(running_kernels_double);
+
+}  // namespace
+
+template <>
+const RunningRowsKernels& running_rows_kernels<float>() {
+  return chosen<HWY_DISPATCH_TABLE(running_kernels_float)>();
+}
+template <>
+const RunningRowsKernels& running_rows_kernels<double>() {
+  return chosen<HWY_DISPATCH_TABLE(running_kernels_double)>();
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

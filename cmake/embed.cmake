@@ -1,0 +1,59 @@
+# Writes a source file with the lines of programs between the marks "// [name]" and "// [/name]", and with whole scripts:
+# the parts of the tutorial's pages that are files of their own.
+#   cmake -D SOURCES=. -D OUTPUT=FILE -P cmake/embed.cmake
+cmake_minimum_required(VERSION 3.25)
+file(GLOB programs ${SOURCES}/tasks/tutorials/*.cpp ${SOURCES}/tasks/tutorials/*.h)
+file(GLOB script_files ${SOURCES}/tasks/tutorial/touch/*.js)
+
+set(snippets "")
+foreach(file IN LISTS programs)
+  cmake_path(GET file STEM name)
+  if(file MATCHES "[.]h$")
+    cmake_path(GET file FILENAME name)
+  endif()
+  file(READ ${file} text)
+  set(rest "${text}")
+  while(TRUE)
+    string(REGEX MATCH "// [[]([a-z0-9_.]+)[]]\n" mark "${rest}")
+    if(mark STREQUAL "")
+      break()
+    endif()
+    set(word "${CMAKE_MATCH_1}")
+    string(FIND "${rest}" "${mark}" begin)
+    string(LENGTH "${mark}" length)
+    math(EXPR begin "${begin} + ${length}")
+    string(SUBSTRING "${rest}" ${begin} -1 rest)
+    string(FIND "${rest}" "// [/${word}]\n" end)
+    if(end LESS 0)
+      message(FATAL_ERROR "${file}: expected the line \"// [/${word}]\" after \"// [${word}]\"")
+    endif()
+    string(SUBSTRING "${rest}" 0 ${end} lines)
+    string(APPEND snippets "    {\"${name}:${word}\",\n     R\"~~~(${lines})~~~\"},\n")
+  endwhile()
+endforeach()
+
+set(scripts "")
+foreach(file IN LISTS script_files)
+  cmake_path(GET file STEM name)
+  file(READ ${file} text)
+  string(APPEND scripts "    {\"${name}\",\n     R\"~~~(${text})~~~\"},\n")
+endforeach()
+
+file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
+#include <tapegrad/tasks/tutorial/sources.h>
+
+namespace tapegrad::tasks::tutorial {
+namespace {
+
+constexpr Embedded kSnippets[] = {
+${snippets}};
+constexpr Embedded kScripts[] = {
+${scripts}};
+
+}  // namespace
+
+std::span<const Embedded> snippets() { return kSnippets; }
+std::span<const Embedded> scripts() { return kScripts; }
+
+}  // namespace tapegrad::tasks::tutorial
+")

@@ -1,0 +1,17 @@
+// Calls a page's functions.
+#include <tapegrad/tasks/tutorial/computed.h>
+#include <tapegrad/tasks/tutorial/sources.h>
+
+namespace tapegrad::tasks::tutorial {
+
+Computed computed(const Page& page) {
+  Computed out{&page, {}, {}, {}, {}, {}};
+  for (const Lines& lines : page.lines) out.snippets.push_back(snippet(lines.snippet));
+  if (page.numbers != nullptr) out.numbers = page.numbers();
+  if (page.figures != nullptr) out.figures = page.figures();
+  for (const Touch& touch : page.touch) out.touch.push_back(touch.data == nullptr ? "null" : touch.data());
+  for (const Fault& fault : page.faults) out.proofs.push_back(fault.shown == nullptr ? "" : fault.shown());
+  return out;
+}
+
+}  // namespace tapegrad::tasks::tutorial

@@ -1,0 +1,30 @@
+// Finds pages by what a reader has in hand: a section, a cell or a word.
+#pragma once
+
+#include <tapegrad/tasks/tutorial/page.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks::tutorial {
+
+using PageList = std::vector<const Page*>;
+
+/// The pages that the words of a command name: all for no word; a tutorial's for "003"; the one for "003" "8.2.5", for
+/// "004" "31" (a cell), and for "8.2.5" alone if one tutorial has it. A section that only has parts leads to them:
+/// "8.2" to all pages of 8.2. BadRequest that names the nearest ones for a tutorial, section or cell without a page,
+/// and for more than two words.
+PageList find_pages(std::span<const Page* const> all, std::span<const std::string> words);
+
+/// The pages whose titles, texts or terms contain this word, in either language; ASCII letters in either case.
+PageList pages_with(std::span<const Page* const> all, std::string_view word);
+
+/// Whether the page is about this section or cell itself, not only about a part of it.
+bool is_about(const Page& page, std::string_view place);
+
+/// Whether the word is the number of a section, as "8.2.5" or "8.2.3/4.1".
+bool is_section(std::string_view word);
+
+}  // namespace tapegrad::tasks::tutorial

@@ -1,0 +1,28 @@
+// Reads the reader's language from the environment.
+#include <fmt/format.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/tutorial/language.h>
+
+#include <cstdlib>
+
+namespace tapegrad::tasks::tutorial {
+
+std::string_view code_of(Language language) { return language == Language::ko ? "ko" : "en"; }
+
+Language language_of_locale() {
+  for (const char* const name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    return std::string_view(value).starts_with("ko") ? Language::ko : Language::en;
+  }
+  return Language::en;
+}
+
+Language language_of(std::string_view code) {
+  if (code.empty()) return language_of_locale();
+  if (code == "ko") return Language::ko;
+  if (code == "en") return Language::en;
+  bad_request("--lang", fmt::format("must be one of ko, en, got \"{}\"", code));
+}
+
+}  // namespace tapegrad::tasks::tutorial

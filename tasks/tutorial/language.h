@@ -1,0 +1,27 @@
+// Korean and English: texts in both, and the language that a reader wants.
+#pragma once
+
+#include <string_view>
+
+namespace tapegrad::tasks::tutorial {
+
+enum class Language { ko, en };
+
+/// "ko" or "en", as in --lang and in <html lang>.
+std::string_view code_of(Language language);
+
+/// One text in both languages.
+struct Text {
+  std::string_view ko = {}, en = {};
+
+  std::string_view in(Language language) const { return language == Language::ko ? ko : en; }
+  bool empty() const { return ko.empty() && en.empty(); }
+};
+
+/// The language of the environment: Korean where the first of LC_ALL, LC_MESSAGES and LANG that is set begins with
+/// "ko", English otherwise.
+Language language_of_locale();
+/// The language of this code; that of the environment for an empty one. BadRequest about --lang for any other text.
+Language language_of(std::string_view code);
+
+}  // namespace tapegrad::tasks::tutorial

@@ -1,0 +1,231 @@
+// Tutorial 003, sections 8.4.1 and 8.4.2: the parts of a layer, layer normalisation, and the encoder.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/tutorial/numbers.h>
+#include <tapegrad/tasks/tutorial/pages.h>
+
+namespace tapegrad::tasks::tutorial {
+namespace {
+
+std::vector<Number> numbers_of_norm() {
+  NumpyRandom random(42);
+  const Tensor x = random.randn({2, 5, 6}) * 5;
+  const Tensor gamma = 1 + 0.1 * random.randn({6}), beta = 0.1 * random.randn({6});
+  const Tensor middle = mean(x, {-1}, true), deviation = sqrt(var(x, {-1}, true, 0));
+  const Tensor normal = layer_norm_std(x, ones({6}, kFloat64), zeros({6}, kFloat64));
+  const auto shape = [](const Tensor& y) { return plain(str(y.shape())); };
+  return {
+      same("Input Data Shape", "2 5 6", shape(x)),
+      same("Mean Shape", "2 5 1", shape(middle)),
+      same("Standard Deviation Shape", "2 5 1", shape(deviation)),
+      same("Normalized Data Shape", "2 5 6", shape(normal)),
+      same("Gamma (Scale) Values", "0.95208258 0.9814341 0.8893665 0.88037934 1.08125258 1.135624", numpy_rows(gamma)),
+      same("Beta (Shift) Values", "-0.00720101 0.10035329 0.0361636 -0.06451198 0.03613956 0.15380366",
+           numpy_rows(beta)),
+      same("Scaled & Shifted Data Shape", "2 5 6", shape(layer_norm_std(x, gamma, beta)))};
+}
+
+std::vector<Figure> figures_of_norm() {
+  const std::vector<drawing::Drawing> all = show_layer_norm({}).drawings;  // 3 densities, 3 by token, bars, 3 heatmaps
+  return {{{"튜토리얼의 일곱 그림: 세 단계의 분포, 감마와 베타, 첫 문장의 히트맵 세 장 (NumPy 시드 42)",
+            "The tutorial's seven panels: distributions at three stages, gamma and beta, three heatmaps of the first "
+            "sequence "
+            "(NumPy's seed 42)"},
+           {},
+           {all[0], all[1], all[2], all[6], all[7], all[8], all[9]}},
+          {{"같은 데이터를 토큰별로: 세로줄 하나가 토큰 하나입니다. 정규화는 토큰마다 따로 이루어지므로, 모두 합친 "
+            "분포보다 이 "
+            "그림에서 더 잘 보입니다.",
+            "The same data by token, one column of dots each. Every token is normalised on its own, which these panels "
+            "show and "
+            "distributions of all tokens together do not."},
+           {},
+           {all[3], all[4], all[5]}}};
+}
+
+// The same number, with the two epsilons that the tutorial has in text and in code, inside and outside of the root.
+std::string epsilons() {
+  const Tensor x = tensor({{1e-6, -1e-6, 2e-6, -2e-6}}, kFloat64);
+  const Tensor one = ones({4}, kFloat64), zero = zeros({4}, kFloat64);
+  const auto row = [](std::string_view name, const Tensor& y) {
+    return fmt::format("{:<34} {}\n", name, rows_of(y, 4));
+  };
+  return row("(x - mean) / (std + 1e-6)", layer_norm_std(x, one, zero, 1e-6)) +
+         row("(x - mean) / (std + 1e-12)", layer_norm_std(x, one, zero, 1e-12)) +
+         row("(x - mean) / sqrt(var + 1e-12)", layer_norm(x, one, zero, 1e-12));
+}
+
+nn::TransformerConfig deep_config(bool post_norm) {
+  return {.vocab_size = 50,
+          .hidden_size = 64,
+          .num_hidden_layers = 24,
+          .num_attention_heads = 4,
+          .intermediate_size = 128,
+          .dropout_prob = 0,
+          .hidden_dropout_prob = 0,
+          .attention_probs_dropout_prob = 0,
+          .max_position_embeddings = 32,
+          .post_norm = post_norm};
+}
+
+// The root mean square of the numbers between the layers of an untrained encoder, and after the last normalisation.
+drawing::Series sizes_by_layer(std::string name, bool post_norm) {
+  manual_seed(0);
+  const nn::TransformerEncoder encoder(deep_config(post_norm));
+  Generator generator(0);
+  Tensor x = encoder.embeddings(randint(1, 50, {4, 24}, &generator));
+  drawing::Series series{std::move(name)};
+  const auto add = [&](double layer) {
+    series.x.push_back(layer);
+    series.y.push_back(sqrt(mean(square(x))).item());
+  };
+  add(0);
+  double layer = 0;
+  for (const nn::TransformerEncoderLayer& one : encoder.layers) {
+    x = one(x);
+    add(++layer);
+  }
+  return series;
+}
+
+std::vector<Figure> figures_of_encoder() {
+  return {{{"학습 전의 24층 인코더에서 층 사이를 흐르는 수의 크기(제곱 평균의 제곱근). Pre-LN에서는 잔차가 층마다 "
+            "더해져 커지고, "
+            "마지막 레이어 정규화가 이를 되돌립니다. Post-LN에서는 층마다 1로 돌아옵니다.",
+            "The size (root mean square) of the numbers between the layers of an untrained encoder of 24 layers. With "
+            "Pre-LN "
+            "every layer adds to the residual, which grows until the last normalisation; with Post-LN it is 1 after "
+            "each layer."},
+           draw(drawing::LineChart{.title = "Residual stream, by layer",
+                                   .x_label = "layer",
+                                   .y_label = "root mean square",
+                                   .series = {sizes_by_layer("Pre-LN", false), sizes_by_layer("Post-LN", true)},
+                                   .width = 540})}};
+}
+
+}  // namespace
+
+const Page k003_8_4_1{
+    .tutorial = "003",
+    .section = "8.4.1",
+    .also = {"8.4"},
+    .title = {"기본 구성 요소의 통합: 인코더 층과 레이어 정규화",
+              "The parts together: encoder layer and layer normalisation"},
+    .about = {"인코더 층은 셀프 어텐션과 피드포워드 네트워크 두 블록이며, 각 블록은 정규화된 입력을 받아 그 결과를 "
+              "원래 입력에 "
+              "더합니다(Pre-LN). 레이어 정규화는 토큰마다 특성들의 평균을 0, 표준편차를 1로 만든 뒤 감마를 곱하고 "
+              "베타를 더합니다. "
+              "피드포워드 네트워크는 각 위치를 따로 넓혔다가 다시 줄입니다.",
+              "An encoder layer has two blocks, self-attention and a feed-forward network, and each block reads the "
+              "normalised "
+              "input and adds its result to the input itself (Pre-LN). Layer normalisation gives each token's features "
+              "the mean 0 "
+              "and the deviation 1, then scales by gamma and shifts by beta. The feed-forward network widens each "
+              "position on its "
+              "own, and narrows it again."},
+    .lines =
+        {{.what = {"정규화한 뒤 어텐션: 가중치의 모양은 [배치, 헤드, 쿼리, 키]입니다.",
+                   "Attention after normalisation: weights are [batch, heads, queries, keys]."},
+          .pytorch =
+              "normal = nn.LayerNorm(16)(x)\nattended, weights = nn.MultiheadAttention(16, 4, batch_first=True)(\n    "
+              "normal, normal, normal, key_padding_mask=ids == 0)",
+          .snippet = "003_transformer:attention"},
+         {.what = {"피드포워드 네트워크", "The feed-forward network"},
+          .pytorch = "w_1, w_2 = nn.Linear(16, 32), nn.Linear(32, 16)\nfed = w_2(w_1(attended).relu())",
+          .snippet = "003_transformer:feed_forward"},
+         {.what = {"인코더 층 전체", "The whole encoder layer"},
+          .pytorch = R"(layer = nn.TransformerEncoderLayer(16, 4, 32, norm_first=True,
+                                   batch_first=True)
+memory = layer(embedded, src_key_padding_mask=src == 0))",
+          .snippet = "003_transformer:encoder_layer"}},
+    .numbers = numbers_of_norm,
+    .figures = figures_of_norm,
+    .faults =
+        {{.claim = {"글과 코드의 엡실론이 다르며, 더하는 자리도 PyTorch와 다릅니다.",
+                    "Text and code have different epsilons, and add them elsewhere than PyTorch does."},
+          .proof =
+              {"글의 설정은 1e-12, 패키지의 코드는 1e-6이며 표준편차에 더합니다. PyTorch는 분산에 더합니다. 아주 작은 "
+               "수에서는 "
+               "결과가 크게 다릅니다.",
+               "The printed configuration says 1e-12, the code of the package 1e-6, added to the standard deviation; "
+               "PyTorch adds it to the variance. For tiny numbers the results are far apart."},
+          .shown = epsilons},
+         {.claim = {"피드포워드 네트워크의 활성화 함수가 글에서는 GELU, 실행되는 코드에서는 ReLU입니다.",
+                    "The feed-forward network has GELU in the text, and ReLU in the code that runs."},
+          .proof =
+              {"tapegrad의 기본값은 실행되는 코드를 따라 ReLU이며, `TransformerConfig::activation`으로 바꿀 수 "
+               "있습니다. "
+               "8.5절의 손실은 ReLU일 때 튜토리얼과 같습니다.",
+               "tapegrad's default is that of the code that runs, ReLU; `TransformerConfig::activation` chooses. With "
+               "ReLU the losses of section 8.5 are the tutorial's."}}},
+    .exercises =
+        {{{"레이어 정규화를 거친 토큰에 같은 수를 모든 특성에 더해도 다음 층이 알아채지 못하는 이유는 무엇입니까?",
+           "Why does the next layer not notice a number that is added to all features of a token?"},
+          {"평균이 그만큼 커지고 정규화가 평균을 빼기 때문입니다. 8.3.1절의 위치 번호가 바로 이 경우입니다.",
+           "The mean grows by it, and normalisation subtracts the mean. The indices of section 8.3.1 are this case."}},
+         {{"배치 정규화 대신 레이어 정규화를 쓰면 문장 길이가 달라도 되는 이유는 무엇입니까?",
+           "Why does layer normalisation, unlike batch normalisation, not mind sentences of different lengths?"},
+          {"평균과 분산을 한 토큰의 특성들에서만 구하므로 다른 토큰이나 다른 문장, 패딩이 결과에 들어오지 않습니다.",
+           "Mean and variance come from the features of one token, so neither other tokens nor other sentences nor "
+           "padding "
+           "enter the result."}}},
+    .commands = "tapegrad show layer-norm",
+    .terms =
+        "레이어 정규화 layer norm LayerNorm 감마 베타 gamma beta 피드포워드 feed-forward FFN 잔차 residual Pre-LN GELU "
+        "ReLU"};
+
+const Page k003_8_4_2{
+    .tutorial = "003",
+    .section = "8.4.2",
+    .title = {"인코더의 구성", "The encoder"},
+    .about =
+        {"인코더는 임베딩, 같은 구조의 층 여러 개, 마지막 레이어 정규화로 이루어지며 패딩만 가리고 문장을 양쪽으로 "
+         "봅니다. "
+         "드롭아웃은 임베딩 뒤, 각 블록의 출력, 피드포워드 네트워크 안, 어텐션 가중치에 적용됩니다. 이 페이지는 층을 "
+         "쌓을 때 잔차의 "
+         "크기가 어떻게 변하는지 재어, 마지막 정규화가 왜 필요한지 보여 줍니다.",
+         "The encoder is embeddings, several layers of one structure and a last layer normalisation; it hides only "
+         "padding and "
+         "sees the sentence in both directions. Dropout acts after the embeddings, on each block's output, inside the "
+         "feed-forward network and on attention weights. This page measures how the residual grows over the layers, "
+         "which is why "
+         "the last normalisation is needed."},
+    .lines = {{.what = {"임베딩: 토큰과 위치를 더하고 정규화합니다.", "Embeddings: token plus position, normalised"},
+               .pytorch = "x = norm(tokens(ids) + positions(torch.arange(ids.size(1))))",
+               .snippet = "003_transformer:embeddings"},
+              {.what = {"패딩 마스크", "The padding mask"},
+               .pytorch = "mask = (ids != 0)[:, None, None, :]",
+               .snippet = "003_transformer:mask"},
+              {.what = {"층 하나", "One layer"},
+               .pytorch = "memory = layer(embedded, src_key_padding_mask=src == 0)",
+               .snippet = "003_transformer:encoder_layer"}},
+    .figures = figures_of_encoder,
+    .faults =
+        {{.claim = {"GPT-3(96층)와 PaLM(118층)을 더 깊은 인코더의 예로 듭니다.",
+                    "GPT-3 (96 layers) and PaLM (118) are given as deeper encoders."},
+          .proof =
+              {"둘 다 디코더만 있는 모델이며, 8.4.3절의 표에서는 튜토리얼도 그렇게 적습니다. 인코더의 예는 BERT-base의 "
+               "12층입니다.",
+               "Both have a decoder only, as the tutorial's own table in section 8.4.3 says. An encoder's example is "
+               "BERT-base with 12 layers."}}},
+    .exercises =
+        {{{"\"The patient bear can bear the pain\"에서 두 번째 bear의 문맥 벡터는 어느 방향의 단어까지 봅니까?",
+           "In \"The patient bear can bear the pain\", which words does the second bear see?"},
+          {"인코더에는 인과 마스크가 없으므로 앞뒤의 모든 단어를 봅니다. 디코더였다면 자신과 앞의 네 단어만 볼 수 "
+           "있습니다.",
+           "All of them: an encoder has no causal mask. In a decoder it would see itself and the four words before "
+           "it."}},
+         {{"Pre-LN 인코더에서 마지막 레이어 정규화를 빼면 무슨 일이 생깁니까?",
+           "What happens without the last layer normalisation of a Pre-LN encoder?"},
+          {"그림과 같이 층이 깊을수록 출력이 커져, 디코더의 어텐션 점수가 층 수에 따라 달라집니다.",
+           "As the figure shows, outputs grow with the depth, so the scores of the decoder's cross-attention would "
+           "depend "
+           "on the number of layers."}}},
+    .commands = "tapegrad train copy\ntapegrad attention copy",
+    .terms = "인코더 encoder 드롭아웃 dropout 스택 stack 층 layer Post-LN Pre-LN 양방향 bear"};
+
+}  // namespace tapegrad::tasks::tutorial

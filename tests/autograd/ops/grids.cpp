@@ -1,0 +1,167 @@
+// Patches of images, and images at the positions of a grid: special cases, errors.
+// ctest: families
+#include <tapegrad/autograd/grid_sample.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/patches.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+Tensor ripples(const Shape& shape, double step = 0.7) {
+  return sin(arange(0, static_cast<double>(shape.numel()), 1, kFloat64) * step).to(kFloat32).reshape(shape);
+}
+
+TEST(Patches, FoldAddsWhatUnfoldTakes) {
+  const Tensor x = ripples({2, 3, 7, 9});
+  for (const FoldOptions& options :
+       {FoldOptions{}, FoldOptions{.padding = 1, .stride = 2}, FoldOptions{.dilation = 2}}) {
+    const Tensor counts = fold2d(unfold2d(ones({1, 1, 7, 9}), 3, options), {7, 9}, 3, options);
+    expect_near(fold2d(unfold2d(x, 3, options), {7, 9}, 3, options), x * counts);
+  }
+}
+
+TEST(Patches, ShufflesAreInverse) {
+  const Tensor x = ripples({2, 12, 3, 5});
+  EXPECT_TRUE(all(pixel_unshuffle(pixel_shuffle(x, 2), 2) == x));
+  EXPECT_TRUE(all(channel_shuffle(channel_shuffle(x, 3), 4) == x));
+}
+
+TEST(GridSample, OfTheIdentityIsTheImage) {
+  const Tensor x = ripples({2, 3, 11, 37}), volume = ripples({1, 2, 3, 5, 19});
+  const Tensor flat = tensor({1.0, 0.0, 0.0, 0.0, 1.0, 0.0}).reshape({1, 2, 3}).expand({2, 2, 3});
+  const Tensor deep = tensor({1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0}).reshape({1, 3, 4});
+  for (const bool aligned : {false, true}) {
+    const Tensor grid = affine_grid(flat, x.shape(), aligned);
+    for (const GridMode mode : {GridMode::bilinear, GridMode::nearest, GridMode::bicubic}) {
+      expect_near(grid_sample(x, grid, {.mode = mode, .align_corners = aligned}), x);
+    }
+    expect_near(grid_sample(volume, affine_grid(deep, volume.shape(), aligned), {.align_corners = aligned}), volume);
+  }
+}
+
+TEST(GridSample, FusedAndRecordedGradientsAgree) {
+  const Tensor x = ripples({2, 5, 9, 14}), grid = ripples({2, 10, 17, 2}, 0.37) * 1.3;
+  for (const GridMode mode : {GridMode::bilinear, GridMode::bicubic}) {
+    const auto by_grid = [&](const Tensor& v) { return grid_sample(x, v, {.mode = mode}); };
+    const auto by_x = [&](const Tensor& v) { return grid_sample(v, grid, {.mode = mode}); };
+    const Tensor composed = gradient(by_grid, grid, true), scale = 1 + amax(abs(composed));
+    expect_near(gradient(by_grid, grid, false) / scale, composed / scale);
+    expect_near(gradient(by_x, x, false), gradient(by_x, x, true));
+  }
+}
+
+TEST(GridSample, ReadsNothingNextToAView) {
+  const Tensor whole = full({1, 1, 8, 24}, kInf);
+  const Tensor x = where(arange(24) < 8, 1, whole).slice(3, 0, 8), grid = ripples({1, 5, 30, 2}, 0.37);
+  EXPECT_TRUE(all(grid_sample(x, grid, {.padding = GridPadding::border}) > 0.999));
+  EXPECT_TRUE(all(isfinite(grid_sample(x, grid * 3))));
+  EXPECT_EQ(unfold2d(x, 3, {.padding = 1}).shape(), (Shape{1, 9, 64}));
+  EXPECT_TRUE(all(isfinite(unfold2d(x, 3, {.padding = 1}))));
+}
+
+TEST(Patches, ErrorTexts) {
+  expect_texts({
+      {"[unfold2d] expected x [N, C, H, W] or [C, H, W], got shape [4, 5]",
+       [] {
+         unfold2d(zeros({4, 5}), 2);
+       }},
+      {"[unfold2d] expected kernel_size as one number or 2 numbers, got 3",
+       [] {
+         unfold2d(zeros({1, 4, 5}), {1, 2, 3});
+       }},
+      {"[unfold2d] expected kernel_size between 1 and 2147483647, got 0",
+       [] {
+         unfold2d(zeros({1, 4, 5}), 0);
+       }},
+      {"[unfold2d] expected patches of at most 4 elements along a padded axis, got 5",
+       [] {
+         unfold2d(zeros({1, 4, 5}), 3, {.dilation = 2});
+       }},
+      {"[unfold2d] expected float32 or float64, got int64 of shape [1, 4, 5] (convert with to(kFloat32))",
+       [] {
+         unfold2d(zeros({1, 4, 5}, kInt64), 2);
+       }},
+      {"[fold2d] expected columns [N, C * 4, 12] or [C * 4, 12] for an image of 4 x 5, got shape [1, 4, 11]",
+       [] {
+         fold2d(zeros({1, 4, 11}), {4, 5}, 2);
+       }},
+      {"[fold2d] expected columns [N, C * 4, 12] or [C * 4, 12] for an image of 4 x 5, got shape [6, 12]",
+       [] {
+         fold2d(zeros({6, 12}), {4, 5}, 2);
+       }},
+      {"[fold2d] expected output_size between 1 and 2147483647, got 0",
+       [] {
+         fold2d(zeros({6, 12}), {4, 0}, 2);
+       }},
+      {"[pixel_shuffle] expected channels divisible by 4 for a factor of 2, got 6 (shape [6, 1, 1])",
+       [] {
+         pixel_shuffle(zeros({6, 1, 1}), 2);
+       }},
+      {"[pixel_shuffle] expected a factor between 1 and 2147483647, got 0",
+       [] {
+         pixel_shuffle(zeros({6, 1, 1}), 0);
+       }},
+      {"[pixel_shuffle] expected x [..., C, H, W], got shape [6, 1]",
+       [] {
+         pixel_shuffle(zeros({6, 1}), 1);
+       }},
+      {"[pixel_unshuffle] expected a height and width divisible by a factor of 2, got shape [6, 2, 3]",
+       [] {
+         pixel_unshuffle(zeros({6, 2, 3}), 2);
+       }},
+      {"[channel_shuffle] expected groups that divide the 6 channels, got 4",
+       [] {
+         channel_shuffle(zeros({1, 6, 1}), 4);
+       }},
+      {"[channel_shuffle] expected x [N, C, ...], got shape [6, 1]",
+       [] {
+         channel_shuffle(zeros({6, 1}), 2);
+       }},
+  });
+}
+
+TEST(GridSample, ErrorTexts) {
+  expect_texts({
+      {"[grid_sample] expected x [N, C, H, W] and grid [N, OH, OW, 2], or x [N, C, D, H, W] and grid [N, OD, OH, OW, "
+       "3], got [1, 2, 3, 4] and [1, 2, 2, 3]",
+       [] {
+         grid_sample(zeros({1, 2, 3, 4}), zeros({1, 2, 2, 3}));
+       }},
+      {"[grid_sample] expected x [N, C, H, W] and grid [N, OH, OW, 2], or x [N, C, D, H, W] and grid [N, OD, OH, OW, "
+       "3], got [1, 2, 3, 4] and [2, 2, 2, 2]",
+       [] {
+         grid_sample(zeros({1, 2, 3, 4}), zeros({2, 2, 2, 2}));
+       }},
+      {"[grid_sample] expected x [N, C, H, W] and grid [N, OH, OW, 2], or x [N, C, D, H, W] and grid [N, OD, OH, OW, "
+       "3], got [2, 3, 4] and [2, 2, 2]",
+       [] {
+         grid_sample(zeros({2, 3, 4}), zeros({2, 2, 2}));
+       }},
+      {"[grid_sample] expected spatial sizes of 1 or more, got shape [1, 2, 0, 4]",
+       [] {
+         grid_sample(zeros({1, 2, 0, 4}), zeros({1, 2, 2, 2}));
+       }},
+      {"[grid_sample] expected an image with bicubic, got a volume of shape [1, 1, 2, 2, 2]",
+       [] {
+         grid_sample(zeros({1, 1, 2, 2, 2}), zeros({1, 1, 1, 1, 3}), {.mode = GridMode::bicubic});
+       }},
+      {"[affine_grid] expected theta [N, 2, 3] and size {N, C, H, W}, or theta [N, 3, 4] and size {N, C, D, H, W}, got "
+       "[1, 2, 3] and [2, 1, 3, 3]",
+       [] {
+         affine_grid(zeros({1, 2, 3}), {2, 1, 3, 3});
+       }},
+      {"[affine_grid] expected sizes of 1 or more, got [1, 1, 0, 3]",
+       [] {
+         affine_grid(zeros({1, 2, 3}), {1, 1, 0, 3});
+       }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

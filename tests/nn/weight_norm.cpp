@@ -1,0 +1,130 @@
+// Weight and spectral normalisation against PyTorch over several steps, from its random numbers on; state, copies and
+// errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/convolution.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/norm.h>
+#include <tapegrad/nn/weight_norm.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+using nlohmann::json;
+
+// Trains and evaluates as tests/data/make_weight_norm.py.
+template <class Make>
+void expect_training(Make make, const Shape& shape, const std::string& name) {
+  const Room room{2e-5, 2e-5};
+  const json wanted = stored("weight_norm.json").at(name);
+  manual_seed(0);
+  auto module = make();
+  std::vector<std::string> names;
+  for (const NamedTensor& entry : nn::state_dict(module)) names.push_back(entry.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(json(names), wanted.at("names")) << name;
+  int64_t step = 0;
+  for (const json& of : wanted.at("steps")) {
+    std::optional<Tape> tape(std::in_place);
+    const Tensor y = module(filled(shape, step).to(kFloat32));
+    expect_close(y, of.at("y"), room, name);
+    const Gradients grads = tape->backward(y, {.grad_output = filled(y.shape(), step + 7).to(kFloat32)});
+    tape.reset();
+    expect_close_gradients(module, grads, of.at("grads"), room);
+    for (const auto& [path, buffer] : nn::named_buffers(module))
+      expect_close(buffer, of.at("buffers").at(path), room, path);
+    std::vector<Tensor> updated;
+    for (const auto& [path, parameter] : nn::named_parameters(module))
+      updated.push_back(parameter->detach() - grads[parameter] / 8);
+    std::size_t i = 0;
+    for (const auto& [path, parameter] : nn::named_parameters(module)) parameter.set(updated[i++]);
+    ++step;
+  }
+  nn::eval(module);
+  expect_close(module(filled(shape, 9).to(kFloat32)), wanted.at("evaluation"), room, name);
+}
+
+TEST(WeightNorm, TrainsAsInPyTorch) {
+  expect_training([] { return nn::WeightNorm(nn::Linear(5, 3)); }, {2, 5}, "weight_norm linear");
+  expect_training([] { return nn::WeightNorm(nn::Conv1d(4, 3, 3, {.padding = 1})); }, {2, 4, 6}, "weight_norm conv1d");
+  expect_training([] { return nn::WeightNorm(nn::Conv1d(4, 3, 3), 1); }, {2, 4, 6}, "weight_norm conv1d, axis 1");
+  expect_training([] { return nn::WeightNorm(nn::Conv1d(4, 3, 3, {}, false), std::nullopt); }, {2, 4, 6},
+                  "weight_norm conv1d, all");
+}
+
+TEST(SpectralNorm, TrainsAsInPyTorch) {
+  expect_training([] { return nn::SpectralNorm(nn::Linear(5, 3)); }, {2, 5}, "spectral_norm linear");
+  expect_training([] { return nn::SpectralNorm(nn::Conv2d(3, 4, 3), {.n_power_iterations = 2}); }, {1, 3, 4, 5},
+                  "spectral_norm conv2d");
+  expect_training([] { return nn::SpectralNorm(nn::ConvTranspose1d(4, 3, 3)); }, {2, 4, 5},
+                  "spectral_norm conv_transpose1d");
+  expect_training([] { return nn::SpectralNorm(nn::LayerNorm(5)); }, {2, 5}, "spectral_norm layer_norm");
+}
+
+TEST(WeightNorm, KeepsTheLayersValuesAndItsCopies) {
+  const nn::Linear plain(5, 3);
+  const Tensor values = plain.weight.tensor().clone(), x = filled({2, 5}, 1).to(kFloat32);
+  nn::Linear same(5, 3);
+  same.weight.set(values);
+  same.bias.set(plain.bias);
+  nn::WeightNorm<nn::Linear> layer{std::move(same)};
+  expect_near(layer.weight(), values);
+  expect_near(layer(x), plain(x));
+  EXPECT_EQ(nn::count_parameters(layer), 3 + 15 + 3);
+  nn::require_whole_visit(layer);
+  nn::WeightNorm<nn::Linear> copy = nn::clone(layer);
+  expect_near(copy(x), layer(x));
+  nn::to(copy, kFloat64);
+  EXPECT_EQ(copy(x.to(kFloat64)).dtype(), kFloat64);
+  nn::load_state_dict(copy, nn::state_dict(layer));
+}
+
+struct TwoNorms {
+  nn::WeightNorm<nn::Conv1d> first{nn::Conv1d(2, 3, 1)};
+  nn::SpectralNorm<nn::Conv1d> second{nn::Conv1d(3, 2, 1)};
+};
+
+TEST(WeightNorm, IsAMember) {
+  TwoNorms model;
+  std::vector<std::string> names;
+  for (const NamedTensor& p : nn::parameters(model)) names.push_back(p.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"first.bias", "first.parametrizations.weight.original0",
+                                             "first.parametrizations.weight.original1", "second.bias",
+                                             "second.parametrizations.weight.original"}));
+}
+
+TEST(SpectralNorm, EvaluationChangesNothing) {
+  nn::SpectralNorm<nn::Linear> layer{nn::Linear(6, 4)};
+  nn::eval(layer);
+  const Tensor before = nn::state_dict(layer)[2].tensor.clone(), first = layer.weight();
+  EXPECT_TRUE(all(layer.weight() == first));
+  EXPECT_TRUE(all(nn::state_dict(layer)[2].tensor == before));
+  nn::train(layer);
+  for (int i = 0; i < 200; ++i) layer(zeros({1, 6}));
+  nn::eval(layer);
+  expect_near(norm(matmul(layer.weight().t(), matmul(layer.weight(), nn::state_dict(layer)[3].tensor))), {1});
+}
+
+TEST(WeightNorm, ErrorTexts) {
+  expect_texts({
+      {"[weight_norm] axis 2 is out of range for shape [3, 5] (axes go from -2 to 1)",
+       [] { nn::WeightNorm(nn::Linear(5, 3), 2); }},
+      {"[spectral_norm] axis 2 is out of range for shape [3, 5] (axes go from -2 to 1)",
+       [] { nn::SpectralNorm(nn::Linear(5, 3), {.axis = 2}); }},
+      {"[parametrization] expected a layer with a weight in floating point, got none",
+       [] { nn::WeightNorm{nn::Linear()}; }},
+      {"[spectral_norm] the number of power iterations must be positive, got 0",
+       [] { nn::SpectralNorm(nn::Linear(5, 3), {.n_power_iterations = 0}); }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

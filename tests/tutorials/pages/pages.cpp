@@ -1,0 +1,228 @@
+// The pages of `tapegrad tutorial`: every section and cell has one, in both languages with the same code and numbers,
+// and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/tutorial/computed.h>
+#include <tapegrad/tasks/tutorial/find.h>
+#include <tapegrad/tasks/tutorial/html.h>
+#include <tapegrad/tasks/tutorial/numbers.h>
+#include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/sources.h>
+#include <tapegrad/tasks/tutorial/terminal.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/svg_check.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace tapegrad::tests {
+namespace {
+
+using namespace tasks::tutorial;
+using Words = std::set<std::string>;
+
+const nlohmann::json& contents() {
+  static const nlohmann::json kContents = stored("tutorial_pages.json");
+  return kContents;
+}
+
+const std::vector<Computed>& made_pages() {
+  static const std::vector<Computed> kMade = [] {
+    std::vector<Computed> made;
+    for (const Page* page : pages()) made.push_back(computed(*page));
+    return made;
+  }();
+  return kMade;
+}
+
+// "003 8.2.5" for each place that no page is written for yet.
+Words places_to_do() {
+  std::ifstream file(std::string(kTestsDir) + "/data/tutorial_pages_todo.txt");
+  EXPECT_TRUE(file);
+  Words places;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && !line.starts_with("#")) places.insert(line);
+  return places;
+}
+
+PageList pages_at(const std::string& tutorial, const std::string& place) {
+  PageList found;
+  for (const Page* page : pages())
+    if (page->tutorial == tutorial && is_about(*page, place)) found.push_back(page);
+  return found;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+Words rows_of_numbers(const Computed& made, bool only_equal) {
+  Words rows;
+  for (const tasks::tutorial::Number& number : made.numbers) {
+    if (only_equal && number.mark != Mark::equal) continue;
+    for (const std::string& row : lines_of(number.printed)) rows.insert(row);
+  }
+  return rows;
+}
+
+bool has_hangul(std::string_view text) {
+  return std::regex_search(text.begin(), text.end(), std::regex("[\xea-\xed]"));
+}
+
+// A page's texts, with where they are.
+std::vector<std::pair<std::string, Text>> texts_of(const Computed& made) {
+  const Page& page = *made.page;
+  std::vector<std::pair<std::string, Text>> texts{{"title", page.title}, {"about", page.about}};
+  for (const Lines& one : page.lines) texts.emplace_back("lines", one.what);
+  for (const Figure& one : made.figures) texts.emplace_back("caption", one.caption);
+  for (const Touch& one : page.touch) texts.emplace_back("touch", one.what);
+  for (const Fault& one : page.faults) texts.emplace_back("claim", one.claim), texts.emplace_back("proof", one.proof);
+  for (const Exercise& one : page.exercises)
+    texts.emplace_back("question", one.question), texts.emplace_back("answer", one.answer);
+  for (const tasks::tutorial::Number& one : made.numbers)
+    if (!one.why.empty() || one.mark == Mark::different) texts.emplace_back("why", one.why);
+  return texts;
+}
+
+// The contents of all elements of this name.
+std::vector<std::string> elements(const std::string& html, const std::string& name) {
+  std::vector<std::string> found;
+  for (std::size_t at = 0; (at = html.find("<" + name, at)) != std::string::npos;) {
+    const std::size_t begin = html.find('>', at) + 1, end = html.find("</" + name + ">", begin);
+    found.push_back(html.substr(begin, end - begin));
+    at = end;
+  }
+  return found;
+}
+
+TEST(TutorialPages, EveryPlaceHasOneOrIsToDo) {
+  const Words to_do = places_to_do();
+  Words all;
+  for (const auto& [tutorial, places] : contents()["places"].items()) {
+    for (const std::string place : places) {
+      const std::string name = fmt::format("{} {}", tutorial, place);
+      all.insert(name);
+      const std::size_t found = pages_at(tutorial, place).size();
+      if (to_do.contains(name)) {
+        EXPECT_EQ(found, 0U) << "delete this line of tests/data/tutorial_pages_todo.txt: " << name;
+      } else {
+        EXPECT_GE(found, 1U) << "no page about " << name;
+      }
+    }
+  }
+  for (const std::string& name : to_do) EXPECT_TRUE(all.contains(name)) << name;
+  Words stems;
+  for (const Page* page : pages()) EXPECT_TRUE(stems.insert(file_stem(*page)).second) << file_stem(*page);
+}
+
+TEST(TutorialPages, TextsAreInBothLanguages) {
+  for (const Computed& made : made_pages()) {
+    for (const auto& [where, text] : texts_of(made)) {
+      SCOPED_TRACE(place_of(*made.page) + ", " + where + ": " + std::string(text.en));
+      EXPECT_TRUE(has_hangul(text.ko)) << text.ko;
+      EXPECT_FALSE(text.en.empty());
+    }
+    static const std::regex kEnd("[.?](\\s|$)");
+    const std::string about(made.page->about.en);
+    EXPECT_EQ(std::distance(std::sregex_iterator(about.begin(), about.end(), kEnd), {}), 3)
+        << place_of(*made.page) << ": expected three sentences: " << about;
+    EXPECT_FALSE(made.page->lines.empty() && made.numbers.empty() && made.figures.empty()) << place_of(*made.page);
+    EXPECT_GE(made.page->exercises.size(), 1U) << place_of(*made.page);
+  }
+}
+
+TEST(TutorialPages, BothLanguagesHaveTheSameCodeAndNumbers) {
+  for (const Computed& made : made_pages()) {
+    SCOPED_TRACE(place_of(*made.page));
+    const std::string ko = html_of(made, Language::ko), en = html_of(made, Language::en);
+    EXPECT_EQ(elements(ko, "pre"), elements(en, "pre"));
+    EXPECT_EQ(elements(ko, "svg"), elements(en, "svg"));
+    EXPECT_EQ(elements(ko, "script"), elements(en, "script"));
+    EXPECT_EQ(elements(ko, "h2").size(), elements(en, "h2").size());
+    EXPECT_NE(ko.find("<html lang=\"ko\">"), std::string::npos);
+    EXPECT_NE(en.find("<html lang=\"en\">"), std::string::npos);
+    for (const std::string& html : {ko, en}) EXPECT_EQ(html.find("http"), std::string::npos);
+    for (const Figure& figure : made.figures) {
+      std::vector<drawing::Drawing> drawings = figure.panels;
+      if (drawings.empty()) drawings.push_back(figure.drawing);
+      for (const drawing::Drawing& one : drawings)
+        EXPECT_EQ(faults_of_svg(drawing::svg_file(one)), std::vector<std::string>());
+    }
+  }
+}
+
+TEST(TutorialPages, EqualNumbersAreTheTutorials) {
+  for (const Computed& made : made_pages()) {
+    Words known;
+    for (const auto& [place, rows] : contents()["printed"].items()) {
+      const std::string tutorial = place.substr(0, 3);
+      if (const PageList found = pages_at(tutorial, place.substr(4));
+          std::find(found.begin(), found.end(), made.page) != found.end()) {
+        for (const std::string row : rows) known.insert(row);
+      }
+    }
+    SCOPED_TRACE(place_of(*made.page));
+    for (const tasks::tutorial::Number& number : made.numbers)
+      EXPECT_TRUE(number.mark != Mark::equal || number.ours == number.printed) << number.label << "\n" << number.ours;
+    for (const std::string& row : rows_of_numbers(made, true))
+      EXPECT_TRUE(known.contains(row)) << "the tutorial does not print: " << row;
+  }
+}
+
+TEST(TutorialPages, EveryPrintedNumberIsOnAPage) {
+  for (const auto& [place, rows] : contents()["printed"].items()) {
+    if (places_to_do().contains(place)) continue;
+    Words shown;
+    for (const Page* page : pages_at(place.substr(0, 3), place.substr(4)))
+      shown.merge(rows_of_numbers(computed(*page), false));
+    for (const std::string row : rows) EXPECT_TRUE(shown.contains(row)) << place << ": " << row;
+  }
+}
+
+TEST(TutorialPages, ProofsAndWidgetsHaveTheirParts) {
+  for (const Computed& made : made_pages()) {
+    SCOPED_TRACE(place_of(*made.page));
+    for (std::size_t i = 0; i < made.touch.size(); ++i) {
+      const std::string name(made.page->touch[i].widget);
+      EXPECT_NE(script(name).find("touch." + name + " = "), std::string_view::npos) << name;
+      EXPECT_TRUE(nlohmann::json::accept(made.touch[i])) << made.touch[i];
+    }
+    for (const std::string& proof : made.proofs) EXPECT_EQ(proof.find("nan"), std::string::npos) << proof;
+  }
+}
+
+TEST(TutorialPages, LinesInTheTerminalAreNarrow) {
+  for (const Computed& made : made_pages()) {
+    Words code;
+    for (const std::string& text : made.snippets)
+      for (const std::string& line : lines_of(text)) code.insert("    " + line);
+    for (const Language language : {Language::ko, Language::en})
+      for (const std::string& line : lines_of(text_of(made, language)))
+        EXPECT_TRUE(code.contains(line) || drawing::display_width(line) <= 80) << place_of(*made.page) << ": " << line;
+  }
+}
+
+TEST(TutorialPages, PlainNumbersHaveNoBrackets) {
+  EXPECT_EQ(plain("[[0.2  0.8 0.3]\n [0.7 1. ]]"), "0.2 0.8 0.3\n0.7 1.");
+  EXPECT_EQ(plain("tensor([1, 2])"), "tensor( 1 2 )");
+  EXPECT_EQ(plain(""), "");
+}
+
+TEST(TutorialPages, SnippetsAreUnindented) {
+  const std::string lines = snippet("003_words_and_masks:causal");
+  EXPECT_TRUE(lines.starts_with("const tg::Tensor past = tg::nn::causal_mask(4);")) << lines;
+  EXPECT_EQ(lines.find("// ["), std::string::npos);
+  EXPECT_THROW(static_cast<void>(snippet("003_words_and_masks:casual")), Error);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,110 @@
+// `tapegrad tutorial`: how pages are found, printed and written.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs the command in the folder, in English unless the environment says otherwise.
+Ran run_in(const TemporaryFolder& folder, const Arguments& arguments, Arguments environment = {"LC_ALL=C"}) {
+  return run_command(arguments, {.folder = folder.path(), .environment = std::move(environment)});
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(TutorialVerb, ListsPages) {
+  const TemporaryFolder folder;
+  const Ran ran = run_in(folder, {"tutorial"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "003  8.2.5")) << ran.out;
+  expect_narrow(ran.out);
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  EXPECT_EQ(run_in(folder, {"tutorial", "003"}).code, 0);
+}
+
+TEST(TutorialVerb, PrintsAndWritesASection) {
+  const TemporaryFolder folder;
+  const Ran ran = run_in(folder, {"tutorial", "003", "8.2.5"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "=== 003 8.2.5  Masking")) << ran.out;
+  EXPECT_TRUE(has(slurp(folder / "out/tutorial/003-8.2.5.en.html"), "<html lang=\"en\">"));
+  const Ran shown = run_in(folder, {"show", "8.2.5", "--out", "pages"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_TRUE(fs::exists(folder / "pages/003-8.2.5.en.html"));
+  EXPECT_TRUE(has(run_in(folder, {"tutorial", "8.2.5"}).out, "=== 003 8.2.5"));
+}
+
+TEST(TutorialVerb, SpeaksTheLanguageOfTheLocale) {
+  const TemporaryFolder folder;
+  const Arguments page{"tutorial", "003", "8.2.5"};
+  const std::string korean = "인과 마스크";
+  EXPECT_TRUE(has(run_in(folder, page, {"LC_ALL=ko_KR.UTF-8"}).out, korean));
+  EXPECT_TRUE(has(run_in(folder, page, {"LC_ALL=", "LC_MESSAGES=ko_KR.UTF-8", "LANG=C"}).out, korean));
+  EXPECT_TRUE(has(run_in(folder, page, {"LC_ALL=", "LC_MESSAGES=", "LANG=ko"}).out, korean));
+  EXPECT_FALSE(has(run_in(folder, page, {"LC_ALL=C", "LANG=ko_KR.UTF-8"}).out, korean));
+  EXPECT_TRUE(has(run_in(folder, joined(page, {"--lang", "ko"})).out, korean));
+  EXPECT_FALSE(has(run_in(folder, joined(page, {"--lang", "en"}), {"LC_ALL=ko_KR.UTF-8"}).out, korean));
+}
+
+TEST(TutorialVerb, FindsWords) {
+  const TemporaryFolder folder;
+  for (const char* const word : {"마스크", "CAUSAL", "leakage"}) {
+    const Ran ran = run_in(folder, {"tutorial", "--find", word});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_TRUE(has(ran.out, "8.2.5")) << word;
+  }
+  expect_error(run_in(folder, {"tutorial", "--find", "xyzzy"}), 2, {"[--find]", "no page contains \"xyzzy\""});
+  expect_error(run_in(folder, {"tutorial", "003", "--find", "mask"}), 2, {"cannot be combined with a section"});
+}
+
+TEST(TutorialVerb, UnknownPlacesNameTheNearest) {
+  const TemporaryFolder folder;
+  expect_error(run_in(folder, {"tutorial", "003", "8.2.55"}), 2, {"there is no page about 003 8.2.55", "8.2.5"});
+  expect_error(run_in(folder, {"tutorial", "0033"}), 2, {"unknown tutorial \"0033\"", "003"});
+  expect_error(run_in(folder, {"tutorial", "003", "8.2.5", "1"}), 2,
+               {"expected a tutorial and a section, got 3 words"});
+  expect_error(run_in(folder, {"tutorial", "--lang", "fr"}), 2, {"[--lang]", "must be one of ko, en"});
+  expect_error(run_in(folder, {"show", "9.9.9"}), 2, {"there is no page about 9.9.9"});
+}
+
+TEST(TutorialVerb, WritesTheWholeSite) {
+  const TemporaryFolder folder;
+  const Ran ran = run_in(folder, {"tutorial", "--out", "site"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  for (const char* const name :
+       {"index.html", "index.ko.html", "index.en.html", "003-8.2.5.ko.html", "003-8.2.5.en.html"})
+    EXPECT_TRUE(fs::exists(fs::path(folder / "site") / name)) << name;
+  const std::string index = slurp(folder / "site/index.ko.html");
+  for (std::size_t at = 0; (at = index.find("href=\"", at)) != std::string::npos; ++at) {
+    const std::string target = index.substr(at + 6, index.find('"', at + 6) - at - 6);
+    EXPECT_TRUE(fs::exists(fs::path(folder / "site") / target)) << target;
+  }
+}
+
+TEST(TutorialVerb, HangulIsTwoColumnsWide) {
+  EXPECT_EQ(drawing::display_width("mask"), 4U);
+  EXPECT_EQ(drawing::display_width("마스크"), 6U);
+  EXPECT_EQ(drawing::display_width("e\u0301 \u1112\u1161\u11ab ①"), 6U);  // combining accent, conjoining jamo
+  EXPECT_EQ(drawing::display_width("日本 ＡＢ 😀"), 12U);
+  EXPECT_EQ(drawing::display_width("\xff"), 1U);
+  EXPECT_EQ(drawing::padded("가", 4), "가  ");
+  const std::string maps = drawing::shaded_maps({{"", {"나", "ab", "c"}, {1, 0, 0, 1, 1, 1}}});
+  EXPECT_EQ(maps, "나 █·\nab ·█\n c ██\n\n");
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "어텐션 ";
+  const std::string wrapped = drawing::wrapped(text);
+  EXPECT_TRUE(wrapped.starts_with("어텐션 어텐션 ")) << wrapped;
+  EXPECT_EQ(wrapped.find('\n'), 11 * std::string("어텐션 ").size() - 1)
+      << wrapped;  // 77 of 80 columns, 84 with one more
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -52,9 +52,9 @@ struct Conv3d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [out, in / groups, KD, KH, KW]
-  Parameter bias;    // [out], or none
-  ConvOptions options;
+  Parameter weight;     // [out, in / groups, KD, KH, KW]
+  Parameter bias;       // [out], or none
+  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).
@@ -98,9 +98,9 @@ struct ConvTranspose3d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [in, out / groups, KD, KH, KW]
-  Parameter bias;    // [out], or none
-  ConvTransposeOptions options;
+  Parameter weight;              // [in, out / groups, KD, KH, KW]
+  Parameter bias;                // [out], or none
+  ConvTransposeOptions options;  ///< as given
 };
 
 }  // namespace tapegrad::nn

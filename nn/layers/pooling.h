@@ -35,8 +35,8 @@ struct MaxPool3d {
   Tensor operator()(const Tensor& x) const { return max_pool3d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  MaxPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, or one number for all
+  MaxPoolOptions options;        ///< as given
 };
 
 /// The average of each window of x [N, C, L] or [C, L]: avg_pool1d.
@@ -68,8 +68,8 @@ struct AvgPool3d {
   Tensor operator()(const Tensor& x) const { return avg_pool3d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  AvgPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, or one number for all
+  AvgPoolOptions options;        ///< as given
 };
 
 /// The averages of output_size windows of x [N, C, L] or [C, L]: adaptive_avg_pool1d.
@@ -96,7 +96,7 @@ struct AdaptiveAvgPool3d {
   Tensor operator()(const Tensor& x) const { return adaptive_avg_pool3d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, or one number for all
 };
 
 /// The largest elements of output_size windows of x [N, C, L] or [C, L]: adaptive_max_pool1d.
@@ -123,7 +123,7 @@ struct AdaptiveMaxPool3d {
   Tensor operator()(const Tensor& x) const { return adaptive_max_pool3d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, or one number for all
 };
 
 /// Resizes x [N, C, L], [N, C, H, W] or [N, C, D, H, W]: interpolate. Upsample({.scale_factor = 2}).

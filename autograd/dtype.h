@@ -15,6 +15,7 @@ namespace tapegrad {
 ///   operation is an Error, and none is recorded.
 enum class DType : uint8_t { boolean, uint8, int32, int64, float16, bfloat16, float32, float64 };
 
+/// The members of DType under the names that tensors are made with.
 inline constexpr DType kBool = DType::boolean;
 inline constexpr DType kUInt8 = DType::uint8;
 inline constexpr DType kInt32 = DType::int32;

@@ -54,7 +54,7 @@ class Gradients {
   /// which they were made.
   struct Entry {
     TapeIndex place;  // of the tensor that this is the gradient of
-    Tensor grad;
+    Tensor grad;      ///< in the shape and type of the leaf
   };
   Entry* begin() { return entries_.data(); }
   Entry* end() { return entries_.data() + entries_.size(); }

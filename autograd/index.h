@@ -1,4 +1,4 @@
-// What stands in the parentheses of x(...): one entry per axis, as between the brackets of NumPy and PyTorch.
+// The entries of x(...): one per axis, as between the brackets of NumPy and PyTorch.
 //
 //   x(0)                    x[0]                   x(newaxis, all)        x[None, :]
 //   x(all, range(1, 3))     x[:, 1:3]              x(ids)                 x[ids]        int64 tensors
@@ -31,10 +31,10 @@ inline constexpr int64_t kAll = INT64_MIN;
 /// kAll for a missing bound; a number is a single index, and removes the axis. A list of slices begins at the first
 /// axis.
 struct Slice {
-  int64_t start = kAll;
-  int64_t stop = kAll;
-  int64_t step = 1;
-  bool single = false;  ///< `start` is one index
+  int64_t start = kAll;  ///< first element; kAll: where the axis begins, in the direction of step
+  int64_t stop = kAll;   ///< first element after the slice; kAll: where the axis ends
+  int64_t step = 1;      ///< not 0; a negative step goes backwards
+  bool single = false;   ///< `start` is one index
   constexpr Slice() = default;
   constexpr Slice(int64_t index) : start(index), single(true) {}  // NOLINT: {{}, 2} is x[:, 2]
   constexpr Slice(int64_t from, int64_t to, int64_t every = 1) : start(from), stop(to), step(every) {}
@@ -43,7 +43,7 @@ struct Slice {
 /// One index, which {} is not.
 struct Number {
   constexpr Number(std::integral auto number) : index(static_cast<int64_t>(number)) {}  // NOLINT
-  int64_t index;
+  int64_t index;  ///< not negative, or counted from the end
 };
 
 /// Elements start, start + step, ... before stop of an axis, by Python's rules: negative bounds count from the end, and
@@ -52,14 +52,16 @@ constexpr Slice range(int64_t start, int64_t stop, int64_t step = 1) { return {s
 
 /// An axis of size 1 that x does not have.
 struct NewAxis {};
-inline constexpr NewAxis newaxis;
+inline constexpr NewAxis newaxis;  ///< x(newaxis, all) is x[None, :] of NumPy
 /// All axes that no other entry stands for; at most once.
 struct Ellipsis {};
-inline constexpr Ellipsis ellipsis;
+inline constexpr Ellipsis ellipsis;  ///< x(ellipsis, 0) is x[..., 0] of NumPy
 
 /// One entry of x(...). It refers to its tensor, and lives as long as the expression.
 class Index {
  public:
+  /// What an entry is; absent: an argument that was left out.
+  /// What an entry is; absent: an argument that was left out.
   enum class Kind : uint8_t { slice, new_axis, other_axes, tensor, absent };
 
   Index() = default;                     ///< {}: the whole axis, as is `all`
@@ -77,12 +79,14 @@ class Index {
   Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
   template <class Holder>
   Index(const TensorHolder<Holder>& holder) : Index(static_cast<const Holder&>(holder).tensor()) {}  // NOLINT
+  /// The default of the arguments of x(...): no entry.
   static Index absent() {
     Index none;
     none.kind_ = Kind::absent;
     return none;
   }
 
+  /// What it is, and what it refers to: slice() for Kind::slice, tensor() for Kind::tensor.
   Kind kind() const { return kind_; }
   const Slice& slice() const { return slice_; }
   const Tensor& tensor() const { return *tensor_; }
@@ -98,12 +102,13 @@ class Index {
 /// The entries of one x(...): at most kMost.
 class Indices {
  public:
-  static constexpr int kMost = 10;
+  static constexpr int kMost = 10;  ///< most entries of one x(...)
   template <class... Entries>
   explicit Indices(const Entries&... entries) : entries_{&entries...} {
     static_assert(sizeof...(entries) == kMost);
     while (count_ < kMost && entries_[count_]->kind() != Index::Kind::absent) ++count_;
   }
+  /// The number of entries, and entry i of them.
   int size() const { return count_; }
   const Index& operator[](int i) const { return *entries_[i]; }
 

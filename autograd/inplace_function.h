@@ -15,6 +15,7 @@ namespace tapegrad {
 template <class Signature, std::size_t kBytes = 96>
 class InplaceFunction;
 
+/// A function with this signature, or an empty one, which must not be called.
 template <class Result, class... Args, std::size_t kBytes>
 class InplaceFunction<Result(Args...), kBytes> {
  public:
@@ -44,6 +45,7 @@ class InplaceFunction<Result(Args...), kBytes> {
 
   explicit operator bool() const { return actions_ != nullptr; }
   Result operator()(Args... args) { return actions_->call(buffer_, std::forward<Args>(args)...); }
+  /// Destroys the callable and what it captured; the function is then empty.
   void reset() noexcept {
     if (actions_) std::exchange(actions_, nullptr)->destroy(buffer_);
   }

@@ -28,6 +28,7 @@ class Literal {
     }
   }
 
+  /// false for a list
   bool is_number() const { return is_number_; }
   /// The type of a number; float32 for any floating-point type.
   DType dtype() const { return dtype_; }

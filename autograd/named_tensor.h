@@ -8,9 +8,10 @@
 
 namespace tapegrad {
 
+/// An entry of a state dict.
 struct NamedTensor {
-  std::string name;
-  Tensor tensor;
+  std::string name;  ///< path in the model, "encoder.norm.gamma", or any other key
+  Tensor tensor;     ///< a handle: shares memory with the tensor it was made from
 };
 
 /// In order; names are not checked here.

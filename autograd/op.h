@@ -23,6 +23,7 @@
 
 namespace tapegrad {
 
+/// What the tape and the tests need to know of an operation.
 struct OpTraits {
   /// The backward is itself made of recorded operations; otherwise create_graph is an Error that names the operation.
   bool twice = true;
@@ -37,7 +38,7 @@ struct Op : OpTraits {
   Op(std::string_view name, OpTraits traits);
   Op(const Op&) = delete;
 
-  std::string_view name;
+  std::string_view name;  ///< prefix of its errors, and its name in the profiler
 
   /// Throws Error "[name] message".
   [[noreturn]] void fail(std::string_view message) const { tapegrad::fail(name, message); }
@@ -54,6 +55,7 @@ class Grads {
   requires(sizeof...(T) <= 4 && (std::is_convertible_v<T, Tensor> && ...)) Grads(T&&... grads) {  // NOLINT: return dx;
     (push_back(std::forward<T>(grads)), ...);
   }
+  /// Appends the gradient of the next input; an empty handle for none.
   void push_back(Tensor grad) {
     if (count_ < kInPlace) {
       few_[count_] = std::move(grad);
@@ -63,6 +65,7 @@ class Grads {
     ++count_;
   }
   std::size_t size() const { return count_; }
+  /// The gradient of input i, unchecked.
   Tensor& operator[](std::size_t i) { return i < kInPlace ? few_[i] : many_[i - kInPlace]; }
 
  private:
@@ -105,6 +108,7 @@ using Backward = InplaceFunction<Grads(const Tensor& dy, const BackwardPass& pas
 class Input {
  public:
   Input(const Tensor& x) : tensor_(&x) {}  // NOLINT: record(kMul, y, {a, b}, ...)
+  /// The operand.
   operator const Tensor&() const { return *tensor_; }
 
  private:

@@ -34,6 +34,7 @@ class Dims {
   }
   static Dims filled(int rank, int64_t value);
 
+  /// number of axes
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
   /// Negative indices count from the end. Unchecked: pass user input through normal_axis first.
@@ -66,6 +67,7 @@ class Dims {
   int rank_ = 0;
 };
 
+/// Sizes of the axes, all 0 or more; and distances between neighbours along each axis, in elements.
 using Shape = Dims;
 using Strides = Dims;
 

@@ -27,7 +27,7 @@ namespace tapegrad {
 struct TapeIndex {
   uint64_t tape = 0;     // the tape's id; 0: not recorded; kLeaf: a leaf; kFrozenLeaf: a leaf that gets no gradient
   int64_t position = 0;  // on that tape; of a leaf, its own number
-  static constexpr uint64_t kLeaf = ~uint64_t{0}, kFrozenLeaf = kLeaf - 1;
+  static constexpr uint64_t kLeaf = ~uint64_t{0}, kFrozenLeaf = kLeaf - 1;  ///< not ids of tapes
   friend bool operator==(const TapeIndex&, const TapeIndex&) = default;
 };
 
@@ -48,6 +48,7 @@ class Storage {
     if (header_ && header_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) free_block(header_);
   }
 
+  /// Memory and size in bytes of a handle that is not empty; unique: no other handle refers to it.
   std::byte* data() const { return reinterpret_cast<std::byte*>(header_) + kHeaderBytes; }
   int64_t bytes() const { return header_->bytes; }
   bool unique() const { return header_->references.load(std::memory_order_acquire) == 1; }
@@ -89,6 +90,7 @@ class [[nodiscard]] Tensor {
   }
 
   bool defined() const { return body_ != nullptr; }
+  /// sizes of the axes
   const Shape& shape() const { return body().shape; }
   /// In elements, not bytes.
   const Strides& strides() const { return body().strides; }

@@ -14,6 +14,7 @@ namespace tapegrad {
 template <class Holder>
 class TensorHolder {
  public:
+  /// The members of Tensor with these names, of the tensor that is held.
   const Shape& shape() const { return held().shape(); }
   const Strides& strides() const { return held().strides(); }
   int dim() const { return held().dim(); }

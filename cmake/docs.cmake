@@ -6,6 +6,7 @@ if(DOXYGEN)
   configure_file(docs/Doxyfile.in docs/Doxyfile @ONLY)
   add_custom_target(docs
                     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs
+                    COMMAND python3 -B ${PROJECT_SOURCE_DIR}/docs/filter_test.py
                     COMMAND ${DOXYGEN} ${PROJECT_BINARY_DIR}/docs/Doxyfile
                     COMMAND ${CMAKE_COMMAND} -D FILE=${PROJECT_BINARY_DIR}/docs/warnings.txt -P ${PROJECT_SOURCE_DIR}/docs/silent.cmake
                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)

@@ -43,7 +43,7 @@ class BatchDraws {
 /// the sum of their weights. With the default, all batches count alike, however large they are.
 struct MeanLoss {
   MeanLoss(Tensor mean, double count = 1) : loss(std::move(mean)), terms(count) {}  // NOLINT: a Tensor is one, too
-  Tensor loss;
+  Tensor loss;                                                                      ///< one element
   double terms;  ///< 0: nothing of the batch counts, and its loss may be NaN
 };
 
@@ -104,8 +104,9 @@ class DataParallel {
   /// Sets the default generator of every process to that of rank 0, after something that only rank 0 did.
   void share_draws() const;
 
+  /// the processes that take part
   const World& world() const { return world_; }
-  CommunicationTimes times() const;
+  CommunicationTimes times() const;  ///< since the construction
 
  private:
   const World& world_;

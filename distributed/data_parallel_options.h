@@ -26,8 +26,8 @@ struct DataParallelOptions {
 
 /// Where the time of communication went, in this process.
 struct CommunicationTimes {
-  int64_t steps = 0;
-  int64_t bytes_sent = 0;
+  int64_t steps = 0;        ///< optimiser steps so far
+  int64_t bytes_sent = 0;   ///< by this process, of gradients and parameters
   double gradients_s = 0;   ///< waiting after backward: for slower processes, and for gradients
   double parameters_s = 0;  ///< waiting for updated parameters
 };

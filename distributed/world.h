@@ -33,7 +33,7 @@ class World {
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
-  /// This process alone, whoever started it.
+  /// This process alone, even under a launcher.
   static const World& alone();
 
   /// The number of this process, from 0.

@@ -8,7 +8,8 @@
     - the sentences at its top as the description of the file,
     - comments after members, and `//` before a declaration, as documentation,
     - the comment of a group of declarations (no blank line between them) before each of them,
-    - a reference to the class before what its description covers: constructors, operator(), visit,
+    - a reference to the class before what its description covers: constructors, operator(), visit, begin and end,
+    - the function that takes them before options without a comment,
     - protected members as private ones, which have no page.
 """
 import pathlib
@@ -17,9 +18,11 @@ import sys
 
 COMMENT = re.compile(r"^\s*//(?!/|\s*---|\s*NOLINT|\s*clang-format)\s?(.*)$")
 DOC = re.compile(r"^\s*///")
-AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
+AFTER_MEMBER = re.compile(r"^(\s*[\w:].*[;,{}]|\s*\w+,?)\s+//(?:/<)?(?![/!])\s*(?!NOLINT)(\S.*)$")
 OPENING = re.compile(r"^\s*(template\b.*>\s*)?(struct|class|enum class|enum|namespace|union)\b")
-SCOPE_WORD = re.compile(r"^\s*(public|private|protected):")
+MEMBER = re.compile(r"^\s*(?!using\b|typedef\b|friend\b|return\b|template\b|struct\b|class\b|enum\b)[\w:]+[\w:<>,\s*&()]*\s\w+\s*[,=]")
+COVERED = r"operator\(\)|void visit\(|operator=|operator==|\boverride\b|\b(?:begin|end|size|empty|defined|walk)\(" \
+          r"|operator\*\(\)|operator->|operator bool|operator const|operator[-+*/]="  # by the description of the class
 
 
 def escaped(text):
@@ -34,6 +37,33 @@ def documentation(line):
     """The line of a comment, as documentation."""
     indent, text = re.match(r"^(\s*)///?<?(.*)$", line).groups()
     return f"{indent}///{escaped(text)}"
+
+
+def parts_of(text):
+    """`text` at the commas outside of brackets and quotes."""
+    parts, depth, quoted = [""], 0, False
+    for c in text:
+        quoted ^= c == '"'
+        depth += 0 if quoted else (c in "({[<") - (c in ")}]>")
+        if c == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+def separated(code, text):
+    """Members of one declaration, `int a = 0, b;`, as declarations of their own, each with the comment; None for others."""
+    code = re.sub(r"\s+", " ", code.strip())
+    if not code.endswith(";") or not MEMBER.match(code):
+        return None
+    parts = parts_of(code[:-1])
+    first = re.match(r"^(.*?[\s*&])(\w+(?: ?=.*)?)$", parts[0].split("=")[0].strip())
+    if len(parts) < 2 or not first or not all(re.match(r"\w+( ?=.*| ?\{.*)?$", part) for part in parts[1:]):
+        return None
+    kind = first.group(1)
+    names = [parts[0][len(kind):]] + parts[1:]
+    return " ".join(f"/** {text} */ {kind}{name};" if text else f"{kind}{name};" for name in names)
 
 
 def is_declaration(line):
@@ -74,19 +104,31 @@ class Header:
                 i += 1
                 continue
             if starts and is_declaration(line):
-                self.describe(line, classes)
+                several = self.members(i)
+                if several:
+                    i += several
+                    self.fresh = False
+                    continue
+                self.describe(i, classes)
             name = re.match(r"^\s*(?:template\b.*>\s*)?(?:struct|class)\s+(?:\[\[\w+\]\]\s*)?(\w+)[^;]*$", line)
             code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'', '""', line.split("//")[0])
             if name and starts:
                 classes.append((name.group(1), braces))
             after = AFTER_MEMBER.match(line)
-            if after and self.body is None:
+            if after and self.body is None and re.match(r"^\s*enum\b.*}", line):
+                line = f"/** {escaped(after.group(2))} */ {after.group(1).strip()}"
+            elif after and self.body is None:
                 line = f"{after.group(1)}  ///< {escaped(after.group(2))}"
+            both = re.match(r"^(\s*enum class (\w+) \{[^}]*\}) (\w+ = [^;]*;)$", line)
+            if both and self.doc:  # a type and its member
+                text = " ".join(re.sub(r"^\s*/// ?", "", doc) for doc in self.doc)
+                line = f"{both.group(1)}; /** {text} */ {both.group(2)} {both.group(3)}"
             line = re.sub(r"^(\s*)protected:", r"\1private:", line)
             self.out.append(line)
             self.depth += code.count("(") - code.count(")")
             before = braces
             braces += code.count("{") - code.count("}")
+            inside = self.body is not None
             opens = bool(OPENING.match(line)) or (classes and classes[-1][1] == before and name)
             if self.body is None and braces > before and not opens:
                 self.body = before
@@ -94,7 +136,7 @@ class Header:
                 self.body = None
             while classes and braces <= classes[-1][1] and "}" in code:
                 classes.pop()
-            if opens or "}" in code and braces < before:
+            if opens or "}" in code and braces < before and not inside:
                 self.doc = []
             if self.depth == 0 and (";" in code or "}" in code or "{" in code):
                 self.fresh = False
@@ -110,18 +152,58 @@ class Header:
             i += 1
         return i
 
-    def describe(self, line, classes):
+    def members(self, i):
+        """Prints the several members that the declaration in line i has, one by one; returns how many lines it takes, or 0."""
+        code, text, count = "", [], 0
+        for line in self.lines[i:i + 4]:
+            before, _, comment = line.partition("//")
+            code += before
+            count += 1
+            if comment:
+                text.append(escaped(comment.lstrip("/<").strip()))
+            if not before.rstrip().endswith(","):
+                break
+        if not text:
+            text = [re.sub(r"^\s*/// ?", "", line) for line in self.doc]
+        found = separated(code, " ".join(text))
+        if not found:
+            return 0
+        if self.fresh:  # its comment was printed, for the first of them
+            found = found.replace(f"/** {' '.join(text)} */ ", "", 1)
+        self.out.append(found)
+        self.out.extend([""] * (count - 1))
+        return count
+
+    def describe(self, i, classes):
         """A comment before a declaration that has none of its own: that of its group, or a reference to its class."""
+        line = self.lines[i]
         if self.fresh or "///<" in line or AFTER_MEMBER.match(line):
             return
-        if self.doc:
-            self.out.extend(self.doc)
-            return
-        if not classes:
-            return
-        name = classes[-1][0]
-        if re.search(rf"\b{name}\(|operator\(\)|void visit\(|operator=|operator==|\boverride\b", line):
-            self.out.append(f"/// See {name}.")
+        text = self.declaration(i)
+        options = re.match(r"^\s*struct (\w+)Options\b", line)
+        found = self.doc
+        if not found and options:
+            found = [f"/// Options of {self.taker(options.group(1))}."]
+        elif not found and re.search(r"= delete;", text):
+            found = ["/// Deleted."]
+        elif not found and classes and re.search(rf"\b{classes[-1][0]}\(|{COVERED}", text):
+            found = [f"/// See {classes[-1][0]}."]
+        self.out.extend(found)
+        self.fresh = bool(found)  # a template's declaration continues in the next line
+
+    def declaration(self, i):
+        """The declaration that starts in line i: with `template` and `requires`, to the line with its name."""
+        text = ""
+        for line in self.lines[i:i + 5]:
+            text += line
+            if re.search(r"[;{]", line) or not re.match(r"^\s*(template|requires)\b", line):
+                break
+        return text
+
+    def taker(self, name):
+        """The first function of the header that takes `name`Options, or the class of that name."""
+        taken = re.search(rf"\b(\w+)\((?:[^;{{}}]|= {{}})*?\b{name}Options\b", "\n".join(self.lines))
+        return taken.group(1) if taken and taken.group(1) != "requires" else name
 
 
 def anchor(top, path, heading=""):
@@ -164,4 +246,5 @@ def main():
     sys.stdout.write(page(top, path, text) if path.suffix == ".md" else Header(text.split("\n")).run())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -8,8 +8,8 @@
 namespace tapegrad::optim {
 
 struct AverageOptions {
-  double decay = 0.999;
-  bool warmup = false;  ///< update n uses min(decay, (1 + n) / (10 + n)), so that initial values fade sooner
+  double decay = 0.999;  ///< share of the average that remains in each update
+  bool warmup = false;   ///< update n uses min(decay, (1 + n) / (10 + n)), so that initial values fade sooner
 };
 
 /// Each update computes average = decay average + (1 - decay) parameter; the first one copies the parameters. For

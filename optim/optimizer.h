@@ -13,9 +13,9 @@ namespace tapegrad::optim {
 
 /// Parameters with their own settings; missing settings are the optimiser's.
 struct ParameterGroup {
-  NamedTensors parameters;
-  std::optional<double> lr{};
-  std::optional<double> weight_decay{};
+  NamedTensors parameters;               ///< leaves, by path
+  std::optional<double> lr{};            ///< learning rate
+  std::optional<double> weight_decay{};  ///< in the optimiser's own form
 };
 
 /// Updates parameters in place, after Tape::backward has released them (while a live tape still holds one, step() is an

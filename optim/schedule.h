@@ -13,110 +13,111 @@
 
 namespace tapegrad::optim {
 
+/// The same rate at every step.
 struct Constant {
-  double lr;
+  double lr;  ///< learning rate
   double operator()(int64_t step) const;
 };
 
 /// factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5). Vaswani et al. 2017.
 struct Noam {
-  int64_t hidden_size;
-  int64_t warmup = 4000;
-  double factor = 1;
+  int64_t hidden_size;    ///< width of the model
+  int64_t warmup = 4000;  ///< steps of the rise
+  double factor = 1;      ///< of all rates
   double operator()(int64_t step) const;
 };
 
 /// Rises linearly to lr over `warmup` steps, then stays there.
 struct LinearWarmup {
-  double lr;
-  int64_t warmup;
+  double lr;       ///< learning rate
+  int64_t warmup;  ///< steps of the rise
   double operator()(int64_t step) const;
 };
 
 /// Half a cosine from lr to min_lr within `total` steps, and back to lr within as many, as CosineAnnealingLR.
 struct Cosine {
-  double lr;
-  int64_t total;
-  double min_lr = 0;
+  double lr;          ///< learning rate
+  int64_t total;      ///< steps
+  double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
 };
 
 /// Rises linearly to lr over `warmup` steps, falls along half a cosine to min_lr at step `total`, then stays there.
-/// Step `warmup`, the last one of the rise, is the start of the cosine: without warm-up, step 1 is one step down from
-/// lr, and Cosine starts at lr.
+/// The cosine starts at step `warmup`, the last step of the rise. Unlike Cosine, without warm-up the first step is
+/// already below lr.
 struct WarmupCosine {
-  double lr;
-  int64_t warmup;
-  int64_t total;
-  double min_lr = 0;
+  double lr;          ///< learning rate
+  int64_t warmup;     ///< steps of the rise
+  int64_t total;      ///< steps
+  double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
 };
 
 /// lr gamma^floor((step - 1) / every).
 struct StepDecay {
-  double lr;
-  int64_t every;
-  double gamma = 0.1;
+  double lr;           ///< learning rate
+  int64_t every;       ///< steps between two falls
+  double gamma = 0.1;  ///< factor of each fall
   double operator()(int64_t step) const;
 };
 
-/// lr gamma^n, n being how many of the milestones are below the step: the rate after milestone m falls at step m + 1.
+/// lr gamma^n, where n is the number of milestones smaller than the step: the rate drops at step m + 1.
 struct MultiStep {
-  double lr;
+  double lr;                        ///< learning rate
   std::vector<int64_t> milestones;  ///< in steps, as MultiStepLR has them; one that occurs twice counts twice
-  double gamma = 0.1;
+  double gamma = 0.1;               ///< factor of each fall
   double operator()(int64_t step) const;
 };
 
 /// lr gamma^(step - 1).
 struct Exponential {
-  double lr;
-  double gamma;
+  double lr;     ///< learning rate
+  double gamma;  ///< factor per step
   double operator()(int64_t step) const;
 };
 
 /// Changes linearly from start_factor lr at step 1 to end_factor lr after `total` steps, then stays there.
 struct Linear {
-  double lr;
-  int64_t total;
-  double start_factor = 1;
-  double end_factor = 0;
+  double lr;                ///< learning rate
+  int64_t total;            ///< steps
+  double start_factor = 1;  ///< of lr, at step 1
+  double end_factor = 0;    ///< of lr, at the end
   double operator()(int64_t step) const;
 };
 
 /// lr (1 - (step - 1) / total)^power; 0 after `total` steps.
 struct Polynomial {
-  double lr;
-  int64_t total;
-  double power = 1;
+  double lr;         ///< learning rate
+  int64_t total;     ///< steps
+  double power = 1;  ///< 1: linear
   double operator()(int64_t step) const;
 };
 
 /// Rises linearly to lr over `warmup` steps, then falls as lr sqrt(warmup / step).
 struct InverseRoot {
-  double lr;
-  int64_t warmup;
+  double lr;       ///< learning rate
+  int64_t warmup;  ///< steps of the rise
   double operator()(int64_t step) const;
 };
 
 /// Rises linearly to lr over `warmup` steps, stays there for `stable` steps, and falls linearly to min_lr over `decay`
 /// steps.
 struct WarmupStableDecay {
-  double lr;
-  int64_t warmup;
-  int64_t stable;
-  int64_t decay;
-  double min_lr = 0;
+  double lr;          ///< learning rate
+  int64_t warmup;     ///< steps of the rise
+  int64_t stable;     ///< steps at lr
+  int64_t decay;      ///< steps of the fall
+  double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
 };
 
 /// Falls along half a cosine from lr to min_lr within `period` steps, then starts again with a period `growth` times as
 /// long. Loshchilov, Hutter 2016.
 struct CosineRestarts {
-  double lr;
-  int64_t period;
-  int64_t growth = 1;
-  double min_lr = 0;
+  double lr;           ///< learning rate
+  int64_t period;      ///< steps of the first period
+  int64_t growth = 1;  ///< factor of each period
+  double min_lr = 0;   ///< the lowest rate
   double operator()(int64_t step) const;
 };
 
@@ -124,14 +125,14 @@ struct CosineRestarts {
 /// final_div_factor, and stays there. With three_phase it first falls to start as fast as it rose, and to start /
 /// final_div_factor in the remaining steps. Smith, Topin 2017.
 struct OneCycle {
-  enum class Anneal { cosine, linear };
-  double max_lr;
-  int64_t total;
-  double pct_start = 0.3;  ///< the fraction of the steps in which it rises
-  double div_factor = 25;
-  double final_div_factor = 1e4;
-  Anneal anneal = Anneal::cosine;
-  bool three_phase = false;
+  enum class Anneal { cosine, linear };  ///< half a cosine, or a straight line
+  double max_lr;                         ///< the peak
+  int64_t total;                         ///< steps
+  double pct_start = 0.3;                ///< the fraction of the steps in which it rises
+  double div_factor = 25;                ///< max_lr over the first rate
+  double final_div_factor = 1e4;         ///< the first rate over the last one
+  Anneal anneal = Anneal::cosine;        ///< form of the rise and the falls
+  bool three_phase = false;              ///< the fall to start is as long as the rise, and a third phase follows
   double operator()(int64_t step) const;
 };
 
@@ -150,28 +151,30 @@ class Schedule {
 /// Runs schedules one after the other, each for its number of steps, counted from 1 in each; the last one continues.
 ///   Chain{{{LinearWarmup{.lr = 1e-3, .warmup = 100}, 100}, {Exponential{.lr = 1e-3, .gamma = 0.999}, 900}}}
 struct Chain {
+  /// A schedule and for how many steps it is used.
   struct Part {
-    Schedule schedule;
-    int64_t steps;
+    Schedule schedule;  ///< its steps count from 1
+    int64_t steps;      ///< of the last part: not used
   };
-  std::vector<Part> parts;
+  std::vector<Part> parts;  ///< in order; not empty
   double operator()(int64_t step) const;
 };
 
 /// Multiplies the learning rate by `factor` when a metric has not improved for more than `patience` calls. Unlike a
 /// schedule, it has state: call optimizer.set_lr(plateau(loss)) after each epoch.
 struct PlateauOptions {
-  double lr;
-  double factor = 0.1;
-  int64_t patience = 10;
+  double lr;                ///< learning rate
+  double factor = 0.1;      ///< of the rate, at each reduction
+  int64_t patience = 10;    ///< calls without improvement that are tolerated
   double threshold = 1e-4;  ///< smallest improvement that counts
   bool relative = true;     ///< the threshold is a fraction of the best value; false: an absolute difference
   bool maximize = false;    ///< larger is better
   int64_t cooldown = 0;     ///< calls after a reduction during which `patience` does not count
-  double min_lr = 0;
-  double eps = 1e-8;  ///< smaller changes of the rate are skipped
+  double min_lr = 0;        ///< the lowest rate
+  double eps = 1e-8;        ///< smaller changes of the rate are skipped
 };
 
+/// Reduces the learning rate when a metric has stopped improving, as ReduceLROnPlateau.
 class Plateau {
  public:
   /// Error unless 0 < factor < 1, and for negative numbers.

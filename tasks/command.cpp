@@ -346,7 +346,7 @@ int run_command(int argc, const char* const* argv) {
     code = 2;
     message = e.what();
   } catch (const OutputError& e) {
-    // Whoever quits a pager knows why the output ends; who trains learns why the run failed.
+    // A user who quits a pager knows why the output ends; one who trains learns why the run failed.
     if (!distributed && output_has_no_reader()) return code;
     message = e.what();
   } catch (const Error& e) {

@@ -27,14 +27,14 @@ namespace tapegrad {
 /// What vjp, jvp and hvp return: f(x), and the product.
 template <class Form>
 struct ProductOf {
-  Tensor value;
-  Form product;
+  Tensor value;  ///< f(x)
+  Form product;  ///< in the shape of f(x) for jvp, of x for vjp and hvp
 };
 /// What value_and_grad returns.
 template <class Form>
 struct ValueAndGrad {
-  Tensor value;
-  Form grad;
+  Tensor value;  ///< f(x), one element
+  Form grad;     ///< df/dx, in the shape of x
 };
 
 namespace detail {

@@ -94,7 +94,9 @@ class Check {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i].dtype() == kFloat32) {
         fail(kWhere,
-             fmt::format("input {} is float32, in which differences are noise (convert it by to(kFloat64))", i));
+             fmt::format("expected float64 for input {}, got float32, in which finite differences are mostly rounding "
+                         "(convert it by to(kFloat64))",
+                         i));
       }
       if (inputs_[i].dtype() == kFloat64) wanted_.push_back(static_cast<int>(i));
       inputs_[i] = inputs_[i].detach();

@@ -12,9 +12,9 @@
 namespace tapegrad {
 
 struct GradcheckOptions {
-  int order = 2;       // 1: first derivatives; 2: second derivatives, too
-  double atol = 1e-8;  // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
-  double rtol = 1e-7;
+  int order = 2;                  // 1: first derivatives; 2: second derivatives, too
+  double atol = 1e-8;             // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
+  double rtol = 1e-7;             ///< relative tolerance, see atol
   double step = 0.0009765625;     // of the differences, times |x| if |x| > 1; f must be smooth within two steps
   bool zero_gradient = false;     // the first derivative is expected to be zero everywhere (sign, floor)
   std::string_view refuses = {};  // the operation whose create_graph must be an Error; order 2 then checks only that
@@ -23,15 +23,15 @@ struct GradcheckOptions {
 /// The result: the entry of the Jacobian with the largest error in units of its tolerance. At order 1 an entry is
 /// d f[output] / d inputs[input][index]; at order 2 it is the derivative of the gradient for a random dy.
 struct GradcheckReport {
-  bool ok = true;
-  int order = 0;       // the order that failed; 0: none, or it failed before any gradient
-  int input = -1;      // which input; the number of inputs means dy (order 2)
-  int64_t index = -1;  // which of its elements, in row-major order
-  int64_t output = -1;
-  double ours = 0, numeric = 0;
-  double worst[2] = {0, 0};  // the largest |ours - numeric| / max(1, |numeric|) at order 1 and 2
-  int64_t entries = 0;       // number of derivatives compared
-  std::string text;          // one line that describes the failure; empty if ok
+  bool ok = true;                ///< every entry passed
+  int order = 0;                 // the order that failed; 0: none, or it failed before any gradient
+  int input = -1;                // which input; the number of inputs means dy (order 2)
+  int64_t index = -1;            // which of its elements, in row-major order
+  int64_t output = -1;           ///< which element of the output, in row-major order
+  double ours = 0, numeric = 0;  ///< the two derivatives of this entry
+  double worst[2] = {0, 0};      // the largest |ours - numeric| / max(1, |numeric|) at order 1 and 2
+  int64_t entries = 0;           // number of derivatives compared
+  std::string text;              // one line that describes the failure; empty if ok
   explicit operator bool() const { return ok; }
 };
 

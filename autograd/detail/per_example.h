@@ -1,4 +1,4 @@
-// Gradients per example (BackwardOptions::per_example): how the engine tells them from others.
+// Gradients per example (BackwardOptions::per_example): how the engine distinguishes them from others.
 //
 // During such a backward a gradient has one of two forms. That of a result with rows has the result's shape: its rows
 // are those of the examples, in order. That of a tensor without rows, such as a weight, has the shape [examples, ...]:
@@ -17,7 +17,7 @@ inline bool is_per_example(const Tensor& dy, const Shape& shape) { return dy.dim
 
 /// The gradient that the backward of `op` returned for an input of this shape, in one of the two forms. A first axis
 /// that the input lacks, or has with size 1, separates the examples; sums undo all other broadcasting. Error if `grad`
-/// is already summed over the examples, as far as that can be told: for a leaf (otherwise an empty handle), if it has
+/// is already summed over the examples, as far as that can be known: for a leaf (otherwise an empty handle), if it has
 /// the leaf's shape.
 Tensor in_form(const Op& op, const Tensor& grad, const Shape& input, int64_t examples, const Tensor& leaf);
 

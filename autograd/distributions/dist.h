@@ -30,6 +30,7 @@ class Parameter {
       : tensor_(static_cast<const Tensor&>(tensor)) {}  // NOLINT: Normal(mean, std)
 
   const Tensor& tensor() const { return tensor_; }  // an empty handle for a number
+  /// 0 for a tensor
   double number() const { return number_; }
 
  private:
@@ -44,9 +45,13 @@ class Distribution {
  public:
   virtual ~Distribution() = default;
 
+  /// the class, "Normal", as in errors
   std::string_view name() const { return name_; }
+  /// of the parameters
   DType dtype() const { return dtype_; }
+  /// one distribution per element: the parameters' broadcast shape
   const Shape& batch_shape() const { return batch_; }
+  /// of one value; {} for numbers
   const Shape& event_shape() const { return event_; }
 
   /// Draws of shape [shape, batch, event], without gradients: PyTorch's numbers with the same seed. nullptr: the
@@ -57,9 +62,9 @@ class Distribution {
   virtual bool has_rsample() const { return true; }
   /// The logarithm of the density, or of the probability; value [..., event] broadcasts with the batch.
   virtual Tensor log_prob(const Tensor& value) const = 0;
-  /// In nats, [batch]. Error where there is no formula (Poisson, Transformed, MixtureSameFamily).
+  /// In nats, [batch]. Error if there is no formula (Poisson, Transformed, MixtureSameFamily).
   virtual Tensor entropy() const;
-  /// [batch, event]. Error where there is no formula (Categorical, Transformed).
+  /// [batch, event]. Error if there is no formula (Categorical, Transformed).
   virtual Tensor mean() const;
   virtual Tensor variance() const;
   Tensor stddev() const;
@@ -95,6 +100,7 @@ Tensor kl_divergence(const Distribution& p, const Distribution& q);
 class Normal : public Distribution {
  public:
   Normal(const Parameter& loc, const Parameter& scale);
+  /// The parameters, broadcast to batch_shape().
   const Tensor& loc() const { return loc_; }
   const Tensor& scale() const { return scale_; }
   Tensor log_prob(const Tensor& value) const override;
@@ -115,6 +121,7 @@ class Normal : public Distribution {
 class LogNormal : public Distribution {
  public:
   LogNormal(const Parameter& loc, const Parameter& scale);
+  /// Mean and standard deviation of the normal number.
   const Tensor& loc() const { return base_.loc(); }
   const Tensor& scale() const { return base_.scale(); }
   Tensor log_prob(const Tensor& value) const override;
@@ -132,6 +139,7 @@ class LogNormal : public Distribution {
 class Exponential : public Distribution {
  public:
   Exponential(const Parameter& rate);
+  /// 1 / mean
   const Tensor& rate() const { return rate_; }
   Tensor log_prob(const Tensor& value) const override;
   Tensor entropy() const override;
@@ -148,6 +156,7 @@ class Exponential : public Distribution {
 class Laplace : public Distribution {
  public:
   Laplace(const Parameter& loc, const Parameter& scale);
+  /// The parameters, broadcast to batch_shape().
   const Tensor& loc() const { return loc_; }
   const Tensor& scale() const { return scale_; }
   Tensor log_prob(const Tensor& value) const override;
@@ -165,6 +174,7 @@ class Laplace : public Distribution {
 class Uniform : public Distribution {
  public:
   Uniform(const Parameter& low, const Parameter& high);
+  /// The bounds, broadcast to batch_shape().
   const Tensor& low() const { return low_; }
   const Tensor& high() const { return high_; }
   Tensor log_prob(const Tensor& value) const override;
@@ -182,6 +192,7 @@ class Uniform : public Distribution {
 class Gamma : public Distribution {
  public:
   Gamma(const Parameter& concentration, const Parameter& rate);
+  /// The parameters, broadcast to batch_shape(); rate is 1 / scale.
   const Tensor& concentration() const { return concentration_; }
   const Tensor& rate() const { return rate_; }
   Tensor log_prob(const Tensor& value) const override;
@@ -199,6 +210,8 @@ class Gamma : public Distribution {
 class Beta : public Distribution {
  public:
   Beta(const Parameter& concentration1, const Parameter& concentration0);
+  /// The exponents of x and 1 - x in the density, plus 1.
+  /// The exponents of x and 1 - x in the density, plus 1.
   const Tensor& concentration1() const { return a_; }
   const Tensor& concentration0() const { return b_; }
   Tensor log_prob(const Tensor& value) const override;
@@ -216,6 +229,7 @@ class Beta : public Distribution {
 class StudentT : public Distribution {
  public:
   StudentT(const Parameter& df, const Parameter& loc = 0, const Parameter& scale = 1);
+  /// The parameters, broadcast to batch_shape().
   const Tensor& df() const { return df_; }
   const Tensor& loc() const { return loc_; }
   const Tensor& scale() const { return scale_; }
@@ -237,6 +251,7 @@ class StudentT : public Distribution {
 class Bernoulli : public Distribution {
  public:
   Bernoulli(const Parameter& probs);
+  /// From the log odds, log(p / (1 - p)).
   static Bernoulli from_logits(const Parameter& logits);
   Tensor probs() const;
   Tensor logits() const;
@@ -257,8 +272,9 @@ class Bernoulli : public Distribution {
 class Categorical : public Distribution {
  public:
   Categorical(const Tensor& probs);
+  /// logits [batch, n]: logarithms of the probabilities, up to a constant per row.
   static Categorical from_logits(const Tensor& logits);
-  Tensor probs() const;
+  Tensor probs() const;  ///< [batch, n], normalised
   /// Logarithms of the probabilities.
   Tensor logits() const;
   bool has_rsample() const override { return false; }
@@ -276,6 +292,7 @@ class Categorical : public Distribution {
 class Poisson : public Distribution {
  public:
   Poisson(const Parameter& rate);
+  /// the mean
   const Tensor& rate() const { return rate_; }
   bool has_rsample() const override { return false; }
   Tensor log_prob(const Tensor& value) const override;
@@ -292,7 +309,9 @@ class Poisson : public Distribution {
 class Binomial : public Distribution {
  public:
   Binomial(const Parameter& total_count, const Parameter& probs);
+  /// From the log odds of a success.
   static Binomial from_logits(const Parameter& total_count, const Parameter& logits);
+  /// number of trials
   const Tensor& total_count() const { return count_; }
   Tensor probs() const;
   Tensor logits() const;
@@ -317,6 +336,7 @@ class Binomial : public Distribution {
 class Dirichlet : public Distribution {
  public:
   Dirichlet(const Tensor& concentration);
+  /// [batch, n]
   const Tensor& concentration() const { return concentration_; }
   Tensor log_prob(const Tensor& value) const override;
   Tensor entropy() const override;
@@ -333,10 +353,13 @@ class Dirichlet : public Distribution {
 class MultivariateNormal : public Distribution {
  public:
   MultivariateNormal(const Tensor& loc, const Tensor& covariance);
+  /// scale_tril [..., n, n]: lower triangular with a positive diagonal, L in covariance = L L^T.
   static MultivariateNormal from_scale_tril(const Tensor& loc, const Tensor& scale_tril);
+  /// [batch, n]
   const Tensor& loc() const { return loc_; }
+  /// L, [batch, n, n]
   const Tensor& scale_tril() const { return tril_; }
-  Tensor covariance() const;
+  Tensor covariance() const;  ///< L L^T, [batch, n, n]
   Tensor log_prob(const Tensor& value) const override;
   Tensor entropy() const override;
   Tensor mean() const override { return loc_; }
@@ -359,6 +382,7 @@ class Independent : public Distribution {
   template <std::derived_from<Distribution> D>
   Independent(D base, int64_t axes) : Independent(std::make_shared<const D>(std::move(base)), axes) {}
   Independent(std::shared_ptr<const Distribution> base, int64_t axes);
+  /// the distribution whose last batch axes are the event
   const Distribution& base() const { return *base_; }
   bool has_rsample() const override { return base_->has_rsample(); }
   Tensor log_prob(const Tensor& value) const override;
@@ -376,12 +400,14 @@ class Independent : public Distribution {
 
 /// A monotonous function of numbers, elementwise, with its inverse and log |dy / dx|.
 struct Transform {
+  /// Of elements: f, and the function that undoes it.
   std::function<Tensor(const Tensor&x)> forward, inverse;
+  /// log |f'(x)|, where y = f(x).
   std::function<Tensor(const Tensor& x, const Tensor& y)> log_slope;
 };
-Transform exp_transform();      ///< e^x
-Transform sigmoid_transform();  ///< 1 / (1 + e^-x)
-Transform tanh_transform();
+Transform exp_transform();                                                 ///< e^x
+Transform sigmoid_transform();                                             ///< 1 / (1 + e^-x)
+Transform tanh_transform();                                                ///< tanh x
 Transform affine_transform(const Parameter& loc, const Parameter& scale);  ///< loc + scale x, scale != 0
 
 /// The distribution of f(x), or of g(f(x)) and so on, for x from `base`, whose event shape stays.

@@ -26,7 +26,9 @@ std::string read_start_of_file(const std::string& path, std::size_t count);
 /// What is at `path`, after symbolic links. Error "[file] ..." where the system does not say: a folder without
 /// permission, a name that is too long.
 enum class FileKind { none, file, folder, other };  // other: a device, a pipe, a socket
+/// See FileKind.
 FileKind kind_of_file(const std::string& path);
+/// Whether there is anything at `path`, of any kind.
 inline bool is_there(const std::string& path) { return kind_of_file(path) != FileKind::none; }
 
 /// A new file that takes the place of `path` when it is complete: at every moment, also after a loss of power, `path`
@@ -65,13 +67,14 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
-/// Error where replace_file(path, ...) could not write: to find out before hours of work.
+/// Error if replace_file(path, ...) could not write: to find out before hours of work.
 void check_replaceable(const std::string& path);
 
 /// Replaces the file, or creates it.
 void replace_file(const std::string& path, std::span<const std::byte> bytes);
 void replace_file(const std::string& path, std::string_view text);
 
+/// The characters of `text` as bytes, which are not copied: they must outlive the result.
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span<const char>(text.data(), text.size()));
 }

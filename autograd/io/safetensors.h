@@ -39,16 +39,19 @@ class SafeTensorsFile {
   SafeTensorsFile(const SafeTensorsFile&) = delete;
   SafeTensorsFile& operator=(const SafeTensorsFile&) = delete;
 
+  /// The place of one tensor in the file.
   struct Entry {
-    std::string name;
-    std::string_view dtype;  ///< as in the file: "F32", "BF16" ...
-    Shape shape;
+    std::string name;                  ///< unique in the file
+    std::string_view dtype;            ///< as in the file: "F32", "BF16" ...
+    Shape shape;                       ///< {} for a single number
     uint64_t offset, bytes;            ///< of its values, from the start of the file
     std::optional<uint64_t> checksum;  ///< of its bytes, in a file with checksums
   };
   const std::vector<Entry>& entries() const { return entries_; }  ///< in the order of their bytes
   const Entry* find(std::string_view name) const;                 ///< nullptr without an entry of this name
+  /// what save_safetensors was given
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// as it was given
   const std::string& path() const { return path_; }
   /// Was the file written with checksums (SaveOptions)? Then everything that is read is compared with them.
   bool has_checksums() const { return has_checksums_; }
@@ -56,7 +59,7 @@ class SafeTensorsFile {
   /// F32, F64, I64, I32, U8 and BOOL as they are; F16 and BF16 become float32; I16, I8, U64, U32 and U16 become int64.
   /// Error for a BOOL that is neither 0 nor 1, a U64 that int64 does not hold, and bytes whose checksum is wrong.
   Tensor read(const Entry& entry) const;
-  /// The bytes of an entry as they are in the file. Error when their checksum is wrong.
+  /// The bytes of an entry as they are in the file. Error if their checksum is wrong.
   std::vector<std::byte> read_bytes(const Entry& entry) const;
 
  private:

@@ -19,7 +19,7 @@ std::string_view name(KernelFamily family);
 std::vector<KernelFamily> available_kernel_families();
 
 /// The family in use, for SIMD kernels and matrix products alike. The first call chooses it for the whole process: the
-/// value of the environment variable TAPEGRAD_KERNELS, or else the widest family available. Error when the variable
+/// value of the environment variable TAPEGRAD_KERNELS, or else the widest family available. Error if the variable
 /// names a family that this processor cannot run.
 KernelFamily kernel_family();
 

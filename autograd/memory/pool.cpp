@@ -1,4 +1,4 @@
-// The pool: buckets of free blocks, a cache per thread in front of a shared pool, huge pages for large blocks.
+// The pool: buckets of free blocks, a cache per thread before a shared pool, huge pages for large blocks.
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>

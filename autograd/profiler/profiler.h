@@ -35,20 +35,22 @@ std::string_view name(ProfilePhase phase);
 struct ProfileRow {
   std::string name;    ///< the operation: "linear"; or the module's path: "trf_blocks.0.att", "" for the whole model
   std::string within;  ///< of an operation that another one calls: that one's name; its time is part of that one's
-  ProfilePhase phase = ProfilePhase::forward;
-  int64_t calls = 0;
-  double total_ms = 0;    ///< with the operations that it calls
-  double self_ms = 0;     ///< without them
-  double forward_ms = 0;  ///< of a module: the parts of total_ms
-  double backward_ms = 0;
-  double worker_ms = 0;   ///< time of other threads on its loops, added up
+  ProfilePhase phase = ProfilePhase::forward;  ///< of an operation
+  int64_t calls = 0;                           ///< number of times
+  double total_ms = 0;                         ///< with the operations that it calls
+  double self_ms = 0;                          ///< without them
+  double forward_ms = 0;                       ///< of a module: the parts of total_ms
+  double backward_ms = 0;                      ///< the other part
+  double worker_ms = 0;                        ///< time of other threads on its loops, added up
   double flops = 0;       ///< multiplications and additions of matrix products and convolutions, as they were computed
   double bytes = 0;       ///< size of its operands and results, each counted once
   double share = 0;       ///< total_ms / ProfileReport::wall_ms
   double peak_share = 0;  ///< of the peak of arithmetic, if it has flops; otherwise of the rate of reading memory
 
+  /// per call
   double mean_ms() const { return calls > 0 ? total_ms / static_cast<double>(calls) : 0; }
   double gflops() const { return total_ms > 0 ? flops / total_ms * 1e-6 : 0; }  ///< GFLOP/s
+  /// GB/s
   double gb_s() const { return total_ms > 0 ? bytes / total_ms * 1e-6 : 0; }
   /// Average number of threads at work.
   double threads() const { return total_ms > 0 ? 1 + worker_ms / total_ms : 1; }
@@ -81,9 +83,10 @@ struct ProfileReport {
   int64_t events_left_out = 0;  ///< after the trace was full; the rows have them
 };
 
+/// What is printed of a report.
 struct ProfileTable {
   int operations = 20;  ///< most rows of operations, and of modules
-  int modules = 20;
+  int modules = 20;     ///< as for operations
   /// One row for the equal layers of a list: "trf_blocks.*.att".
   bool merge_layers = true;
 };

@@ -1,4 +1,4 @@
-// What a profiler tells: rows per operation and module, their table, and the trace.
+// The report of a profiler: rows per operation and module, their table, and the trace.
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>

@@ -8,7 +8,7 @@ namespace tapegrad {
 /// The Mersenne Twister MT19937 (Matsumoto and Nishimura 1998), seeded by init_genrand.
 /// The words are made a block at a time; `words` and `next` are its whole state.
 struct Mt19937 {
-  static constexpr int kWords = 624;
+  static constexpr int kWords = 624;  ///< of the state
 
   explicit Mt19937(uint32_t seed);
   uint32_t operator()() {
@@ -21,11 +21,11 @@ struct Mt19937 {
   }
   /// Makes the next block and sets `next` to its start.
   void refill();
-  /// False for the one state that it never leaves, and no seed leads to: all zero, but for the low bits of words[0].
+  /// False for the degenerate all-zero state (apart from the low bits of words[0]), which no seed produces.
   bool is_seeded() const;
 
   alignas(64) uint32_t words[kWords + 16];  // untempered; the last 16 are room for the kernel
-  int next = kWords;
+  int next = kWords;                        ///< index of the next word to return; kWords: make a new block first
 };
 
 }  // namespace tapegrad

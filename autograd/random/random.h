@@ -26,7 +26,7 @@ enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
 /// elements to `out`; n <= 0 draws nothing.
 class Generator {
  public:
-  static constexpr uint64_t kDefaultSeed = 67280421310721;
+  static constexpr uint64_t kDefaultSeed = 67280421310721;  ///< PyTorch's default
 
   /// Only the low 32 bits of the seed are used.
   explicit Generator(uint64_t seed = kDefaultSeed);
@@ -38,7 +38,7 @@ class Generator {
   /// The seed of the last start, with all 64 bits.
   uint64_t seed() const;
 
-  uint32_t random32();
+  uint32_t random32();  ///< the next word of the Mersenne Twister, tempered
   /// Two words; the first gives the high half.
   uint64_t random64();
 
@@ -61,7 +61,7 @@ class Generator {
   /// keep[i] = 1 with probability p_keep, else 0: one double uniform per element, compared with p_keep (or
   /// `mask_stream`). Error outside [0, 1].
   void keep_mask(uint8_t* keep, int64_t n, double p_keep);
-  /// out[i] = 1 with probability p[i], else 0: one uniform of p's type per element. Error when a p is outside [0, 1].
+  /// out[i] = 1 with probability p[i], else 0: one uniform of p's type per element. Error if a p is outside [0, 1].
   void bernoulli(uint8_t* out, const float* p, int64_t n);
   void bernoulli(uint8_t* out, const double* p, int64_t n);
   /// Draws `samples` indices from `weights` (any sum). Without replacement: those with the largest weight /
@@ -74,8 +74,8 @@ class Generator {
   MaskStream mask_stream() const;
   void set_mask_stream(MaskStream stream);
 
-  /// Everything that an exact continuation needs, in the layout of `torch.get_rng_state()`: each side reads the other's
-  /// bytes. The last byte, which PyTorch leaves zero, has the mask stream.
+  /// The complete state, in the layout of `torch.get_rng_state()`: the bytes are interchangeable with PyTorch's. The
+  /// last byte, which PyTorch leaves zero, has the mask stream.
   std::vector<std::byte> state() const;
   /// Error, and no change, if the bytes are not the state of a generator.
   void set_state(const std::vector<std::byte>& bytes);
@@ -135,8 +135,8 @@ Tensor exponential(const Shape& shape, double rate = 1, DType dtype = kFloat32, 
 /// torch.nn.functional.gumbel_softmax (to one unit in the last place), not those of torch.distributions.Gumbel.
 Tensor gumbel(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Normal with this mean and standard deviation, truncated to [low, high], as in torch.nn.init.trunc_normal_ of PyTorch
-/// 2.15: elements outside are drawn again. But where at most 0.3 of the distribution is inside, one uniform number per
-/// element is mapped by the inverse of the distribution function. Error unless std > 0 and low < high.
+/// 2.15: elements outside are drawn again. If at most 0.3 of the probability lies inside, each element is instead
+/// the inverse distribution function of one uniform number. Error unless std > 0 and low < high.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double std = 1, double low = -2, double high = 2,
                         DType dtype = kFloat32, Generator* generator = nullptr);
 /// softmax((logits + gumbel) / tau) along an axis: samples near the corners of the simplex. With `hard`, the nearest

@@ -11,7 +11,7 @@ int num_threads();
 
 /// Sets num_threads() for the whole process. More threads than the machine has processors are accepted; the extra ones
 /// do not run. Waits until no other thread is inside a loop.
-/// Error when n < 1, and inside a parallel_for.
+/// Error if n < 1, and inside a parallel_for.
 void set_num_threads(int n);
 
 namespace detail {

@@ -11,22 +11,24 @@
 
 namespace tapegrad::nn {
 
+/// Sizes and options of multi-head self-attention.
 struct SelfAttentionConfig {
-  int64_t d_in = 768;          ///< width of the input
-  int64_t d_out = 768;         ///< width of queries, keys, values and the output; a multiple of num_heads
-  int64_t num_heads = 12;      ///< each head has d_out / num_heads elements
-  int64_t context_length = 0;  ///< the longest input; 0: any length
-  double dropout = 0;          ///< on the attention weights, in training
-  bool qkv_bias = false;
-  bool causal = true;  ///< position t attends to 0 .. t
-  Positions positions = Positions::none;
-  PositionOptions position_options = {};
-  int64_t num_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: num_heads
-  AttentionChoice attention = {};
-  int64_t form_length = 0;  ///< the length for which a form of fixed sizes is made; 0: context_length
-  int64_t output_size = 0;  ///< width of the output; 0: d_out
-  bool output_bias = true;
+  int64_t d_in = 768;                     ///< width of the input
+  int64_t d_out = 768;                    ///< width of queries, keys, values and the output; a multiple of num_heads
+  int64_t num_heads = 12;                 ///< each head has d_out / num_heads elements
+  int64_t context_length = 0;             ///< the longest input; 0: any length
+  double dropout = 0;                     ///< on the attention weights, in training
+  bool qkv_bias = false;                  ///< of the projections of query, key and value
+  bool causal = true;                     ///< position t attends to 0 .. t
+  Positions positions = Positions::none;  ///< a kind that acts inside attention, or none
+  PositionOptions position_options = {};  ///< of that kind
+  int64_t num_kv_heads = 0;               ///< heads of keys and values, each shared by a group of queries; 0: num_heads
+  AttentionChoice attention = {};         ///< the form; default: the full product
+  int64_t form_length = 0;                ///< the length for which a form of fixed sizes is made; 0: context_length
+  int64_t output_size = 0;                ///< width of the output; 0: d_out
+  bool output_bias = true;                ///< of the output's projection
 
+  /// heads of keys and values
   int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
   /// Error, "[where] ...", that names the first invalid member.
   void check(std::string_view where = "multi_head_self_attention") const;
@@ -34,8 +36,8 @@ struct SelfAttentionConfig {
 
 /// The name of one kind of attention module in errors, and the names of its projections.
 struct AttentionNames {
-  std::string_view where;
-  std::string_view query, key, value, output;
+  std::string_view where;                      ///< "multi_head_attention"
+  std::string_view query, key, value, output;  ///< of the four projections, as parts of their parameters' paths
   /// The names of all parameters begin with this and a dot; empty: they do not. Forms that are AttentionTraits::nested
   /// put their name here.
   std::string_view group = {};
@@ -83,16 +85,17 @@ struct MultiHeadAttention {
   void visit(auto&& field) {
     if constexpr (std::is_convertible_v<decltype(field), Visitor&>) visit_members(field);  // not when clone() looks
   }
+  /// visit() for a Visitor.
   void visit_members(Visitor& field);
 
-  SelfAttentionConfig config;
-  AttentionNames names;
-  Linear query;
-  Optional<Linear> key;  // none if queries and keys have one projection
-  Linear value, output;
-  Dropout dropout;  // on the weights
-  AttentionPositions positions;
-  HeldForm form;
+  SelfAttentionConfig config;    ///< as it was given
+  AttentionNames names;          ///< in errors and in the state
+  Linear query;                  ///< [d_in] -> [num_heads head_dim]
+  Optional<Linear> key;          // none if queries and keys have one projection
+  Linear value, output;          ///< [d_in] -> [kv_heads head_dim], and heads -> output_size
+  Dropout dropout;               // on the weights
+  AttentionPositions positions;  ///< not defined: no relative positions
+  HeldForm form;                 ///< its parameters and buffers, if it has any
 
  protected:
   /// The module of one form, whose parameters are not grouped by its name.

@@ -32,6 +32,7 @@ class AttentionChoice {
   AttentionChoice& operator=(const AttentionChoice& other) { return *this = AttentionChoice(other); }
   AttentionChoice& operator=(AttentionChoice&& other) noexcept = default;
 
+  /// Of the form that is chosen.
   std::string_view name() const { return traits().name; }
   AttentionTraits traits() const { return held_->traits(); }
   /// The options, if they are of this form; nullptr otherwise.

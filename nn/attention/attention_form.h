@@ -23,7 +23,7 @@ namespace tapegrad::nn {
 
 /// The name of a form, what it supports, and what follows from its options.
 struct AttentionTraits {
-  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  ///< no limit
 
   std::string_view name;       ///< "window"
   std::string_view help = {};  ///< "only keys near the query"
@@ -41,19 +41,19 @@ struct AttentionTraits {
 
 /// The module that a form is made for.
 struct AttentionSizes {
-  int64_t heads, head_dim;
-  int64_t length;  ///< of the longest input; 0: not known
-  bool causal;
+  int64_t heads, head_dim;  ///< of the queries
+  int64_t length;           ///< of the longest input; 0: not known
+  bool causal;              ///< later keys are masked
 };
 
 /// What a module passes to its form in one pass.
 struct AttentionInputs {
-  const Tensor& queries;      ///< [B, H, T, D], rotated for RoPE; the last T of the S positions
-  const KeysAndValues& from;  ///< [B, KV, S, D]; with shared_keys, the keys are the queries of all positions
-  const AttentionPass& pass;
-  const Dropout& dropout;  ///< on the weights
-  const AttentionPositions& positions;
-  bool causal;  ///< later keys are masked in addition to the pass's mask
+  const Tensor& queries;                ///< [B, H, T, D], rotated for RoPE; the last T of the S positions
+  const KeysAndValues& from;            ///< [B, KV, S, D]; with shared_keys, the keys are the queries of all positions
+  const AttentionPass& pass;            ///< mask, positions and cache of this pass
+  const Dropout& dropout;               ///< on the weights
+  const AttentionPositions& positions;  ///< what is added to scores and values; may be none
+  bool causal;                          ///< later keys are masked in addition to the pass's mask
 };
 
 /// The form of attention of one module.

@@ -15,12 +15,13 @@ namespace tapegrad::nn {
 /// The vectors whose products are the scores (rotated for RoPE), detached: queries [B, heads, T, D], keys
 /// [B, kv_heads, S, D].
 struct AttentionVectors {
-  Tensor queries, keys;
+  Tensor queries, keys;  ///< without gradients
 };
 
 /// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
 struct AttentionMaps : NamedTensors {
   std::vector<AttentionVectors> vectors;  ///< of each map
+  /// Appends a map [B, heads, T, S] and the vectors that it was computed from.
   void add(std::string name, Tensor weights, AttentionVectors of) {
     push_back({std::move(name), std::move(weights)});
     vectors.push_back(std::move(of));

@@ -33,12 +33,14 @@ struct LinformerAttention {
   bool share_kv = true;   ///< one projection for keys and values
   int64_t length = 0;     ///< the longest input; 0: that of the model
 
+  /// As FormOptions requires.
   AttentionTraits traits() const;
   void list(Fields& f);
   void check() const;
   std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
 };
 
+/// Sizes of LinformerSelfAttention.
 struct LinformerConfig {
   int64_t d_in = 768;            ///< width of the input
   int64_t d_out = 768;           ///< width of queries, keys, values and the output; a multiple of num_heads
@@ -48,8 +50,8 @@ struct LinformerConfig {
   bool share_kv = true;          ///< one projection for keys and values
   bool share_heads = true;       ///< one projection for all heads
   double dropout = 0;            ///< on the attention weights, in training
-  bool qkv_bias = false;
-  bool causal = false;  ///< Error if true: each projected key mixes all positions
+  bool qkv_bias = false;         ///< of the projections of query, key and value
+  bool causal = false;           ///< Error if true: each projected key mixes all positions
 
   /// Error that names the first invalid member.
   void check() const;

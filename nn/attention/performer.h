@@ -34,19 +34,21 @@ struct PerformerAttention {
   int64_t features = 0;  ///< M, number of random features; 0: D log D for heads of size D, rounded up
   int64_t redraw = 0;    ///< steps of training after which features are drawn again; 0: never
 
+  /// As FormOptions requires.
   AttentionTraits traits() const;
   void list(Fields& f);
   std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
 };
 
+/// Sizes of PerformerSelfAttention.
 struct PerformerConfig {
   int64_t d_in = 768;          ///< width of the input
   int64_t d_out = 768;         ///< width of queries, keys, values and the output; a multiple of num_heads
   int64_t num_heads = 12;      ///< each head has D = d_out / num_heads elements
   int64_t context_length = 0;  ///< the longest input; 0: any length
   int64_t num_features = 0;    ///< M; 0: D log D, as in the paper, rounded up
-  bool qkv_bias = false;
-  bool causal = true;  ///< position t attends to 0 .. t
+  bool qkv_bias = false;       ///< of the projections of query, key and value
+  bool causal = true;          ///< position t attends to 0 .. t
 
   /// Error that names the first invalid member.
   void check() const;

@@ -28,12 +28,14 @@ struct ReformerAttention {
   int64_t rounds = 2;        ///< of hashing
   uint64_t seed = 0;         ///< of the rotations in evaluation
 
+  /// As FormOptions requires.
   AttentionTraits traits() const;
   void list(Fields& f);
   void check() const;
   std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
 };
 
+/// Sizes of ReformerSelfAttention.
 struct ReformerConfig {
   int64_t d_in = 768;      ///< width of the input
   int64_t d_out = 768;     ///< width of shared queries and keys, of values and of the output; a multiple of num_heads
@@ -43,8 +45,8 @@ struct ReformerConfig {
   int64_t num_buckets = 0;     ///< a power of two; 0: buckets_for(T), or of context_length if set and causal
   int64_t rounds = 2;          ///< of hashing
   uint64_t seed = 0;           ///< of the rotations in evaluation
-  bool qkv_bias = false;
-  bool causal = true;  ///< position t attends to 0 .. t
+  bool qkv_bias = false;       ///< of both projections, and of the values'
+  bool causal = true;          ///< position t attends to 0 .. t
 
   /// Error that names the first invalid member.
   void check() const;

@@ -11,6 +11,7 @@ struct WindowAttention {
   int64_t dilation = 1;       ///< distance between two of these keys
   int64_t global_tokens = 0;  ///< the first tokens attend to all, and all attend to them
 
+  /// As FormOptions requires.
   AttentionTraits traits() const;
   void list(Fields& f);
   std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;

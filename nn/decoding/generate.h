@@ -15,9 +15,9 @@ struct Transformer;
 Generated generate(NextTokenLogits& model, const Tensor& prompt, const GenerateOptions& options);
 
 /// Continues several prompts of any lengths at once; the weights are read once per step for every 16 of them. Sequence
-/// i draws from its own generator, Generator(seed + i): whatever the others are, its tokens are those of generate()
-/// with this prompt, a cached DecoderNext and that generator (options.generator is not used). With one beam only. The
-/// model should be in eval mode. Errors: those of generate().
+/// i draws from its own generator, Generator(seed + i). Its tokens do not depend on the other prompts: they are those
+/// of generate() with this prompt, a cached DecoderNext and that generator (options.generator is not used). With one
+/// beam only. The model should be in eval mode. Errors: those of generate().
 Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed);
 

@@ -1,4 +1,4 @@
-// How sequences are generated, and what comes out.
+// Options and results of generation.
 #pragma once
 
 #include <tapegrad/autograd/inplace_function.h>
@@ -38,6 +38,7 @@ struct GenerateOptions {
   double length_penalty = 0;
 };
 
+/// What generation returns.
 struct Generated {
   Tensor tokens;                 ///< [B, N] int64, without the prompt; N is the length of the longest row
   std::vector<int64_t> lengths;  ///< of each row

@@ -8,7 +8,7 @@
 namespace tapegrad::nn {
 
 struct BatchNormOptions {
-  double eps = 1e-5;
+  double eps = 1e-5;  ///< added to the variance before its root
   /// The weight of the latest batch in the running statistics; std::nullopt: they are the average over all batches.
   std::optional<double> momentum = 0.1;
   bool affine = true;               ///< false: no weight and no bias
@@ -39,10 +39,10 @@ struct BatchNorm {
   mutable Buffer running_mean;         // [C], zeros, or none
   mutable Buffer running_var;          // [C], ones, or none: of sample variances
   mutable Buffer num_batches_tracked;  // int64, 0, or none
-  int64_t num_features;
-  double eps;
-  std::optional<double> momentum;
-  Mode training = true;
+  int64_t num_features;                ///< C
+  double eps;                          ///< BatchNormOptions::eps
+  std::optional<double> momentum;      ///< BatchNormOptions::momentum
+  Mode training = true;                ///< false: running statistics are used, not updated
 };
 
 /// BatchNorm of x [N, C] or [N, C, L]. Error for other shapes.
@@ -73,14 +73,14 @@ struct GroupNorm {
     field("bias", bias);
   }
 
-  Parameter weight;  // [C], ones, or none
-  Parameter bias;    // [C], zeros, or none
-  int64_t num_groups, num_channels;
-  double eps;
+  Parameter weight;                  // [C], ones, or none
+  Parameter bias;                    // [C], zeros, or none
+  int64_t num_groups, num_channels;  ///< num_channels is a multiple of num_groups
+  double eps;                        ///< added to the variance before its root
 };
 
 struct InstanceNormOptions {
-  double eps = 1e-5;
+  double eps = 1e-5;                 ///< added to the variance before its root
   double momentum = 0.1;             ///< the weight of the newest batch in the running statistics
   bool affine = false;               ///< true: weight and bias
   bool track_running_stats = false;  ///< true: running statistics, which evaluation uses instead of a sample's own
@@ -108,10 +108,10 @@ struct InstanceNorm {
   mutable Buffer running_mean;  // [C], zeros, or none
   mutable Buffer running_var;   // [C], ones, or none: of sample variances
   Buffer num_batches_tracked;   // int64, 0, or none
-  int64_t num_features;
-  double eps;
-  double momentum;
-  Mode training = true;
+  int64_t num_features;         ///< C
+  double eps;                   ///< InstanceNormOptions::eps
+  double momentum;              ///< InstanceNormOptions::momentum
+  Mode training = true;         ///< false: tracked statistics are used, not updated
 };
 
 /// InstanceNorm of x [N, C, L] or [C, L]. Error for other shapes.

@@ -22,9 +22,9 @@ struct Conv1d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [out, in / groups, K]
-  Parameter bias;    // [out], or none
-  ConvOptions options;
+  Parameter weight;     // [out, in / groups, K]
+  Parameter bias;       // [out], or none
+  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). kernel_size is one number or {KH, KW}.
@@ -37,9 +37,9 @@ struct Conv2d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [out, in / groups, KH, KW]
-  Parameter bias;    // [out], or none
-  ConvOptions options;
+  Parameter weight;     // [out, in / groups, KH, KW]
+  Parameter bias;       // [out], or none
+  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, D, H, W] or [in, D, H, W] -> conv3d(x, weight, bias, options). kernel_size is one number or {KD, KH, KW}.
@@ -52,9 +52,9 @@ struct Conv3d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [out, in / groups, KD, KH, KW]
-  Parameter bias;    // [out], or none
-  ConvOptions options;
+  Parameter weight;     // [out, in / groups, KD, KH, KW]
+  Parameter bias;       // [out], or none
+  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).
@@ -67,9 +67,9 @@ struct ConvTranspose1d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [in, out / groups, K]
-  Parameter bias;    // [out], or none
-  ConvTransposeOptions options;
+  Parameter weight;              // [in, out / groups, K]
+  Parameter bias;                // [out], or none
+  ConvTransposeOptions options;  ///< as given
 };
 
 /// x [N, in, H, W] or [in, H, W] -> conv_transpose2d(x, weight, bias, options).
@@ -82,9 +82,9 @@ struct ConvTranspose2d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [in, out / groups, KH, KW]
-  Parameter bias;    // [out], or none
-  ConvTransposeOptions options;
+  Parameter weight;              // [in, out / groups, KH, KW]
+  Parameter bias;                // [out], or none
+  ConvTransposeOptions options;  ///< as given
 };
 
 /// x [N, in, D, H, W] or [in, D, H, W] -> conv_transpose3d(x, weight, bias, options). kernel_size is one number or {KD,
@@ -98,9 +98,9 @@ struct ConvTranspose3d {
     field("bias", bias);
   }
 
-  Parameter weight;  // [in, out / groups, KD, KH, KW]
-  Parameter bias;    // [out], or none
-  ConvTransposeOptions options;
+  Parameter weight;              // [in, out / groups, KD, KH, KW]
+  Parameter bias;                // [out], or none
+  ConvTransposeOptions options;  ///< as given
 };
 
 }  // namespace tapegrad::nn

@@ -11,8 +11,8 @@ struct Dropout {
   Tensor operator()(const Tensor& x) const;
   void visit(auto&&) {}
 
-  double p;
-  Mode training = true;
+  double p;              ///< probability that an element becomes zero
+  Mode training = true;  ///< false: x is returned unchanged
 };
 
 }  // namespace tapegrad::nn

@@ -14,8 +14,8 @@ struct Embedding {
   Tensor operator()(const Tensor& ids) const { return weight.rows(ids, padding); }
   void visit(auto&& field) { field("weight", weight); }
 
-  Weight weight;  // [count, dim]
-  std::optional<int64_t> padding;
+  Weight weight;                   // [count, dim]
+  std::optional<int64_t> padding;  ///< the id whose vector is zero and gets no gradient
 };
 
 }  // namespace tapegrad::nn

@@ -19,9 +19,9 @@ struct FeedForward {
     field("dropout", dropout);
   }
 
-  Linear w_1, w_2;
-  Dropout dropout;
-  Activation activation;
+  Linear w_1, w_2;        ///< the first and the second layer
+  Dropout dropout;        ///< between the layers
+  Activation activation;  ///< after w_1
 };
 
 /// x + dropout(block(norm(x))): normalised before the block (Pre-LN); with post_norm norm(x + dropout(block(x))).
@@ -35,9 +35,9 @@ struct SublayerConnection {
     field("dropout", dropout);
   }
 
-  LayerNormStd norm;
-  Dropout dropout;
-  bool post_norm;
+  LayerNormStd norm;  ///< before the block, or after the sum
+  Dropout dropout;    ///< of the block's result
+  bool post_norm;     ///< true: normalise after the sum
 };
 
 }  // namespace tapegrad::nn

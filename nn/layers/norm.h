@@ -6,7 +6,7 @@
 namespace tapegrad::nn {
 
 struct LayerNormOptions {
-  double eps = 1e-5;
+  double eps = 1e-5;   ///< added to the variance before its root
   bool affine = true;  ///< false: no weight and no bias
   bool bias = true;    ///< false: no bias
 };
@@ -23,10 +23,10 @@ struct LayerNorm {
     field("bias", bias);
   }
 
-  Parameter weight;  // [dim], or the sizes of the axes; ones, or none
-  Parameter bias;    // the same; zeros, or none
-  Shape normalized_shape;
-  double eps;
+  Parameter weight;        // [dim], or the sizes of the axes; ones, or none
+  Parameter bias;          // the same; zeros, or none
+  Shape normalized_shape;  ///< sizes of the last axes
+  double eps;              ///< LayerNormOptions::eps
 };
 
 /// gamma * (x - mean) / (std + eps) + beta, population standard deviation: eps is outside the root, as in tutorial 003,
@@ -41,11 +41,11 @@ struct LayerNormStd {
 
   Parameter gamma;  // [dim], ones
   Parameter beta;   // [dim], zeros
-  double eps;
+  double eps;       ///< added to the standard deviation
 };
 
 struct RMSNormOptions {
-  double eps = 1e-6;
+  double eps = 1e-6;   ///< added to the mean square before its root
   bool affine = true;  ///< false: no weight
 };
 
@@ -57,9 +57,9 @@ struct RMSNorm {
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) { field("weight", weight); }
 
-  Parameter weight;  // [dim], or the sizes of the axes; ones, or none
-  Shape normalized_shape;
-  double eps;
+  Parameter weight;        // [dim], or the sizes of the axes; ones, or none
+  Shape normalized_shape;  ///< sizes of the last axes
+  double eps;              ///< RMSNormOptions::eps
 };
 
 }  // namespace tapegrad::nn

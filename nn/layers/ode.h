@@ -15,14 +15,14 @@ namespace tapegrad::nn {
 ///   dopri5  Dormand, Prince 1980: order 5, with steps as long as the tolerance allows
 enum class OdeSolver { rk4, dopri5 };
 
-inline constexpr std::string_view kOdeSolverNames[] = {"rk4", "dopri5"};
+inline constexpr std::string_view kOdeSolverNames[] = {"rk4", "dopri5"};  ///< in the order of OdeSolver
 /// Error for an unknown name; it lists the known ones.
 OdeSolver ode_solver_named(std::string_view name);
 
 struct OdeOptions {
-  OdeSolver solver = OdeSolver::rk4;
-  int64_t steps = 1;        ///< rk4: steps between two successive times
-  double tolerance = 1e-5;  ///< dopri5: limit of a step's error, absolute plus relative to the solution
+  OdeSolver solver = OdeSolver::rk4;  ///< fixed steps, or steps by tolerance
+  int64_t steps = 1;                  ///< rk4: steps between two successive times
+  double tolerance = 1e-5;            ///< dopri5: limit of a step's error, absolute plus relative to the solution
   /// Gradients by the adjoint method instead of through the steps: no intermediate steps are stored, and backward
   /// solves a second equation from the last time to the first. The gradients of the two methods differ by the errors of
   /// the solutions.

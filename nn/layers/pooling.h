@@ -13,8 +13,8 @@ struct MaxPool1d {
   Tensor operator()(const Tensor& x) const { return max_pool1d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  MaxPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< of a window
+  MaxPoolOptions options;        ///< as given
 };
 
 /// The largest element of each window of x [N, C, H, W] or [C, H, W]: max_pool2d.
@@ -24,8 +24,8 @@ struct MaxPool2d {
   Tensor operator()(const Tensor& x) const { return max_pool2d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  MaxPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KH, KW}, or one number for both
+  MaxPoolOptions options;        ///< as given
 };
 
 /// The largest element of each window of x [N, C, D, H, W] or [C, D, H, W]: max_pool3d.
@@ -35,8 +35,8 @@ struct MaxPool3d {
   Tensor operator()(const Tensor& x) const { return max_pool3d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  MaxPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, or one number for all
+  MaxPoolOptions options;        ///< as given
 };
 
 /// The average of each window of x [N, C, L] or [C, L]: avg_pool1d.
@@ -46,8 +46,8 @@ struct AvgPool1d {
   Tensor operator()(const Tensor& x) const { return avg_pool1d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  AvgPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< of a window
+  AvgPoolOptions options;        ///< as given
 };
 
 /// The average of each window of x [N, C, H, W] or [C, H, W]: avg_pool2d.
@@ -57,8 +57,8 @@ struct AvgPool2d {
   Tensor operator()(const Tensor& x) const { return avg_pool2d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  AvgPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KH, KW}, or one number for both
+  AvgPoolOptions options;        ///< as given
 };
 
 /// The average of each window of x [N, C, D, H, W] or [C, D, H, W]: avg_pool3d.
@@ -68,8 +68,8 @@ struct AvgPool3d {
   Tensor operator()(const Tensor& x) const { return avg_pool3d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  AvgPoolOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, or one number for all
+  AvgPoolOptions options;        ///< as given
 };
 
 /// The averages of output_size windows of x [N, C, L] or [C, L]: adaptive_avg_pool1d.
@@ -78,7 +78,7 @@ struct AdaptiveAvgPool1d {
   Tensor operator()(const Tensor& x) const { return adaptive_avg_pool1d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< number of windows
 };
 
 /// The averages of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_avg_pool2d.
@@ -87,7 +87,7 @@ struct AdaptiveAvgPool2d {
   Tensor operator()(const Tensor& x) const { return adaptive_avg_pool2d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< {OH, OW}, or one number for both
 };
 
 /// The averages of output_size windows of x [N, C, D, H, W] or [C, D, H, W]: adaptive_avg_pool3d.
@@ -96,7 +96,7 @@ struct AdaptiveAvgPool3d {
   Tensor operator()(const Tensor& x) const { return adaptive_avg_pool3d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, or one number for all
 };
 
 /// The largest elements of output_size windows of x [N, C, L] or [C, L]: adaptive_max_pool1d.
@@ -105,7 +105,7 @@ struct AdaptiveMaxPool1d {
   Tensor operator()(const Tensor& x) const { return adaptive_max_pool1d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< number of windows
 };
 
 /// The largest elements of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_max_pool2d.
@@ -114,7 +114,7 @@ struct AdaptiveMaxPool2d {
   Tensor operator()(const Tensor& x) const { return adaptive_max_pool2d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< {OH, OW}, or one number for both
 };
 
 /// The largest elements of output_size windows of x [N, C, D, H, W] or [C, D, H, W]: adaptive_max_pool3d.
@@ -123,7 +123,7 @@ struct AdaptiveMaxPool3d {
   Tensor operator()(const Tensor& x) const { return adaptive_max_pool3d(x, output_size); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size;
+  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, or one number for all
 };
 
 /// Resizes x [N, C, L], [N, C, H, W] or [N, C, D, H, W]: interpolate. Upsample({.scale_factor = 2}).
@@ -132,7 +132,7 @@ struct Upsample {
   Tensor operator()(const Tensor& x) const { return interpolate(x, options); }
   void visit(auto&&) {}
 
-  InterpolateOptions options;
+  InterpolateOptions options;  ///< the new size or the factor, and the mode
 };
 
 }  // namespace tapegrad::nn

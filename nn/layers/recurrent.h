@@ -28,16 +28,17 @@
 namespace tapegrad::nn {
 
 struct RecurrentOptions {
-  int64_t num_layers = 1;
-  bool bias = true;
+  int64_t num_layers = 1;    ///< each layer reads the outputs of the layer below
+  bool bias = true;          ///< false: no bias_ih and no bias_hh
   bool batch_first = false;  ///< x and output are [B, T, ...]; states are not affected
   double dropout = 0;        ///< in training, on the output of every layer but the last
+  /// true: a second set of weights reads from the last step to the first; outputs are joined
   bool bidirectional = false;
 };
 
 /// The states of an LSTM; hidden and cell are either both given or both empty.
 struct LSTMState {
-  Tensor hidden = {}, cell = {};
+  Tensor hidden = {}, cell = {};  ///< empty: zeros
 };
 
 namespace detail {
@@ -83,7 +84,7 @@ struct RNN : detail::RecurrentStack {
   RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;
   void visit(auto&& field) { visit_layers(field); }
 
-  Nonlinearity nonlinearity;
+  Nonlinearity nonlinearity;  ///< f
 };
 
 /// Layers of lstm_layer. Hochreiter, Schmidhuber 1997; Gers et al. 2000.
@@ -108,7 +109,7 @@ struct RNNCell : detail::RecurrentDirection {
   Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;
   void visit(auto&& field) { visit_with(field, ""); }
 
-  Nonlinearity nonlinearity;
+  Nonlinearity nonlinearity;  ///< f
 };
 
 /// One step of LSTM: the new states, auto [hidden, cell] = step(x, {h, c}).

@@ -19,7 +19,7 @@ struct Flatten {
   Tensor operator()(const Tensor& x) const { return x.flatten(start, end); }
   void visit(auto&&) {}
 
-  int64_t start, end;
+  int64_t start, end;  ///< the first and the last axis; negative ones count from the end
 };
 
 /// Splits an axis into several of the given sizes; one of them may be -1, to be inferred. A view. Error unless their
@@ -29,8 +29,8 @@ struct Unflatten {
   Tensor operator()(const Tensor& x) const { return unflatten(x, axis, sizes); }
   void visit(auto&&) {}
 
-  int64_t axis;
-  Shape sizes;
+  int64_t axis;  ///< that is split
+  Shape sizes;   ///< of the new axes
 };
 
 /// [..., C r r, H, W] -> [..., C, H r, W r]: pixel_shuffle.
@@ -39,7 +39,7 @@ struct PixelShuffle {
   Tensor operator()(const Tensor& x) const { return pixel_shuffle(x, factor); }
   void visit(auto&&) {}
 
-  int64_t factor;
+  int64_t factor;  ///< by which H and W grow
 };
 
 /// [..., C, H r, W r] -> [..., C r r, H, W]: pixel_unshuffle.
@@ -48,7 +48,7 @@ struct PixelUnshuffle {
   Tensor operator()(const Tensor& x) const { return pixel_unshuffle(x, factor); }
   void visit(auto&&) {}
 
-  int64_t factor;
+  int64_t factor;  ///< by which H and W shrink
 };
 
 /// The channels of x [N, C, ...] in another order: channel_shuffle.
@@ -57,7 +57,7 @@ struct ChannelShuffle {
   Tensor operator()(const Tensor& x) const { return channel_shuffle(x, groups); }
   void visit(auto&&) {}
 
-  int64_t groups;
+  int64_t groups;  ///< of channels; divides C
 };
 
 /// The patches of x [N, C, H, W] or [C, H, W] as columns: unfold2d.
@@ -67,8 +67,8 @@ struct Unfold {
   Tensor operator()(const Tensor& x) const { return unfold2d(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;
-  FoldOptions options;
+  PerAxis<int64_t> kernel_size;  ///< {KH, KW}, or one number for both
+  FoldOptions options;           ///< as given
 };
 
 /// The sum of the patches in columns [N, C KH KW, L] or [C KH KW, L]: fold2d.
@@ -78,8 +78,8 @@ struct Fold {
   Tensor operator()(const Tensor& columns) const { return fold2d(columns, output_size, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> output_size, kernel_size;
-  FoldOptions options;
+  PerAxis<int64_t> output_size, kernel_size;  ///< {H, W} of the result, and {KH, KW}
+  FoldOptions options;                        ///< as given
 };
 
 }  // namespace tapegrad::nn

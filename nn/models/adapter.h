@@ -12,13 +12,14 @@
 
 namespace tapegrad::nn {
 
-inline constexpr const char* kAdapterFile = "adapter_model.safetensors";
-inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
+inline constexpr const char* kAdapterFile = "adapter_model.safetensors";  ///< the tensors, in PEFT's format
+inline constexpr const char* kAdapterConfigFile = "adapter_config.json";  ///< rank, alpha and targets, in PEFT's format
 
+/// What an adapter's files say about the base model, and its names of layers.
 struct AdapterFormat {
   std::string base_model = {};  ///< name or folder of the model that was adapted; recorded, not read
   AdapterNames names = {};      ///< none: the model's own paths
-  bool fan_in_fan_out = false;  ///< recorded: do the base's files have weights [in, out], as those of GPT-2 have?
+  bool fan_in_fan_out = false;  ///< recorded: the base model's files have weights [in, out], as GPT-2's
 };
 
 namespace detail {
@@ -36,10 +37,9 @@ void save_adapter(const Model& model, const std::string& folder, const AdapterFo
 }
 
 /// Freezes the model and gives it the updates of an adapter, which may then be trained further or merged. Works with
-/// weights in any format. Error, and an unchanged model, for one that has updates, for an adapter
-/// of another model (layers that the model does not have, or has in other sizes; layers of the model that the adapter's
-/// target_modules name and that it lacks), and for anything but LoRA of linear layers: DoRA, biases, modules_to_save,
-/// embeddings.
+/// weights in any format. Error if the model already has updates, if the adapter does not match the
+/// model (its layers, their sizes, and target_modules), or if it has anything but LoRA of linear layers: DoRA, biases,
+/// modules_to_save, embeddings. The model is then unchanged.
 template <class Model>
 requires(!std::is_const_v<Model>) void load_adapter(Model& model, const std::string& folder,
                                                     const AdapterNames& names = {}) {

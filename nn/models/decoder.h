@@ -39,10 +39,11 @@ struct Decoder {
   // --- the parts of a model ---
   /// Names in its errors and maps: "gpt", "context_length", "trf_blocks.{}.att" with the block's index.
   struct Names {
+    /// See Names.
     std::string_view model, limit, map;
   };
-  virtual Names names() const = 0;
-  virtual std::size_t blocks() const = 0;
+  virtual Names names() const = 0;         ///< of the model's type
+  virtual std::size_t blocks() const = 0;  ///< number of blocks
   /// ids [B, T] -> vectors [B, T, C], and what is added to these at the positions from `start` on, with dropout.
   virtual Tensor embed(const Tensor& ids) const = 0;
   virtual Tensor placed(const Tensor& vectors, int64_t start, KVCache* cache) const = 0;
@@ -54,7 +55,7 @@ struct Decoder {
   virtual void walk_in(Visitor& visitor) = 0;
 };
 
-/// A decoder of any type, as a module with the parameters of the one that it owns: for state_dict, train and the rest.
+/// A decoder of any type, as a module with the parameters of its decoder: for state_dict, train and the rest.
 class AnyDecoder {
  public:
   template <class Model>
@@ -110,6 +111,7 @@ class DecoderNext final : public NextTokenLogits {
   bool cached_;
   KVCache cache_;
 };
+/// DecoderNext under the name that fits a GPT.
 using GPTNext = DecoderNext;
 
 }  // namespace tapegrad::nn

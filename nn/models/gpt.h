@@ -16,18 +16,18 @@ namespace tapegrad::nn {
 /// Names and defaults of tutorial 000: the smallest GPT-2, without biases on query, key and value, and with a head that
 /// is not tied.
 struct GPTConfig {
-  int64_t vocab_size = 50257;
-  int64_t context_length = 1024;
-  int64_t emb_dim = 768;
-  int64_t n_heads = 12;
-  int64_t n_layers = 12;
-  double drop_rate = 0.1;
-  bool qkv_bias = false;
-  bool tied_head = false;  ///< the head uses the token table as its weight
-  Positions positions = Positions::learned;
-  PositionOptions position_options = {};
-  int64_t n_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: n_heads
-  AttentionChoice attention = {};
+  int64_t vocab_size = 50257;     ///< number of token ids
+  int64_t context_length = 1024;  ///< the longest input, and the size of the table of learned positions
+  int64_t emb_dim = 768;          ///< C, a multiple of n_heads
+  int64_t n_heads = 12;           ///< of each block
+  int64_t n_layers = 12;          ///< number of blocks
+  double drop_rate = 0.1;         ///< after the embeddings, on attention weights, and after both parts of a block
+  bool qkv_bias = false;          ///< of the projections of query, key and value
+  bool tied_head = false;         ///< the head uses the token table as its weight
+  Positions positions = Positions::learned;  ///< any of position_names()
+  PositionOptions position_options = {};     ///< of these positions
+  int64_t n_kv_heads = 0;          ///< heads of keys and values, each shared by a group of queries; 0: n_heads
+  AttentionChoice attention = {};  ///< the form of attention; default: the full product
 
   /// The members, with help and limits; `positions` and `attention` list their options themselves.
   void list(Fields& fields);
@@ -58,7 +58,7 @@ struct GPTFeedForward {
     field("layers.2", contract);
   }
 
-  Linear expand, contract;
+  Linear expand, contract;  ///< [C] -> [4 C] -> [C]
 };
 
 /// y = x + dropout(att(norm1(x))); y + dropout(ff(norm2(y))).
@@ -75,10 +75,10 @@ struct GPTBlock {
     field("drop_shortcut", drop_shortcut);
   }
 
-  MultiHeadSelfAttention att;
-  GPTFeedForward ff;
-  LayerNorm norm1, norm2;
-  Dropout drop_shortcut;
+  MultiHeadSelfAttention att;  ///< causal
+  GPTFeedForward ff;           ///< with GELU
+  LayerNorm norm1, norm2;      ///< before attention, and before the feed-forward block
+  Dropout drop_shortcut;       ///< after both parts
 };
 
 /// Embeddings, blocks and head. Parameters start as PyTorch's nn.Embedding and nn.Linear do, draw for draw, in the
@@ -111,14 +111,14 @@ struct GPTModel final : Decoder {
   Tensor last_norm(const Tensor& x) const override { return final_norm(x); }
   void walk_in(Visitor& visitor) override { visitor.go(*this); }
 
-  GPTConfig config;
-  Embedding tok_emb;
-  AddedPositions pos_emb;
-  RelativePositions relative_positions;
-  Dropout drop_emb;
-  List<GPTBlock> trf_blocks;
-  LayerNorm final_norm;
-  LanguageHead out_head;
+  GPTConfig config;                      ///< as it was given
+  Embedding tok_emb;                     ///< [V, C]
+  AddedPositions pos_emb;                ///< what is added to the embeddings; may be nothing
+  RelativePositions relative_positions;  ///< what acts inside attention; may be nothing
+  Dropout drop_emb;                      ///< after the embeddings
+  List<GPTBlock> trf_blocks;             ///< n_layers of them
+  LayerNorm final_norm;                  ///< before the head
+  LanguageHead out_head;                 ///< without a weight if tied_head
 };
 
 }  // namespace tapegrad::nn

@@ -24,32 +24,32 @@ struct RopeScaling {
   ///   llama3  pairs that rotate less than `low` times in `trained_length` positions, by `factor`; pairs that rotate
   ///           more than `high` times, not at all; in between by a mixture. Llama 3.1
   enum class Kind { none, linear, llama3 };
-  Kind kind = Kind::none;
-  double factor = 1;
-  double low = 1, high = 4;
-  int64_t trained_length = 8192;
+  Kind kind = Kind::none;         ///< the rule
+  double factor = 1;              ///< by which contexts are longer than in training
+  double low = 1, high = 4;       ///< llama3: rotations within trained_length; low < high
+  int64_t trained_length = 8192;  ///< llama3: context of the training, in tokens
 
-  void list(Fields& fields);
+  void list(Fields& fields);  ///< The members, with help and limits
 };
 
 /// Names of Hugging Face's LlamaConfig; defaults of Llama-2 7B.
 struct LlamaConfig {
-  int64_t vocab_size = 32000;
-  int64_t hidden_size = 4096;
-  int64_t intermediate_size = 11008;
-  int64_t num_hidden_layers = 32;
-  int64_t num_attention_heads = 32;
-  int64_t num_key_value_heads = 0;  ///< each is shared by a group of query heads; 0: num_attention_heads
-  int64_t head_dim = 0;             ///< 0: hidden_size / num_attention_heads
-  int64_t max_position_embeddings = 2048;
-  double rms_norm_eps = 1e-6;
-  double rope_theta = 10000;
-  RopeScaling rope_scaling = {};
-  double attention_dropout = 0;  ///< on the attention weights, in training
-  bool attention_bias = false;
-  bool mlp_bias = false;
-  bool tie_word_embeddings = false;  ///< the head uses the token table as its weight
-  double initializer_range = 0.02;   ///< standard deviation of the initial weights; biases start as zeros
+  int64_t vocab_size = 32000;              ///< number of token ids
+  int64_t hidden_size = 4096;              ///< C
+  int64_t intermediate_size = 11008;       ///< width inside the feed-forward block
+  int64_t num_hidden_layers = 32;          ///< number of blocks
+  int64_t num_attention_heads = 32;        ///< heads of the queries
+  int64_t num_key_value_heads = 0;         ///< each is shared by a group of query heads; 0: num_attention_heads
+  int64_t head_dim = 0;                    ///< 0: hidden_size / num_attention_heads
+  int64_t max_position_embeddings = 2048;  ///< the longest input
+  double rms_norm_eps = 1e-6;              ///< added to the mean square before its root
+  double rope_theta = 10000;               ///< base of the angles
+  RopeScaling rope_scaling = {};           ///< for contexts longer than in training
+  double attention_dropout = 0;            ///< on the attention weights, in training
+  bool attention_bias = false;             ///< of all four projections
+  bool mlp_bias = false;                   ///< of the three layers of the feed-forward block
+  bool tie_word_embeddings = false;        ///< the head uses the token table as its weight
+  double initializer_range = 0.02;         ///< standard deviation of the initial weights; biases start as zeros
 
   /// The members, with help and limits.
   void list(Fields& fields);
@@ -79,7 +79,7 @@ struct LlamaMLP {
     field("down_proj", down_proj);
   }
 
-  Linear gate_proj, up_proj, down_proj;
+  Linear gate_proj, up_proj, down_proj;  ///< C -> intermediate_size twice, and back
 };
 
 /// y = x + attention(norm(x)); y + mlp(norm(y)).
@@ -93,9 +93,9 @@ struct LlamaBlock {
     field("post_attention_layernorm", post_attention_layernorm);
   }
 
-  LlamaAttention self_attn;
-  LlamaMLP mlp;
-  RMSNorm input_layernorm, post_attention_layernorm;
+  LlamaAttention self_attn;                           ///< causal, with rotary positions
+  LlamaMLP mlp;                                       ///< with SiLU
+  RMSNorm input_layernorm, post_attention_layernorm;  ///< before attention, and before the feed-forward block
 };
 
 /// Token table, blocks, norm and head. The weights of linear layers and tables start as N(0, initializer_range^2).
@@ -124,11 +124,11 @@ struct LlamaModel final : Decoder {
   Tensor last_norm(const Tensor& x) const override { return norm(x); }
   void walk_in(Visitor& visitor) override { visitor.go(*this); }
 
-  LlamaConfig config;
-  Embedding embed_tokens;
-  List<LlamaBlock> layers;
-  RMSNorm norm;
-  LanguageHead lm_head;
+  LlamaConfig config;          ///< as it was given
+  Embedding embed_tokens;      ///< [V, C]
+  List<LlamaBlock> layers;     ///< num_hidden_layers of them
+  RMSNorm norm;                ///< before the head
+  LanguageHead lm_head;        ///< without a weight if tie_word_embeddings
   std::vector<double> speeds;  // of the pairs of a head
 };
 

@@ -14,19 +14,19 @@ namespace tapegrad::nn {
 
 /// Names and defaults of tutorial 003, section 8.4.4; where its text and its code differ, those of the code.
 struct TransformerConfig {
-  int64_t vocab_size = 30000;
-  int64_t hidden_size = 768;
-  int64_t num_hidden_layers = 12;
-  int64_t num_attention_heads = 12;
-  int64_t intermediate_size = 3072;
+  int64_t vocab_size = 30000;                 ///< number of token ids, of source and target
+  int64_t hidden_size = 768;                  ///< C, a multiple of num_attention_heads
+  int64_t num_hidden_layers = 12;             ///< of the encoder, and of the decoder
+  int64_t num_attention_heads = 12;           ///< of each attention
+  int64_t intermediate_size = 3072;           ///< width inside the feed-forward block
   double dropout_prob = 0.1;                  ///< in the feed-forward block and after the decoder's blocks
   double hidden_dropout_prob = 0.1;           ///< after the embeddings and after the encoder's blocks
   double attention_probs_dropout_prob = 0.1;  ///< on attention weights
-  int64_t max_position_embeddings = 512;
-  double layer_norm_eps = 1e-6;
-  int64_t pad_token_id = 0;
-  Positions positions = Positions::learned;  ///< relative kinds act in self-attention, not between source and target
-  PositionOptions position_options = {};
+  int64_t max_position_embeddings = 512;      ///< the longest input
+  double layer_norm_eps = 1e-6;               ///< added to the standard deviation
+  int64_t pad_token_id = 0;                   ///< its vector is 0 and gets no gradient
+  Positions positions = Positions::learned;   ///< relative kinds act in self-attention, not between source and target
+  PositionOptions position_options = {};      ///< of these positions
   /// The form of self-attention, causal in the decoder (with Linformer, which cannot be causal, the decoder has full
   /// attention). Attention to the source is full.
   AttentionChoice attention = {};
@@ -59,12 +59,13 @@ struct Embeddings {
     field("dropout", dropout);
   }
 
-  Embedding token_embeddings;
-  AddedPositions position_embeddings;
-  LayerNormStd norm;
-  Dropout dropout;
+  Embedding token_embeddings;          ///< [V, C]
+  AddedPositions position_embeddings;  ///< what is added to the embeddings; may be nothing
+  LayerNormStd norm;                   ///< of the sum
+  Dropout dropout;                     ///< after norm
 };
 
+/// Full self-attention and a feed-forward block, each with a residual connection. Vaswani et al. 2017.
 struct TransformerEncoderLayer {
   explicit TransformerEncoderLayer(const TransformerConfig& config);
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;  ///< [B, S, C] -> [B, S, C]
@@ -74,11 +75,12 @@ struct TransformerEncoderLayer {
     field("sublayer", sublayer);
   }
 
-  MultiHeadAttention attention;
-  FeedForward feed_forward;
+  MultiHeadAttention attention;                ///< of the source to itself
+  FeedForward feed_forward;                    ///< C -> intermediate_size -> C
   std::array<SublayerConnection, 2> sublayer;  // around the two
 };
 
+/// Embeddings and a stack of encoder layers. Tutorial 003, section 8.4.
 struct TransformerEncoder {
   explicit TransformerEncoder(const TransformerConfig& config);
   /// ids [B, S], mask as in AttentionPass -> [B, S, C]. A bool mask [B, 1, 1, S] also hides padding from positions that
@@ -91,22 +93,23 @@ struct TransformerEncoder {
     field("norm", norm);
   }
 
-  Embeddings embeddings;
-  RelativePositions relative_positions;
-  List<TransformerEncoderLayer> layers;
-  LayerNormStd norm;
+  Embeddings embeddings;                 ///< of the source
+  RelativePositions relative_positions;  ///< shared by all layers; may be nothing
+  List<TransformerEncoderLayer> layers;  ///< num_hidden_layers of them
+  LayerNormStd norm;                     ///< after the last layer
 };
 
 /// What a decoder keeps from step to step: the source's keys and values in every layer, which are computed once,
 /// and those of the target's tokens so far. Copies are cheap and independent.
 struct DecoderCache {
   std::vector<KeysAndValues> memory;  ///< by layer
-  Tensor src_mask;
-  KVCache target;
+  Tensor src_mask;                    ///< of the source's tokens, as in AttentionPass; may be empty
+  KVCache target;                     ///< of the tokens so far
   /// Row i continues from row rows[i]; rows [B'] int64, where B' may differ from the batch. For beam search.
   void reorder(const Tensor& rows);
 };
 
+/// Causal self-attention, attention to the source, and a feed-forward block. Vaswani et al. 2017.
 struct TransformerDecoderLayer {
   explicit TransformerDecoderLayer(const TransformerConfig& config);
   /// x [B, T, C], memory [B, S, C] of the encoder -> [B, T, C]. `self` is for the attention to x, `cross` for the one
@@ -126,13 +129,14 @@ struct TransformerDecoderLayer {
     field("dropout", dropout);
   }
 
-  MultiHeadAttention self_attn, cross_attn;
-  FeedForward feed_forward;
-  LayerNormStd norm1, norm2, norm3;  // before each of the three, or after them
-  Dropout dropout;                   // after each of them
-  bool post_norm;
+  MultiHeadAttention self_attn, cross_attn;  ///< to the target, and to the source
+  FeedForward feed_forward;                  ///< C -> intermediate_size -> C
+  LayerNormStd norm1, norm2, norm3;          // before each of the three, or after them
+  Dropout dropout;                           // after each of them
+  bool post_norm;                            ///< TransformerConfig::post_norm
 };
 
+/// Embeddings and a stack of decoder layers. Tutorial 003, section 8.4.
 struct TransformerDecoder {
   explicit TransformerDecoder(const TransformerConfig& config);
   /// ids [B, T], memory [B, S, C] -> [B, T, C].
@@ -148,10 +152,10 @@ struct TransformerDecoder {
     field("norm", norm);
   }
 
-  Embeddings embeddings;
-  RelativePositions relative_positions;
-  List<TransformerDecoderLayer> layers;
-  LayerNormStd norm;
+  Embeddings embeddings;                 ///< of the target
+  RelativePositions relative_positions;  ///< shared by all layers; may be nothing
+  List<TransformerDecoderLayer> layers;  ///< num_hidden_layers of them
+  LayerNormStd norm;                     ///< after the last layer
 };
 
 /// Encoder, decoder and generator. Parameters start as the tutorial's, draw for draw (in the end all matrices are
@@ -175,10 +179,10 @@ struct Transformer {
     field("generator", generator);
   }
 
-  TransformerConfig config;
-  TransformerEncoder encoder;
-  TransformerDecoder decoder;
-  Linear generator;
+  TransformerConfig config;    ///< as it was given
+  TransformerEncoder encoder;  ///< reads the source
+  TransformerDecoder decoder;  ///< reads the target and the encoder's result
+  Linear generator;            ///< [C] -> [V]
 };
 
 /// The encoder-decoder in decoding. The source is encoded once. If `cached`, every target token is decoded once, too

@@ -23,25 +23,26 @@ namespace tapegrad::nn {
 /// The numbers that a member accepts: from `least` to `most`, without the bounds that are open. NaN and the infinities
 /// are never accepted.
 struct Limits {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool open_below = false, open_above = false;
+  double least = -std::numeric_limits<double>::infinity();  ///< lower bound
+  double most = std::numeric_limits<double>::infinity();    ///< upper bound
+  bool open_below = false, open_above = false;              ///< the bound itself is excluded
 
   bool operator==(const Limits&) const = default;
-  bool accept(double value) const;
+  bool accept(double value) const;  ///< false for NaN
   /// "must be between 1 and 10"
   std::string wording() const;
 };
+/// Limits that occur often.
 inline constexpr Limits kPositive{.least = 0, .open_below = true};
 inline constexpr Limits kNotNegative{.least = 0};
 inline constexpr Limits kShare{.least = 0, .most = 1};
 
 /// The declaration of one member. Texts are literals: they outlive it.
 struct Setting {
-  std::string_view name = {};  // words joined by _ or -
-  std::string_view help = {};
-  std::string_view group = {};  // the heading under which help and reports show it
-  Limits limits = {};
+  std::string_view name = {};                      // words joined by _ or -
+  std::string_view help = {};                      ///< one line, in lower case, without a full stop
+  std::string_view group = {};                     // the heading under which help and reports show it
+  Limits limits = {};                              ///< of numbers
   std::span<const std::string_view> choices = {};  // the values of a text; empty: any text, or all names of an enum
   std::string_view type = {};                      // what help calls the value, as "FILE"; empty: by the member's type
   bool example = false;             // decides how long an example is: test, explain and attention offer it
@@ -65,6 +66,7 @@ class Named {
         get_([](const void* at) { return static_cast<std::size_t>(*static_cast<const T*>(at)); }),
         set_([](void* at, std::size_t i) { *static_cast<T*>(at) = static_cast<T>(i); }) {}
 
+  /// of the value that the member has now
   std::string_view name() const { return names_[get_(member_)]; }
   /// False, and no change, for an unknown name.
   bool set(std::string_view name) const;
@@ -79,7 +81,7 @@ class Named {
 
 /// A declaration and the member that holds the value.
 struct Field {
-  Setting setting;
+  Setting setting;  ///< its declaration
   /// A list of texts is an option that may be given several times; one without a value was not given.
   std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*, std::optional<int64_t>*,
                std::optional<uint64_t>*, std::optional<double>*, std::optional<std::string>*, Named>
@@ -102,6 +104,7 @@ struct Field {
 class Fields {
  public:
   template <class T>
+  /// Appends a member, which must outlive the list; without `used`, it has no effect (Field::used).
   void add(const Setting& setting, T& member, bool used = true) {
     fields_.push_back({setting, &member, used});
   }

@@ -25,7 +25,7 @@ namespace tapegrad::nn {
 template <class Module>
 class Hooked : public Module {
  public:
-  using Wrapped = Module;
+  using Wrapped = Module;  ///< the type without hooks
   using Module::Module;
   Hooked(Module module) : Module(std::move(module)) {}  // NOLINT: a module becomes a hooked one
 

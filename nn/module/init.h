@@ -34,14 +34,16 @@ void trunc_normal(Parameter& p, double mean = 0, double std = 1, double low = -2
                   Generator* generator = nullptr);
 /// Ones on the diagonal of [m, n], zeros elsewhere. Error for another number of axes.
 void eye(Parameter& p);
-/// The weight [out, in, K, ...] of a convolution that passes its first channels on, in each of `groups` groups of
-/// outputs. Error unless there are three axes or more and groups divides out. Zagoruyko, Komodakis 2017.
+/// A convolution's weight [out, in, K, ...] that copies its first input channels to the outputs, once per group. Error
+/// unless there are three axes or more and groups divides out. Zagoruyko, Komodakis 2017.
 void dirac(Parameter& p, int64_t groups = 1);
 
 /// fan_in and fan_out of a weight [out, in, ...]; the axes after the second are the receptive field.
 struct Fans {
-  int64_t in, out;
+  int64_t in, out;  ///< the sizes of the first two axes, exchanged, times the field
 };
+/// {in K, out K} of a weight [out, in, ...], where K is the number of elements of the receptive field. Error for fewer
+/// than two axes, and for no elements.
 Fans fans(const Tensor& weight);
 
 }  // namespace tapegrad::nn::init

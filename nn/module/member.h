@@ -66,6 +66,7 @@ class Mode : public detail::Member {
   }
   operator bool() const { return training_; }  // NOLINT: it is a bool, for a visitor a bool&
   operator bool&() { return training_; }
+  /// Whether the module is training.
   const bool& value() const { return training_; }
 
  private:

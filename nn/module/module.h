@@ -77,13 +77,15 @@ class Optional : public std::optional<Module> {
   }
 };
 
+/// What named_parameters() returns.
 struct NamedParameter {
-  std::string name;
-  Parameter& parameter;
+  std::string name;      ///< path in the model, "encoder.norm.gamma"
+  Parameter& parameter;  ///< lives as long as the model
 };
+/// What named_buffers() returns.
 struct NamedBuffer {
-  std::string name;
-  Buffer& buffer;
+  std::string name;  ///< path in the model, "bn.running_mean"
+  Buffer& buffer;    ///< lives as long as the model
 };
 
 /// The entries that did not match in a load that was not strict.

@@ -27,6 +27,7 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
 
   bool defined() const { return leaf_ != nullptr; }
   operator const Tensor&() const { return tensor(); }  // NOLINT: a parameter is a tensor to every operation
+  /// The value; an empty handle if there is none.
   const Tensor& tensor() const {
     if (!leaf_) return kNone;
     tapegrad::detail::last_leaf = leaf_->tensor.tape_index();
@@ -100,6 +101,7 @@ class Buffer : public detail::Member, public TensorHolder<Buffer> {
 
   bool defined() const { return values_.defined(); }
   operator const Tensor&() const { return values_; }  // NOLINT: like a parameter
+  /// The value; an empty handle if there is none.
   const Tensor& tensor() const { return values_; }
   const Tensor* operator->() const { return &values_; }
   void set(const Tensor& values);  ///< Error for another shape
@@ -139,7 +141,7 @@ class Skip {
   ~Skip();
   Skip(const Skip&) = delete;
   Skip& operator=(const Skip&) = delete;
-  static bool on();
+  static bool on();  ///< one is alive on this thread
 };
 
 /// While one is alive on this thread, blank() takes no memory, and initialisers do nothing: a model that is made then
@@ -150,7 +152,7 @@ class ShapesOnly {
   ~ShapesOnly();
   ShapesOnly(const ShapesOnly&) = delete;
   ShapesOnly& operator=(const ShapesOnly&) = delete;
-  static bool on();
+  static bool on();  ///< one is alive on this thread
 
  private:
   Skip skip_;

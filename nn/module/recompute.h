@@ -6,6 +6,7 @@
 
 namespace tapegrad::nn {
 
+/// The function that recompute() runs twice: the same result for the same x, apart from random draws.
 using Recomputed = InplaceFunction<Tensor(const Tensor& x)>;
 
 /// f(x), without keeping f's intermediate results: backward runs f once more, in which generators give the same draws

@@ -11,13 +11,13 @@ namespace tapegrad::nn {
 
 /// The two residual streams, of one shape.
 struct Halves {
-  Tensor first, second;
+  Tensor first, second;  ///< x1 and x2, or y1 and y2
 };
 
 /// One layer: y1 = x1 + f(x2), y2 = x2 + g(y1). f and g keep the shape. Its inverse is x2 = y2 - g(y1), x1 = y1 -
 /// f(x2).
 struct ReversibleFunctions {
-  Recomputed f, g;
+  Recomputed f, g;  ///< both keep the shape
 };
 
 /// Runs the layers one after another as one operation that keeps only the results: backward goes from the last layer
@@ -35,6 +35,7 @@ struct ReversibleBlock {
     const Tensor first = x.first + f(x.second);
     return {first, x.second + g(first)};
   }
+  /// The inputs that give y, up to rounding.
   Halves inverse(const Halves& y) const {
     const Tensor second = y.second - g(y.first);
     return {y.first - f(second), second};
@@ -44,8 +45,8 @@ struct ReversibleBlock {
     field("g", g);
   }
 
-  F f;
-  G g;
+  F f;  ///< added to the first stream
+  G g;  ///< added to the second stream
 };
 
 /// A stack of such layers. With `store_activations` they are plain layers: faster, differentiable twice, and memory for
@@ -73,8 +74,8 @@ struct ReversibleStack {
   }
   void visit(auto&& field) { field("layers", layers); }
 
-  List<ReversibleBlock<F, G>> layers;
-  bool store_activations = false;
+  List<ReversibleBlock<F, G>> layers;  ///< in the order of forward
+  bool store_activations = false;      ///< false: backward recomputes the inputs of the layers
 };
 
 }  // namespace tapegrad::nn

@@ -14,10 +14,10 @@ namespace tapegrad::nn {
 
 /// What a positional encoding may need to know of its model.
 struct PositionSizes {
-  int64_t width = 0;          ///< of the embeddings
-  int64_t max_positions = 0;  ///< vectors of a table
-  int64_t heads = 0;
-  int64_t head_dim = 0;
+  int64_t width = 0;               ///< of the embeddings
+  int64_t max_positions = 0;       ///< vectors of a table
+  int64_t heads = 0;               ///< of each attention
+  int64_t head_dim = 0;            ///< elements per head
   bool causal = false;             ///< positions do not depend on later tokens
   std::string head_dim_from = {};  ///< for errors, where head_dim comes from, as " (--emb-dim 6 over --n-heads 2)"
 };
@@ -42,7 +42,7 @@ struct PositionBias {
   Tensor sines = {};       ///< the same
   Tensor pair_scale = {};  ///< composite: one number, which multiplies what AttentionPositions add
   bool halves = false;     ///< the pairs that rotate are elements i and i + D/2, not 2i and 2i + 1
-  int64_t start = 0;
+  int64_t start = 0;       ///< position of the first query
 };
 
 /// What a stack of layers has once.
@@ -67,6 +67,7 @@ struct PairEncoding {
 /// A positional encoding: the row of a table. An encoding overrides what it has.
 class PositionKind {
  public:
+  /// Where an encoding acts: on the embeddings, or inside attention.
   enum class Role { neither, added, relative };  ///< composite combines an added kind with a relative one
 
   PositionKind(std::string_view kind, std::string_view text, Role of) : name(kind), help(text), role(of) {}
@@ -74,8 +75,9 @@ class PositionKind {
   PositionKind(const PositionKind&) = delete;
   PositionKind& operator=(const PositionKind&) = delete;
 
-  std::string_view name, help;
-  Role role;
+  std::string_view name, help;  ///< as in position_names(), and one line about it
+  Role role;                    ///< decides which lists of names have it
+  /// The value by which options choose this encoding.
   Positions positions() const { return Positions(name); }
   /// Whether scores of single pairs change, which only full attention has.
   virtual bool adds_to_scores() const { return false; }

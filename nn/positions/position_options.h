@@ -16,9 +16,11 @@ namespace tapegrad::nn {
 /// How a model represents positions (tutorial 003, section 8.3 and its deep dive): one of position_names().
 class Positions {
  public:
+  /// The encodings of this library.
   static const Positions none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, conv_multiscale, lstm, ode,
       complex, composite, dynamic;  // others by positions_named()
 
+  /// "learned", "conv-multiscale"
   constexpr std::string_view name() const { return name_; }
   friend constexpr bool operator==(const Positions&, const Positions&) = default;
 
@@ -34,6 +36,7 @@ inline constexpr Positions Positions::none{"none"}, Positions::index{"index"}, P
     Positions::lstm{"lstm"}, Positions::ode{"ode"}, Positions::complex{"complex"}, Positions::composite{"composite"},
     Positions::dynamic{"dynamic"};
 
+/// For generic code: positions.name().
 constexpr std::string_view name(Positions positions) { return positions.name(); }
 
 /// All encodings; those that are added to the embeddings; and those that act inside attention, whose scores depend only

@@ -8,7 +8,7 @@
 namespace tapegrad::optim {
 
 /// Lets an optimiser update only some elements of its parameters, and keep the state of those alone. Refers to the
-/// optimiser, which knows its share; so this can be made anew each time.
+/// optimiser, which knows its share; so this can be made again each time.
 class UpdateShare {
  public:
   using Range = Optimizer::Range;
@@ -22,7 +22,8 @@ class UpdateShare {
   /// neither empty nor the whole parameter.
   void keep(std::vector<Range> share);
   /// Optimizer::step with the gradients of the share, one per parameter, with as many elements as its range; an empty
-  /// handle for a parameter without a gradient. Its other elements may then be written to, by whoever has their values.
+  /// handle for a parameter without a gradient. Its other elements may then be written to, by the process that has
+  /// their values.
   void step(const std::vector<Tensor>& grads);
 
   /// The entries of Optimizer::state() but for the first two, and those two: "steps" and "lr".

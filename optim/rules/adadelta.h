@@ -6,9 +6,9 @@
 namespace tapegrad::optim {
 
 struct AdadeltaOptions {
-  double lr = 1;
-  double rho = 0.9;  ///< of both running averages
-  double eps = 1e-6;
+  double lr = 1;            ///< learning rate
+  double rho = 0.9;         ///< of both running averages
+  double eps = 1e-6;        ///< added to the denominator
   double weight_decay = 0;  ///< times p, added to the gradient
 };
 

@@ -6,11 +6,11 @@
 namespace tapegrad::optim {
 
 struct AdagradOptions {
-  double lr = 1e-2;
-  double lr_decay = 0;      ///< step t uses lr / (1 + (t - 1) lr_decay)
-  double weight_decay = 0;  ///< times p, added to the gradient
-  double initial_accumulator_value = 0;
-  double eps = 1e-10;
+  double lr = 1e-2;                      ///< learning rate
+  double lr_decay = 0;                   ///< step t uses lr / (1 + (t - 1) lr_decay)
+  double weight_decay = 0;               ///< times p, added to the gradient
+  double initial_accumulator_value = 0;  ///< the sum of squares before the first step
+  double eps = 1e-10;                    ///< added to the denominator
 };
 
 /// sum += g^2;  p -= lr g / (sqrt(sum) + eps). Duchi, Hazan, Singer 2011.

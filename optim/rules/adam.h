@@ -6,13 +6,14 @@
 namespace tapegrad::optim {
 
 struct AdamOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  double lr = 1e-3;                      ///< learning rate
+  double beta1 = 0.9;                    ///< decay of the running average of the gradient
+  double beta2 = 0.999;                  ///< decay of the running average of its square
+  double eps = 1e-8;                     ///< added to the denominator
   std::optional<double> weight_decay{};  ///< left out: 0 for Adam, 0.01 for AdamW, as in PyTorch
   bool amsgrad = false;                  ///< divide by the largest v so far. Reddi et al. 2018
 };
+/// Of AdamW: the same members.
 using AdamWOptions = AdamOptions;
 
 /// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;

@@ -6,10 +6,10 @@
 namespace tapegrad::optim {
 
 struct AdamaxOptions {
-  double lr = 2e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  double lr = 2e-3;         ///< learning rate
+  double beta1 = 0.9;       ///< decay of the running average of the gradient
+  double beta2 = 0.999;     ///< decay of the running maximum of its magnitude
+  double eps = 1e-8;        ///< added to the denominator
   double weight_decay = 0;  ///< times p, added to the gradient
 };
 

@@ -6,7 +6,7 @@
 namespace tapegrad::optim {
 
 struct ASGDOptions {
-  double lr = 1e-2;
+  double lr = 1e-2;         ///< learning rate
   double lambd = 1e-4;      ///< decay of the parameter, p *= 1 - lambd eta, and of eta
   double alpha = 0.75;      ///< power with which eta falls
   double t0 = 1e6;          ///< steps before the average begins

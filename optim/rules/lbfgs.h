@@ -23,8 +23,8 @@ struct LBFGSOptions {
 
 /// A loss and its gradients.
 struct Evaluation {
-  double loss;
-  Gradients grads;
+  double loss;      ///< what is minimised
+  Gradients grads;  ///< of all parameters
 };
 
 /// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g computed from
@@ -48,6 +48,7 @@ class LBFGS {
   /// keeps its value.
   double step(const std::function<Evaluation()>& evaluate);
 
+  /// LBFGSOptions::lr. set_lr: Error for a negative rate.
   double lr() const { return options_.lr; }
   void set_lr(double lr);
   int64_t iterations() const { return iterations_; }    ///< in all calls of step()

@@ -6,9 +6,9 @@
 namespace tapegrad::optim {
 
 struct LionOptions {
-  double lr = 1e-4;
-  double beta1 = 0.9;
-  double beta2 = 0.99;
+  double lr = 1e-4;         ///< learning rate
+  double beta1 = 0.9;       ///< weight of the momentum in the update
+  double beta2 = 0.99;      ///< decay of the momentum
   double weight_decay = 0;  ///< decoupled: p *= 1 - lr weight_decay
 };
 

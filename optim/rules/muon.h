@@ -15,14 +15,14 @@ enum class MuonScale {
 };
 
 struct MuonOptions {
-  double lr = 1e-3;
-  double weight_decay = 0.1;  ///< decoupled: p *= 1 - lr weight_decay
-  double momentum = 0.95;
-  bool nesterov = true;
+  double lr = 1e-3;                                             ///< learning rate
+  double weight_decay = 0.1;                                    ///< decoupled: p *= 1 - lr weight_decay
+  double momentum = 0.95;                                       ///< decay of the momentum; 0: none
+  bool nesterov = true;                                         ///< the update looks one step of the momentum ahead
   std::array<double, 3> coefficients{3.4445, -4.7750, 2.0315};  ///< of the iteration: a, b, c
-  double eps = 1e-7;  ///< lower bound of the norm that the update is first divided by
-  int iterations = 5;
-  MuonScale scale = MuonScale::original;
+  double eps = 1e-7;                      ///< lower bound of the norm that the update is first divided by
+  int iterations = 5;                     ///< Newton-Schulz steps
+  MuonScale scale = MuonScale::original;  ///< of the orthogonal update
 };
 
 /// Momentum whose update is replaced by an approximation of the nearest orthogonal matrix: five Newton-Schulz

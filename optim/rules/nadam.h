@@ -6,12 +6,12 @@
 namespace tapegrad::optim {
 
 struct NAdamOptions {
-  double lr = 2e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;  ///< times p, added to the gradient
-  double momentum_decay = 4e-3;
+  double lr = 2e-3;                     ///< learning rate
+  double beta1 = 0.9;                   ///< decay of the running average of the gradient
+  double beta2 = 0.999;                 ///< decay of the running average of its square
+  double eps = 1e-8;                    ///< added to the denominator
+  double weight_decay = 0;              ///< times p, added to the gradient
+  double momentum_decay = 4e-3;         ///< the momentum grows towards beta1, the slower the smaller this is
   bool decoupled_weight_decay = false;  ///< p *= 1 - lr weight_decay instead
 };
 
@@ -39,10 +39,10 @@ class NAdam : public Optimizer {
 };
 
 struct RAdamOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  double lr = 1e-3;                     ///< learning rate
+  double beta1 = 0.9;                   ///< decay of the running average of the gradient
+  double beta2 = 0.999;                 ///< decay of the running average of its square
+  double eps = 1e-8;                    ///< added to the denominator
   double weight_decay = 0;              ///< times p, added to the gradient
   bool decoupled_weight_decay = false;  ///< p *= 1 - lr weight_decay instead
 };

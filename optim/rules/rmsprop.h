@@ -6,12 +6,12 @@
 namespace tapegrad::optim {
 
 struct RMSpropOptions {
-  double lr = 1e-2;
-  double alpha = 0.99;  ///< decay of the running average
-  double eps = 1e-8;
+  double lr = 1e-2;         ///< learning rate
+  double alpha = 0.99;      ///< decay of the running average
+  double eps = 1e-8;        ///< added to the denominator
   double weight_decay = 0;  ///< times p, added to the gradient
-  double momentum = 0;
-  bool centered = false;  ///< subtract the square of the running mean of g from v
+  double momentum = 0;      ///< decay of the momentum; 0: none
+  bool centered = false;    ///< subtract the square of the running mean of g from v
 };
 
 /// v = alpha v + (1 - alpha) g^2;  p -= lr g / (sqrt(v) + eps), or with momentum buf = momentum buf + g / (sqrt(v) +

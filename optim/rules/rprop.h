@@ -6,11 +6,11 @@
 namespace tapegrad::optim {
 
 struct RpropOptions {
-  double lr = 1e-2;        ///< the first step of every element; later values of lr have no influence
-  double eta_minus = 0.5;  ///< factor of the step where the gradient's sign changed
-  double eta_plus = 1.2;   ///< and where it did not
-  double least_step = 1e-6;
-  double largest_step = 50;
+  double lr = 1e-2;          ///< the first step of every element; later values of lr have no influence
+  double eta_minus = 0.5;    ///< factor of the step where the gradient's sign changed
+  double eta_plus = 1.2;     ///< and where it did not
+  double least_step = 1e-6;  ///< lower bound of a step
+  double largest_step = 50;  ///< upper bound of a step
 };
 
 /// Moves each element by a step of its own against the sign of its gradient; the step grows while the sign stays, and

@@ -6,9 +6,9 @@
 namespace tapegrad::optim {
 
 struct SGDOptions {
-  double lr = 1e-3;
-  double momentum = 0;
-  double dampening = 0;
+  double lr = 1e-3;         ///< learning rate
+  double momentum = 0;      ///< decay of the momentum; 0: none
+  double dampening = 0;     ///< the gradient enters the momentum times 1 - dampening
   double weight_decay = 0;  ///< times p, added to the gradient
   bool nesterov = false;    ///< Error without momentum, and with dampening
 };

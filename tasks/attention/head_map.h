@@ -28,7 +28,7 @@ struct HeadMap {
 };
 
 /// Every head of maps[index], of the first sequence: `like` with name, weights, queries and keys. Column labels are
-/// numbers where the columns are not its tokens. Error where the attention has no weights.
+/// numbers where the columns are not its tokens. Error if the attention has no weights.
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like);
 
 drawing::Drawing draw(const HeadMap& head);

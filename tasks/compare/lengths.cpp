@@ -98,11 +98,9 @@ constexpr ComparedTask kCompared[] = {
 void ComparedSizes::list(Fields& f) {
   f.add({"max-digits", "maximum number of digits in training", Group::data, {.least = 1, .most = 16}}, max_digits);
   f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
-  f.add({"longer",
-         "digits, or levels of nesting, that the longer tests have in addition",
-         Group::data,
-         {.least = 1, .most = 16}},
-        longer);
+  f.add(
+      {"longer", "additional digits, or levels of nesting, in the longer tests", Group::data, {.least = 1, .most = 16}},
+      longer);
 }
 
 std::span<const ComparedTask> compared_tasks() { return kCompared; }

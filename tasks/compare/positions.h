@@ -58,7 +58,7 @@ inline constexpr PositionMeasure kPositionMeasures[] = {
     {"longer", &PositionRun::longer},      {"longer_tokens", &PositionRun::longer_tokens},
     {"step_ms", &PositionRun::step_ms},    {"answer_ms", &PositionRun::answer_ms},
     {"memory_mb", &PositionRun::memory_mb}};
-/// Trains and tests in this process. Error where the loss is not finite.
+/// Trains and tests in this process. Error if the loss is not finite.
 PositionRun run_positions(const ComparePositionsRequest& request, const std::string& task, const std::string& kind,
                           int64_t seed);
 

@@ -80,7 +80,7 @@ struct Stack {
 /// A collate function for sequences of different lengths: tensors [T_i, ...] or vectors of token ids become a Padded;
 /// pairs and tuples become a pair or tuple of them. Numbers are collated as by Stack.
 struct Pad {
-  double value = 0;
+  double value = 0;  ///< that fills shorter examples
 
   template <class Example>
   auto operator()(std::span<const Example> examples) const {

@@ -17,7 +17,7 @@
 namespace tapegrad::data {
 
 struct LoaderOptions {
-  int64_t batch_size = 1;
+  int64_t batch_size = 1;               ///< examples per batch, at least 1
   bool shuffle = false;                 ///< a new random order in each epoch
   bool drop_last = false;               ///< leave out a last batch that is not full
   std::optional<Sampler> sampler = {};  ///< the order, instead of `shuffle`
@@ -117,8 +117,9 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 template <Dataset D, class Collate = Stack>
 class DataLoader {
  public:
+  /// what the collate function returns
   using Batch = decltype(detail::make_batch(std::declval<const D&>(), std::declval<const Collate&>(), {}));
-  using Position = LoaderPosition;
+  using Position = LoaderPosition;  ///< see position()
 
   /// Error for a batch size below 1, for a negative prefetch, and for both a shuffle and a sampler.
   DataLoader(D dataset, LoaderOptions options = {}, Collate collate = {})

@@ -1,4 +1,4 @@
-// A random permutation of any size that takes no memory: each value is computed when it is asked for.
+// A random permutation of any size that takes no memory: each value is computed when it is needed.
 #pragma once
 
 #include <array>

@@ -16,8 +16,8 @@ struct Sampler {
   /// Draws the `size` indices of one epoch. The generator is for this epoch only; a checkpoint stores its seed. Empty:
   /// 0, 1, ... size - 1, without a draw.
   std::function<std::vector<int64_t>(Generator& generator)> order = {};
-  /// Instead of `order`, for epochs that are too long for a list: makes of the epoch's seed, which a checkpoint stores,
-  /// the function from a position in [0, size) to an index.
+  /// An alternative to `order` for epochs that are too long for a list: takes the epoch's seed, which a checkpoint
+  /// stores, and returns a function from a position in [0, size) to an index.
   std::function<std::function<int64_t(int64_t position)>(uint64_t seed)> index_at = {};
 };
 

@@ -20,8 +20,8 @@ CharacterClass class_of(uint32_t code);
 /// Bytes that are not valid UTF-8 are neither letters, numbers nor spaces.
 std::size_t word_end(std::string_view text, std::size_t from);
 
-/// The first position of `text` from `from` on, and above 0, at which a word ends whatever precedes and follows the
-/// text, and at which the words of both parts are those of the whole. npos where there is none. It is
+/// The first position >= max(from, 1) at which cutting the text does not change its words, whatever comes before or
+/// after the text. npos if there is none. It is
 /// - between two characters of different classes, unless the first one is white space or an apostrophe, and
 /// - before the last of several white-space characters, which the next word begins with.
 /// No special token that begins in `text` reaches over it or begins right after it.
@@ -29,6 +29,7 @@ std::size_t word_cut(std::string_view text, std::size_t from, std::span<const st
 
 /// Patterns by which byte-pair tokenizers cut a text into words.
 enum class WordPattern : uint8_t { gpt2, llama3 };
+/// its regular expression, as in tokenizer.json
 inline constexpr std::string_view kLlama3Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 /// The same by one of them.

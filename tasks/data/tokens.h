@@ -21,14 +21,14 @@ class Tokens {
   static Tokens open(const std::string& path);
 
   int64_t size() const { return size_; }
-  /// Error outside the sequence, and where the file has become shorter; so for copy().
+  /// Error outside the sequence, and if the file has become shorter. The same holds for copy().
   int64_t operator[](int64_t i) const;
   /// Copies tokens begin ... begin + count - 1 to `out`.
   void copy(int64_t begin, int64_t count, int64_t* out) const;
   /// Tokens begin ... end - 1, without a copy. Error outside the sequence.
   Tokens slice(int64_t begin, int64_t end) const;
-  /// The largest id; -1 for an empty sequence. For a whole token file of this version it is in the header, otherwise it
-  /// takes a pass over all ids; so for checksum().
+  /// The largest id; -1 for an empty sequence. Read from the header for a whole token file of this version; otherwise
+  /// it takes a pass over all ids. The same holds for checksum().
   int64_t largest() const;
   /// XXH3 of the ids.
   uint64_t checksum() const;
@@ -57,7 +57,7 @@ struct TokenFileOptions {
 /// Encodes the text in `text_path` into the token file `path`, on all threads and without either in memory: 100 to 200
 /// MB for any text, as long as no word has more than a few MB. The bytes of the file do not depend on threads and
 /// pieces: the text is cut where Tokenizer::cut allows, so that the ids are those of the whole. Returns their number.
-/// Replaces `path` atomically; Error where it is the text itself, and for a text that the tokenizer cannot encode.
+/// Replaces `path` atomically; Error if it is the text itself, and for a text that the tokenizer cannot encode.
 int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
                          const TokenFileOptions& options = {});
 

@@ -12,11 +12,11 @@ namespace tapegrad::data {
 
 /// int64 [B, T] each, or [T] for one window: targets[..., t] is the token that follows inputs[..., t].
 struct TextBatch {
-  Tensor inputs, targets;
+  Tensor inputs, targets;  ///< of equal shape
 };
 
-/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs. Of
-/// several sequences, first those of the first one, and so on; none reaches from one into the next.
+/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs. With
+/// several sequences, the windows of the first come first, and so on; no window crosses from one into the next.
 class Windows {
  public:
   /// Error for a length or stride below 1, for no sequence, and for one of fewer than length + 1 tokens.
@@ -30,7 +30,9 @@ class Windows {
   /// Copies `length` inputs and `length` targets. Error for a window outside [0, size).
   void copy(int64_t window, int64_t* inputs, int64_t* targets) const;
 
+  /// Window number `window`: [T].
   TextBatch operator[](int64_t window) const;
+  /// The windows with these numbers: [B, T].
   TextBatch batch(std::span<const int64_t> windows) const;
 
  private:

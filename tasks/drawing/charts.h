@@ -10,10 +10,10 @@ namespace tapegrad::drawing {
 
 /// One curve of a LineChart, or one bar per group of a BarChart.
 struct Series {
-  std::string name = {};
+  std::string name = {};               ///< in the legend; empty: none
   std::vector<double> x = {}, y = {};  ///< of one length; points whose y is not finite are left out
   bool faint = false;                  ///< thin and pale, for single steps next to their means; small dots
-  /// line and dashes join the points; dots and ticks (short horizontal strokes) stand at them.
+  /// line and dashes connect the points; dots and ticks (short horizontal strokes) mark them.
   enum class Mark { line, dots, dashes, ticks } mark = Mark::line;
   std::vector<double> low = {}, high = {};  ///< of bars: their spread, which is drawn as a line; empty: none
 };
@@ -21,25 +21,25 @@ struct Series {
 /// Curves over a common x axis. Long curves are reduced to about 500 points. There are eight colours; the lines of
 /// further series repeat them in dashes.
 struct LineChart {
-  std::string title = {};
-  std::string x_label = {}, y_label = {};
-  std::vector<Series> series = {};
+  std::string title = {};                  ///< above the plot
+  std::string x_label = {}, y_label = {};  ///< names of the axes
+  std::vector<Series> series = {};         ///< drawn in this order
   bool log_y = false;            ///< logarithmic where values span a factor of 10; values of 0 and less: at the bottom
   double y_low = 0, y_high = 0;  ///< range of the y axis; equal: from the data
   double x_low = 0, x_high = 0;  ///< the same for the x axis
   double width = 640, height = 210;  ///< of the plot in pixels, without its margins
 };
-/// Error where a series has x and y of different lengths.
+/// Error if a series has x and y of different lengths.
 Drawing draw(const LineChart& chart);
 
 /// Groups of bars, one group per label; each group has one bar of every series.
 struct BarChart {
-  std::string title = {};
-  std::vector<std::string> labels = {};
-  std::vector<Series> series = {};   ///< y, and low and high where there are some: one value per label
-  double width = 320, height = 180;  ///< of the plot in pixels, without its margins
+  std::string title = {};                ///< above the plot
+  std::vector<std::string> labels = {};  ///< below the groups
+  std::vector<Series> series = {};       ///< y, and low and high where there are some: one value per label
+  double width = 320, height = 180;      ///< of the plot in pixels, without its margins
 };
-/// Error where a series does not have one value per label.
+/// Error if a series does not have one value per label.
 Drawing draw(const BarChart& chart);
 
 }  // namespace tapegrad::drawing

@@ -11,7 +11,7 @@ namespace tapegrad::drawing {
 
 /// A matrix of shaded cells with labels on both axes.
 struct Heatmap {
-  std::string title = {};
+  std::string title = {};                                        ///< above the cells
   std::string row_axis = {}, column_axis = {};                   ///< names of the axes
   std::vector<std::string> row_labels = {}, column_labels = {};  ///< one per row and column; crowded ones are left out
   std::vector<float> values = {};          ///< [rows, columns], from 0 (blank) to 1 (full colour); not finite: grey
@@ -19,7 +19,7 @@ struct Heatmap {
   bool is_signed = false;                  ///< values from -1 to 1: blue below zero, red above
   double cell_width = 0, cell_height = 0;  ///< in pixels; 0: chosen to fit the contents
 };
-/// Error where `values` or `texts` does not have one entry per cell.
+/// Error if `values` or `texts` does not have one entry per cell.
 Drawing draw(const Heatmap& map);
 
 /// The colour scale of heatmaps, from `low` to `high`.

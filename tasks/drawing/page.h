@@ -1,4 +1,4 @@
-// HTML pages in one style, light or dark as the reader's browser is, that refer to no other file.
+// Self-contained HTML pages in one style, which follow the browser's light or dark mode.
 #pragma once
 
 #include <tapegrad/tasks/drawing/svg.h>

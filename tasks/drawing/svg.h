@@ -9,9 +9,9 @@ namespace tapegrad::drawing {
 
 /// The contents of an <svg> element, and its size in pixels. charts.h and heatmap.h make drawings.
 struct Drawing {
-  double width = 0;
-  double height = 0;
-  std::string body;
+  double width = 0;   ///< in pixels
+  double height = 0;  ///< in pixels
+  std::string body;   ///< SVG elements, without the <svg> around them
 };
 
 /// Drawings side by side, `columns` per row; each column is as wide as its widest drawing. Error below one column.

@@ -18,12 +18,12 @@ inline constexpr int kTerminalWidth = 80;
 ///                   love      deep
 ///   love      [    0.60][    0.90]
 struct BracketTable {
-  std::vector<std::string> rows, columns;
-  int width = 12;         ///< characters of each column, that of the names included
-  int digits = 2;         ///< after the decimal point
-  bool exponent = false;  ///< 1.00e-03 instead of 0.00
+  std::vector<std::string> rows, columns;  ///< their names
+  int width = 12;                          ///< characters of each column, that of the names included
+  int digits = 2;                          ///< after the decimal point
+  bool exponent = false;                   ///< 1.00e-03 instead of 0.00
 };
-/// x [rows, columns] as a table. Error where it does not have one value per cell.
+/// x [rows, columns] as a table. Error if it does not have one value per cell.
 std::string bracket_table(const Tensor& x, const BracketTable& how);
 
 /// The columns that a text takes in a terminal: two for each character of Chinese, Japanese and Korean and for each
@@ -46,12 +46,12 @@ std::string wrapped(std::string_view text, std::size_t indent = 0);
 
 /// Weights from 0 to 1 as shades, one character each; blank where not finite.
 struct ShadedMap {
-  std::string name;
-  std::vector<std::string> row_labels;
-  std::vector<float> weights;  ///< [rows, columns]
+  std::string name;                     ///< the line above the map
+  std::vector<std::string> row_labels;  ///< one per row
+  std::vector<float> weights;           ///< [rows, columns]
 };
 /// Maps of one size side by side, as many as fit into the terminal, with an empty line after each row of maps. Error
-/// where the sizes differ.
+/// if the sizes differ.
 std::string shaded_maps(const std::vector<ShadedMap>& maps);
 /// One line that explains the shades.
 std::string_view shades_legend();

@@ -116,7 +116,7 @@ void ChatRequest::list(Fields& f) {
          .otherwise = "that of the model's folder, or plain"},
         chat_template);
   SamplingOptions::list(f);
-  f["max_new_tokens"].help = "longest answer";
+  f["max_new_tokens"].help = "most tokens of an answer";
   f.add({.name = "seed", .help = "random seed of the answers"}, seed);
   add_dtype(f, dtype);
 }

@@ -36,7 +36,7 @@ void require_room(const GPTOptions& o, const data::Tokenizer& tokenizer) {
           fmt::format("must be at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens));
 }
 
-// Batches of token files are made beside the step, so that no step waits for a disk. Batches of a text in memory take
+// Batches of token files are made during the step, so that no step waits for a disk. Batches of a text in memory take
 // less time than waking a thread.
 constexpr int64_t kBatchesAhead = 2;
 
@@ -177,8 +177,8 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
   for (std::size_t i = 0; i < files.size(); ++i) {
     const data::Tokens& all = texts[i];
     if (all.largest() >= tokenizer->size()) {
-      bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", files[i].path,
-                                        all.largest(), tokenizer->size()));
+      bad_request("--text", fmt::format("expected tokens below {} (the vocabulary size) in {}, got {}",
+                                        tokenizer->size(), files[i].path, all.largest()));
     }
     const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
     first.tokens.push_back(all.slice(0, cut));

@@ -20,8 +20,9 @@ struct GPTData {
   std::vector<int64_t> start;  // what samples begin with
   uint64_t checksum;           // of the text
 };
-// Reads, splits and encodes what the options name; `tokenizer`, where it is given, instead of the one they name.
-// BadRequest for files that are missing, texts that are too short, and a text whose checksum is not the `expected` one.
+// Reads, splits and encodes what the options name; `tokenizer`, where it is given, instead of the tokenizer that they
+// name. BadRequest for files that are missing, texts that are too short, and a text whose checksum is not the
+// `expected` one.
 GPTData load_gpt_data(const GPTOptions& options, std::unique_ptr<data::Tokenizer> tokenizer = {},
                       std::optional<uint64_t> expected = {});
 // BadRequest about --resume unless these checksums are equal: a run continues with its own text.

@@ -83,7 +83,7 @@ class Shown {
   std::optional<data::TextStream> stream_;
 };
 
-// The prompts, each as many times in a row as continuations are asked for.
+// The prompts, each as many times in a row as continuations are wanted.
 std::vector<std::vector<int64_t>> prompts_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
   std::vector<std::vector<int64_t>> prompts;
   if (request.prompt_file.empty()) {

@@ -24,7 +24,7 @@ struct TrainedGPT {
   nn::AnyDecoder model;                        // in eval mode
   std::unique_ptr<data::Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
   std::vector<int64_t> ends = {};              // the tokens that end a text
-  GPTOptions options = {};  // of the run; for a folder of Hugging Face's, only what follows from its configuration
+  GPTOptions options = {};         // of the run; for Hugging Face's folders, only what follows from its configuration
   std::string chat_template = {};  // of the folder, in Jinja; empty: none
 
   bool is_end(int64_t id) const;
@@ -34,7 +34,7 @@ struct TrainedGPT {
 
 struct LoadOptions {
   // The WeightFormat of the matrices. A file of an int8 model is read as int8; BadRequest about --dtype if another
-  // format than float32 is asked for.
+  // format than float32 is chosen.
   std::string dtype = "float32";
   bool with_tokenizer = true;  // of a folder
   ReachSettings reach = {};    // those `given` by name override the model's
@@ -46,7 +46,7 @@ enum class ModelSource : uint8_t { run, hugging_face };
 
 struct FoundModel {
   ModelSource source;
-  std::filesystem::path path;   // the file of a run's model; the folder of Hugging Face's
+  std::filesystem::path path;   // the file of a run's model; Hugging Face's folder
   std::string config = {};      // Hugging Face's: the text of config.json
   std::string model_type = {};  // and what it names: "gpt2" or "llama"
 };

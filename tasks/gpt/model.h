@@ -24,14 +24,14 @@ std::string run_name(const GPTOptions& options, const data::Tokenizer& tokenizer
 // The name of a file in `folder` that save_gpt_folder would replace, or that belongs to the shards of a model; empty
 // where there is none, and where the folder's model is that of the same run.
 std::string other_model_in(const fs::path& folder, std::string_view run);
-// Error where save_gpt_folder or save_llama_folder could not write a file of theirs into `folder`.
+// Error if save_gpt_folder or save_llama_folder could not write a file of theirs into `folder`.
 void check_folder_files(const fs::path& folder);
 
-// A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
+// A file of save_gpt; a Hugging Face folder (config.json, model.safetensors or its shards, tokenizer files); or
 // the folder of a run (find_model). An empty name: the last run's. BadRequest where nothing is there, for another
 // task's model, and for `reach` of a Llama.
 TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
-// Writes the updates of a run's model as an adapter of PEFT's into a folder.
+// Writes the updates of a run's model as a PEFT adapter into a folder.
 void save_gpt_adapter(const fs::path& folder, const nn::AnyDecoder& model, const GPTOptions& options);
 
 }  // namespace tapegrad::tasks

@@ -130,7 +130,7 @@ void StartSettings::list(Fields& f) {
          .type = "FILE_OR_DIR"},
         from, !from.empty());
   f.add({.name = "adapter",
-         .help = "folder of an adapter (PEFT's) for the model of --from, which is first merged into its weights",
+         .help = "folder of an adapter in PEFT's format, merged into the weights of --from before training",
          .group = Group::start,
          .type = "DIR"},
         adapter, !adapter.empty());

@@ -46,7 +46,7 @@ struct TextSettings {
 
 /// The model to start from, and what of it is trained.
 struct StartSettings {
-  std::string from;     // a folder of Hugging Face's, or a run's; empty: none
+  std::string from;     // Hugging Face's folder, or a run; empty: none
   std::string adapter;  // of that model; merged first; empty: none
   std::vector<std::string> freeze;
   int64_t lora_rank = 0;  // 0: all parameters are trained

@@ -12,7 +12,7 @@ namespace tapegrad::tasks {
 
 using AddVerb = std::function<void(CLI::App*, Run&)>;  // adds options to a subcommand, whose callback sets what to run
 
-/// A kind of run: a word after `train`, and the recipe behind it.
+/// A kind of run: a word after `train`, and the recipe after it.
 struct Kind {
   std::string_view name, help;
   MakeRecipe make;

@@ -21,8 +21,8 @@ namespace tapegrad::tasks {
 
 using ModelText = std::map<std::string, std::string>;  // the metadata of a model file
 
-/// One run with its settings, its data and its model. A run calls these functions in the order in which they stand
-/// here. Up to prepare() each may reject the request with a BadRequest; nothing has been written by then.
+/// One run with its settings, its data and its model. A run calls these functions in the order of their
+/// declaration. Up to prepare() each may reject the request with a BadRequest; nothing has been written by then.
 class Recipe {
  public:
   Recipe() = default;

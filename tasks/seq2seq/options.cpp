@@ -42,8 +42,7 @@ RunOptions::RunOptions(const TaskInfo& task, std::any own) : info(&task), own(st
 
 void RunOptions::list(Fields& f) {
   f.add({.name = "preset",
-         .help = "default sizes: those of the task in the tutorial, of the first Transformer (base, big), of BERT or "
-                 "of T5",
+         .help = "default sizes: tutorial (those of the task), base and big (Vaswani et al.), BERT or T5",
          .group = Group::model,
          .choices = kSizes},
         preset);

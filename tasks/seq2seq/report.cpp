@@ -37,7 +37,7 @@ void pictures(std::string& out, const Task& task, const std::vector<Answer>& all
 void maps(std::string& out, const Task& task, const AttentionSample& sample) {
   out += fmt::format(
       "<h2>Attention</h2>\n<p>Input {}, output {}. Each row has the attention weights of one token, which add up to 1. "
-      "Darker is more on light paper, brighter on dark.</p>\n",
+      "Darker (in dark mode: brighter) means more weight.</p>\n",
       drawing::escape_markup(task.source_text(sample.answer.input)),
       drawing::escape_markup(task.target_text(sample.answer.output)));
   out += heads_html(sample.heads);

@@ -30,9 +30,9 @@ namespace tapegrad::train {
 /// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that names its
 /// place.
 struct Checkpoint {
-  NamedTensors tensors;
-  NamedBytes bytes;
-  std::map<std::string, std::string> fields;
+  NamedTensors tensors;                       ///< state of models and optimisers
+  NamedBytes bytes;                           ///< state of generators
+  std::map<std::string, std::string> fields;  ///< numbers and texts, as text
 
   /// Appends tensors, as `prefix` + name.
   void add(std::string_view prefix, const NamedTensors& named);
@@ -63,7 +63,7 @@ struct Checkpoint {
 
   /// Replaces the file atomically and durably.
   void save(const std::string& path) const;
-  /// Error when the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
+  /// Error if the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
   static Checkpoint load(const std::string& path);
 
  private:

@@ -51,8 +51,9 @@ class Epochs {
 /// A source without data, for steps that make their own: `size` steps are an epoch, and a batch is its number.
 class StepCount {
  public:
-  using Batch = int64_t;
+  using Batch = int64_t;  ///< the step's number in its epoch, from 0
   explicit StepCount(int64_t size) : size_(size) {}
+  /// As Epochs has them, for a source without data.
   int64_t next() { return next_++; }
   int64_t size() const { return size_; }
   void save(Checkpoint& out) const { out.set("epoch.next", next_); }

@@ -31,8 +31,11 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
+  /// Appends. Error if that fails, as on a full disk.
   void append(std::string_view text);
+  /// Cuts the file to this size.
   void truncate(int64_t bytes);
+  /// Returns when everything is on the disk.
   void sync();
 
  private:
@@ -40,7 +43,7 @@ class AppendFile {
   int file_;
 };
 
-/// Creates a folder and its parents, unless they exist. Error when that fails.
+/// Creates a folder and its parents, unless they exist. Error if that fails.
 void create_folder(const fs::path& folder);
 
 /// A folder, locked for the runs of this process as long as the object exists.
@@ -48,13 +51,14 @@ class RunFolder {
  public:
   /// Of the processes that train together, one writes; the others only read.
   enum class Use { writes, reads };
-  /// Creates the folder where it is missing, and locks it. Error when it cannot be written to, or another process has
+  /// Creates the folder where it is missing, and locks it. Error if it cannot be written to, or another process has
   /// locked it. With `reads`, it does neither.
   explicit RunFolder(const fs::path& folder, Use use = Use::writes);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
+  /// as it was given
   const fs::path& path() const { return path_; }
   /// Where the folder is now: path(), or the place to which it was moved, so that a run writes only into its own
   /// folder. Error if another folder has taken its place and its new place is not known.

@@ -41,22 +41,22 @@ struct BatchLoss {
 /// What a step of a program's own returns: the loss that decides nothing but what is shown, and other figures, which
 /// have a curve each.
 struct StepResult {
-  double loss = 0;
+  double loss = 0;                   ///< mean over the terms
   std::vector<Figure> figures = {};  ///< the same names in every step
-  double accuracy = kNotMeasured;
-  int64_t tokens = 0;  ///< as in BatchLoss
-  double terms = 1;    ///< as in BatchLoss
+  double accuracy = kNotMeasured;    ///< share of the terms that are right
+  int64_t tokens = 0;                ///< as in BatchLoss
+  double terms = 1;                  ///< as in BatchLoss
 };
 
 /// Mean losses of an evaluation. `validation` decides which model is best, and when a run stops early.
 struct Evaluation {
-  double validation = 0;
-  std::optional<double> training = {};
+  double validation = 0;                ///< mean loss on data that training does not use
+  std::optional<double> training = {};  ///< mean loss on training data; none: not measured
 };
 
 /// How the model is trained.
 struct LoopOptions {
-  int64_t epochs = 1;
+  int64_t epochs = 1;     ///< at least 1
   int64_t max_steps = 0;  ///< stop after that many steps; 0: no limit
   /// Batches per step, whose gradients are averaged over BatchLoss::terms; fewer batches at the end of an epoch. A
   /// multiple of the number of processes. With more than one, each batch has its own draws (distributed::BatchDraws).
@@ -89,9 +89,9 @@ int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t pro
 /// several processes, the first one does both, and calls these functions; all of them read the checkpoint of the
 /// folder.
 struct RunFiles {
-  std::string folder;   ///< created where it is missing; one run at a time may use it
-  bool resume = false;  ///< continue from the folder's checkpoint, if there is one
-  int64_t checkpoint_every = 100;
+  std::string folder;              ///< created where it is missing; one run at a time may use it
+  bool resume = false;             ///< continue from the folder's checkpoint, if there is one
+  int64_t checkpoint_every = 100;  ///< steps between two checkpoints
   bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
   bool trap_nan = false;   ///< Tape::trap_nan: stop at the first value that is not finite, and name its operation
@@ -168,6 +168,7 @@ class Loop {
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);
 
+  /// Steps that are done.
   int64_t steps() const { return steps_; }
   int64_t steps_per_epoch() const;
   int64_t total_steps() const;
@@ -176,7 +177,7 @@ class Loop {
   const Evaluation& best() const { return best_; }
 
   /// Trains to the end, from the first step or from a checkpoint, and writes checkpoint, metrics.jsonl,
-  /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error when a file cannot
+  /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error if a file cannot
   /// be written, the loss is not finite, or a parameter is not finite where a checkpoint or a model would be saved: the
   /// files that were saved before are then kept.
   void run(const RunFiles& files);

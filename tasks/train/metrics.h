@@ -13,19 +13,21 @@
 
 namespace tapegrad::train {
 
+/// NaN: is left out of files and curves
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 /// A number that a program measures, with its name.
 struct Figure {
-  std::string name;
-  double value = 0;
+  std::string name;  ///< unique in a step
+  double value = 0;  ///< not finite: a gap in the curve
 };
 
+/// What metrics.jsonl has about a step.
 struct StepMetrics {
-  int64_t step = 0;                // from 1
-  double loss = 0;                 // of the step's batch, before its update
-  double accuracy = kNotMeasured;  // not in the file if it was not measured
-  double lr = 0;
+  int64_t step = 0;                                             // from 1
+  double loss = 0;                                              // of the step's batch, before its update
+  double accuracy = kNotMeasured;                               // not in the file if it was not measured
+  double lr = 0;                                                ///< learning rate of the step
   double tokens_per_s = 0;                                      // target tokens
   std::optional<double> train_loss = {}, validation_loss = {};  // after the update, if it was evaluated
   int64_t tokens = 0;                                           // target tokens; not in the file
@@ -33,10 +35,11 @@ struct StepMetrics {
   std::vector<Figure> figures = {};                             // of a step of the program's own
 };
 
+/// What metrics.jsonl has about an epoch.
 struct EpochMetrics {
-  int64_t epoch = 0;  // from 0
-  double loss = 0;    // means over the terms of the epoch's steps
-  double accuracy = kNotMeasured;
+  int64_t epoch = 0;                       // from 0
+  double loss = 0;                         // means over the terms of the epoch's steps
+  double accuracy = kNotMeasured;          ///< share of the terms that are right
   std::optional<std::string> sample = {};  // a text that the model generated
 };
 
@@ -54,10 +57,11 @@ struct MeanOfGroups {
 class MetricsFile {
  public:
   // Keeps the lines of the first `steps` steps and of the epochs that ended with them, removes all others. Where there
-  // is no file, it begins after these steps. Error when the lines of a file end before, have a gap or are not valid
+  // is no file, it begins after these steps. Error if the lines of a file end before, have a gap or are not valid
   // JSON.
   MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch);
 
+  /// One line each.
   void add(const StepMetrics& metrics);
   void add(const EpochMetrics& metrics);
   // The last line of a run: bits_of its model.
@@ -68,10 +72,11 @@ class MetricsFile {
   AppendFile file_;
 };
 
+/// The contents of a metrics.jsonl.
 struct Metrics {
-  std::vector<StepMetrics> steps;
-  std::vector<EpochMetrics> epochs;
-  std::string bits;  // of the model, where the run has ended
+  std::vector<StepMetrics> steps;    ///< in the order of the file
+  std::vector<EpochMetrics> epochs;  ///< in the order of the file
+  std::string bits;                  // of the model, where the run has ended
 };
 
 // Reads a whole metrics.jsonl; an incomplete last line is ignored.

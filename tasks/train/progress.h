@@ -14,7 +14,7 @@ namespace tapegrad::train {
 /// Prints to standard error (the bar) and standard output (lines). The bar is removed before a line is printed.
 class Progress {
  public:
-  enum class Style { kSilent, kLines, kBar };
+  enum class Style { kSilent, kLines, kBar };  ///< nothing, lines, or a bar
   /// kBar when standard error is a terminal, kLines otherwise.
   static Style style_here();
 

@@ -12,14 +12,15 @@ namespace tapegrad::train {
 
 /// The texts of a report.
 struct ReportText {
+  /// A row of the table.
   struct Setting {
-    std::string name, value, help;
+    std::string name, value, help;  ///< texts of its cells
   };
-  std::string title = "Training run";
-  std::string about = {};     ///< a sentence below the title
-  std::string loss = "Loss";  ///< the title of its curve
-  std::string accuracy = "Accuracy";
-  std::string rate = "Learning rate";
+  std::string title = "Training run";  ///< of the page
+  std::string about = {};              ///< a sentence below the title
+  std::string loss = "Loss";           ///< the title of its curve
+  std::string accuracy = "Accuracy";   ///< the title of its curve
+  std::string rate = "Learning rate";  ///< the title of its curve
   std::string unit = "tokens";         ///< what BatchLoss::tokens counts, for the speed here and in the progress bar
   bool log_loss = false;               ///< a logarithmic axis
   std::vector<Setting> settings = {};  ///< the table at the end; none: no table

@@ -38,14 +38,14 @@ std::vector<std::string_view> places_of(const Page& page) {
   return places;
 }
 
-// Whether the place is what was asked for: the same section, or cells that include it.
+// Whether the place is the wanted one: the same section, or cells that include it.
 bool is_at(std::string_view place, std::string_view asked) {
   if (place == asked) return true;
   const auto here = cells_of(place), wanted = cells_of(asked);
   return here && wanted && here->first <= wanted->first && wanted->second <= here->second;
 }
 
-// Whether the place is a part of what was asked for: 8.2.5 of 8.2.
+// Whether the place is a part of the wanted one: 8.2.5 of 8.2.
 bool is_within(std::string_view place, std::string_view asked) {
   return place.starts_with(asked) && place.size() > asked.size() &&
          (place[asked.size()] == '.' || place[asked.size()] == '/');

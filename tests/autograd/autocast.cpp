@@ -152,7 +152,7 @@ TEST(RoundedProduct, EveryFormSumsByTheRule) {
 }
 
 TEST(RoundedProduct, TheRuleOnSingleSteps) {
-  // Bits that tell the order of a pair, two roundings, and denormals.
+  // Bits that show the order of a pair, two roundings, and denormals.
   const auto one = [](float even, float odd, float old) {
     const float a[] = {even, odd}, b[] = {1, 1};
     float c = old;

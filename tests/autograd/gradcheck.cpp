@@ -274,7 +274,8 @@ TEST(Gradcheck, TakesSeveralInputsAndTypes) {
 TEST(Gradcheck, RejectsWhatItCannotCheck) {
   const auto square = [](const Tensor& x) { return x * x; };
   EXPECT_EQ(error_of([&] { gradcheck(square, {ones({2})}); }),
-            "[gradcheck] input 0 is float32, in which differences are noise (convert it by to(kFloat64))");
+            "[gradcheck] expected float64 for input 0, got float32, in which finite differences are mostly rounding "
+            "(convert it by to(kFloat64))");
   EXPECT_EQ(error_of([&] { gradcheck(square, {arange(3)}); }),
             "[gradcheck] no input is float64: there is nothing to differentiate");
   EXPECT_EQ(error_of([&] { gradcheck([](const Tensor& x) { return x.to(kFloat32); }, {kX}); }),

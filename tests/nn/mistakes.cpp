@@ -52,7 +52,7 @@ TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
   for (const Tensor& mask : {lower != 0, zeros({3, 3}), (1 - lower) * -1e9, lower * 0.5}) {
     EXPECT_EQ(attend(mask), "no error");
   }
-  const Tensor y = randn({1, 1, 200, 4});  // of a large mask some rows tell
+  const Tensor y = randn({1, 1, 200, 4});  // of a large mask some rows are enough
   const auto attend_more = [&](const Tensor& mask) {
     return error_of([&] { scaled_dot_product_attention(y, y, y, {.mask = mask}); });
   };

@@ -54,7 +54,7 @@ bool same_bits(const Tensor& a0, const Tensor& b0) {
   return std::memcmp(a.raw_data(), b.raw_data(), n * static_cast<size_t>(tg::item_size(a.dtype()))) == 0;
 }
 
-// Runs the call once on a tape with leaves; writes gradients. Returns false if create_graph was refused.
+// Runs the call once on a tape with leaves; writes gradients. Returns false if create_graph was rejected.
 bool differentiate(const Case& original, const Call& call, const TV& plain, bool create_graph, bool write_values,
                    int& stage) {
   Case c = original;

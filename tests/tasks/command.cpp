@@ -316,7 +316,7 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   EXPECT_TRUE(whole("read") == whole("gpt"));
 }
 
-// A closed standard error takes messages alone; a closed standard input is an error where it is read.
+// A closed standard error takes messages alone; a closed standard input is an error if it is read.
 TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
   const TemporaryFolder folder;
   prepare(folder);

@@ -1,4 +1,4 @@
-// Training that starts from others' weights: `train gpt --from`, `--freeze`, LoRA and adapters of PEFT's.
+// Training that starts from others' weights: `train gpt --from`, `--freeze`, LoRA and PEFT adapters.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>

@@ -85,7 +85,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   resolve(options);
   expect_same_end(options, folder / "whole/model.safetensors");
 
-  // A single file: PyTorch's order unless another one is asked for.
+  // A single file: PyTorch's order unless another one is chosen.
   EXPECT_EQ(run("auto", two).code, 0);
   EXPECT_EQ(run("pytorch", two, {"--window-order", "pytorch"}).code, 0);
   EXPECT_EQ(run("permutation", two, {"--window-order", "permutation"}).code, 0);
@@ -209,7 +209,7 @@ TEST(GptRun, TheSameOptionsResume) {
                {"[train --resume]", "--stride 16 (not 3)"});
 }
 
-// The folder is locked before its checkpoint is read: whoever is writing it is named, not what was read of it.
+// The folder is locked before its checkpoint is read: the process that is writing it is named, not what was read of it.
 TEST(GptRun, AResumedRunIsLockedBeforeItIsRead) {
   const TemporaryFolder folder;
   const train::RunFolder taken(folder / "run");

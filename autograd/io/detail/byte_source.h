@@ -21,7 +21,7 @@ class File {
   explicit File(const std::string& path) : path_(path), descriptor_(open_regular_file(path, size_)) {}
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
-  // Error where the file has become shorter.
+  // Error if the file has become shorter.
   void read(uint64_t offset, std::span<std::byte> to) const;
 
  private:
@@ -34,7 +34,7 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual uint64_t size() const = 0;  // of all its bytes
-  // Reads the next bytes. Error where there are fewer.
+  // Reads the next bytes. Error if there are fewer.
   virtual void read(std::span<std::byte> to) = 0;
 };
 

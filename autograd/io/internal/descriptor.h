@@ -33,7 +33,7 @@ class Descriptor {
 Descriptor open_regular_file(const std::string& path, uint64_t& size);
 
 // Reads the bytes of an open file from an offset on. Returns how many there are, fewer than `to` has only at the end of
-// the file; -1 for an error, which errno tells.
+// the file; -1 for an error, which is in errno.
 int64_t read_at(int file, uint64_t offset, std::span<std::byte> to);
 
 }  // namespace tapegrad

@@ -172,7 +172,8 @@ struct Context {
 
 // BLIS keeps the memory of a call for later ones: as much as the most calls at the same time have needed. Threads would
 // request some in the middle of a training, when they happen to be inside together for the first time. So this makes
-// that many calls of the largest size at the same time, each from the packing of the one before. They compute nothing.
+// that many calls of the largest size at the same time, each from the packing of the previous one. They compute
+// nothing.
 class Rehearsal {
  public:
   Rehearsal(const Context& context, int calls)

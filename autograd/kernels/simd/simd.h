@@ -59,7 +59,7 @@ inline constexpr int64_t kLanes = HWY_LANES(T);
 /// Whether there are 32 vector registers, not 16.
 inline constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 
-/// min and max as x86 has them: b when either is NaN, or both are zeros. For vectors of Highway's.
+/// min and max as x86 has them: b when either is NaN, or both are zeros. For Highway's vectors.
 template <class V>
 HWY_INLINE V smaller(V a, V b) {
   if constexpr (HWY_TARGET == HWY_NEON) return hn::IfThenElse(hn::Lt(a, b), a, b);
@@ -109,7 +109,7 @@ HWY_NOINLINE __attribute__((cold)) V emulated_fused(V a, V b, V c) {
   }
 }
 
-/// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
+/// a * b + c, rounded once, for every instruction set. For Highway's vectors.
 template <class V>
 HWY_NOINLINE V fused(V a, V b, V c) {
   if (HWY_UNLIKELY(!detail::has_fma)) return emulated_fused(a, b, c);
@@ -122,7 +122,7 @@ HWY_NOINLINE V fused(V a, V b, V c) {
   return a;
 }
 #else
-/// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
+/// a * b + c, rounded once, for every instruction set. For Highway's vectors.
 template <class V>
 HWY_INLINE V fused(V a, V b, V c) {
   return hn::MulAdd(a, b, c);

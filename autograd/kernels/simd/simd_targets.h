@@ -1,4 +1,4 @@
-// Which instruction sets kernels are compiled for; to be included before any header of Highway's.
+// Which instruction sets kernels are compiled for; to be included before any of Highway's headers.
 #pragma once
 
 #include <hwy/detect_compiler_arch.h>

@@ -12,7 +12,7 @@ namespace tapegrad {
 /// Both are [..., T] of the operands' type, or none. They are constants: Error if they need a gradient. Nothing
 /// overflows if `later` does not decrease along T and earlier[s] <= later[s].
 struct CausalLevels {
-  Tensor earlier = {}, later = {};
+  Tensor earlier = {}, later = {};  ///< exponents: a term of s in row t is multiplied by exp(earlier[s] - later[t])
 };
 /// y[t] = sum over s <= t of (a[t] . b[s]) c[s]: a and b [..., T, M], c [..., T, E] -> [..., T, E]; with `reverse`,
 /// over s >= t. All float32 or all float64; leading axes broadcast. Blocks of rows run one after another with a running

@@ -265,7 +265,7 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
     last = token;
   }
   if (options.mask.defined() && options.mask.dtype() != kBool) {
-    op.fail(fmt::format("the mask must be bool (true: may be seen), got {}", name(options.mask.dtype())));
+    op.fail(fmt::format("the mask must be bool (true: may be attended to), got {}", name(options.mask.dtype())));
   }
   require_probability(op.name, "dropout", options.dropout);
 }

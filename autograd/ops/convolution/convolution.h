@@ -25,6 +25,7 @@ class ConvPadding : public PerAxis<int64_t> {
   ConvPadding() = default;
   ConvPadding(const PerAxis<int64_t>& widths) : PerAxis<int64_t>(widths) {}               // NOLINT
   ConvPadding(Padding padding) : PerAxis<int64_t>(0), same_(padding == Padding::same) {}  // NOLINT
+  /// Padding::same was given
   bool same() const { return same_; }
 
  private:
@@ -52,8 +53,8 @@ struct ConvTransposeOptions {
   PerAxis<int64_t> stride = 1;          ///< of the transposed convolution, as are padding, dilation and groups
   PerAxis<int64_t> padding = 0;         ///< elements removed from each side of the result
   PerAxis<int64_t> output_padding = 0;  ///< elements added at the end of each axis of the result
-  PerAxis<int64_t> dilation = 1;
-  int64_t groups = 1;
+  PerAxis<int64_t> dilation = 1;        ///< distance between the elements of a window
+  int64_t groups = 1;                   ///< as ConvOptions::groups
 };
 /// The gradient of conv1d (conv2d, conv3d) for its input, as an operation: x[n, c, i] weight[c, o, p] is added to y[n,
 /// o, i stride + p dilation - padding], and bias[o] to all. weight [C, O / groups, K] or [C, O / groups, KH, KW], bias

@@ -13,15 +13,15 @@ class Generator;
 // float32 and float64; Error for other types. abs, sign, square and the rounding functions also take int64.
 
 Tensor exp(const Tensor& x);
-Tensor expm1(const Tensor& x);  ///< exp(x) - 1, accurate near 0
-Tensor log(const Tensor& x);    ///< NaN below 0, -inf at 0
-Tensor log1p(const Tensor& x);  ///< log(1 + x), accurate near 0
-Tensor exp2(const Tensor& x);   ///< 2^x
-Tensor log2(const Tensor& x);
-Tensor log10(const Tensor& x);
-Tensor sqrt(const Tensor& x);   ///< NaN below 0
-Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
-Tensor square(const Tensor& x);
+Tensor expm1(const Tensor& x);       ///< exp(x) - 1, accurate near 0
+Tensor log(const Tensor& x);         ///< NaN below 0, -inf at 0
+Tensor log1p(const Tensor& x);       ///< log(1 + x), accurate near 0
+Tensor exp2(const Tensor& x);        ///< 2^x
+Tensor log2(const Tensor& x);        ///< base 2; NaN below 0, -inf at 0
+Tensor log10(const Tensor& x);       ///< base 10; NaN below 0, -inf at 0
+Tensor sqrt(const Tensor& x);        ///< NaN below 0
+Tensor rsqrt(const Tensor& x);       ///< 1 / sqrt(x)
+Tensor square(const Tensor& x);      ///< x x
 Tensor reciprocal(const Tensor& x);  ///< 1 / x
 Tensor abs(const Tensor& x);         ///< slope 0 at 0
 Tensor sign(const Tensor& x);        ///< -1, 0 or 1; 0 for NaN; gradient 0
@@ -29,20 +29,20 @@ Tensor floor(const Tensor& x);       ///< the largest integer <= x; gradient 0, 
 Tensor ceil(const Tensor& x);        ///< the smallest integer >= x
 Tensor round(const Tensor& x);       ///< the nearest integer, halves to even
 Tensor trunc(const Tensor& x);       ///< x without its fraction
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor tan(const Tensor& x);
-Tensor asin(const Tensor& x);  ///< NaN outside [-1, 1]
-Tensor acos(const Tensor& x);  ///< NaN outside [-1, 1]
-Tensor atan(const Tensor& x);
-Tensor sinh(const Tensor& x);
-Tensor cosh(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor asinh(const Tensor& x);
-Tensor acosh(const Tensor& x);  ///< NaN below 1
-Tensor atanh(const Tensor& x);  ///< NaN outside [-1, 1], infinite at -1 and 1
-Tensor erf(const Tensor& x);
-Tensor sinc(const Tensor& x);  ///< sin(pi x) / (pi x), 1 at 0
+Tensor sin(const Tensor& x);         ///< x in radians, as for cos and tan; NaN for infinity
+Tensor cos(const Tensor& x);         ///< NaN for infinity
+Tensor tan(const Tensor& x);         ///< NaN for infinity
+Tensor asin(const Tensor& x);        ///< NaN outside [-1, 1]
+Tensor acos(const Tensor& x);        ///< NaN outside [-1, 1]
+Tensor atan(const Tensor& x);        ///< in radians, between -pi/2 and pi/2
+Tensor sinh(const Tensor& x);        ///< (e^x - e^-x) / 2
+Tensor cosh(const Tensor& x);        ///< (e^x + e^-x) / 2
+Tensor tanh(const Tensor& x);        ///< between -1 and 1
+Tensor asinh(const Tensor& x);       ///< log(x + sqrt(x^2 + 1))
+Tensor acosh(const Tensor& x);       ///< NaN below 1
+Tensor atanh(const Tensor& x);       ///< NaN outside [-1, 1], infinite at -1 and 1
+Tensor erf(const Tensor& x);         ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
+Tensor sinc(const Tensor& x);        ///< sin(pi x) / (pi x), 1 at 0
 /// x with NaN, inf and -inf replaced. By default inf and -inf become the largest and the lowest finite number of x's
 /// type. Gradient 0 for replaced elements. int64 and bool tensors are returned unchanged.
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
@@ -59,7 +59,7 @@ Tensor silu(const Tensor& x);         ///< x sigmoid(x)
 Tensor softsign(const Tensor& x);     ///< x / (1 + |x|)
 Tensor hardsigmoid(const Tensor& x);  ///< x / 6 + 1/2 limited to [0, 1]
 Tensor hardswish(const Tensor& x);    ///< x hardsigmoid(x); slope 0 at -3, 1 at 3
-enum class Gelu { erf, tanh };
+enum class Gelu { erf, tanh };        ///< the exact form, or the approximation that GPT-2 uses
 /// x P(X <= x) with X standard normal, or the approximation with tanh. Hendrycks, Gimpel 2016.
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 /// log(1 + exp(beta x)) / beta without overflow; x where beta x > threshold.

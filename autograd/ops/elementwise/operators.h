@@ -81,6 +81,7 @@ Tensor logaddexp2(const Tensor& a, const Tensor& b);  ///< log2(2^a + 2^b)
 Tensor xlogy(const Tensor& x, const Tensor& y);
 Tensor xlog1py(const Tensor& x, const Tensor& y);  ///< x log(1 + y), with the same rules for y + 1
 
+/// The operations add, sub, mul, div and neg.
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
@@ -153,6 +154,7 @@ bool any(const Tensor& x);
 Tensor all(const Tensor& x, const Axes& axes, Flag keepdim = false);
 Tensor any(const Tensor& x, const Axes& axes, Flag keepdim = false);
 
+/// The operations eq, ne, lt, le, gt and ge, and logical_and, logical_or and logical_not.
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
 inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
 inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }

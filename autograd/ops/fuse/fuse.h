@@ -75,8 +75,8 @@ enum class SymbolFunction : uint8_t {
   softsign,
   count
 };
-enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };
-enum class SymbolOrder : uint8_t { less, less_equal, equal };
+enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };  ///< functions of two numbers
+enum class SymbolOrder : uint8_t { less, less_equal, equal };                           ///< comparisons of two numbers
 
 class SymbolCondition;
 
@@ -92,6 +92,7 @@ class Symbol {
   friend Symbol operator/(const Symbol& a, const Symbol& b) { return combine(SymbolArithmetic::div, a, b); }
   friend Symbol operator-(const Symbol& x) { return negative(x); }
   friend Symbol operator+(const Symbol& x) { return x; }
+  /// *this and x, combined; of formulas only, no tensor changes.
   Symbol& operator+=(const Symbol& x) { return *this = *this + x; }
   Symbol& operator-=(const Symbol& x) { return *this = *this - x; }
   Symbol& operator*=(const Symbol& x) { return *this = *this * x; }
@@ -220,6 +221,7 @@ class FusedMemory {
  public:
   FusedMemory();
   ~FusedMemory();
+  /// The program of a formula, made at the first call with these symbols.
   std::shared_ptr<const FusedProgram> program_of(const SymbolGraph& graph, int32_t result, int operands);
 
  private:
@@ -231,7 +233,7 @@ class FusedMemory {
 /// For fuse(): one call of a formula.
 class FusedCall {
  public:
-  static constexpr std::size_t kMostTensors = 8;
+  static constexpr std::size_t kMostTensors = 8;  ///< most tensors of one call
 
   explicit FusedCall(FusedMemory& memory);
   ~FusedCall();

@@ -44,8 +44,9 @@ struct SignLogDet {
 /// The determinant as sign * exp(logabsdet), without overflow.
 SignLogDet slogdet(const Tensor& a);
 struct Qr {
-  Tensor q, r;
+  Tensor q, r;  ///< a = q r
 };
+/// The columns of q: min(m, n), or all m.
 enum class QrMode { reduced, complete };
 /// a [..., m, n] = q r, where q has orthonormal columns and r is upper triangular: q [..., m, k] and r [..., k, n] with
 /// k = min(m, n), or k = m if complete. Error if complete requires a gradient and m > n, because the additional columns
@@ -54,6 +55,7 @@ Qr qr(const Tensor& a, QrMode mode = QrMode::reduced);
 
 // --- eigenvalues and singular values (ops/linalg/linalg_spectrum.cpp) ---
 
+/// What eigh() returns.
 struct Eigh {
   Tensor values;   ///< [..., n], ascending
   Tensor vectors;  ///< [..., n, n], orthonormal columns

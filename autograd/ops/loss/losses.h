@@ -20,11 +20,11 @@ enum class Reduction { none, sum, mean };
 // [...] ---
 
 struct CrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  int64_t ignore_index = -100;  ///< targets with this value count neither in the loss nor in the mean
-  double label_smoothing = 0;   ///< the share of the target distribution that is spread evenly over the classes, 0 to 1
-  Tensor weight = {};           ///< [V] in the type of the logits: one factor per class
-  int64_t axis = -1;            ///< of the classes; 1 for PyTorch's [N, V, ...]
+  Reduction reduction = Reduction::mean;  ///< mean: over the weights of the targets that count
+  int64_t ignore_index = -100;            ///< targets with this value count neither in the loss nor in the mean
+  double label_smoothing = 0;  ///< the share of the target distribution that is spread evenly over the classes, 0 to 1
+  Tensor weight = {};          ///< [V] in the type of the logits: one factor per class
+  int64_t axis = -1;           ///< of the classes; 1 for PyTorch's [N, V, ...]
 };
 /// -log softmax(logits)[target]: logits [..., V], int64 target [...]. Fused. inf, with gradient 0, where all logits are
 /// -inf. With weights, a mean divides by the sum of the targets' weights, and smoothing multiplies each class by its
@@ -41,11 +41,11 @@ struct CrossEntropyOptions {
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 
 struct LinearCrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  Tensor bias = {};             ///< [V] in the type of x
-  int64_t ignore_index = -100;  ///< as for cross_entropy, as are the next ones
-  double label_smoothing = 0;
-  Tensor class_weight = {};  ///< [V]: CrossEntropyOptions::weight
+  Reduction reduction = Reduction::mean;  ///< as for cross_entropy
+  Tensor bias = {};                       ///< [V] in the type of x
+  int64_t ignore_index = -100;            ///< as for cross_entropy, as are the next ones
+  double label_smoothing = 0;             ///< as for cross_entropy
+  Tensor class_weight = {};               ///< [V], as CrossEntropyOptions::weight
 };
 /// cross_entropy(linear(x, weight, bias), target) without its logits: x [..., D], weight [V, D], int64 target [...].
 /// Forward and backward compute the logits of one chunk of rows at a time, at most 2^24 of them (or a row), so that a
@@ -67,18 +67,18 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
                             const LinearCrossEntropyOptions& options = {});
 
 struct NllOptions {
-  Reduction reduction = Reduction::mean;
-  int64_t ignore_index = -100;  ///< as for cross_entropy, as are the next ones
-  Tensor weight = {};
-  int64_t axis = -1;
+  Reduction reduction = Reduction::mean;  ///< as for cross_entropy
+  int64_t ignore_index = -100;            ///< as for cross_entropy, as are the next ones
+  Tensor weight = {};                     ///< [V]: one factor per class
+  int64_t axis = -1;                      ///< of the classes
 };
 /// cross_entropy from log-probabilities [..., V], with an int64 target [...].
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const NllOptions& options = {});
 
 struct MultiMarginOptions {
-  Reduction reduction = Reduction::mean;
-  int p = 1;           ///< 1 or 2
-  double margin = 1;   ///< by which the score of the target should exceed the others
+  Reduction reduction = Reduction::mean;  ///< over the rows
+  int p = 1;                              ///< 1 or 2
+  double margin = 1;                      ///< by which the score of the target should exceed the others
   Tensor weight = {};  ///< [V] in the type of x: a factor for the rows of each class; Error if it needs a gradient
 };
 /// The mean over all V classes of max(margin - x[target] + x[class], 0)^p, with 0 for the target: x [..., V], int64
@@ -114,45 +114,45 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction =
 /// |input - target|; slope 0 at 0.
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 struct HuberOptions {
-  Reduction reduction = Reduction::mean;
-  double delta = 1;  ///< above 0
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  double delta = 1;                       ///< above 0
 };
 /// With d = |input - target|: d^2 / 2 up to delta, delta (d - delta / 2) above. Huber 1964.
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options = {});
 struct SmoothL1Options {
-  Reduction reduction = Reduction::mean;
-  double beta = 1;  ///< 0 or more
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  double beta = 1;                        ///< 0 or more
 };
 /// With d = |input - target|: d^2 / (2 beta) below beta, d - beta / 2 from there on; l1_loss for beta = 0. Girshick
 /// 2015.
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1Options& options = {});
 struct KlDivOptions {
-  Reduction reduction = Reduction::mean;
-  bool log_target = false;  ///< the target has log-probabilities, too: exp(target) (target - input)
-  bool batchmean = false;   ///< the mean divides by the size of the input's first axis, not by all elements
+  Reduction reduction = Reduction::mean;  ///< over all elements; see batchmean
+  bool log_target = false;                ///< the target has log-probabilities, too: exp(target) (target - input)
+  bool batchmean = false;  ///< the mean divides by the size of the input's first axis, not by all elements
 };
 /// target (log target - input), where the input is a log-probability; 0 where the target is 0. Error for batchmean with
 /// another reduction than the mean.
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options = {});
 struct BinaryCrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  Tensor weight = {};  ///< factor of each element; broadcasts
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  Tensor weight = {};                     ///< factor of each element; broadcasts
 };
 /// -target log(p) - (1 - target) log(1 - p). Logarithms are clamped to at least -100, and the divisor of the gradient
 /// (p - target) / (p (1 - p)) to at least 1e-12, as in PyTorch. Error for p outside [0, 1].
 Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
 struct BinaryCrossEntropyWithLogitsOptions {
-  Reduction reduction = Reduction::mean;
-  Tensor weight = {};      ///< factor of each element; broadcasts
-  Tensor pos_weight = {};  ///< factor of the term target log(p); broadcasts, usually [classes]
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  Tensor weight = {};                     ///< factor of each element; broadcasts
+  Tensor pos_weight = {};                 ///< factor of the term target log(p); broadcasts, usually [classes]
 };
 /// The same with p = sigmoid(logits), without overflow.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsOptions& options = {});
 struct GaussianNllOptions {
-  Reduction reduction = Reduction::mean;
-  bool full = false;  ///< adds log(2 pi) / 2
-  double eps = 1e-6;  ///< values of var below it count as eps, and get the gradient at eps
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  bool full = false;                      ///< adds log(2 pi) / 2
+  double eps = 1e-6;                      ///< values of var below it count as eps, and get the gradient at eps
 };
 /// (log(var) + (input - target)^2 / var) / 2. var broadcasts, or lacks the last axis. Error for a negative var. Nix,
 /// Weigend 1994.
@@ -163,24 +163,24 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
 // ---
 
 struct PoissonNllOptions {
-  Reduction reduction = Reduction::mean;
-  bool log_input = true;  ///< the input is the logarithm of the expected count
-  bool full = false;      ///< adds Stirling's target log(target) - target + log(2 pi target) / 2 where target > 1
-  double eps = 1e-8;      ///< added to the input before its logarithm, without log_input
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  bool log_input = true;                  ///< the input is the logarithm of the expected count
+  bool full = false;  ///< adds Stirling's target log(target) - target + log(2 pi target) / 2 where target > 1
+  double eps = 1e-8;  ///< added to the input before its logarithm, without log_input
 };
 /// exp(input) - target input, or input - target log(input + eps).
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& options = {});
 /// log(1 + exp(-target x)) without overflow, for targets of 1 and -1.
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 struct HingeEmbeddingOptions {
-  Reduction reduction = Reduction::mean;
-  double margin = 1;
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  double margin = 1;                      ///< distance above which the loss for a target of -1 is 0
 };
 /// x where the target is 1, max(margin - x, 0) where it is -1; the sum of both elsewhere, as in PyTorch.
 Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, const HingeEmbeddingOptions& options = {});
 struct MarginOptions {
-  Reduction reduction = Reduction::mean;
-  double margin = 0;
+  Reduction reduction = Reduction::mean;  ///< over all elements
+  double margin = 0;                      ///< by which a and b should differ
 };
 /// max(margin - target (a - b), 0): a should be larger than b where the target is 1, smaller where it is -1.
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options = {});
@@ -188,11 +188,11 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 // --- of vectors (ops/loss/loss_of_vectors.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
 
 struct TripletMarginOptions {
-  Reduction reduction = Reduction::mean;
-  double margin = 1;
-  double p = 2;       ///< of pairwise_distance
-  double eps = 1e-6;  ///< of pairwise_distance
-  bool swap = false;  ///< use the distance from positive to negative instead where it is smaller
+  Reduction reduction = Reduction::mean;  ///< over the triplets
+  double margin = 1;                      ///< by which the negative should be farther away than the positive
+  double p = 2;                           ///< of pairwise_distance
+  double eps = 1e-6;                      ///< of pairwise_distance
+  bool swap = false;                      ///< use the distance from positive to negative instead where it is smaller
 };
 /// max(distance(anchor, positive) - distance(anchor, negative) + margin, 0) by pairwise_distance. Balntas et al. 2016.
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,

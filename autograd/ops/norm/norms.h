@@ -26,7 +26,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
 struct BatchNormed {
-  Tensor y;
+  Tensor y;     ///< in the shape of x
   Tensor mean;  ///< [C], of the batch
   Tensor var;   ///< [C], the batch's sample variance (divided by n - 1), for the running statistics
 };

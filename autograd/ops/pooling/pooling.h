@@ -22,8 +22,9 @@ struct MaxPoolOptions {
   PerAxis<int64_t> dilation = 1;  ///< distance between the elements of a window
   bool ceil_mode = false;         ///< true: the last window may extend beyond the padded axis
 };
+/// The maxima and where they are.
 struct MaxPooled {
-  Tensor values;
+  Tensor values;   ///< in the type of x, with the sizes of the output
   Tensor indices;  ///< int64: positions of the values in the flattened image, row H * W or L, or D * H * W
 };
 /// The largest element of each window; NaN if any is NaN. The first of equal elements gets the gradient; of several
@@ -67,6 +68,7 @@ Tensor adaptive_avg_pool3d(const Tensor& x, const PerAxis<int64_t>& output_size)
 
 // --- interpolation (ops/pooling/interpolate.cpp) ---
 
+/// How interpolate() computes an element whose position is between those of x.
 enum class Interpolation {
   nearest,        ///< the element at floor(position)
   nearest_exact,  ///< the element whose centre is nearest
@@ -79,7 +81,7 @@ enum class Interpolation {
 struct InterpolateOptions {
   PerAxis<int64_t> size = {};         ///< of the result
   PerAxis<double> scale_factor = {};  ///< instead of `size`: the result has floor(size * scale_factor) elements
-  Interpolation mode = Interpolation::nearest;
+  Interpolation mode = Interpolation::nearest;  ///< how an element between others is computed
   /// For linear, bilinear, trilinear and bicubic: true maps the centres of the first and last elements to each other,
   /// false their outer edges.
   bool align_corners = false;

@@ -23,7 +23,9 @@ class PerAxis {
     }
   }
 
+  /// false for a default value, which stands for what the operation says
   bool given() const { return count_ > 0; }
+  /// the number for this axis, unchecked
   T operator[](int axis) const { return values_[count_ == 1 ? 0 : axis]; }
   /// Error "[where] ..." unless there is one number, or one for each of `axes` axes.
   void require_axes(std::string_view where, std::string_view name, int axes) const {

@@ -13,6 +13,7 @@ class InferenceMode {
   ~InferenceMode() { on_ = before_; }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
+  /// one is alive on this thread
   static bool on() { return on_; }
 
  private:

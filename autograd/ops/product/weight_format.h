@@ -32,7 +32,7 @@ std::vector<std::string> weight_format_names();
 /// A matrix [rows, columns] in a format that is not a tensor's type. Neighbouring elements of a row form a group, which
 /// has its own scales; zeros follow the last column, up to a whole group.
 struct QuantizedMatrix {
-  const WeightFormat* format = nullptr;
+  const WeightFormat* format = nullptr;  ///< nullptr for a handle without a matrix
   Tensor values;  ///< int64 [rows, words]: the bytes of the groups of a row, the first in the lowest byte of an element
   Tensor scales;  ///< float32 [rows, scales of all groups]
 
@@ -54,9 +54,9 @@ Tensor embedding(const QuantizedMatrix& table, int64_t columns, const Tensor& id
 
 /// The arguments of linear() apart from x: a weight as a tensor, or else quantised, and a bias or none.
 struct LinearWeight {
-  const Tensor& weight;
-  QuantizedMatrix quantized;
-  const Tensor& bias;
+  const Tensor& weight;       ///< [outputs, inputs]; empty if quantised
+  QuantizedMatrix quantized;  ///< [outputs, inputs]; not defined for a tensor
+  const Tensor& bias;         ///< [outputs], or empty
 };
 /// linear(x, ...) with each weight, to `results`. Weights that are read once are read in one loop.
 void linear_each(const Tensor& x, std::span<const LinearWeight> weights, std::span<Tensor> results);

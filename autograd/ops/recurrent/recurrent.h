@@ -21,16 +21,18 @@ struct RecurrentLayerOptions {
   Tensor lengths = {};
 };
 
+/// What rnn_layer and gru_layer return.
 struct RecurrentResult {
   Tensor output;  ///< [T, B, H]: the hidden state after each step
   Tensor hidden;  ///< [B, H]: after the last step
 };
+/// What lstm_layer returns.
 struct LSTMResult {
-  Tensor output, hidden;
-  Tensor cell;  ///< [B, H]: the cell state after the last step
+  Tensor output, hidden;  ///< as in RecurrentResult
+  Tensor cell;            ///< [B, H]: the cell state after the last step
 };
 
-enum class Nonlinearity { tanh, relu };
+enum class Nonlinearity { tanh, relu };  ///< of rnn_layer
 
 /// h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu. An empty `hidden` means zeros. Elman 1990.
 RecurrentResult rnn_layer(const Tensor& x, const RecurrentWeights& weights, const Tensor& hidden = {},

@@ -10,7 +10,7 @@ struct RecurrentWeights {
   Tensor weight_ih;     ///< [G H, I]
   Tensor weight_hh;     ///< [G H, H]
   Tensor bias_ih = {};  ///< [G H], or empty, like bias_hh
-  Tensor bias_hh = {};
+  Tensor bias_hh = {};  ///< [G H], or empty
 };
 
 }  // namespace tapegrad

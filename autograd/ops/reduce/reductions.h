@@ -76,8 +76,9 @@ Tensor logcumsumexp(const Tensor& x, int64_t axis);
 
 // --- order (ops/reduce/sort.cpp, ops/reduce/extreme.cpp, ops/reduce/scan.cpp): values and their positions ---
 
+/// Elements, and where they are.
 struct Sorted {
-  Tensor values;
+  Tensor values;   ///< in the type of x
   Tensor indices;  ///< int64: positions of the values along the axis
 };
 /// x sorted along an axis. Stable; NaN sorts as the largest value. The gradient flows through `values`.

@@ -10,6 +10,7 @@ namespace tapegrad {
 
 // --- sets and counts (ops/reduce/sets.cpp) ---
 
+/// What unique() returns.
 struct Unique {
   Tensor values;   ///< [n], ascending
   Tensor inverse;  ///< int64, in the shape of x: where each element of x is in `values`
@@ -40,6 +41,7 @@ Tensor argsort(const Tensor& x, int64_t axis = -1, bool descending = false);
 /// Which elements of x are among `values` of any shape, or are not (invert): bool, in the shape of x. NaN is in no set.
 Tensor isin(const Tensor& x, const Tensor& values, Flag invert = false);
 
+/// What histogram() returns.
 struct Histogram {
   Tensor counts;  ///< [bins]: int64, or in the type of the weights
   Tensor edges;   ///< [bins + 1], in the type of x

@@ -42,8 +42,8 @@ Tensor erfinv(const Tensor& y);
 
 // --- modified Bessel functions of the first kind ---
 
-Tensor i0(const Tensor& x);
-Tensor i1(const Tensor& x);
+Tensor i0(const Tensor& x);   ///< of order 0; even
+Tensor i1(const Tensor& x);   ///< of order 1; odd
 Tensor i0e(const Tensor& x);  ///< e^-|x| i0(x)
 Tensor i1e(const Tensor& x);  ///< e^-|x| i1(x)
 

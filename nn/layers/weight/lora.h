@@ -19,7 +19,7 @@ namespace tapegrad::nn {
 
 /// Defaults are PEFT's.
 struct LoraOptions {
-  int64_t rank = 8;
+  int64_t rank = 8;  ///< r: A is [r, inputs], B is [outputs, r]
   double alpha = 8;  ///< updates are multiplied by alpha / rank
   /// Patterns of layers: "*" is any text, "?" any character, "[abc]" one of these. A pattern matches the whole path of
   /// a layer, "trf_blocks.*.att.W_query", or the end of it after a dot, "W_query".
@@ -30,8 +30,8 @@ struct LoraOptions {
 /// What a layer is called in adapters. Several layers may be parts of one there, as query, key and value are of
 /// GPT-2's c_attn: they share A, and B has the rows of part 0 first.
 struct AdapterLayer {
-  std::string name;
-  int64_t part = 0, parts = 1;
+  std::string name;             ///< path of the layer in the adapter's file
+  int64_t part = 0, parts = 1;  ///< which part of the layer this one is, and how many it has
 };
 /// From the path of a Linear.
 using AdapterNames = std::function<AdapterLayer(std::string_view path)>;

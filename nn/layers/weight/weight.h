@@ -26,10 +26,10 @@ struct LowRank {
     field("lora_dropout", dropout);
   }
 
-  Parameter a;   // [rank, in]
-  Parameter b;   // [out, rank]
-  double scale;  // alpha / rank
-  Dropout dropout;
+  Parameter a;      // [rank, in]
+  Parameter b;      // [out, rank]
+  double scale;     // alpha / rank
+  Dropout dropout;  ///< of the update's input
 };
 
 /// A matrix [outputs, inputs]: a Parameter, or quantised in a WeightFormat for a model that only generates (then

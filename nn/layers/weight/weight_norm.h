@@ -127,7 +127,7 @@ class WeightNorm : public detail::Parametrized<Layer> {
 
 struct SpectralNormOptions {
   int64_t n_power_iterations = 1;  ///< per call in training
-  double eps = 1e-12;
+  double eps = 1e-12;              ///< lower bound of the norms that vectors are divided by
   /// The axis of the weight that becomes the rows of the matrix. By default 0, and 1 for transposed convolutions.
   std::optional<int64_t> axis = {};
 };
@@ -175,8 +175,8 @@ class SpectralNorm : public detail::Parametrized<Layer> {
   /// The weight of the next call. In training, each call of this function makes iterations, too.
   Tensor weight() const { return state_.normalized(original, training ? iterations_ : 0); }
 
-  Parameter original;  // the layer's shape
-  Mode training = true;
+  Parameter original;    // the layer's shape
+  Mode training = true;  ///< false: no iterations
 
  private:
   SpectralNorm(Layer layer, const SpectralNormOptions& options, Tensor values)

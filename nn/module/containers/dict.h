@@ -23,14 +23,15 @@ namespace tapegrad::nn {
 template <class Module>
 class Dict : public detail::HolderOf<Dict<Module>> {
  public:
+  /// A name and its module.
   struct Item {
-    const std::string name;
-    Module module;
+    const std::string name;  ///< part of the parameters' paths
+    Module module;           ///< owned by the dict
   };
   /// An item of a list in braces, from which the module is moved.
   struct NewItem {
-    std::string_view name;
-    mutable Module module;
+    std::string_view name;  ///< not empty, without dots
+    mutable Module module;  ///< empty after the construction
   };
 
   Dict() = default;

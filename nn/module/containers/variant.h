@@ -19,7 +19,7 @@ namespace tapegrad::nn {
 template <class... Modules>
 class Variant : public std::variant<Modules...> {
  public:
-  using Base = std::variant<Modules...>;
+  using Base = std::variant<Modules...>;  ///< std::visit takes it
   using Base::Base;
   Variant() = default;
   Variant(Variant&&) = default;

@@ -18,7 +18,7 @@ struct ConvPositions {
   void visit(auto&& field) { field("weight", weight); }
 
   Parameter weight;  // [dim, 1, width], uniform in +-1/sqrt(width)
-  bool causal;
+  bool causal;       ///< no later tokens are read
 };
 
 }  // namespace tapegrad::nn

@@ -20,8 +20,8 @@ struct DynamicPositions {
     field("w_2", w_2);
   }
 
-  Linear w_1, w_2;
-  bool causal;
+  Linear w_1, w_2;  ///< the network: width -> size -> width
+  bool causal;      ///< no later tokens are read
 };
 
 }  // namespace tapegrad::nn

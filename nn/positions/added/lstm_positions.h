@@ -20,7 +20,7 @@ struct LstmPositions {
     field("projection", projection);
   }
 
-  LSTM lstm;
+  LSTM lstm;          ///< reads the embeddings
   Linear projection;  // W, without bias
 };
 

@@ -17,7 +17,7 @@ struct MultiscaleConvPositions {
   }
 
   Conv1d narrow, wide;  // without biases
-  bool causal;
+  bool causal;          ///< no later tokens are read
 };
 
 }  // namespace tapegrad::nn

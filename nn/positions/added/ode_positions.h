@@ -27,10 +27,10 @@ struct OdePositions {
   }
 
   Parameter start_value;  // [dim], zeros
-  Linear w_1, w_2;
-  Parameter time;  // [size], uniform as w_1's bias
-  double interval;
-  OdeOptions options;
+  Linear w_1, w_2;        ///< the network for dh/dt
+  Parameter time;         // [size], uniform as w_1's bias
+  double interval;        ///< time between two positions
+  OdeOptions options;     ///< of the solver
 };
 
 }  // namespace tapegrad::nn

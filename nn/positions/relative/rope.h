@@ -23,8 +23,9 @@ Tensor rope(const Tensor& x, int64_t start = 0, double base = 10000);
 double ntk_base(double base, double scale, int64_t head_dim);
 /// cos and sin of the angles at positions start .. start + length - 1, each [length, D/2].
 struct Angles {
-  Tensor cosines, sines;
+  Tensor cosines, sines;  ///< [length, D/2] each
 };
+/// For pairs that rotate by base^(-2i/D) per position. Error for an odd D.
 Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base, DType dtype);
 /// The same for pairs that rotate by these angles per position; rope_speeds has base^(-2i/D). Error for an odd D.
 Angles rope_angles(int64_t length, std::span<const double> speeds, int64_t start, DType dtype);

@@ -18,8 +18,8 @@ struct T5Bias {
   Tensor operator()(int64_t queries, int64_t keys, int64_t start = 0) const;  ///< [1, H, T, S]
   void visit(auto&& field) { field("weight", weight); }
 
-  Parameter weight;  // [buckets, H], xavier-uniform
-  int64_t max_distance = 0;
+  Parameter weight;          // [buckets, H], xavier-uniform
+  int64_t max_distance = 0;  ///< T5Options::distance
   // Half of the buckets are for keys after the query; otherwise these count as distance 0.
   bool both_directions = false;
 };

@@ -16,7 +16,7 @@ struct LoadImageOptions {
   int64_t channels = 0;
 };
 
-/// The pixels of a PNG or JPEG file, which its first bytes tell apart: [C, H, W], whole numbers from 0 to 255. Palettes
+/// The pixels of a PNG or JPEG file, which its first bytes identify: [C, H, W], whole numbers from 0 to 255. Palettes
 /// become colours, samples of 1 to 4 bits are scaled to 8, those of 16 bits are rounded to 8. Corrections of gamma or
 /// colour, and the orientation that a camera stored, are not applied.
 ///

@@ -27,8 +27,8 @@ struct TextOptions {
 
 /// Made by numbers(), classes() or texts().
 struct Column {
-  std::string name;
-  std::variant<NumberOptions, ClassOptions, TextOptions> values;
+  std::string name;                                               ///< in the header of the file
+  std::variant<NumberOptions, ClassOptions, TextOptions> values;  ///< Its type and options.
 };
 
 /// A column of numbers.

@@ -10,7 +10,7 @@
 namespace tapegrad::data {
 
 struct CsvOptions {
-  char separator = ',';
+  char separator = ',';                     ///< between two fields
   bool quotes = true;                       ///< false: quotes are characters as all others, as in many TSV files
   std::vector<std::string> missing = {""};  ///< what a field has where its value is missing
   std::vector<std::string> header = {};     ///< the names of all columns, for a file whose first line is a row

@@ -17,7 +17,7 @@ namespace tapegrad::data {
 class Tokenizer;
 
 /// A dataset of encoded texts: example i is the token ids of text i and its target. Texts are encoded when they are
-/// asked for. Copies share the texts.
+/// needed. Copies share the texts.
 class EncodedTexts {
  public:
   EncodedTexts(std::shared_ptr<const std::vector<std::string>> texts, Tensor targets, const Tokenizer& tokenizer)
@@ -36,8 +36,9 @@ class EncodedTexts {
 /// read, or that has values of another kind. Copies share the values.
 class Table {
  public:
+  /// One column after reading; the member of its type is set.
   struct Read {
-    std::string name;
+    std::string name;                                       ///< in the header
     Tensor values;                                          ///< of numbers and classes, [size()]
     std::optional<std::vector<std::string>> names;          ///< of classes
     std::shared_ptr<const std::vector<std::string>> texts;  ///< of texts

@@ -173,7 +173,7 @@ int32_t BytePairTokenizer::byte_id(char byte) const {
   return static_cast<int32_t>(byte_ids_[code]);
 }
 
-// Appends the tokens of one word to work.ids. In a short word the best merge is searched for anew after each merge.
+// Appends the tokens of one word to work.ids. In a short word the best merge is searched for again after each merge.
 void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   if (const auto whole = words_.find(word); whole != words_.end()) {
     work.ids.push_back(whole->second);

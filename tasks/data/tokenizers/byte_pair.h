@@ -12,16 +12,17 @@ namespace tapegrad::data {
 
 /// The vocabulary and the merges of a byte-pair tokenizer.
 struct BytePairs {
+  /// A pair of neighbours that becomes one token.
   struct Merge {
     int64_t left, right, becomes;  ///< token ids
   };
-  std::vector<std::string> tokens;  ///< the bytes of each id; empty where an id is not used
-  std::vector<Merge> merges;        ///< in order of priority, the first one first
-  std::vector<int64_t> specials;    ///< ids of tokens that match their text as a whole and are never merged
-  WordPattern pattern = WordPattern::gpt2;
-  bool whole_words = false;           ///< a word that is a token is not merged ("ignore_merges")
-  std::optional<int64_t> begin = {};  ///< Tokenizer::begin_of_text
-  std::string source = {};            ///< the tokenizer.json that it was read from, if that has more than json() writes
+  std::vector<std::string> tokens;          ///< the bytes of each id; empty where an id is not used
+  std::vector<Merge> merges;                ///< in order of priority, the first one first
+  std::vector<int64_t> specials;            ///< ids of tokens that match their text as a whole and are never merged
+  WordPattern pattern = WordPattern::gpt2;  ///< merges do not cross the words
+  bool whole_words = false;                 ///< a word that is a token is not merged ("ignore_merges")
+  std::optional<int64_t> begin = {};        ///< Tokenizer::begin_of_text
+  std::string source = {};  ///< the tokenizer.json that it was read from, if that has more than json() writes
 };
 
 /// The printable character that vocabulary files use for a byte: the byte itself, or a character from U+0100 on.

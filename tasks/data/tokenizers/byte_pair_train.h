@@ -12,14 +12,14 @@ namespace tapegrad::data {
 
 /// Trains byte pairs on a text (Sennrich, Haddow and Birch 2016, on bytes as GPT-2 does). The vocabulary is 256 bytes,
 /// then the merges, then "<|endoftext|>". The most frequent pair is merged first; of equally frequent pairs, the one
-/// with the smaller ids. Training ends early, with a smaller vocabulary, when no pair occurs twice. Error where
+/// with the smaller ids. Training ends early, with a smaller vocabulary, when no pair occurs twice. Error if
 /// vocab_size is below 257.
 std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size);
 
 /// The part of a text file that a tokenizer is trained on: random blocks of 64 KiB, drawn by the seed.
 struct TextSample {
   uint64_t bytes = 0;  ///< in whole blocks; 0, or as many as the file has: all of it
-  uint64_t seed = 0;
+  uint64_t seed = 0;   ///< of the choice of blocks
 };
 
 /// The same with a text file, or a sample of it, which is read in blocks, on all threads: memory holds its different

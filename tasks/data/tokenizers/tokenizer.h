@@ -25,7 +25,7 @@ class EncodeError : public Error {
  public:
   /// `what`, such as "byte 0xFF", at byte `at` of the text is not among `tokens` tokens.
   EncodeError(std::string what, uint64_t at, int64_t tokens);
-  /// The same error where the text is the part of a longer one that begins at byte `begin`.
+  /// The same error if the text is the part of a longer one that begins at byte `begin`.
   EncodeError within_text(uint64_t begin) const { return {what_, begin + at_, tokens_}; }
 
  private:
@@ -45,7 +45,7 @@ class Tokenizer {
 
   /// The first position of text from `from` on, and above 0, at which the text can be cut: encode() of both parts gives
   /// the ids of the whole, whatever follows `text`, which must begin where the whole begins or can be cut. npos where
-  /// there is none, or more of the text is needed to tell.
+  /// there is none, or more of the text is needed to know.
   virtual std::size_t cut([[maybe_unused]] std::string_view text, [[maybe_unused]] std::size_t from) const {
     return std::string_view::npos;
   }
@@ -69,7 +69,7 @@ class Tokenizer {
   /// The token that a model expects before a text, such as "<s>". encode() does not add it.
   virtual std::optional<int64_t> begin_of_text() const { return std::nullopt; }
 
-  /// Whether a text that starts with a space is shown without it: encode() has put it there.
+  /// Whether encode() adds a space before a text, which decoding then removes.
   virtual bool adds_space() const { return false; }
 
   /// The tokenizer as a tokenizer.json, which parse_tokenizer() and Hugging Face's `tokenizers` read.

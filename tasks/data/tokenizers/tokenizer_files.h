@@ -10,7 +10,7 @@
 namespace tapegrad::data {
 
 /// Reads a tokenizer: a tokenizer.json, or a folder with tokenizer.json, vocab.json and merges.txt, or encoder.json and
-/// vocab.bpe (the first of these that exists). Error where there is none, for damaged files, and for kinds other than
+/// vocab.bpe (the first of these that exists). Error if there is none, for damaged files, and for kinds other than
 /// GPT-2's byte pairs and character tokenizers.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// Whether a folder has one of these files.

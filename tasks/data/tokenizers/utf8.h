@@ -12,8 +12,8 @@ namespace tapegrad::data {
 struct Character {
   uint32_t code;  ///< the code point; U+FFFD where the bytes are not valid
   int bytes;      ///< how many bytes it takes
-  bool valid;
-  bool cut;  ///< not valid because the text ends within the character
+  bool valid;     ///< by RFC 3629
+  bool cut;       ///< not valid because the text ends within the character
 };
 
 /// The character at the start of `text`, which must not be empty. Invalid bytes are taken in the pieces that Python's

@@ -180,7 +180,7 @@ TEST(Blas, EdgesOnBlis) {
   }
 }
 
-// Whoever computes a product, it has the same bits.
+// A product has the same bits in every engine that computes it.
 template <class T>
 void compare_products(const Case& s) {
   SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));

@@ -263,7 +263,8 @@ TEST(WindowAttention, SaysWhatIsWrong) {
             "[sliding_window_attention] expected global tokens in ascending order from 0 to 1, got 0");
   EXPECT_EQ(error({.global_tokens = {2}}),
             "[sliding_window_attention] expected global tokens in ascending order from 0 to 1, got 2");
-  EXPECT_EQ(error({.mask = x}), "[sliding_window_attention] the mask must be bool (true: may be seen), got float32");
+  EXPECT_EQ(error({.mask = x}),
+            "[sliding_window_attention] the mask must be bool (true: may be attended to), got float32");
   EXPECT_EQ(error({.mask = zeros({3, 3}, kBool)}),
             "[sliding_window_attention] expected a mask that broadcasts to the scores [2, 2], got [3, 3]");
   EXPECT_EQ(error({.dropout = 2}), "[sliding_window_attention] dropout must be between 0 and 1, got 2");

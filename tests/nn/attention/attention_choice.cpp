@@ -327,7 +327,7 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([&] {
               attention(zeros({1, 3, 4}), zeros({3, 3}));
             }),
-            "[sliding_window_attention] the mask must be bool (true: may be seen), got float32");
+            "[sliding_window_attention] the mask must be bool (true: may be attended to), got float32");
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
   EXPECT_EQ(refused(1, pair({2, 1, 4, 8}, {2, 1, 4, 8})),
             "[kv_cache] expected 1 sequences of float32 as in the cache, got 2 of float32");
   cache.advance(4);
-  // With one head more, the keys would be written behind the cache's memory, over another tensor.
+  // With one head more, the keys would be written past the end of the cache's memory, over another tensor.
   std::vector<Tensor> others;
   for (int i = 0; i < 64; ++i) others.push_back(zeros({64 * 64}));
   EXPECT_EQ(

@@ -141,7 +141,7 @@ TEST(Sampler, LlamaHasTheBitsOfTraining) {
   }
 }
 
-// Updates of low rank, which products of their own compute, also beside those of few rows.
+// Updates of low rank, which products of their own compute, also together with those of few rows.
 TEST(Sampler, LoraHasTheBitsOfTraining) {
   manual_seed(1);
   nn::GPTModel model(

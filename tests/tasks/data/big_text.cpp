@@ -287,7 +287,7 @@ TEST(TrainOnFile, EqualsTrainingOnTheText) {
 TEST(TrainOnFile, SamplesAreDrawnByTheSeed) {
   const TemporaryFolder folder;
   const tests::KeepThreads keep;
-  // Each block of 64 KiB has a letter pair of its own, so that the tokens tell which blocks were drawn.
+  // Each block of 64 KiB has a letter pair of its own, so that the tokens show which blocks were drawn.
   std::string text;
   for (char block = 'a'; block <= 'z'; ++block) {
     const std::string word = fmt::format(" {}{}", block, static_cast<char>(block - 'a' + 'A'));

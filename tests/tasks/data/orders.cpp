@@ -104,7 +104,7 @@ TEST(Permutation, HasEachNumberOnce) {
             "[permutation] size must be between 0 and 4611686018427387904, got -1");
 }
 
-// Runs are resumed by later versions: an order is for ever.
+// Runs are resumed by later versions: an order never changes.
 TEST(Permutation, StaysTheSame) {
   EXPECT_EQ(values(Permutation(10, 123)), (Ids{6, 7, 8, 2, 9, 1, 3, 0, 4, 5}));
   const Permutation large(5'000'000'000, 7);

@@ -9,7 +9,7 @@
 namespace tapegrad {
 
 struct BlockMaskOptions {
-  int64_t batch = 1;  ///< sequences for which the rule differs; 1: it is asked for b = 0, and holds for all
+  int64_t batch = 1;  ///< sequences for which the rule differs; 1: it is evaluated for b = 0, and holds for all
   int64_t heads = 1;  ///< the same for heads
 };
 
@@ -17,7 +17,9 @@ struct BlockMaskOptions {
 /// per block.
 class BlockMask {
  public:
+  /// Rows and columns of a block.
   static constexpr int64_t kQueries = 64, kKeys = 128;
+  /// How many pairs of a block are allowed.
   enum class Block : uint8_t { none, some, all };
 
   BlockMask() = default;
@@ -25,6 +27,7 @@ class BlockMask {
   /// The share of blocks that are skipped, from 0 to 1; 0 if there are none.
   double sparsity() const;
 
+  /// The sizes that it was made for, and the rule.
   int64_t batch() const { return options_.batch; }
   int64_t heads() const { return options_.heads; }
   int64_t queries() const { return queries_; }

@@ -17,10 +17,11 @@ namespace flex {
 /// Some rows of scores of one head, as a score_mod's loop sees them.
 template <class T>
 struct Cells {
+  /// The head, and the range of queries and keys.
   int64_t batch, head, first_query, rows, first_key, columns;
-  T* scores;  // [rows, columns], with `stride` numbers from row to row; replaced
-  T* slopes;  // the same for the derivatives, or nullptr
-  int64_t stride;
+  T* scores;       // [rows, columns], with `stride` numbers from row to row; replaced
+  T* slopes;       // the same for the derivatives, or nullptr
+  int64_t stride;  ///< of scores and slopes, in numbers
 };
 
 namespace detail {

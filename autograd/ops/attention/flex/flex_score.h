@@ -23,8 +23,8 @@ inline constexpr int kWidth = 16;
 /// kWidth numbers: of int64_t (positions), double, or bool. Integers with integers stay integers.
 template <class E>
 struct Pack {
-  using Element = E;
-  E lane[kWidth];
+  using Element = E;  ///< type of a lane
+  E lane[kWidth];     ///< one number per key
 };
 
 namespace detail {
@@ -39,7 +39,7 @@ struct Slopes<T, true> {
 /// kWidth scores of float or double, and in backward, the derivative of each by the score that the score_mod was given.
 template <class T, bool kSlopes>
 struct Score : detail::Slopes<T, kSlopes> {
-  T value[kWidth];
+  T value[kWidth];  ///< one score per key
 };
 
 // --- what may be combined: numbers, packs and scores ---
@@ -180,6 +180,7 @@ void tanh_of(const double* x, double* y);
 
 // --- arithmetic ---
 
+/// Lane by lane, with the derivatives; numbers apply to every lane.
 template <class A, class B>
 requires detail::Operands<A, B>
 auto operator+(const A& a, const B& b) {
@@ -227,6 +228,7 @@ requires detail::Operands<A, B> A& operator/=(A& a, const B& b) { return a = a /
 
 // --- comparisons and choices ---
 
+/// Lane by lane; of scores, their values are compared.
 template <class A, class B>
 requires detail::Operands<A, B> Pack<bool>
 operator<(const A& a, const B& b) {

@@ -79,7 +79,7 @@ void add_patches(CaseTable& t) {
 // Positions in and around the image, away from the middles and edges of its elements.
 Tensor some_grid(const Shape& shape) { return spread(shape, -1.37, 1.31) + 0.00417; }
 
-// grid_sample and its gradient for x. The gradient for the grid is 0 with nearest, so it is not asked for.
+// grid_sample and its gradient for x. The gradient for the grid is 0 with nearest, so it is not computed.
 void add_grid(CaseTable& t, const std::string& label, const Tensor& x, const Tensor& grid, const json& args) {
   const GridSampleOptions options = grid_options(args);
   const Shape sampled = grid_sample(x, grid, options).shape();

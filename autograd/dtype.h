@@ -11,8 +11,9 @@ namespace tapegrad {
 /// are for storage: views, copies, joining, reading by index and Tensor::to() work on any of them.
 /// - uint8 (images) and int32 (ids): comparisons and arithmetic convert to int64 and, for a result of their own type,
 ///   back, modulo 2^8 or 2^32; indices and class numbers may have these types. Any other operation is an Error.
-/// - float16, and bfloat16 (float32 without its last 16 bits): linear() and embedding() accept such weights. Any other
-///   operation is an Error, and none is recorded.
+/// - float16, and bfloat16 (float32 without its last 16 bits): linear() and embedding() accept such weights; arithmetic
+///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation is an Error, and
+///   there are no gradients of these types.
 enum class DType : uint8_t { boolean, uint8, int32, int64, float16, bfloat16, float32, float64 };
 
 /// The members of DType under the names that tensors are made with.

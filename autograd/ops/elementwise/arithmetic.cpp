@@ -169,6 +169,12 @@ Tensor binary_value(const Op& op, const Formula& formula, const IntegerLoops& lo
   return y;
 }
 
+// Integers and bools are divided as float32.
+Tensor dividable(const Tensor& x) {
+  if (is_half(x.dtype())) detail::refuse_to_compute(x.dtype());
+  return is_floating(x.dtype()) ? x : x.to(kFloat32);
+}
+
 }  // namespace
 
 // --- two tensors ---
@@ -200,7 +206,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
-  if (!is_floating(a.dtype()) && !is_floating(b.dtype())) return div(a.to(kFloat32), b.to(kFloat32));
+  if (!is_floating(a.dtype()) && !is_floating(b.dtype())) return div(dividable(a), dividable(b));
   if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(div), a, b);
   Tensor y = compute(formulas().div, shape_of(kDiv.name, a, b), {&a, &b});
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
@@ -253,14 +259,12 @@ Tensor mul(const Tensor& a, double b) {
 }
 
 Tensor div(const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return div(a.to(kFloat32), b);
+  if (!is_floating(a.dtype())) return div(dividable(a), b);
   return record(kDiv, compute(formulas().div_scalar, a.shape(), {&a}, {b}), {a},
                 [b](const Tensor& dy) -> Grads { return dy / b; });
 }
 
-Tensor div(double a, const Tensor& b) {
-  return unary(kDiv, is_floating(b.dtype()) ? b : b.to(kFloat32), formulas().rdiv_scalar, {a});
-}
+Tensor div(double a, const Tensor& b) { return unary(kDiv, dividable(b), formulas().rdiv_scalar, {a}); }
 
 Tensor pow(const Tensor& a, double exponent) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(pow), a, exponent);

@@ -106,6 +106,7 @@ Symbol Symbol::negative(const Symbol& x) { return x.graph_ ? x.graph_->add(FuseA
 
 Symbol Symbol::limit(const Symbol& x, std::optional<double> low, std::optional<double> high) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!low && !high) kFuse.fail("expected a lower bound of clamp, an upper bound or both");
   return graph_of({x}).add(FuseActions::all().clamp, {x}, {{low.value_or(-kInfinity), high.value_or(kInfinity)}});
 }
 

@@ -24,10 +24,10 @@ const Op kCtcLoss{"ctc_loss"};
 // The lengths of a batch, each from 0 to `most`.
 PoolVector<int64_t> checked_lengths(const Tensor& lengths, const char* what, int64_t batch, int64_t most) {
   const Op& op = kCtcLoss;
-  if (lengths.dtype() != kInt64 || lengths.dim() > 1 || lengths.numel() != batch) {
+  if (!is_integer(lengths.dtype()) || lengths.dim() > 1 || lengths.numel() != batch) {
     op.fail(fmt::format("expected {} int64 [{}], got {} {}", what, batch, name(lengths.dtype()), str(lengths.shape())));
   }
-  const std::vector<int64_t> given = lengths.to_vector<int64_t>();
+  const std::vector<int64_t> given = lengths.to(kInt64).to_vector<int64_t>();
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] < 0 || given[i] > most) {
       op.fail(fmt::format("expected {} from 0 to {}, got {} at [{}]", what, most, given[i], i));
@@ -39,7 +39,7 @@ PoolVector<int64_t> checked_lengths(const Tensor& lengths, const char* what, int
 // The labels of each sequence, without padding: an offset for each, and one past the end.
 void set_labels(CtcBatch& c, const Tensor& targets, const Tensor& target_lengths) {
   const Op& op = kCtcLoss;
-  if (targets.dtype() != kInt64 || targets.dim() < 1 || targets.dim() > 2) {
+  if (!is_integer(targets.dtype()) || targets.dim() < 1 || targets.dim() > 2) {
     op.fail(fmt::format("expected int64 targets [{0}, S], or [S of all {0}] one after another, got {1} {2}", c.batch,
                         name(targets.dtype()), str(targets.shape())));
   }
@@ -54,7 +54,7 @@ void set_labels(CtcBatch& c, const Tensor& targets, const Tensor& target_lengths
     op.fail(fmt::format("expected target_lengths whose sum is the number of targets, got {} for targets {}", total,
                         str(targets.shape())));
   }
-  const std::vector<int64_t> values = targets.to_vector<int64_t>();
+  const std::vector<int64_t> values = targets.to(kInt64).to_vector<int64_t>();
   c.label_starts.reserve(c.label_counts.size());
   c.labels.reserve(static_cast<std::size_t>(total));
   const std::size_t width = padded ? static_cast<std::size_t>(targets.size(1)) : 0;

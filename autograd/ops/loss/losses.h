@@ -94,8 +94,8 @@ struct CtcOptions {
 };
 /// Minus the logarithm of the probability that the labels of a sequence are read, in order, from its steps: each step
 /// has a label or a blank, and equal neighbours that no blank separates are one label. `log_probs` [T, B, C], or [T, C]
-/// for one sequence, are log_softmax of the outputs. int64 `targets` are padded, [B, S], or one after another, [sum of
-/// target_lengths]; [S] for one sequence. int64 input_lengths and target_lengths [B] say how many steps and labels
+/// for one sequence, are log_softmax of the outputs. int64 or int32 `targets` are padded, [B, S], or one after another,
+/// [sum of target_lengths]; [S] for one sequence. input_lengths and target_lengths [B] say how many steps and labels
 /// count. Infinite where the labels, with blanks between equal ones, are more than the steps. Graves et al. 2006.
 ///
 /// As in PyTorch, the gradient is that of distributions: exp(log_probs) minus the probability that the step has that

@@ -65,6 +65,11 @@ void require_two(const Op& op, const PerAxis<int64_t>& kernel_size, const FoldOp
   options.stride.require_axes(op.name, "stride", 2);
 }
 
+// Sizes of the columns of one image are products that must fit into 64 bits.
+void require_countable(const Op& op, int64_t channels, const Patches& p) {
+  checked_numel(op.name, {channels, p.rows.kernel, p.cols.kernel, p.rows.count, p.cols.count});
+}
+
 // f(image, column, step, count) for each run of elements that is in one row of the image and of the columns.
 template <class F>
 void each_run(const Patches& p, F f) {
@@ -178,6 +183,7 @@ Tensor unfold2d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const Fold
   const Patches patches{.planes = leading(x.shape(), x.dim() - 2),
                         .rows = patch_axis(kUnfold2d, x.size(-2), kernel_size, options, 0),
                         .cols = patch_axis(kUnfold2d, x.size(-1), kernel_size, options, 1)};
+  require_countable(kUnfold2d, x.size(-3), patches);
   Shape shape{x.size(-3) * patches.rows.kernel * patches.cols.kernel, patches.places()};
   if (x.dim() == 4) shape.insert(0, x.size(0));
   return patched(kUnfold2d, x, patches, shape);
@@ -196,6 +202,7 @@ Tensor fold2d(const Tensor& columns, const PerAxis<int64_t>& output_size, const 
   Patches patches{.planes = 0,
                   .rows = patch_axis(kFold2d, output_size[0], kernel_size, options, 0),
                   .cols = patch_axis(kFold2d, output_size[1], kernel_size, options, 1)};
+  require_countable(kFold2d, 1, patches);
   const int64_t elements = patches.rows.kernel * patches.cols.kernel;
   if ((columns.dim() != 2 && columns.dim() != 3) || columns.size(-2) % elements != 0 ||
       columns.size(-1) != patches.places()) {

@@ -114,6 +114,15 @@ TEST(Float16, IsStorage) {
   EXPECT_EQ(error_of([&] { half + half; }),
             "[dtype] cannot compute with float16 (convert with to(kFloat32); halves are for the weights of linear and "
             "embedding)");
+  for (const DType dtype : {kFloat16, kBFloat16}) {
+    const Tensor a = x.to(dtype);
+    EXPECT_NE(error_of([&] { a / a; }).find("cannot compute with"), std::string::npos);
+    EXPECT_NE(error_of([&] { a / 2; }).find("cannot compute with"), std::string::npos);
+    EXPECT_NE(error_of([&] { 2 / a; }).find("cannot compute with"), std::string::npos);
+    EXPECT_NE(error_of([&] { a / arange(4); }).find("cannot compute with"), std::string::npos);
+    EXPECT_NE(error_of([&] { scalar(2) / a; }).find("cannot compute with"), std::string::npos);
+    EXPECT_EQ((a / x).dtype(), kFloat32);
+  }
   const Tensor odd = tensor({1., NAN, INFINITY}).to(kFloat16);
   expect_near(isnan(odd), tensor({false, true, false}));
   expect_near(isinf(odd), tensor({false, false, true}));

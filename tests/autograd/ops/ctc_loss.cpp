@@ -129,6 +129,15 @@ TEST(CtcLoss, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST(CtcLoss, TakesLabelsAndLengthsOfEveryInteger) {
+  const Tensor p = ctc_steps({5, 2, 4}, 6), targets = tensor({{1, 2}, {3, 0}}), steps = tensor({5, 4}),
+               counts = tensor({2, 1});
+  const double loss = ctc_loss(p, targets, steps, counts).item();
+  for (const DType dtype : {kInt32, kUInt8}) {
+    EXPECT_EQ(ctc_loss(p, targets.to(dtype), steps.to(dtype), counts.to(dtype)).item(), loss) << name(dtype);
+  }
+}
+
 TEST(CtcLoss, Errors) {
   const Tensor p = zeros({5, 2, 4}), targets = tensor({{1, 2}, {3, 0}}), steps = tensor({5, 4}),
                counts = tensor({2, 1});

@@ -279,6 +279,8 @@ TEST(FlexAttention, Errors) {
       {"[block_mask] expected a mask_mod, got an empty one", [] { block_mask({}, 1, 1); }},
       {"[block_mask] sizes must not be negative, got -1 queries, 2 keys, batch 1, 1 heads",
        [&] { block_mask(always, -1, 2); }},
+      {"[block_mask] shape [1, 1, 17179869185, 8589934593] has more elements than a machine can hold",
+       [&] { block_mask(always, int64_t{1} << 40, int64_t{1} << 40); }},
       {"[flex::Table] expected a int64 tensor, got float32", [&] { flex::Table<int64_t> wrong(q); }},
       {"[flex::Table] the tensor requires a gradient, which tables do not have (detach() it)",
        [&] { flex::Table<float> wrong(q.as_leaf()); }},

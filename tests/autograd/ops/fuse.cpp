@@ -200,6 +200,8 @@ TEST(Fuse, Errors) {
   EXPECT_EQ(fuse(add_formula, scalar(1), ones({3}, kFloat64)).dtype(), kFloat64);
   EXPECT_EQ(error_of([&] { (void)fuse([](auto a) { return a + exp(Symbol(1)); }, x); }),
             "[fuse] expected an argument of the formula, got numbers only (use the functions of <cmath>)");
+  EXPECT_EQ(error_of([&] { (void)fuse([](auto a) { return clamp(a, std::nullopt, std::nullopt); }, x); }),
+            "[fuse] expected a lower bound of clamp, an upper bound or both");
   const auto nested = [&](auto a) {
     (void)fuse([&](auto b) { return a + b; }, x);
     return a;

@@ -75,6 +75,14 @@ TEST(Patches, ErrorTexts) {
        [] {
          unfold2d(zeros({1, 4, 5}), {1, 2, 3});
        }},
+      {"[unfold2d] shape [16, 1073741824, 1073741824, 2, 2] has more elements than a machine can hold",
+       [] {
+         unfold2d(zeros({16, 1, 1}), int64_t{1} << 30, {.padding = int64_t{1} << 29});
+       }},
+      {"[fold2d] shape [1, 1, 1, 4294967295, 4294967295] has more elements than a machine can hold",
+       [] {
+         fold2d(zeros({1, 1}), 1, 1, {.padding = INT32_MAX});
+       }},
       {"[unfold2d] expected kernel_size between 1 and 2147483647, got 0",
        [] {
          unfold2d(zeros({1, 4, 5}), 0);

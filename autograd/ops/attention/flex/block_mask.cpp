@@ -20,6 +20,7 @@ BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const Bloc
                                    keys, options.batch, options.heads));
   }
   constexpr int64_t kRows = BlockMask::kQueries, kColumns = BlockMask::kKeys;
+  checked_numel("block_mask", {options.batch, options.heads, queries / kRows + 1, keys / kColumns + 1});
   const int64_t down = pieces_of(queries, kRows), across = pieces_of(keys, kColumns);
   const int64_t rows = options.batch * options.heads * down;
   const std::shared_ptr<BlockMask::Block[]> blocks(new BlockMask::Block[static_cast<std::size_t>(rows * across)]);

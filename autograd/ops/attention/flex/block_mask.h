@@ -45,7 +45,7 @@ class BlockMask {
 };
 
 /// Asks mask_mod for all queries and keys, once: reuse the result. Blocks that are all or none are not asked again.
-/// Error for negative sizes.
+/// Error for negative sizes, and for more blocks than a machine can hold.
 BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options = {});
 
 }  // namespace tapegrad

@@ -4,6 +4,7 @@
 
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/fuse/detail/program.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@ Tensor apply_program(const FusedProgramPtr& program, const Shape& shape, std::sp
 // The gradients of operands: one pass for all of them or, where backward is recorded, an operation for each.
 Grads program_gradients(const FusedProgramPtr& program, uint32_t wanted, const FusedOperands& dy_and_x) {
   const Shape& shape = dy_and_x[0].shape();
+  const DType dtype = dy_and_x[0].dtype();
   std::vector<Tensor> computed;
   if (!Tape::current() && wanted != 0) computed = program->gradient(wanted)->run(shape, dy_and_x, false);
   Grads grads;
@@ -32,9 +34,10 @@ Grads program_gradients(const FusedProgramPtr& program, uint32_t wanted, const F
       grads.push_back(Tensor());
     } else if (Tape::current()) {
       const FusedProgramPtr one = program->gradient(1U << i);
-      grads.push_back(one->is_zero(0) ? Tensor() : apply_program(one, shape, dy_and_x));
+      grads.push_back(one->is_zero(0) ? zeros(shape, dtype) : apply_program(one, shape, dy_and_x));
     } else {
-      grads.push_back(std::move(computed[next++]));
+      const Tensor& dx = computed[next++];
+      grads.push_back(dx.defined() ? dx : zeros(shape, dtype));  // of step functions: 0, as on tensors
     }
   }
   return grads;

@@ -165,6 +165,17 @@ TEST(Fuse, EveryFunction) {
   check([](auto v) { return pow(v + 1, v) + atan2(v, 1 - v) + maximum(v, 0.4) - minimum(v * v, v); }, positive);
 }
 
+TEST(Fuse, TheGradientOfAStepIsZero) {
+  const Tensor x = tensor({-1.5, 0.0, 2.5}).as_leaf(), z = ones({2, 3}).as_leaf();
+  for (const bool again : {false, true}) {
+    Tape tape;
+    const Tensor y = fuse([](auto a, auto b) { return floor(a) + b; }, x, z);
+    const Gradients grads = tape.backward(sum(y), {.create_graph = again});
+    EXPECT_EQ(grads[x].to_vector<float>(), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(grads[z].to_vector<float>(), std::vector<float>(6, 1));
+  }
+}
+
 TEST(Fuse, LongFormulas) {
   const Tensor x = rand({1000});
   const auto sum_of_powers = [](auto v) {

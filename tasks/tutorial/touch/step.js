@@ -95,7 +95,7 @@ touch.stepOperations = (() => {
     softmax: [([x], [s]) => rowsOf(x, s[s.length - 1], softmax), "y = exp(x) / sum(exp(x))", "dx = y (dy - sum(dy y))"],
     mix: [product(false), "y = weights v", "dweights = dy v^T, dv = weights^T dy"],
     log_softmax: [([x], [s]) => rowsOf(x, s[s.length - 1], logSoftmax), "y = x - log(sum(exp(x)))", "dx = dy - softmax(x) sum(dy)"],
-    loss: [loss, "-log p(target)", "dx[t, target[t]] = -dy"],
+    loss: [loss, "", "dx[t, target[t]] = -dy, over T for a mean; with 1e-10, softmax(x) enters once more"],
     relu: [each((v) => Math.max(v, 0)), "y = max(x, 0)", "dx = dy where x > 0, else 0"],
     gelu: [each((v) => 0.5 * v * (1 + erf(v / Math.SQRT2))), "y = x/2 (1 + erf(x / sqrt(2)))", "dx = dy (y / x + x exp(-x^2 / 2) / sqrt(2 pi))"],
     gelu_tanh: [each(gelu), "y = x/2 (1 + u), u = tanh(sqrt(2 / pi) (x + 0.044715 x^3))", "dx = dy ((1 + u) / 2 + x/2 (1 - u^2) sqrt(2 / pi) (1 + 0.134145 x^2))"],
@@ -275,6 +275,8 @@ touch.step = (root, data, language) => {
     return part;
   };
   const shapeOf = (node) => `[${node.shape.join(", ")}]`;
+  const formulaOf = ({op, settings}) => (op !== "loss" ? touch.stepOperations[op][1] : settings.form === "mean"
+    ? "y = mean of -log p(target)" : settings.form === "sum" ? "y = sum of -log p(target)" : "y = sum of -log(p(target) + 1e-10)");
 
   // --- one number ---
   const inspect = (node, i) => {
@@ -322,15 +324,15 @@ touch.step = (root, data, language) => {
   const blocks = [];
   const drawForward = () => {
     for (const node of nodes.filter((one) => one.inputs.length > 0)) {
-      const name = (node.name.match(/^(\w+\.layers\.\d+|trf_blocks\.\d+|(en|de)coder\.embeddings|embeddings)/) || ["output"])[0];
+      const name = (node.name.match(/^(\w+\.layers\.\d+|trf_blocks\.\d+|(en|de)coder\.embeddings|embeddings|(en|de)coder)/) || ["output"])[0];
       if (!blocks.length || blocks[blocks.length - 1].name !== name) blocks.push({name, nodes: [], part: element("details", {}, element("summary", {}, name))});
-      const block = blocks[blocks.length - 1], [, formula, rule] = touch.stepOperations[node.op];
+      const block = blocks[blocks.length - 1];
       block.nodes.push(node);
-      const inside = element("details", {}, element("summary", {}, `${node.name} ${shapeOf(node)} `, element("span", {class: "soft"}, formula)));
+      const inside = element("details", {}, element("summary", {}, `${node.name} ${shapeOf(node)} `, element("span", {class: "soft"}, formulaOf(node))));
       const inputs = node.inputs.map((i) => (nodes[i].given && nodes[i].library
         ? opened(nodes[i], "y", `${nodes[i].name} ${shapeOf(nodes[i])}`) : element("div", {class: "soft"}, `${nodes[i].name} ${shapeOf(nodes[i])}`)));
       inside.append(...inputs, opened(node, "y", say("값 y", "values y")), opened(node, "dy", say("기울기 dy", "gradient dy")),
-        element("div", {class: "soft"}, rule));
+        element("div", {class: "soft"}, touch.stepOperations[node.op][2]));
       block.part.append(inside);
       block[node.index] = inside;
     }

@@ -158,7 +158,8 @@ constexpr std::string_view kLanguages[] = {"ko", "en"};
 
 void Request::list(Fields& f) {
   add_model(f, model);
-  f["model"].otherwise = "required";
+  f["model"].help = "model.safetensors of a run, or its folder; required";
+  f["model"].otherwise = "none";
   f.add({.name = "text",
          .help = "the example: tokens (copy), an expression (addition, parser), or a text (gpt)",
          .type = "TEXT",

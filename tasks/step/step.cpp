@@ -1,6 +1,5 @@
 // The verb `explain step`: reads a run's model and an example, and writes the page.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/data/utf8.h>
@@ -18,7 +17,7 @@
 #include <tapegrad/tasks/train/checked_file.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/tutorial/language.h>
-#include <tapegrad/tasks/tutorial/sources.h>
+#include <tapegrad/tasks/tutorial/widget.h>
 
 #include <charconv>
 #include <cmath>
@@ -118,14 +117,8 @@ Step gpt_step(const Request& request) {
 // --- the page ---
 
 constexpr std::string_view kStyle =
-    R"(:root { --heat: #0b5394; } @media (prefers-color-scheme: dark) { :root { --heat: #6db8ff; } }
-body { overflow-wrap: break-word; } :lang(ko) { word-break: keep-all; } .widget, .scroll { overflow-x: auto; }
-.touch label { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; margin: 4px 0; }
-.cells { width: auto; font-size: 12px; } .cells td, .cells th { padding: 3px 6px; text-align: right; border: 1px solid var(--edge); white-space: nowrap; }
-.cells td[data-i] { cursor: pointer; } .chosen { outline: 2px solid var(--heat); } summary { cursor: pointer; padding: 2px 0; }
-details details { margin-left: 12px; } .soft { color: var(--soft); font-size: 12px; } .changed > summary { font-weight: 600; color: var(--heat); }
-.tokens { display: flex; flex-wrap: wrap; gap: 4px; margin: 4px 0 10px; align-items: center; } select, button, input { font: inherit; max-width: 100%; }
-.inspector { position: sticky; top: 0; z-index: 1; max-height: 45vh; overflow: auto; }
+    R"(.cells td[data-i] { cursor: pointer; } summary { cursor: pointer; padding: 2px 0; } details details { margin-left: 12px; }
+.changed > summary { font-weight: 600; color: var(--heat); } .inspector { position: sticky; top: 0; z-index: 1; max-height: 45vh; overflow: auto; }
 )";
 
 std::string page_of(const nlohmann::ordered_json& json, tutorial::Language language) {
@@ -140,16 +133,11 @@ std::string page_of(const nlohmann::ordered_json& json, tutorial::Language langu
           "page computes the same forward pass again and compares. Click a number to see its gradient, the finite "
           "difference and the update, or to change it."}
           .in(language);
-  std::string text = json::text_of(json);
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
-    text.replace(at, 1, "\\u003c");
-  std::string body = fmt::format("<h1>{}</h1>\n<p>{}</p>\n<noscript><p>{}</p></noscript>\n", title, about,
-                                 Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language));
-  body += fmt::format(
-      "<div class=\"touch\" data-widget=\"step\">\n<script type=\"application/json\">{}</script>\n</div>\n"
-      "<script>\n{}{}touch.start();\n</script>\n",
-      text, tutorial::script("common"), tutorial::script("step"));
-  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = kStyle});
+  const std::string body = fmt::format("<h1>{}</h1>\n<p>{}</p>\n<noscript><p>{}</p></noscript>\n{}", title, about,
+                                       Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
+                                       tutorial::widget_html("step", json));
+  const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
+  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style});
 }
 
 constexpr std::string_view kLanguages[] = {"ko", "en"};

@@ -208,7 +208,8 @@ touch.step = (root, data, language) => {
   const listNamed = (name) => replay.ids[nodes.findIndex((node) => node.op === "tokens" && node.name === name)];
   const inspector = element("div", {class: "card inspector"}), summary = element("div", {class: "card"});
   const tokens = element("div"), forward = element("div"), backward = element("div", {class: "card"});
-  let redraw = [];  // what is open shows the page's values
+  const redraw = [];  // what is open shows the page's values
+  const hint = say("아래 표의 수를 누르세요.", "Click a number in a table below.");
 
   const tell = () => {
     const moved = Math.abs(replay.loss() - data.loss) > 1e-6 * Math.max(1, data.loss);
@@ -316,7 +317,7 @@ touch.step = (root, data, language) => {
       if (node.settings.fixed) return element("span", {}, token(id));
       const select = element("select", {"aria-label": `${node.name} ${position}`});
       data.vocabulary.forEach((_, other) => select.append(element("option", other === id ? {value: other, selected: ""} : {value: other}, token(other))));
-      select.addEventListener("change", () => { replay.setToken(node.index, position, Number(select.value)); refresh(); });
+      select.addEventListener("change", () => { replay.setToken(node.index, position, Number(select.value)); refresh(); inspector.replaceChildren(hint); });
       return select;
     }))));
 
@@ -351,7 +352,7 @@ touch.step = (root, data, language) => {
     }
     for (const draw of redraw) draw();
   };
-  reset.addEventListener("click", () => { replay.restart(); refresh(); });
+  reset.addEventListener("click", () => { replay.restart(); refresh(); inspector.replaceChildren(hint); });
 
   // --- backward: the tape from its end ---
   const order = nodes.filter((node) => node.inputs.length > 0).reverse();
@@ -386,7 +387,7 @@ touch.step = (root, data, language) => {
     if (done < checks.tasks.length && Math.abs(replay.loss() - data.loss) < 1e-6 * Math.max(1, data.loss)) setTimeout(later, 0);
   };
 
-  inspector.append(say("아래 표의 수를 누르세요.", "Click a number in a table below."));
+  inspector.append(hint);
   root.append(summary, inspector, element("h2", {}, say("토큰", "Tokens")), tokens,
     element("h2", {}, say("순전파", "Forward")), forward, element("h2", {}, say("역전파: 테이프를 끝에서부터", "Backward: the tape from its end")), backward);
   drawForward();

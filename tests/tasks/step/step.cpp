@@ -128,9 +128,9 @@ TEST(ExplainStep, ThePageComputesTheSame) {
     const Ran ran = run_command(words);
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find("=== One training step: " + task), std::string::npos) << ran.out;
-    const std::string tests = kTestsDir;
-    const Ran replayed =
-        run_program({"node", tests + "/tasks/step/replay.js", tests + "/../tasks/tutorial/touch", run + "/step.html"});
+    const std::string sources = kSourceDir;
+    const Ran replayed = run_program(
+        {"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/tutorial/touch", run + "/step.html"});
     ASSERT_EQ(replayed.code, 0) << replayed.err;
     const json found = json::parse(replayed.out);
     EXPECT_LT(found["values"].get<double>(), 1e-6);

@@ -17,6 +17,7 @@
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/step/step.h>
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/tokenize.h>
@@ -77,6 +78,12 @@ void add_kinds(CLI::App* verb, Parsed& parsed) {
   }
 }
 
+void add_explanations(CLI::App* verb, Parsed& parsed) {
+  add_kinds(verb, parsed);
+  CLI::App* app = verb->add_subcommand("step", "every number of one training step of your own model, on a page");
+  add_threads(add_request<step::Request>(app, parsed, step::explain_step), parsed);
+}
+
 void add_topics(CLI::App* verb, Parsed& parsed) {
   for (const Topic& topic : topics()) {
     CLI::App* app = verb->add_subcommand(std::string(topic.name), std::string(topic.help));
@@ -130,7 +137,7 @@ constexpr Verb kVerbs[] = {
        add_chat(app, parsed.run);
        add_threads(app, parsed);
      }},
-    {"explain", "explain a task's data, masks and loss", add_kinds},
+    {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations},
     {"attention", "draw a trained model's attention weights", add_kinds},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
     {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",

@@ -32,6 +32,16 @@ Focus focus_of(const HeadMap& head) {
   return focus;
 }
 
+// The largest weight in a group, at most 1; 1 where all are 0.
+float largest_weight(const std::vector<HeadMap>& heads, std::string_view group) {
+  float most = 0;
+  for (const HeadMap& head : heads) {
+    if (head.group != group) continue;
+    for (const float weight : head.weights) most = std::max(most, weight);
+  }
+  return most > 0 ? std::min(most, 1.0F) : 1;
+}
+
 }  // namespace
 
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like) {
@@ -92,18 +102,36 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
 }
 
 std::string heads_html(const std::vector<HeadMap>& heads) {
-  std::string out;
-  drawing::card(out, drawing::draw_heat_scale("0", "1"));
-  std::string group;
+  std::string out, group;
+  float most = 1;
   for (const HeadMap& head : heads) {
-    if (head.group != group) {
-      out += group.empty() ? "" : "</div>\n";
+    if (head.group != group || out.empty()) {
+      out += out.empty() ? "" : "</div>\n";
       group = head.group;
-      out += fmt::format("<h2>{}</h2>\n<div class=\"maps\">\n", drawing::escape_markup(group));
+      most = largest_weight(heads, group);
+      out += fmt::format("<h2>{}</h2>\n", drawing::escape_markup(group));
+      drawing::card(out, drawing::draw_heat_scale("0", fmt::format("{:.2f}", most)));
+      out += "<div class=\"maps\">\n";
     }
-    drawing::card(out, draw(head));
+    HeadMap shaded = head;
+    for (float& weight : shaded.weights) weight /= most;
+    drawing::card(out, draw(shaded));
   }
-  return out + (group.empty() ? "" : "</div>\n");
+  return out + (out.empty() ? "" : "</div>\n");
+}
+
+nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const HeadMap& head : heads) {
+    std::vector<int64_t> weights;  // 0 where it is not finite
+    for (const float weight : head.weights) weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
+    all.push_back({{"name", head.name},
+                   {"group", head.group},
+                   {"rows", head.row_tokens},
+                   {"columns", head.column_tokens},
+                   {"weights", weights}});
+  }
+  return {{"heads", all}};
 }
 
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {

@@ -12,6 +12,7 @@
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/tutorial/widget.h>
 
 #include <nlohmann/json.hpp>
 
@@ -92,12 +93,13 @@ int attention_gpt(const GPTAttentionRequest& request) {
       trained.tokenizer ? data::valid_utf8(trained.text(ids)) : fmt::format("{}", fmt::join(ids, " "));
   std::string body = "<h1>GPT: attention</h1>\n";
   if (!figures.empty()) body += analysis_html(figures);
+  body += "<h2>One token in every head</h2>\n" + tutorial::widget_html("attention", heads_json(drawn));
   body += fmt::format(
       "<h2>Attention</h2>\n<p>Each row has the attention weights of one token, which add up to 1.{}</p>\n"
       "<div class=\"card\">{}</div>\n{}",
       cut ? fmt::format(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : "",
       drawing::escape_markup(text), heads_html(drawn));
-  files.write(draw(drawn), drawing::page("tapegrad: attention of gpt", body));
+  files.write(draw(drawn), drawing::page("tapegrad: attention of gpt", body, {.style = tutorial::widget_style()}));
 
   if (request.json) {
     nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};

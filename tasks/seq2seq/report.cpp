@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/seq2seq/report.h>
+#include <tapegrad/tasks/tutorial/widget.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -66,8 +67,10 @@ std::string attention_html(const Task& task, const RunOptions& options, const At
                            const std::vector<HeadFigures>& figures) {
   std::string body = fmt::format("<h1>{} task: attention</h1>\n", drawing::escape_markup(options.info->name));
   if (!figures.empty()) body += analysis_html(figures);
+  body += "<h2>One token in every head</h2>\n" + tutorial::widget_html("attention", heads_json(sample.heads));
   maps(body, task, sample);
-  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body);
+  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
+                       {.style = tutorial::widget_style()});
 }
 
 }  // namespace tapegrad::tasks

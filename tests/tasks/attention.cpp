@@ -97,7 +97,19 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
     EXPECT_NE(ran.out.find(words), std::string::npos) << words << "\n" << ran.out;
   EXPECT_EQ(faults_of_svg(slurp(folder + "/attention.svg")), std::vector<std::string>());
   EXPECT_EQ(faults_of_svg(slurp(folder + "/analysis.svg")), std::vector<std::string>());
-  EXPECT_EQ(faults_of_page(slurp(folder + "/attention.html")), std::vector<std::string>());
+  const std::string page = slurp(folder + "/attention.html");
+  EXPECT_EQ(faults_of_page(page), std::vector<std::string>{"the page has <script"});  // the player
+  const std::string mark = "application/json\">";
+  const std::size_t at = page.find(mark) + mark.size();
+  const json player = json::parse(page.substr(at, page.find("</script>", at) - at));
+  ASSERT_EQ(player["heads"].size(), heads);
+  for (const json& head : player["heads"]) {
+    const std::size_t columns = head["columns"].size();
+    ASSERT_EQ(head["weights"].size(), head["rows"].size() * columns);
+    int64_t sum = 0;  // of the first row, in ten-thousandths
+    for (std::size_t i = 0; i < columns; ++i) sum += head["weights"][i].get<int64_t>();
+    EXPECT_NEAR(static_cast<double>(sum), 1e4, static_cast<double>(columns));
+  }
 
   const Ran told = successful(run_command(joined(arguments, {"--analyze", "--json"})));
   const json figures = json::parse(told.out);

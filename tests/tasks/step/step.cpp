@@ -1,0 +1,178 @@
+// `explain step`: the numbers of a training step on its page are the model's own, and the page's script computes them
+// again.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/step/step.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/svg_check.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tasks::step {
+namespace {
+
+using nlohmann::json;
+using namespace tests;
+
+// A run of two steps in the folder; returns its folder.
+std::string trained(const TemporaryFolder& folder, const std::string& task, const Arguments& more = {}) {
+  const std::string run = folder / task;
+  const Arguments usual = joined({"--max-steps", "2", "--no-progress"}, more);
+  const Ran ran = task == kGPTTask ? run_command(small_gpt_run(folder, task, usual))
+                                   : run_command(tiny_run(task, run, usual), {.folder = folder.path()});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return run;
+}
+
+Request request_of(const std::string& model, const std::string& task) {
+  Request request;
+  request.model = model;
+  if (task == kGPTTask) request.text = "The cat sat on";
+  return request;
+}
+
+// The part of an array of the JSON that belongs to a node.
+std::vector<float> part_of(const std::vector<float>& all, const json& node) {
+  std::size_t count = 1;
+  for (const json& size : node["shape"]) count *= size.get<std::size_t>();
+  const auto at = node["at"].get<std::ptrdiff_t>();
+  return {all.begin() + at, all.begin() + at + static_cast<std::ptrdiff_t>(count)};
+}
+
+void expect_near(const std::vector<float>& ours, const Tensor& expected, const std::string& what) {
+  const std::vector<float> values = expected.detach().contiguous().to_vector<float>();
+  ASSERT_EQ(ours.size(), values.size()) << what;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_NEAR(ours[i], values[i], 2e-5 * (1 + std::abs(values[i]))) << what << " " << i;
+}
+
+// The gradients of a model's own step in float32 equal those of the traced step.
+void expect_gradients(const json& page, const NamedTensors& parameters, const Gradients& own) {
+  const std::vector<float> gradients = from_base64(page["gradients"].get<std::string>());
+  const std::vector<float> values = from_base64(page["values"].get<std::string>());
+  std::size_t found = 0;
+  for (const json& node : page["nodes"]) {
+    if (node["op"] != "parameter") continue;
+    for (const NamedTensor& p : parameters) {
+      if (p.name != node["name"]) continue;
+      ++found;
+      expect_near(part_of(values, node), p.tensor, p.name);
+      expect_near(part_of(gradients, node), own[p.tensor], p.name);
+    }
+  }
+  EXPECT_EQ(found, parameters.size());
+}
+
+void expect_own_numbers(const std::string& task, const Arguments& more = {}) {
+  SCOPED_TRACE(task);
+  const TemporaryFolder folder;
+  const Request request = request_of(trained(folder, task, more), task);
+  const Step step = read_step(request);
+  const json page = json::parse(step_json(step).dump());
+  EXPECT_NEAR(page["loss"].get<double>(), step.own_loss, 1e-5 * (1 + step.own_loss));
+  EXPECT_LT(page["loss_after"].get<double>(), page["loss"].get<double>());
+
+  Seq2SeqRecipe recipe(task_named(task));
+  load_model(recipe, request.model + "/model.safetensors");
+  Generator generator(request.seed);
+  const Batch example = recipe.task().draw(1, generator);
+  const nn::Transformer& model = recipe.transformer();
+  const NamedTensors parameters = nn::parameters(recipe.transformer());
+  Tape tape;
+  const Tensor outputs = model(example.source, shifted(recipe.task(), example.target),
+                               recipe.task().source_mask(example.source), nn::causal_mask(example.target.size(1)));
+  expect_gradients(page, parameters, tape.backward(recipe.task().loss(outputs, example.target)));
+}
+
+TEST(ExplainStep, NumbersAreTheModelsOwn) {
+  expect_own_numbers("copy");
+  expect_own_numbers("copy", {"--norm", "post", "--activation", "gelu", "--positions", "sinusoidal"});
+  expect_own_numbers("addition", {"--activation", "silu", "--positions", "none"});
+  expect_own_numbers("parser", {"--depth", "2"});
+}
+
+TEST(ExplainStep, NumbersAreAGptsOwn) {
+  const TemporaryFolder folder;
+  for (const Arguments& more : {Arguments{}, Arguments{"--tied-head", "--qkv-bias", "--positions", "index"}}) {
+    const Request request = request_of(trained(folder, "gpt", more), "gpt");
+    const Step step = read_step(request);
+    const json page = json::parse(step_json(step).dump());
+    EXPECT_NEAR(page["loss"].get<double>(), step.own_loss, 1e-5);
+    TrainedGPT own = load_gpt(request.model);
+    const std::vector<int64_t> ids = own.tokenizer->encode(*request.text);
+    const auto count = static_cast<int64_t>(ids.size());
+    const Tensor tokens = tensor(ids, {count});
+    const NamedTensors parameters = nn::parameters(own.model);
+    Tape tape;
+    const Tensor logits = (*own.model)(tokens.slice(0, 0, count - 1).unsqueeze(0)).select(0, 0);
+    expect_gradients(page, parameters, tape.backward(cross_entropy(logits, tokens.slice(0, 1, kAll))));
+  }
+}
+
+// The script replays forward, finite differences, the update and edits. Debian without nodejs skips it.
+TEST(ExplainStep, ThePageComputesTheSame) {
+  if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
+  const TemporaryFolder folder;
+  for (const std::string task : {"copy", "addition", "parser", "gpt"}) {
+    SCOPED_TRACE(task);
+    const std::string run = trained(folder, task);
+    Arguments words{"explain", "step", "--model", run, "--lang", "ko"};
+    if (task == kGPTTask) words = joined(words, {"--text", "The cat sat on"});
+    const Ran ran = run_command(words);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("=== One training step: " + task), std::string::npos) << ran.out;
+    const std::string sources = kSourceDir;
+    const Ran replayed = run_program(
+        {"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/tutorial/touch", run + "/step.html"});
+    ASSERT_EQ(replayed.code, 0) << replayed.err;
+    const json found = json::parse(replayed.out);
+    EXPECT_LT(found["values"].get<double>(), 1e-6);
+    EXPECT_LT(found["gradients"].get<double>(), 1e-3);
+    EXPECT_GT(found["checked"].get<int>(), 50);
+    const json page = json::parse(step_json(read_step(request_of(run, task))).dump());
+    EXPECT_NEAR(found["loss"].get<double>(), page["loss"].get<double>(), 1e-6);
+    EXPECT_NEAR(found["after"].get<double>(), page["loss_after"].get<double>(), 1e-6);
+    EXPECT_NE(found["edited"][0], found["edited"][1]);
+    EXPECT_NEAR(found["edited"][1].get<double>(), found["loss"].get<double>(), 1e-12);
+    EXPECT_NE(found["edited"][2], found["edited"][1]);
+  }
+}
+
+TEST(ExplainStep, Base64) {
+  const std::vector<float> values{0, -1.5F, 3e38F, std::numeric_limits<float>::infinity(), 1e-40F};
+  for (std::size_t n = 0; n <= values.size(); ++n) {
+    const std::vector<float> some(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
+    EXPECT_EQ(from_base64(to_base64(some)), some);
+  }
+  EXPECT_EQ(to_base64({1}), "AACAPw==");
+  EXPECT_EQ(error_of([] { from_base64("AA*="); }), "[base64] expected letters, digits, + and /, got '*'");
+  EXPECT_EQ(error_of([] { from_base64("AACA"); }), "[base64] expected whole numbers of 4 bytes, got 3 bytes");
+}
+
+TEST(ExplainStep, Errors) {
+  const TemporaryFolder folder;
+  const std::string copy = trained(folder, "copy"), gpt = trained(folder, "gpt");
+  const auto explain = [](const Arguments& more) { return run_command(joined({"explain", "step"}, more)); };
+  expect_error(explain({}), 2, {"[--model] expected the folder or model file of a run, got none"});
+  expect_error(explain({"--model", copy, "--text", "1 9"}), 2,
+               {"[--text] expected tokens from 1 to 5, such as \"1 2 3\", got \"1 9\""});
+  expect_error(explain({"--model", copy, "--text", " "}), 2, {"[--text] expected 1 to ", " tokens, got 0"});
+  expect_error(explain({"--model", gpt}), 2, {"[--text] expected the text that the GPT reads, got none"});
+  expect_error(explain({"--model", gpt, "--text", "T"}), 2, {"[--text] expected at least two tokens"});
+  expect_error(explain({"--model", copy, "--limit", "0.01"}), 1,
+               {"[explain step] expected a page of at most 0.01 MB, got 0.", "raise --limit"});
+  for (const Arguments& more : {Arguments{"--positions", "rope"}, Arguments{"--attention", "window"}}) {
+    const TemporaryFolder other;
+    expect_error(explain({"--model", trained(other, "copy", more)}), 2, {"[--model] expected ", more[1]});
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks::step

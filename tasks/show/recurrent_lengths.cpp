@@ -117,8 +117,8 @@ struct Parallel {
 struct Run {
   std::string name;
   int64_t parameters = 0;
-  double seconds = 0;              // of processor time, of all steps
-  std::vector<double> accuracies;  // by length
+  double seconds = 0;                   // of processor time, of all steps
+  std::vector<double> accuracies = {};  // by length
 };
 
 struct Plan {

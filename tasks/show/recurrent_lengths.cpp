@@ -179,7 +179,7 @@ void tell(Exhibit& exhibit, std::string_view task, const std::vector<Run>& runs,
   constexpr double kReached = 0.9;
   exhibit.text += fmt::format("\n{}\n{:<16}", task, "length");
   for (const int64_t length : lengths) exhibit.text += fmt::format("{:>7}", length);
-  exhibit.text += fmt::format("{:>11}", "seconds");
+  exhibit.text += fmt::format("{:>8}", "seconds");
   drawing::LineChart chart{.title = fmt::format("{}: accuracy by length", task),
                            .x_label = "length",
                            .y_label = "accuracy",
@@ -190,7 +190,7 @@ void tell(Exhibit& exhibit, std::string_view task, const std::vector<Run>& runs,
   for (const Run& run : runs) {
     exhibit.text += fmt::format("\n{:<16}", run.name);
     for (const double accuracy : run.accuracies) exhibit.text += fmt::format("{:>7.3f}", accuracy);
-    exhibit.text += fmt::format("{:>11.1f}", run.seconds);
+    exhibit.text += fmt::format("{:>8.1f}", run.seconds);
     chart.series.push_back({.name = run.name, .x = x, .y = run.accuracies});
     const int64_t reach = reach_of(run, lengths, kReached);
     told += reach == 0 ? fmt::format("{}: below {} at every length.\n", run.name, kReached)

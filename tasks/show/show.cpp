@@ -121,6 +121,12 @@ constexpr Topic kTopics[] = {
                .limits = {.least = 1, .most = 100000},
                .otherwise = "600"},
      .threads = true},
+    {.name = "hopfield",
+     .help = "attention as a Hopfield network: the differential equation, solved, and the energy (8.2.3)",
+     .make = show_hopfield,
+     .length = {.help = "number of states, from 2 to 64", .limits = {.least = 2, .most = 64}, .otherwise = "8"},
+     .dim = {.help = "width of a state, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "16"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
 };
 
 std::string html_of(const Exhibit& exhibit) {

@@ -62,6 +62,7 @@ Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 
 Exhibit show_mask_leak(const ShowRequest& request);          // 8.2.5, trained
 Exhibit show_order_blindness(const ShowRequest& request);    // tutorial 001, 2.1
+Exhibit show_hopfield(const ShowRequest& request);           // 8.2.3, deep dive 3.2
 Exhibit show_recurrent_lengths(const ShowRequest& request);  // 8.1, 8.2.1, trained
 
 // --- shared by the topics ---

@@ -146,14 +146,14 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"picture"},
        {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
         "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error, "
-        "gpt-cost, mask-leak, order-blindness, recurrent-lengths"}},
+        "gpt-cost, mask-leak, order-blindness, recurrent-lengths, hopfield"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
       {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},
       {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
       {{"causal-mask", "--dim", "4"},
-       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost, performer-error, gpt-cost "
-        "and order-blindness, not of causal-mask"}},
+       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost, performer-error, gpt-cost, "
+        "order-blindness and hopfield, not of causal-mask"}},
       {{"causal-mask", "--seed", "-1"}, {"[--seed] must not be negative, got -1"}},
       {{"positional-encoding", "--length", "1"}, {"[--length] must be between 2 and 1000, got 1"}},
       {{"positional-encoding", "--dim", "12"}, {"[--dim] must be between 16 and 4096, got 12"}},

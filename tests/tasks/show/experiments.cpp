@@ -59,6 +59,14 @@ TEST(ShowExperiments, OrderBlindness) {
   EXPECT_GT(shown_number(ran.out, "none, causal", 0), 0.01);
 }
 
+TEST(ShowExperiments, Hopfield) {
+  expect_drawn("hopfield", {"--length", "2", "--dim", "2", "--seed", "3"});
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "hopfield", "--out", folder / "p"});
+  EXPECT_NE(ran.out.find("patterns fixed, W = I: the energy never rises."), std::string::npos) << ran.out;
+  EXPECT_LT(shown_number(ran.out, "patterns fixed, W = I", 1), shown_number(ran.out, "patterns fixed, W = I", 0));
+}
+
 TEST(ShowExperiments, RecurrentLengths) {
   const Arguments small{"--length", "12", "--steps", "3", "--threads", "1"};
   expect_drawn("recurrent-lengths", small);

@@ -5,10 +5,10 @@
 #include <tapegrad/nn/ode.h>
 #include <tapegrad/tasks/show/show.h>
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace hopfield {

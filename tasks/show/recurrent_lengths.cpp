@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/losses.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/additive.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/generate.h>
@@ -19,6 +18,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace recurrent_lengths {

@@ -8,6 +8,7 @@ import pathlib
 
 import torch
 
+torch.set_default_dtype(torch.float64)
 B, T, S, Q, K, H, V = 2, 3, 4, 3, 5, 6, 2
 
 

@@ -14,27 +14,32 @@
 namespace tapegrad::tests {
 namespace {
 
-constexpr Room kAdditiveRoom{1e-5, 2e-6};
+void expect_pytorch(const nlohmann::json& entry, DType dtype, Room room) {
+  const std::string name = entry["name"].get<std::string>() + (dtype == kFloat32 ? ", float32" : ", float64");
+  nn::AdditiveAttention attention(3, 5, 6);
+  nn::to(attention, dtype);
+  set_weights(attention);
+  const auto leaf = [dtype](const Tensor& x) { return x.to(dtype).as_leaf(); };
+  const Tensor queries = leaf(filled({2, 3, 3}, 3) * 3), keys = leaf(filled({2, 4, 5}, 4) * 3);
+  const Tensor values = entry["grads"].contains("values") ? leaf(filled({2, 4, 2}, 5)) : Tensor();
+  Tensor mask, weights;
+  if (name.starts_with("bool mask")) mask = nn::padding_mask(tensor({{1, 1, 1, 0}, {1, 0, 1, 1}})).squeeze(1);
+  if (name.starts_with("added mask")) mask = (filled({3, 4}, 6) * 4).to(dtype);
+  Tape tape;
+  const Tensor y = attention.attend(queries, attention.project(keys, values), mask, &weights);
+  expect_close(weights, entry["weights"], room, name + ", weights");
+  expect_close(y, entry["result"], room, name + ", result");
+  const Gradients grads = tape.backward(sum(y.reshape({-1}) * linspace(0.5, 1.5, y.numel(), y.dtype())));
+  expect_close_gradients(attention, grads, entry["grads"], room);
+  expect_close(grads[queries], entry["grads"]["queries"], room, name + ", queries");
+  expect_close(grads[keys], entry["grads"]["keys"], room, name + ", keys");
+  if (values.defined()) expect_close(grads[values], entry["grads"]["values"], room, name + ", values");
+}
 
 TEST(AdditiveAttention, EqualsPyTorch) {
   for (const nlohmann::json& entry : stored("additive.json")) {
-    const std::string name = entry["name"];
-    nn::AdditiveAttention attention(3, 5, 6);
-    set_weights(attention);
-    const Tensor queries = (filled({2, 3, 3}, 3) * 3).as_leaf(), keys = (filled({2, 4, 5}, 4) * 3).as_leaf();
-    const Tensor values = entry["grads"].contains("values") ? filled({2, 4, 2}, 5).as_leaf() : Tensor();
-    Tensor mask, weights;
-    if (name == "bool mask") mask = nn::padding_mask(tensor({{1, 1, 1, 0}, {1, 0, 1, 1}})).squeeze(1);
-    if (name == "added mask") mask = filled({3, 4}, 6) * 4;
-    Tape tape;
-    const Tensor y = attention.attend(queries, attention.project(keys, values), mask, &weights);
-    expect_close(weights, entry["weights"], kAdditiveRoom, name + ", weights");
-    expect_close(y, entry["result"], kAdditiveRoom, name + ", result");
-    const Gradients grads = tape.backward(sum(y.reshape({-1}) * linspace(0.5, 1.5, y.numel(), y.dtype())));
-    expect_close_gradients(attention, grads, entry["grads"], kAdditiveRoom);
-    expect_close(grads[queries], entry["grads"]["queries"], kAdditiveRoom, name + ", queries");
-    expect_close(grads[keys], entry["grads"]["keys"], kAdditiveRoom, name + ", keys");
-    if (values.defined()) expect_close(grads[values], entry["grads"]["values"], kAdditiveRoom, name + ", values");
+    expect_pytorch(entry, kFloat32, {1e-5, 2e-6});
+    expect_pytorch(entry, kFloat64, {1e-8, 1e-9});
   }
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/added_positions.h>
+#include <tapegrad/nn/additive.h>
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/linformer.h>
@@ -56,6 +57,17 @@ void add_attention(ModuleTable& table) {
         return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 2, .num_heads = 1, .qkv_bias = true, .causal = false});
       },
       [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); });
+}
+
+void add_additive_attention(ModuleTable& table) {
+  const auto make = [] { return nn::AdditiveAttention(3, 2, 4); };
+  table.add("AdditiveAttention", "three queries, four keys", {spread({2, 3, 3}), spread({2, 4, 2}, -1, 1)}, make,
+            [](auto& module, X x) { return module(x[0], x[1]); });
+  table.add("AdditiveAttention", "padding, own values",
+            {spread({2, 1, 3}), spread({2, 3, 2}, -1, 1), spread({2, 3, 1}), tensor({{1, 2, 0}, {3, 1, 2}})}, make,
+            [](auto& module, X x) {
+              return module.attend(x[0], module.project(x[1], x[2]), nn::padding_mask(x[3]).squeeze(1));
+            });
 }
 
 void add_long_attention(ModuleTable& table) {
@@ -227,6 +239,7 @@ void add_positions(ModuleTable& table) {
 
 void add_attention_samples(ModuleTable& table) {
   add_attention(table);
+  add_additive_attention(table);
   add_long_attention(table);
   add_reversible(table);
   add_forms(table);

@@ -96,6 +96,37 @@ constexpr Topic kTopics[] = {
              .limits = {.least = 64, .most = 4096},
              .otherwise = "256"},
      .threads = true},
+    {.name = "mask-leak",
+     .help = "training with and without the causal mask: the loss, and the text that each model writes (8.2.5)",
+     .make = show_mask_leak,
+     .length = {.help = "number of tokens, from 4 to 512", .limits = {.least = 4, .most = 512}, .otherwise = "32"},
+     .seed = {.help = "random seed of models and data", .otherwise = "0"},
+     .steps = {.help = "steps of training, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "400"},
+     .threads = true},
+    {.name = "order-blindness",
+     .help = "two sentences of the same words in another order, without positions and with each kind (tutorial 001)",
+     .make = show_order_blindness,
+     .dim = {.help = "width of the model, a multiple of 8 from 8 to 512",
+             .limits = {.least = 8, .most = 512},
+             .otherwise = "32"},
+     .seed = {.help = "random seed of the models", .otherwise = "0"}},
+    {.name = "recurrent-lengths",
+     .help = "accuracy by length of a recurrent network, the same with attention, and a Transformer (8.1, 8.2.1)",
+     .make = show_recurrent_lengths,
+     .length = {.help = "longest sequence, from 2 to 1000", .limits = {.least = 2, .most = 1000}, .otherwise = "200"},
+     .seed = {.help = "random seed of models and data", .otherwise = "0"},
+     .steps = {.help = "steps of training for each model, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "600"},
+     .threads = true},
+    {.name = "hopfield",
+     .help = "attention as a Hopfield network: the differential equation, solved, and the energy (8.2.3)",
+     .make = show_hopfield,
+     .length = {.help = "number of states, from 2 to 64", .limits = {.least = 2, .most = 64}, .otherwise = "8"},
+     .dim = {.help = "width of a state, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "16"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
 };
 
 std::string html_of(const Exhibit& exhibit) {
@@ -122,6 +153,7 @@ void ShowRequest::list(Fields& f) {
   add("dim", found->dim, dim);
   add("seed", found->seed, seed);
   add("seconds", found->seconds, seconds);
+  add("steps", found->steps, steps);
   add("example", found->example, example);
   f.add({.name = "out", .help = "folder for the pictures", .type = "DIR"}, out);
   f.add({.name = "quiet", .help = "write the pictures, and print no tables"}, quiet);

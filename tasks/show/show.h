@@ -22,6 +22,7 @@ struct ShowRequest {
   std::optional<int64_t> dim;
   std::optional<uint64_t> seed;
   std::optional<double> seconds;
+  std::optional<int64_t> steps;
   std::string example = "time-flies";
   bool quiet = false;  // files only
 
@@ -41,7 +42,7 @@ struct Topic {
   std::string_view name, help;
   Exhibit (*make)(const ShowRequest& request);
   // These options, with help and limits; without help if the topic has no such option.
-  Setting length = {}, dim = {}, seed = {}, example = {}, seconds = {};
+  Setting length = {}, dim = {}, seed = {}, example = {}, seconds = {}, steps = {};
   bool threads = false;  // has --threads
 };
 std::span<const Topic> topics();
@@ -58,6 +59,11 @@ Exhibit show_attention_cost(const ShowRequest& request);      // 8.2.3, measured
 Exhibit show_attention_accuracy(const ShowRequest& request);  // 8.2.3, measured
 Exhibit show_performer_error(const ShowRequest& request);     // 8.2.3, measured
 Exhibit show_gpt_cost(const ShowRequest& request);            // measured
+
+Exhibit show_mask_leak(const ShowRequest& request);          // 8.2.5, trained
+Exhibit show_order_blindness(const ShowRequest& request);    // tutorial 001, 2.1
+Exhibit show_hopfield(const ShowRequest& request);           // 8.2.3, deep dive 3.2
+Exhibit show_recurrent_lengths(const ShowRequest& request);  // 8.1, 8.2.1, trained
 
 // --- shared by the topics ---
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN

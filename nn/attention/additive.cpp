@@ -1,0 +1,65 @@
+// Additive attention as a composition of recorded operations.
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/additive.h>
+#include <tapegrad/nn/detail/check.h>
+
+#include <limits>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kAdditive = "additive_attention";
+
+int64_t positive_size(std::string_view name, int64_t size) {
+  require_positive(kAdditive, name, size);
+  return size;
+}
+
+void require_width(std::string_view name, std::string_view shape, const Tensor& x, int64_t width) {
+  if (x.dim() == 3 && x.size(2) == width) return;
+  fail(kAdditive, fmt::format("expected {} [B, {}, {}], got {}", name, shape, width, str(x.shape())));
+}
+
+Tensor masked(const Tensor& scores, const Tensor& mask) {
+  if (!mask.defined()) return scores;
+  if (mask.dtype() == kBool) return masked_fill(scores, !mask, -std::numeric_limits<double>::infinity());
+  require_floating(kAdditive, {&mask});
+  return scores + mask;
+}
+
+}  // namespace
+
+AdditiveAttention::AdditiveAttention(int64_t query_size, int64_t key_size, int64_t hidden_size)
+    : query(positive_size("query_size", query_size), positive_size("hidden_size", hidden_size), false),
+      key(positive_size("key_size", key_size), hidden_size, false),
+      score(hidden_size, 1, false) {}
+
+AdditiveKeys AdditiveAttention::project(const Tensor& keys, const Tensor& values) const {
+  require_width("keys", "S", keys, key.weight.size(1));
+  if (values.defined() && (values.dim() != 3 || values.size(0) != keys.size(0) || values.size(1) != keys.size(1))) {
+    fail(kAdditive, fmt::format("expected values [{}, {}, V], as many as keys, got {}", keys.size(0), keys.size(1),
+                                str(values.shape())));
+  }
+  return {key(keys), values.defined() ? values : keys};
+}
+
+Tensor AdditiveAttention::attend(const Tensor& q, const AdditiveKeys& from, const Tensor& mask, Tensor* weights) const {
+  require_width("query", "T", q, query.weight.size(1));
+  if (q.size(0) != from.keys.size(0)) {
+    fail(kAdditive,
+         fmt::format("expected as many queries as keys in the batch, got {} and {}", q.size(0), from.keys.size(0)));
+  }
+  const Tensor scores = score(tanh(query(q).unsqueeze(2) + from.keys.unsqueeze(1))).squeeze(-1);  // [B, T, S]
+  if (mask.defined() && !broadcasts_to(mask.shape(), scores.shape())) {
+    fail(kAdditive,
+         fmt::format("expected a mask that broadcasts to {}, got {}", str(scores.shape()), str(mask.shape())));
+  }
+  const Tensor w = softmax(masked(scores, mask));
+  if (weights != nullptr) *weights = w.detach();
+  return matmul(w, from.values);
+}
+
+}  // namespace tapegrad::nn

@@ -82,6 +82,8 @@ def main():
             if place and place not in places:
                 places.append(place)
                 places += [f"{place}/{part}" for part in PARTS.get(place, "").split()]
+            if name == "004":  # a label in Korean, and a shape alone
+                line = re.sub(r"^torch\.Size(?=\()", "shape: ", re.sub(r"^[가-힣 ]+:\s*(?=tensor\()", "", line))
             if place and name in ("003", "004") and is_output(line) and (row := numbers_of(line)):
                 rows = out["printed"].setdefault(f"{name} {place}", [])
                 if row not in rows:

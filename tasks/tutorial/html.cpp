@@ -19,7 +19,7 @@ nav { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; }
 .pair .card { margin: 0; min-width: 0; } .card > b { display: block; color: var(--soft); font-size: 12px; margin-bottom: 6px; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; word-break: normal; } .card svg { min-width: 0; }
 .number { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); gap: 4px 24px; }
-.number > * { min-width: 0; } .number h3, .number p { grid-column: 1 / -1; margin: 0; } h3 { font-size: 14px; font-weight: 600; }
+.number b { color: var(--soft); font-size: 12px; font-weight: 500; } .number > * { min-width: 0; } .number h3, .number p { grid-column: 1 / -1; margin: 0; } h3 { font-size: 14px; font-weight: 600; }
 .mark { font-weight: 400; font-size: 12px; border-radius: 4px; padding: 1px 6px; margin-left: 8px; border: 1px solid currentColor; white-space: nowrap; }
 .equal { color: var(--good); } .different { color: var(--bad); } .drawn { color: var(--soft); }
 figure { margin: 0 0 16px; min-width: 0; } figcaption { color: var(--soft); margin: 0 0 6px; } details { margin: 6px 0 14px; }
@@ -62,9 +62,9 @@ std::string whole(std::string_view title, std::string_view body, Language langua
 }
 
 // Writes the parts of a page that are not empty.
-class Writer {
+class HtmlWriter {
  public:
-  Writer(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
+  HtmlWriter(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
 
   std::string write() {
     out_ = fmt::format("<nav>{} {}</nav>\n<h1>{}</h1>\n", link(index_name(language_), in({"모든 절", "All sections"})),
@@ -126,7 +126,13 @@ class Writer {
     heading(Part::figures);
     for (const Figure& figure : made_.figures) {
       out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", escape_markup(in(figure.caption)));
-      drawing::card(out_, figure.drawing);
+      if (figure.panels.empty()) {
+        drawing::card(out_, figure.drawing);
+      } else {
+        out_ += "<div class=\"maps\">\n";
+        for (const drawing::Drawing& panel : figure.panels) drawing::card(out_, panel);
+        out_ += "</div>\n";
+      }
       out_ += "</figure>\n";
     }
   }
@@ -182,7 +188,7 @@ std::string file_name(const Page& page, Language language) {
 
 std::string index_name(Language language) { return fmt::format("index.{}.html", code_of(language)); }
 
-std::string html_of(const Computed& made, Language language) { return Writer(made, language).write(); }
+std::string html_of(const Computed& made, Language language) { return HtmlWriter(made, language).write(); }
 
 std::string index_html(std::span<const Page* const> all, Language language) {
   const std::string title(Text{"다섯 튜토리얼을 실행하며 읽기", "The five tutorials, executable"}.in(language));

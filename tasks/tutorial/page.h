@@ -39,7 +39,8 @@ struct Number {
 
 struct Figure {
   Text caption = {};
-  drawing::Drawing drawing = {};
+  drawing::Drawing drawing = {};              ///< one drawing,
+  std::vector<drawing::Drawing> panels = {};  ///< or several, side by side where the page is wide enough
 };
 
 /// Something to touch: an element with data-widget="<widget>", which the script touch/<widget>.js fills. The page is

@@ -49,9 +49,9 @@ std::string side_by_side(std::pair<std::string_view, std::string_view> names, st
 }
 
 // Writes the parts of a page that are not empty.
-class Writer {
+class TextWriter {
  public:
-  Writer(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
+  TextWriter(const Computed& made, Language language) : made_(made), page_(*made.page), language_(language) {}
 
   std::string write() {
     out_ = drawing::wrapped(fmt::format("=== {}  {} ===", place_of(page_), in(page_.title))) + '\n';
@@ -133,7 +133,7 @@ class Writer {
 
 }  // namespace
 
-std::string text_of(const Computed& made, Language language) { return Writer(made, language).write(); }
+std::string text_of(const Computed& made, Language language) { return TextWriter(made, language).write(); }
 
 std::string list_of(const PageList& list, Language language) {
   std::size_t width = 0;

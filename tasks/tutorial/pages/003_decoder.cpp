@@ -95,18 +95,16 @@ std::vector<Figure> figures_of_whole() {
     return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.name == name; })->tensor[0][0];
   };
   const std::vector<std::string> source{"7", "4", "9", "5", "PAD", "PAD"}, target{"start", "7", "4", "9", "5"};
-  return {
-      {{"학습 전의 작은 트랜스포머에서 첫 층, 첫 헤드의 가중치. 인코더와 크로스 어텐션은 패딩을, 디코더의 셀프 "
-        "어텐션은 미래를 보지 "
-        "않습니다. 행은 쿼리, 열은 키입니다.",
-        "Weights of the first layer's first head in a small untrained Transformer. Encoder and cross-attention do "
-        "not see "
-        "padding, the decoder's self-attention does not see later tokens. Rows are queries, columns keys."},
-       drawing::grid(
+  return {{{"학습 전의 작은 트랜스포머에서 첫 층, 첫 헤드의 가중치. 인코더와 크로스 어텐션은 패딩을, 디코더의 셀프 "
+            "어텐션은 미래를 보지 "
+            "않습니다. 행은 쿼리, 열은 키입니다.",
+            "Weights of the first layer's first head in a small untrained Transformer. Encoder and cross-attention do "
+            "not see "
+            "padding, the decoder's self-attention does not see later tokens. Rows are queries, columns keys."},
+           {},
            {draw_matrix("Encoder: self-attention", map_of("encoder.layers.0.attention"), source, source, 0, 1),
             draw_matrix("Decoder: masked self-attention", map_of("decoder.layers.0.self_attn"), target, target, 0, 1),
-            draw_matrix("Decoder: cross-attention", map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)},
-           2)}};
+            draw_matrix("Decoder: cross-attention", map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)}}};
 }
 
 }  // namespace

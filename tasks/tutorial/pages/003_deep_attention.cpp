@@ -117,7 +117,8 @@ std::vector<Figure> figures_of_energy() {
             "A continuous Hopfield network: from one of 8 stored patterns with noise, attention x <- softmax(P x) P is "
             "repeated. The "
             "energy falls at each update, and the state returns to the pattern."},
-           drawing::grid({chart("Energy x.x / 2 - log sum exp(P x)", energy), chart("Distance", distance)}, 2)}};
+           {},
+           {chart("Energy x.x / 2 - log sum exp(P x)", energy), chart("Distance", distance)}}};
 }
 
 // The mean cosine of two tokens after each layer of an untrained encoder of 24 layers.

@@ -71,7 +71,8 @@ std::vector<Figure> figures_of_order() {
             "How much an untrained encoder's outputs change, beyond being exchanged, when two words are exchanged. "
             "none and index do not "
             "know the order at all; all others do."},
-           drawing::grid(charts, 1)}};
+           {},
+           charts}};
 }
 
 }  // namespace

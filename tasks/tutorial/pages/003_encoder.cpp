@@ -35,14 +35,16 @@ std::vector<Figure> figures_of_norm() {
             "The tutorial's seven panels: distributions at three stages, gamma and beta, three heatmaps of the first "
             "sequence "
             "(NumPy's seed 42)"},
-           drawing::grid({all[0], all[1], all[2], all[6], all[7], all[8], all[9]}, 2)},
+           {},
+           {all[0], all[1], all[2], all[6], all[7], all[8], all[9]}},
           {{"같은 데이터를 토큰별로: 세로줄 하나가 토큰 하나입니다. 정규화는 토큰마다 따로 이루어지므로, 모두 합친 "
             "분포보다 이 "
             "그림에서 더 잘 보입니다.",
             "The same data by token, one column of dots each. Every token is normalised on its own, which these panels "
             "show and "
             "distributions of all tokens together do not."},
-           drawing::grid({all[3], all[4], all[5]}, 2)}};
+           {},
+           {all[3], all[4], all[5]}}};
 }
 
 // The same number, with the two epsilons that the tutorial has in text and in code, inside and outside of the root.

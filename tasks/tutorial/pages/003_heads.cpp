@@ -32,7 +32,8 @@ std::vector<Figure> figures_of_heads() {
   return {{{"학습 전의 네 헤드: 같은 여섯 단어를 헤드마다 다르게 봅니다. 행은 쿼리, 열은 키이며 각 행의 합은 1입니다.",
             "Four untrained heads look at the same six words differently. Rows are queries, columns keys; each row "
             "sums to 1."},
-           drawing::grid(maps, 2)}};
+           {},
+           maps}};
 }
 
 // The deviation of scores of random queries and keys before and after the division, by the size of a head.

@@ -55,12 +55,14 @@ std::vector<Number> numbers_of_masks() {
 std::vector<Figure> figures_of_masks() {
   return {{{"인과 마스크: 어텐션 점수, 마스크, 마스크를 적용한 점수, 가중치. 행은 쿼리이고 열은 키입니다.",
             "The causal mask: scores, mask, masked scores and weights. Rows are queries, columns are keys."},
-           drawing::grid(show_causal_mask({}).drawings, 2)},
+           {},
+           show_causal_mask({}).drawings},
           {{"패딩 마스크: 튜토리얼은 패딩이 없는 첫째 문장만 출력합니다. 오른쪽 아래는 패딩이 있는 둘째 문장의 "
             "가중치이며, 마지막 열이 모두 0입니다.",
             "The padding mask: the tutorial prints only the first sentence, which has no padding. The last map has the "
             "weights of the second sentence, whose last column is 0."},
-           drawing::grid(show_padding_mask({}).drawings, 2)}};
+           {},
+           show_padding_mask({}).drawings}};
 }
 
 // The weights with 1 added to allowed scores, and without.

@@ -53,14 +53,14 @@ std::vector<Figure> figures_of_indices() {
   const std::vector<std::string> words{"I", "love", "deep", "learning"}, features{"dim1", "dim2", "dim3", "dim4"};
   return {
       {{"임베딩과, 위치 번호를 더한 임베딩", "Embeddings, and embeddings with their index"},
-       drawing::grid({draw_matrix("Embeddings", x, words, features, 0, 4),
-                      draw_matrix("With the index added", added, words, features, 0, 4)},
-                     2)},
+       {},
+       {draw_matrix("Embeddings", x, words, features, 0, 4),
+        draw_matrix("With the index added", added, words, features, 0, 4)}},
       {{"두 행렬에 레이어 정규화를 적용한 결과입니다. 같습니다. 모든 특성에 더한 같은 수는 평균과 함께 사라집니다.",
         "Both after layer normalisation: they are equal. A number that is added to all features leaves with the mean."},
-       drawing::grid({draw_matrix("Embeddings, normalised", normal(x), words, features, -2, 2),
-                      draw_matrix("With the index, normalised", normal(added), words, features, -2, 2)},
-                     2)}};
+       {},
+       {draw_matrix("Embeddings, normalised", normal(x), words, features, -2, 2),
+        draw_matrix("With the index, normalised", normal(added), words, features, -2, 2)}}};
 }
 
 std::vector<Number> numbers_of_waves() {
@@ -99,25 +99,18 @@ drawing::Drawing waves(std::string title, std::vector<drawing::Series> series) {
 }
 
 // The tutorial's four panels, with its numbers.
-drawing::Drawing panels_of_the_tutorial() {
+std::vector<drawing::Drawing> panels_of_the_tutorial() {
   const Tensor t = arange(0, 100, 1, kFloat64), near = arange(0, 20, 1, kFloat64);
   std::vector<drawing::Series> sines, shifts;
-  for (const int length : {10, 20, 40, 80})
-    sines.push_back(wave(fmt::format("sin(t / {})", length), t, sin(t / length)));
+  for (const int length : {10, 20, 40, 80}) sines.push_back(wave(fmt::format("t / {}", length), t, sin(t / length)));
   for (const int shift : {0, 5, 10, 15})
-    shifts.push_back(
-        wave(shift == 0 ? "position" : fmt::format("position + {}", shift), near, sin((near + shift) / 100)));
+    shifts.push_back(wave(shift == 0 ? "t" : fmt::format("t + {}", shift), near, sin((near + shift) / 100)));
   ShowRequest request;
   request.length = 20;
   request.dim = 32;
-  const drawing::Drawing heat = show_positional_encoding(request).drawings.back();
-  return drawing::grid({drawing::grid({waves("1. Sines", sines),
-                                       waves("2. A pair: sin(t / 20), cos(t / 20)",
-                                             {wave("sine", t, sin(t / 20)), wave("cosine", t, cos(t / 20))}),
-                                       waves("3. Shifts of sin(t / 100)", shifts)},
-                                      2),
-                        heat},
-                       1);
+  return {waves("1. Sines", sines),
+          waves("2. A pair of t / 20", {wave("sine", t, sin(t / 20)), wave("cosine", t, cos(t / 20))}),
+          waves("3. Shifts of sin(t / 100)", shifts), show_positional_encoding(request).drawings.back()};
 }
 
 // Dot products of the encodings of two positions, by their distance.
@@ -142,6 +135,7 @@ std::vector<Figure> figures_of_waves() {
         "The tutorial's four panels with its numbers: sines of 10, 20, 40 and 80, a pair of 20, shifts of 100, a "
         "heatmap of "
         "20 x 32"},
+       {},
        panels_of_the_tutorial()},
       {{"두 위치의 인코딩을 내적한 값은 거리에만 좌우됩니다. 어느 위치에서 시작해도 곡선이 겹칩니다.",
         "The dot product of the encodings of two positions depends on their distance only: the curves from different "

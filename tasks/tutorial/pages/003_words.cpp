@@ -24,7 +24,7 @@ double reach(const Model& model, int64_t length, Generator& generator) {
   Tape tape;
   const Tensor last = model(x).select(1, -1);
   const Gradients grads = tape.backward(sum(last * direction));
-  const Tensor size = sqrt(sum(square(grads[x]), {0, 2}));  // [length]
+  const Tensor size = sqrt(sum(square(grads[x].to(kFloat64)), {0, 2}));  // [length]
   return size[0].item() / size[length - 1].item();
 }
 
@@ -34,7 +34,7 @@ std::vector<Figure> figures_of_reach() {
   const nn::RNN rnn(kWidth, kWidth, {.batch_first = true});
   const nn::LSTM lstm(kWidth, kWidth, {.batch_first = true});
   drawing::Series recurrent{"RNN (tanh)"}, gated{"LSTM"}, attention{"self-attention"};
-  for (const int64_t length : {2, 5, 10, 20, 40, 70, 100, 140, 200}) {
+  for (const int64_t length : {2, 5, 10, 20, 30, 40, 50, 60, 70, 80}) {
     const auto add = [&](drawing::Series& to, const auto& model) {
       to.x.push_back(static_cast<double>(length));
       to.y.push_back(reach(model, length, generator));
@@ -99,7 +99,8 @@ std::vector<Figure> figures_of_words() {
   const std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
   return {
       {{"단어 벡터, 유사도, 어텐션 가중치, 문맥 벡터", "Word vectors, similarity, weights and contextual vectors"},
-       drawing::grid(show_attention_steps({}).drawings, 2)},
+       {},
+       show_attention_steps({}).drawings},
       {{"길이로 나눈 벡터의 내적(코사인 유사도). 방향만 비교하면 대각선이 항상 가장 크며, 위의 내적은 긴 벡터 flies에 "
         "점수를 몰아줍니다.",
         "Dot products of vectors of length 1 (cosine similarity). By direction alone the diagonal is always the "
@@ -187,7 +188,7 @@ contexts = weights @ x)",
                     "The dot product is called a distance between two words."},
           .proof =
               {"거리는 자기 자신과 0이어야 하고 가까울수록 작아야 합니다. 내적은 비슷할수록 커지며 벡터의 길이에도 "
-               "좌우됩니다. 아래와 같이 like와 an의 행에서는 자기 자신이 아닌 단어의 점수가 가장 큽니다.",
+               "좌우됩니다. 아래와 같이 like, an, arrow의 행에서는 자기 자신이 아닌 단어의 점수가 가장 큽니다.",
                "A distance is 0 to itself and small for what is close. A dot product grows with similarity and with "
                "the lengths of the vectors: in some rows below, another word has a larger score than the word "
                "itself."},

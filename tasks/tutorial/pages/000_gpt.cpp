@@ -30,10 +30,10 @@ std::vector<Figure> figures_of_gpt_mask() {
         "행은 쿼리, 열은 키입니다.",
         "The tutorial's mask (1: hidden) and tapegrad's (1: visible), each the other one negated. Rows are "
         "queries, columns keys."},
-       drawing::grid(
-           {draw_matrix("triu(ones(5, 5), 1)", hidden, kFiveTokens, kFiveTokens, 0, 2, 0),
-            draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)},
-           2)}};
+       {},
+
+       {draw_matrix("triu(ones(5, 5), 1)", hidden, kFiveTokens, kFiveTokens, 0, 2, 0),
+        draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)}}};
 }
 
 std::string five_as_mask() {
@@ -50,13 +50,12 @@ std::vector<Figure> figures_of_gpt_steps() {
   return {{{"다섯 토큰, 헤드 하나의 다섯 단계(시드 0): 점수, 마스크를 적용한 점수, 소프트맥스, 드롭아웃 10 %, 가중합",
             "Five steps of one head over five tokens (seed 0): scores, masked scores, softmax, dropout of 10 %, "
             "weighted sum"},
-           drawing::grid({draw_matrix("1. Scores", scores, kFiveTokens, kFiveTokens, -2, 2),
-                          draw_matrix("2. Masked scores", masked_fill(scores, hidden, -INFINITY), kFiveTokens,
-                                      kFiveTokens, -2, 2),
-                          draw_matrix("3. Weights", weights, kFiveTokens, kFiveTokens, 0, 1),
-                          draw_matrix("4. After dropout", dropped, kFiveTokens, kFiveTokens, 0, 1),
-                          draw_matrix("5. Contexts", matmul(dropped, values), kFiveTokens, four, -2, 2)},
-                         2)}};
+           {},
+           {draw_matrix("1. Scores", scores, kFiveTokens, kFiveTokens, -2, 2),
+            draw_matrix("2. Masked scores", masked_fill(scores, hidden, -INFINITY), kFiveTokens, kFiveTokens, -2, 2),
+            draw_matrix("3. Weights", weights, kFiveTokens, kFiveTokens, 0, 1),
+            draw_matrix("4. After dropout", dropped, kFiveTokens, kFiveTokens, 0, 1),
+            draw_matrix("5. Contexts", matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
 }
 
 // The weight that later tokens get if they are lowered by this much.

@@ -41,18 +41,17 @@ std::vector<Figure> figures_of_blindness() {
         "못합니다.",
         "Without positions: the context vectors of both sentences. The second map has the rows of the first in "
         "another order; attention cannot tell the sentences apart."},
-       drawing::grid(
-           {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst, kEightFeatures, -2, 2),
-            draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst, kEightFeatures, -2,
-                        2)},
-           2)},
+       {},
+
+       {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst, kEightFeatures, -2, 2),
+        draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst, kEightFeatures, -2, 2)}},
       {{"위치 인코딩을 더한 뒤: 같은 단어의 행이 두 문장에서 달라집니다.",
         "With sinusoidal positions added: the rows of the same word differ between the sentences."},
-       drawing::grid({draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(with_positions(x)),
-                                  kCatFirst, kEightFeatures, -2, 2),
-                      draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(with_positions(y)),
-                                  kPersonFirst, kEightFeatures, -2, 2)},
-                     2)}};
+       {},
+       {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(with_positions(x)), kCatFirst,
+                    kEightFeatures, -2, 2),
+        draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(with_positions(y)), kPersonFirst,
+                    kEightFeatures, -2, 2)}}};
 }
 
 std::string blindness() {
@@ -78,14 +77,14 @@ std::vector<Figure> figures_of_masking_steps() {
   const Tensor scores = randn({3, 3}, kFloat32, &generator), hidden = !nn::causal_mask(3);
   const Tensor added = masked_fill(zeros({3, 3}), hidden, -INFINITY);
   const std::vector<std::string> three{"1", "2", "3"};
-  return {{{"3 x 3 점수(시드 3)의 네 단계: 점수, 더할 마스크, 더한 점수, 가중치. 회색 칸은 음의 무한대입니다.",
-            "Four steps for scores of 3 x 3 (seed 3): scores, the mask to be added, their sum, weights. Grey cells are "
-            "minus infinity."},
-           drawing::grid({draw_matrix("Scores S", scores, three, three, -2, 2),
-                          draw_matrix("Causal mask M", added, three, three, -2, 2),
-                          draw_matrix("S + M", scores + added, three, three, -2, 2),
-                          draw_matrix("Weights softmax(S + M)", softmax(scores + added), three, three, 0, 1)},
-                         2)}};
+  return {
+      {{"3 x 3 점수(시드 3)의 네 단계: 점수, 더할 마스크, 더한 점수, 가중치. 회색 칸은 음의 무한대입니다.",
+        "Four steps for scores of 3 x 3 (seed 3): scores, the mask to be added, their sum, weights. Grey cells are "
+        "minus infinity."},
+       {},
+       {draw_matrix("Scores S", scores, three, three, -2, 2), draw_matrix("Causal mask M", added, three, three, -2, 2),
+        draw_matrix("S + M", scores + added, three, three, -2, 2),
+        draw_matrix("Weights softmax(S + M)", softmax(scores + added), three, three, 0, 1)}}};
 }
 
 std::string three_as_mask() {

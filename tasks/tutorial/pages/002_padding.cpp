@@ -32,9 +32,21 @@ Number shapes_of_steps(int64_t batch, int64_t length, int64_t width, std::size_t
   static_cast<void>(attention(x, mask, &steps));
   const std::string outer = fmt::format("{} {}", batch, length), by_head = fmt::format("{} 4 {}", batch, length);
   const std::string wide = outer + " 64", split = by_head + " 16", square = fmt::format("{} {}", by_head, length);
-  const std::vector<std::string> shapes{
-      fmt::format("{} {}", outer, width), wide, wide, wide, split, split, split, square, square, outer + " 1", square,
-      square, split, wide, wide};
+  const std::vector<std::string> shapes{fmt::format("{} {}", outer, width),
+                                        wide,
+                                        wide,
+                                        wide,
+                                        split,
+                                        split,
+                                        split,
+                                        square,
+                                        square,
+                                        outer + " 1",
+                                        square,
+                                        square,
+                                        split,
+                                        wide,
+                                        wide};
   std::string printed, ours;
   for (std::size_t i = 0; i < count; ++i) {
     printed += shapes[i] + "\n";
@@ -66,7 +78,8 @@ std::vector<Figure> figures_of_padded() {
             "전체를 똑같이 낮추므로 아무 키도 가리지 않습니다.",
             "The tutorial's mask and weights, a mask of keys and its weights. Rows are queries, columns keys. The "
             "tutorial's mask lowers whole rows, and so hides no key."},
-           drawing::grid(show_padded_attention({}).drawings, 2)}};
+           {},
+           show_padded_attention({}).drawings}};
 }
 
 // Weights with the tutorial's mask, and with one of keys.

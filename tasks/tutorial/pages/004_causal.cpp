@@ -58,11 +58,11 @@ std::vector<Figure> figures_of_causal() {
       {{"28번, 30번, 31번, 33번 셀. 소프트맥스 뒤에 가리고 다시 나눈 결과와 소프트맥스 앞에서 가린 결과는 같습니다.",
         "Cells 28, 30, 31 and 33. Masked after the softmax and divided again, the weights are those that were "
         "masked before it."},
-       drawing::grid({draw_matrix("28. No mask", weights, words, words, 0, 1),
-                      draw_matrix("30. Mask after the softmax", kept, words, words, 0, 1),
-                      draw_matrix("31. Divided by the row sums", kept / sum(kept, -1, true), words, words, 0, 1),
-                      draw_matrix("33. Mask before the softmax", causal_weights(), words, words, 0, 1)},
-                     2)},
+       {},
+       {draw_matrix("28. No mask", weights, words, words, 0, 1),
+        draw_matrix("30. Mask after the softmax", kept, words, words, 0, 1),
+        draw_matrix("31. Divided by the row sums", kept / sum(kept, -1, true), words, words, 0, 1),
+        draw_matrix("33. Mask before the softmax", causal_weights(), words, words, 0, 1)}},
       {{"가린 뒤 각 행의 합. 소프트맥스 뒤에 가리면 앞 단어일수록 합이 작아져 문맥 벡터가 0에 가까워집니다.",
         "Sums of the rows after masking. Masked after the softmax, early words keep the least, and their context "
         "vectors shrink."},
@@ -128,9 +128,9 @@ std::vector<Figure> figures_of_dropout() {
   }
   return {{{"36번 셀: 드롭아웃 전과 후의 가중치. 둘째 행은 모두 0이 되었습니다.",
             "Cell 36: weights before and after dropout. The second row has lost all."},
-           drawing::grid({draw_matrix("Causal weights", weights, words, words, 0, 1),
-                          draw_matrix("After dropout", dropped, words, words, 0, 2)},
-                         2)},
+           {},
+           {draw_matrix("Causal weights", weights, words, words, 0, 1),
+            draw_matrix("After dropout", dropped, words, words, 0, 2)}},
           {{"드롭아웃을 되풀이한 가중치의 평균에서 행의 합. 남은 값을 1/(1-p)배로 키우면 1에 머물고, 키우지 않으면 "
             "절반이 됩니다.",
             "Row sums of weights averaged over many dropouts: 1 if what is kept grows by 1/(1-p), one half if not."},

@@ -47,11 +47,11 @@ std::vector<Figure> figures_of_projections() {
   return {{{"여섯 단어의 쿼리, 키, 값(시드 123)과 점수. 쿼리와 키가 다르므로 점수 행렬은 대칭이 아닙니다.",
             "Queries, keys and values of the six words (seed 123), and the scores. Queries are not keys, so the scores "
             "are not symmetric."},
-           drawing::grid({draw_matrix("Queries", made.queries, words, {"1", "2"}, 0, 1.5),
-                          draw_matrix("Keys", made.keys, words, {"1", "2"}, 0, 1.5),
-                          draw_matrix("Values", made.values, words, {"1", "2"}, 0, 1.5),
-                          draw_matrix("Scores", matmul(made.queries, made.keys.t()), words, words, 0, 2)},
-                         2)}};
+           {},
+           {draw_matrix("Queries", made.queries, words, {"1", "2"}, 0, 1.5),
+            draw_matrix("Keys", made.keys, words, {"1", "2"}, 0, 1.5),
+            draw_matrix("Values", made.values, words, {"1", "2"}, 0, 1.5),
+            draw_matrix("Scores", matmul(made.queries, made.keys.t()), words, words, 0, 2)}}};
 }
 
 // With queries and keys of their own.
@@ -102,9 +102,9 @@ std::vector<Figure> figures_of_scale() {
   const std::vector<std::string>& words = journey_words();
   return {{{"25번 셀의 가중치: √2로 나눈 것과 나누지 않은 것. 차원이 2뿐이라 차이가 작습니다.",
             "The weights of cell 25, with and without the division by √2; with two dimensions they differ little."},
-           drawing::grid({draw_matrix("Scaled by √2", softmax(scores / std::sqrt(2.0)), words, words, 0, 0.4),
-                          draw_matrix("Not scaled", softmax(scores), words, words, 0, 0.4)},
-                         2)},
+           {},
+           {draw_matrix("Scaled by √2", softmax(scores / std::sqrt(2.0)), words, words, 0, 0.4),
+            draw_matrix("Not scaled", softmax(scores), words, words, 0, 0.4)}},
           {{"무작위 쿼리와 16개의 키에서 가장 큰 가중치의 평균을 차원 d에 따라 그린 것. 나누지 않으면 d가 커질수록 1에 "
             "가까워져 기울기가 사라집니다.",
             "The mean of the largest of 16 weights of random queries and keys, by their size d. Without the division "

@@ -103,10 +103,9 @@ std::vector<Figure> figures_of_all_queries() {
   const std::vector<std::string>& words = journey_words();
   return {{{"10번, 11번, 13번 셀: 점수, 가중치, 문맥 벡터. 행은 쿼리, 열은 키입니다.",
             "Cells 10, 11 and 13: scores, weights and context vectors. Rows are queries, columns keys."},
-           drawing::grid({draw_matrix("Scores", scores, words, words, 0, 1.5),
-                          draw_matrix("Weights", weights, words, words, 0, 0.5),
-                          draw_matrix("Context vectors", matmul(weights, x), words, {"1", "2", "3"}, 0, 1)},
-                         2)},
+           {},
+           {draw_matrix("Scores", scores, words, words, 0, 1.5), draw_matrix("Weights", weights, words, words, 0, 0.5),
+            draw_matrix("Context vectors", matmul(weights, x), words, {"1", "2", "3"}, 0, 1)}},
           {{"첫 두 좌표로 그린 단어 벡터와 문맥 벡터. 가중치가 서로 비슷해 문맥 벡터는 모두 평균 가까이 모입니다. "
             "점수를 크게 하면 각자의 자리로 흩어집니다.",
             "Words and context vectors by their first two coordinates. The weights differ little, so all context "

@@ -1,5 +1,6 @@
 // Tutorial 003, sections 8.5.2 and 8.5.3: the addition task and the parser task.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -16,7 +17,7 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-std::string tokens_as_row(const std::vector<int64_t>& tokens) { return rows_of(tensor(tokens), 0); }
+std::string tokens_as_row(const std::vector<int64_t>& tokens) { return fmt::format("{}", fmt::join(tokens, " ")); }
 
 std::vector<Number> numbers_of_addition() {
   const Batch batch = addition_batch(tensor({153}), tensor({391}), 3);

@@ -25,9 +25,9 @@ std::vector<Number> numbers_of_one_query() {
           same("cell 5: scores / scores.sum()", "0.1455 0.2278 0.2249 0.1285 0.1077 0.1656", rows_of(shares, 4)),
           same("cell 5: their sum", "1.0000", rows_of(sum(shares), 4)),
           same("cell 6: softmax_naive", kOneQueryWeights, rows_of(naive, 4)),
-          same("cell 6: their sum", "1.", numpy_rows(sum(naive))),
+          same("cell 6: their sum", "1.", numpy_rows(sum(naive).reshape({1}))),
           same("cell 7: torch.softmax", kOneQueryWeights, rows_of(weights, 4)),
-          same("cell 7: their sum", "1.", numpy_rows(sum(weights))),
+          same("cell 7: their sum", "1.", numpy_rows(sum(weights).reshape({1}))),
           same("cell 8: context_vec_2", kOneQueryContext, rows_of(context, 4))};
 }
 

@@ -14,6 +14,7 @@
 #include <tapegrad/tasks/tutorials/positions_and_masks.h>
 #include <tapegrad/tasks/tutorials/roles.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tapegrad::tasks::tutorial {
@@ -131,11 +132,21 @@ std::vector<Figure> figures_of_table() {
                                    .width = 520})}};
 }
 
-std::string overflow_of_odd() {
+// The largest error of a row of the table, against sines and cosines in float64.
+std::string error_of_angles() {
   const Tensor table = PositionalEncoding::table(32, 5000);
-  const Tensor far = table[4999].reshape({32});
-  const double exact = std::sin(4999.0);
-  return fmt::format("sin(4999) in float64: {:.6f}\nin the table, float32: {:.6f}\n", exact, far[0].item());
+  std::string out = "position  largest error\n";
+  for (const int64_t position : {10, 500, 4999}) {
+    const std::vector<float> row = table[position].reshape({32}).to_vector<float>();
+    double worst = 0;
+    for (int i = 0; i < 16; ++i) {
+      const double angle = static_cast<double>(position) / std::pow(10000., i / 16.);
+      const auto at = static_cast<std::size_t>(2 * i);
+      worst = std::max({worst, std::abs(row[at] - std::sin(angle)), std::abs(row[at + 1] - std::cos(angle))});
+    }
+    out += fmt::format("{:>8}  {:.0e}\n", position, worst);
+  }
+  return out;
 }
 
 std::vector<Figure> figures_of_interview() {
@@ -279,7 +290,7 @@ const Page k001_3{
                     "반올림됩니다. 위치 4,999에서 오차는 3e-4까지 됩니다.",
                     "The first pair's angle is the position itself, an integer; the others are rounded by 6e-8 "
                     "of their size, at position 4,999 up to 3e-4."},
-          .shown = overflow_of_odd}},
+          .shown = error_of_angles}},
     .exercises = {{{"d_model이 홀수이면 튜토리얼의 코드는 어디에서 실패합니까?",
                     "Where does the tutorial's code fail for an odd d_model?"},
                    {"코사인을 넣을 열이 하나 모자라므로 pe[:, 1::2] 대입에서 모양 오류가 납니다.",
@@ -300,7 +311,7 @@ const Page k001_4{
     .about =
         {"튜토리얼은 위치 인코딩의 필요성, 인과 마스크를 쓰는 자리, 위치를 더하는 까닭을 묻습니다. 아래 연습 문제에 "
          "우리의 답이 있고, 그림은 첫 질문의 답을 여섯 방식에 대해 재어 보여 줍니다. 더 읽을 것으로는 Vaswani "
-         "외(2017)의 원논문과 이 문서의 003을 권합니다.",
+         "외(2017)의 원논문과 튜토리얼 003을 권합니다.",
          "The tutorial asks why positions are needed, where the causal mask is used, and why positions are added. "
          "Our answers are in the exercises below, and the figure measures the first one for six kinds of "
          "positions. To read on, take the paper of Vaswani and others (2017), and tutorial 003."},

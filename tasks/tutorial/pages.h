@@ -11,6 +11,16 @@ namespace tapegrad::tasks::tutorial {
 std::span<const Page* const> pages();
 
 // --- one line per page, here and in pages.cpp ---
+extern const Page k000_1;
+extern const Page k000_2;
+extern const Page k000_3;
+extern const Page k000_4;
+extern const Page k001_2_1;
+extern const Page k001_2_2;
+extern const Page k001_3;
+extern const Page k001_4;
+extern const Page k002_1;
+extern const Page k002_2;
 extern const Page k003_8_1;
 extern const Page k003_8_2_2;
 extern const Page k003_8_2_3;
@@ -32,5 +42,16 @@ extern const Page k003_8_4_1;
 extern const Page k003_8_4_2;
 extern const Page k003_8_4_3;
 extern const Page k003_8_4_4;
+extern const Page k003_8_5;
+extern const Page k003_8_5_1;
+extern const Page k003_8_5_2;
+extern const Page k003_8_5_3;
+extern const Page k004_1;
+extern const Page k004_9;
+extern const Page k004_15;
+extern const Page k004_21;
+extern const Page k004_28;
+extern const Page k004_34;
+extern const Page k004_37;
 
 }  // namespace tapegrad::tasks::tutorial

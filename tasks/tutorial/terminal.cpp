@@ -91,7 +91,7 @@ class TextWriter {
     for (const Number& number : made_.numbers) {
       out_ += drawing::wrapped(fmt::format("{} [{}]", number.label, in(wording_of(number.mark))));
       out_ += side_by_side(names, number.printed, number.ours);
-      if (!number.why.empty()) out_ += indented(drawing::wrapped(in(number.why)));
+      if (!number.why.empty()) out_ += drawing::wrapped(fmt::format("  {}", in(number.why)), 2);
       out_ += '\n';
     }
     out_.pop_back();

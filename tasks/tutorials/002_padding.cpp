@@ -8,6 +8,7 @@ namespace tg = tapegrad;
 
 namespace {
 
+// [shapes]
 // bool [B, S, 1]: the last `count` words of each sequence are padding.
 tg::Tensor last_are_padding(int64_t batch, int64_t length, int64_t count) {
   const tg::Tensor padded = tg::arange(length) >= static_cast<double>(length - count);
@@ -25,6 +26,7 @@ void run(int64_t batch, int64_t length, int64_t input_dim) {
     std::cout << "  " << step.name << std::string(14 - step.name.size(), ' ') << tg::str(step.tensor.shape()) << "\n";
   }
 }
+// [/shapes]
 
 }  // namespace
 
@@ -35,6 +37,7 @@ int main() {
   run(8, 20, 64);
   run(1, 100, 32);
 
+  // [by_ids]
   // In practice the padding mask comes from the token ids; it masks keys for every head and query.
   const tg::Tensor ids = tg::tensor({{5, 8, 3, 0, 0}, {7, 2, 9, 4, 0}});
   std::cout << "\npadding mask (true: a word)\n" << tg::nn::padding_mask(ids) << "\n";
@@ -43,5 +46,6 @@ int main() {
   const tg::nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .causal = false});
   tg::Tensor weights;
   static_cast<void>(attention(tg::randn({2, 5, 3}), {.mask = tg::nn::padding_mask(ids), .weights = &weights}));
+  // [/by_ids]
   std::cout << "\nweights of the first sequence's first head\n" << weights[0][0] << "\n";
 }

@@ -10,6 +10,7 @@
 
 namespace tapegrad::tasks {
 
+// [v1]
 // Self-attention with bare matrices (cell 25): x [T, d_in] -> context vectors [T, d_out].
 // A module is a struct with parameters, a call operator, and a visit that names the parameters as PyTorch does.
 struct SelfAttentionV1 {
@@ -30,7 +31,9 @@ struct SelfAttentionV1 {
 
   nn::Parameter query, key, value;  // [d_in, d_out]
 };
+// [/v1]
 
+// [v2]
 // The same with linear layers, whose initialisation suits training (cell 27). Their weights are [d_out, d_in].
 struct SelfAttentionV2 {
   SelfAttentionV2(int64_t d_in, int64_t d_out, bool qkv_bias = false)
@@ -50,6 +53,8 @@ struct SelfAttentionV2 {
   nn::Linear query, key, value;
 };
 
+// [/v2]
+// [causal]
 // One causal head on a batch, with dropout of its weights (cell 38): x [B, T, d_in] -> [B, T, d_out].
 struct CausalAttention {
   CausalAttention(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_rate, bool qkv_bias = false)
@@ -80,6 +85,8 @@ struct CausalAttention {
   nn::Buffer mask;  // [context_length, context_length], 1 above the diagonal; saved with the model, not trained
 };
 
+// [/causal]
+// [wrapper]
 // Separate heads, concatenated (cell 39): [B, T, d_in] -> [B, T, num_heads * d_out].
 struct MultiHeadAttentionWrapper {
   MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_rate, int num_heads,
@@ -96,5 +103,6 @@ struct MultiHeadAttentionWrapper {
 
   nn::List<CausalAttention> heads;
 };
+// [/wrapper]
 
 }  // namespace tapegrad::tasks

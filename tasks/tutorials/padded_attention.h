@@ -31,6 +31,7 @@ struct PaddedAttention {
     };
     const int64_t batch = x.size(0), length = x.size(1), head_dim = d_model / n_heads;
     const auto heads = [&](const Tensor& y) { return y.reshape({batch, length, n_heads, head_dim}).transpose(1, 2); };
+    // [steps]
     step("x", x);
     const Tensor q = step("q", wq(x)), k = step("k", wk(x)), v = step("v", wv(x));
     const Tensor query = step("q by head", heads(q));
@@ -47,6 +48,7 @@ struct PaddedAttention {
     const Tensor mixed = step("mixed", matmul(weights, value));
     const Tensor merged = step("merged", mixed.transpose(1, 2).reshape({batch, length, d_model}));
     return step("output", dense(merged));
+    // [/steps]
   }
   void visit(auto&& field) {
     field("wq", wq);

@@ -16,6 +16,7 @@ struct PositionalEncoding {
   Tensor operator()(const Tensor& x) const { return x + narrow(pe, 0, 0, x.size(0)); }
   void visit(auto&& field) { field("pe", pe); }
 
+  // [table]
   static Tensor table(int64_t d_model, int64_t max_len) {
     const Tensor position = arange(0, max_len, 1, kFloat32).unsqueeze(1);  // [max_len, 1]
     const Tensor div_term = exp(arange(0, d_model, 2, kFloat32) * (-std::log(10000.0) / static_cast<double>(d_model)));
@@ -23,6 +24,7 @@ struct PositionalEncoding {
     // Stacked along a last axis of size 2, then flattened: sin, cos, sin, cos ...
     return stack({sin(angles), cos(angles)}, -1).reshape({max_len, 1, d_model});
   }
+  // [/table]
 
   nn::Buffer pe;  // [max_len, 1, d_model]: saved with the model, not trained
 };

@@ -42,6 +42,16 @@ def numbers_of(line):
     return " ".join(re.findall(NUMBER, text))
 
 
+def rows_of_post(line):
+    """The rows of tutorials 001 and 002: shapes, masks as 0 and 1, and the start of a tensor."""
+    rows = [" ".join(re.findall(r"\d+", shape)) for shape in re.findall(r"torch\.Size\(\[([\d, ]+)\]\)", line)]
+    for mask in re.findall(r"\[((?: ?(?:True|False),? *)+)\]", line):
+        rows.append(" ".join("1" if word == "True" else "0" for word in re.findall("True|False", mask)))
+    if numbers := re.match(r"^[가-힣 ]+: tensor\(\[(-?\d.*)", line):
+        rows.append(" ".join(re.findall(NUMBER, numbers.group(1))))
+    return rows
+
+
 def places_of_chapter(lines):
     """(section, line) of tutorial 003."""
     section = ""
@@ -82,10 +92,16 @@ def main():
             if place and place not in places:
                 places.append(place)
                 places += [f"{place}/{part}" for part in PARTS.get(place, "").split()]
+            if place and name in ("001", "002"):
+                rows = out["printed"].setdefault(f"{name} {place}", [])
+                rows += [row for row in dict.fromkeys(rows_of_post(line)) if row not in rows]
+            if name == "004":  # a label in Korean, and a shape alone
+                line = re.sub(r"^torch\.Size(?=\()", "shape: ", re.sub(r"^[가-힣 ]+:\s*(?=tensor\()", "", line))
             if place and name in ("003", "004") and is_output(line) and (row := numbers_of(line)):
                 rows = out["printed"].setdefault(f"{name} {place}", [])
                 if row not in rows:
                     rows.append(row)
+    out["printed"] = {place: rows for place, rows in out["printed"].items() if rows}
     json.dump(out, sys.stdout, indent=1, ensure_ascii=False)
     print()
 

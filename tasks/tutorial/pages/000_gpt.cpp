@@ -1,0 +1,298 @@
+// Tutorial 000: the causal mask of a GPT, and the whole model.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/tutorial/numbers.h>
+#include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
+
+#include <cmath>
+
+namespace tapegrad::tasks::tutorial {
+namespace {
+
+const std::vector<std::string> kFiveTokens{"t1", "t2", "t3", "t4", "t5"};
+
+Tensor scores_of_five() {
+  Generator generator(0);
+  return randn({5, 5}, kFloat32, &generator);
+}
+
+std::vector<Figure> figures_of_gpt_mask() {
+  const Tensor hidden = triu(ones({5, 5}), 1);
+  return {
+      {{"튜토리얼의 마스크(1: 가림)와 tapegrad의 마스크(1: 보임). 뜻이 반대이므로 하나를 뒤집으면 다른 하나가 됩니다. "
+        "행은 쿼리, 열은 키입니다.",
+        "The tutorial's mask (1: hidden) and tapegrad's (1: visible), each the other one negated. Rows are "
+        "queries, columns keys."},
+       {},
+
+       {draw_matrix("triu(ones(5, 5), 1)", hidden, kFiveTokens, kFiveTokens, 0, 2, 0),
+        draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)}}};
+}
+
+std::string five_as_mask() {
+  return fmt::format("{{\"tokens\":{},\"scores\":{},\"allowed\":{},\"when\":\"before\"}}", json_of(kFiveTokens),
+                     json_of(scores_of_five()), json_of(tril(ones({5, 5}))));
+}
+
+std::vector<Figure> figures_of_gpt_steps() {
+  const Tensor scores = scores_of_five(), hidden = !nn::causal_mask(5);
+  const Tensor weights = softmax(masked_fill(scores, hidden, -INFINITY));
+  manual_seed(0);
+  const Tensor dropped = dropout(weights, 0.1), values = randn({5, 4});
+  const std::vector<std::string> four{"1", "2", "3", "4"};
+  return {{{"다섯 토큰, 헤드 하나의 다섯 단계(시드 0): 점수, 마스크를 적용한 점수, 소프트맥스, 드롭아웃 10 %, 가중합",
+            "Five steps of one head over five tokens (seed 0): scores, masked scores, softmax, dropout of 10 %, "
+            "weighted sum"},
+           {},
+           {draw_matrix("1. Scores", scores, kFiveTokens, kFiveTokens, -2, 2),
+            draw_matrix("2. Masked scores", masked_fill(scores, hidden, -INFINITY), kFiveTokens, kFiveTokens, -2, 2),
+            draw_matrix("3. Weights", weights, kFiveTokens, kFiveTokens, 0, 1),
+            draw_matrix("4. After dropout", dropped, kFiveTokens, kFiveTokens, 0, 1),
+            draw_matrix("5. Contexts", matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
+}
+
+// The weight that later tokens get if they are lowered by this much.
+std::vector<Figure> figures_of_infinity() {
+  const Tensor scores = scores_of_five(), hidden = !nn::causal_mask(5);
+  drawing::Series leak{"weight of later tokens"};
+  for (const double lowered : {0., 1., 2., 5., 10., 20., 40., 60., 80., 100., 120.}) {
+    const Tensor weights = softmax(where(hidden, scores - lowered, scores));
+    leak.x.push_back(lowered);
+    leak.y.push_back(amax(sum(where(hidden, weights, zeros({5, 5})), {-1})).item());
+  }
+  return {{{"점수에서 빼는 수에 따라 미래의 토큰이 받는 가중치(가장 큰 행, 로그 눈금). 100쯤부터는 float32에서 정확히 "
+            "0입니다.",
+            "The weight of later tokens by how much their scores are lowered (largest row, logarithmic). From about "
+            "100 on it is exactly 0 in float32."},
+           draw(drawing::LineChart{.title = "What leaks through a finite mask",
+                                   .x_label = "lowered by",
+                                   .y_label = "weight",
+                                   .series = {leak},
+                                   .log_y = true,
+                                   .width = 520})}};
+}
+
+std::string finite_mask() {
+  const Tensor scores = scores_of_five(), hidden = !nn::causal_mask(5);
+  const auto by = [&](double value) { return softmax(masked_fill(scores, hidden, value)); };
+  const Tensor right = by(-INFINITY), all_hidden = softmax(full({3}, -1e9)), none = softmax(full({3}, -INFINITY));
+  return fmt::format(
+      "largest difference of a weight, -1e9 against -inf: {:.0e}\n"
+      "                                  -10 against -inf: {:.0e}\n"
+      "a row that is masked everywhere, -1e9: {}\n"
+      "                                 -inf: {}\n",
+      amax(abs(by(-1e9) - right)).item(), amax(abs(by(-10) - right)).item(), rows_of(all_hidden, 4), rows_of(none, 4));
+}
+
+nn::GPTModel small_gpt() {
+  manual_seed(123);
+  return nn::GPTModel(
+      {.vocab_size = 16, .context_length = 8, .emb_dim = 32, .n_heads = 4, .n_layers = 2, .drop_rate = 0.0});
+}
+
+std::vector<Figure> figures_of_gpt() {
+  const nn::GPTModel model = small_gpt();
+  const Tensor straight = model(tensor({{3, 4, 5, 6, 7}})), other = model(tensor({{3, 4, 9, 6, 7}}));
+  const drawing::Series change{
+      .name = "change", .x = {}, .y = amax(abs(straight - other)[0], {-1}).to(kFloat64).to_vector<double>()};
+  return {
+      {{"작은 GPT(층 2, 헤드 4)에서 셋째 토큰을 바꾸었을 때 각 위치의 로짓이 변한 크기. 앞의 두 위치는 한 비트도 "
+        "변하지 않습니다.",
+        "How much the logits of each position change in a small GPT (2 layers, 4 heads) when the third token is "
+        "another one. The two positions before it keep every bit."},
+       draw(drawing::BarChart{
+           .title = "Change of the logits, by position", .labels = kFiveTokens, .series = {change}, .width = 420})}};
+}
+
+std::string rows_of_norm() {
+  const Tensor x = journey_vectors();
+  return fmt::format("{{\"tokens\":{},\"rows\":{},\"gamma\":[1,1,1],\"beta\":[0,0,0],\"eps\":1e-5}}",
+                     json_of(journey_words()), json_of(x));
+}
+
+std::string sizes_of_gpt() {
+  return fmt::format("parameters with the tutorial's sizes: {}\nwith the output tied to the embedding: {}\n",
+                     nn::GPTConfig{}.parameter_count(), nn::GPTConfig{}.parameter_count() - 50257 * 768);
+}
+
+}  // namespace
+
+const Page k000_1{
+    .tutorial = "000",
+    .section = "1",
+    .title = {"마스크 행렬과 register_buffer", "The matrix of the mask, and register_buffer"},
+    .about = {"GPT의 마스크는 주대각선 위가 1인 정사각 행렬이며, 1은 그 키를 가린다는 뜻입니다. 학습되는 수가 아니므로 "
+              "매개변수가 아니라 버퍼로 둡니다. tapegrad의 마스크는 보이는 자리가 참이어서 뜻이 반대입니다.",
+              "A GPT's mask is a square matrix with 1 above the diagonal, and 1 hides that key. It is not trained, so "
+              "it is a buffer and no parameter. In tapegrad a mask is true where a key is visible, which is the "
+              "opposite meaning."},
+    .lines = {{.what = {"다섯 토큰의 마스크", "The mask of five tokens"},
+               .pytorch = "hidden = torch.triu(torch.ones(5, 5), diagonal=1)\nself.register_buffer(\"mask\", hidden)",
+               .snippet = "000_gpt:mask"},
+              {.what = {"버퍼를 가진 모듈: nn::Buffer는 모델과 함께 저장되지만 학습되지 않습니다.",
+                        "A module with a buffer: nn::Buffer is saved with the model, and not trained."},
+               .pytorch = "later = self.mask.bool()[:tokens, :tokens]\n"
+                          "scores = scores.masked_fill(later, -torch.inf)",
+               .snippet = "attention.h:causal"}},
+    .figures = figures_of_gpt_mask,
+    .touch = {{.widget = "mask",
+               .what = {"칸을 눌러 가리거나 열고 가중치가 어떻게 나뉘는지 보십시오.",
+                        "Click cells to hide or open them, and see how the weights are shared out."},
+               .data = five_as_mask}},
+    .exercises =
+        {{{"마스크를 매개변수로 두면 무엇이 잘못됩니까?", "What goes wrong if the mask is a parameter?"},
+          {"옵티마이저가 고치려 하고, 매개변수 수와 가중치 감쇠에도 들어갑니다. 버퍼는 저장되고 장치로 옮겨지지만 "
+           "옵티마이저에게는 보이지 않습니다.",
+           "The optimiser would update it, and it would count among the parameters and in weight decay. A "
+           "buffer is saved and moved, but no optimiser sees it."}},
+         {{"1024 x 1024 마스크를 12층이 저마다 저장하면 float32로 몇 MB입니까?",
+           "How many MB do masks of 1024 x 1024 take in float32, one in each of 12 layers?"},
+          {"1024 · 1024 · 4바이트 · 12 = 48 MiB입니다. tapegrad의 GPT는 마스크를 저장하지 않고 커널 안에서 행마다 "
+           "끝을 정하며, PyTorch의 파일과 맞출 때만 `--with-masks`로 저장합니다.",
+           "1024 * 1024 * 4 bytes * 12 are 48 MiB. tapegrad's GPT stores none; its kernels end each row at "
+           "the query. `--with-masks` saves them for files that PyTorch reads."}}},
+    .commands = "tapegrad show causal-mask --length 5\ntapegrad train gpt --help",
+    .terms = "인과 마스크 causal mask triu 상삼각 register_buffer 버퍼 buffer 체크포인트 checkpoint GPT"};
+
+const Page k000_2{
+    .tutorial = "000",
+    .section = "2",
+    .title = {"점수, 마스킹, 소프트맥스, 드롭아웃, 가중합", "Scores, masking, softmax, dropout, weighted sum"},
+    .about = {"한 헤드의 계산은 다섯 단계이며, 모든 텐서의 앞 두 축은 배치와 헤드입니다. 마스크는 소프트맥스 앞에서, "
+              "드롭아웃은 소프트맥스 뒤에서 작용합니다. 그림은 각 단계의 수를 차례로 보여 줍니다.",
+              "One head computes five steps, and the first two axes of every tensor are batch and heads. The mask acts "
+              "before the softmax, dropout after it. The figure shows the numbers of each step in turn."},
+    .lines = {{.what = {"미래의 토큰은 앞의 로짓에 한 비트도 영향을 주지 않습니다.",
+                        "A later token changes no bit of an earlier logit."},
+               .pytorch = R"(scores = q @ k.transpose(2, 3)            # [batch, heads, L, L]
+scores = scores.masked_fill(mask[None, None] == 1, -torch.inf)
+weights = dropout((scores / head_dim ** 0.5).softmax(dim=-1))
+contexts = weights @ v)",
+               .snippet = "000_gpt:blind"}},
+    .figures = figures_of_gpt_steps,
+    .faults = {{.claim = {"2절의 마스킹은 `== 1`로 비교하고 축을 둘 더하지만 전체 코드는 bool로 바꾸어 그대로 씁니다.",
+                          "Section 2 compares with 1 and adds two axes; the complete code converts to bool and adds "
+                          "none."},
+                .proof = {"둘 다 옳습니다. [L, L]은 [배치, 헤드, L, L]의 뒤쪽 두 축에 맞추어 저절로 확장됩니다. 축을 "
+                          "더하는 것은 읽는 이를 위한 표시일 뿐입니다.",
+                          "Both are right: [L, L] broadcasts against the two last axes of [batch, heads, L, L]. The "
+                          "added axes only help the reader."}}},
+    .exercises =
+        {{{"드롭아웃이 소프트맥스 뒤에 오는데도 미래의 토큰이 드러나지 않는 이유는 무엇입니까?",
+           "Why does dropout after the softmax not uncover later tokens?"},
+          {"드롭아웃은 곱하기입니다. 0에는 무엇을 곱해도 0입니다.", "Dropout multiplies, and 0 stays 0."}},
+         {{"배치 2, 헤드 12, 길이 1024일 때 점수는 몇 개입니까?",
+           "How many scores are there for batch 2, 12 heads and length 1024?"},
+          {"2 · 12 · 1024 · 1024 = 25,165,824개로 float32에서 96 MiB입니다. 절반 가까이가 가려지므로 tapegrad의 "
+           "커널은 그 자리를 계산하지 않습니다.",
+           "2 * 12 * 1024 * 1024 = 25,165,824, in float32 96 MiB. Nearly half are masked, and tapegrad's "
+           "kernels do not compute those."}}},
+    .commands = "tapegrad tutorial 004 28\ntapegrad attention gpt --help",
+    .terms = "어텐션 점수 score masked_fill softmax dropout 가중합 weighted sum 브로드캐스트 broadcast"};
+
+const Page k000_3{
+    .tutorial = "000",
+    .section = "3",
+    .title = {"왜 음의 무한대인가", "Why minus infinity"},
+    .about = {"exp(-∞)는 정확히 0이므로 가려진 토큰의 가중치도 정확히 0입니다. -10 같은 수로 가리면 정보가 조금 새어 "
+              "나오지만, 001과 002가 쓰는 -1e9는 float32에서 똑같이 0을 줍니다. 둘의 차이는 모든 키가 가려진 행에서 "
+              "드러납니다.",
+              "exp(-∞) is exactly 0, and so is the weight of a masked token. A number like -10 lets a little through, "
+              "but -1e9, which 001 and 002 use, gives exactly 0 as well in float32. They differ in a row whose keys "
+              "are all masked."},
+    .lines = {{.what = {"음의 무한대로 가린 점수", "Scores masked with minus infinity"},
+               .pytorch = "masked = scores.masked_fill(~mask, -torch.inf)\nweights = masked.softmax(dim=-1)",
+               .snippet = "001_positions_and_masks:masked"}},
+    .figures = figures_of_infinity,
+    .faults = {{.claim = {"유한한 수를 쓰면 정보가 새므로 반드시 -∞여야 한다고 합니다. 001과 002는 -1e9를 씁니다.",
+                          "It is said that only -∞ masks completely, and any finite number leaks; 001 and 002 use "
+                          "-1e9."},
+                .proof = {"float32의 exp는 약 -104 아래에서 0이 되므로 -1e9도 완전히 가립니다. 다만 모든 키가 가려진 "
+                          "행에서는 -1e9가 고른 가중치를, -∞가 PyTorch에서 NaN을 냅니다. tapegrad는 0을 줍니다.",
+                          "exp is 0 in float32 below about -104, so -1e9 masks completely, too. In a row that is "
+                          "masked everywhere -1e9 gives equal weights, and -∞ gives NaN in PyTorch, zeros in "
+                          "tapegrad."},
+                .shown = finite_mask}},
+    .exercises =
+        {{{"float16에서 -1e9를 쓰면 어떻게 됩니까?", "What does -1e9 become in float16?"},
+          {"가장 큰 float16은 65504이므로 -∞가 됩니다. 그래서 반정밀도에서는 -1e4를 쓰는 코드도 있는데, exp(-1e4)도 "
+           "0입니다.",
+           "The largest float16 is 65504, so it becomes -∞. Code for half precision often has -1e4 instead, "
+           "whose exp is 0, too."}},
+         {{"패딩만 있는 문장에서 고른 가중치가 왜 나쁩니까?",
+           "Why are equal weights bad for a sentence that is all padding?"},
+          {"패딩의 값들이 평균되어 의미 없는 벡터가 되고 기울기가 패딩 임베딩으로 흐릅니다. 0이면 아무것도 "
+           "흐르지 않습니다.",
+           "The values of padding are averaged to a meaningless vector, and gradients flow to padding's "
+           "embedding. With zeros, nothing flows."}}},
+    .commands = "tapegrad tutorial 001 3\ntapegrad tutorial 003 8.2.5",
+    .terms = "음의 무한대 -inf infinity -1e9 NaN 언더플로 underflow 누출 leak float16"};
+
+const Page k000_4{
+    .tutorial = "000",
+    .section = "4",
+    .title = {"요약과 전체 코드: GPT 모델", "Summary and the complete code: a GPT"},
+    .about = {"전체 코드는 임베딩, 트랜스포머 블록, 마지막 레이어 정규화, 출력층으로 이루어진 GPT입니다. tapegrad의 "
+              "GPTModel은 매개변수 이름과 기본값이 같아, PyTorch로 저장한 가중치를 읽으면 같은 로짓을 냅니다. 이 "
+              "페이지의 프로그램은 작은 GPT에게 수 세기를 가르칩니다.",
+              "The complete code is a GPT of embeddings, Transformer blocks, a last layer normalisation and an output "
+              "layer. tapegrad's GPTModel has the same parameter names and defaults, and gives the same logits for "
+              "weights that PyTorch saved. The program of this page teaches a small GPT to count."},
+    .lines = {{.what = {"모델을 만들고 로짓을 구합니다.", "Make the model, and compute logits"},
+               .pytorch = "torch.manual_seed(123)\nmodel = GPTModel()          # sizes are constants of the module\n"
+                          "logits = model(ids)         # [2, 5] -> [2, 5, vocabulary]",
+               .snippet = "000_gpt:model"},
+              {.what = {"학습", "Training"},
+               .pytorch = R"(adam = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
+for step in range(120):
+    text = torch.randint(0, 8, (16, 1)) + torch.arange(9)
+    logits = model(text[:, :8])
+    loss = F.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
+    adam.zero_grad(); loss.backward(); adam.step())",
+               .snippet = "000_gpt:train"},
+              {.what = {"생성: 가장 그럴듯한 토큰을 하나씩 붙입니다.", "Generation: append the most likely token"},
+               .pytorch = R"(model.eval()
+while text.size(1) < 8:
+    next = model(text)[:, -1].argmax(-1, keepdim=True)
+    text = torch.cat((text, next), dim=1))",
+               .snippet = "000_gpt:generate"}},
+    .figures = figures_of_gpt,
+    .touch =
+        {{.widget = "layernorm",
+          .what = {"블록마다 두 번 쓰이는 레이어 정규화입니다. 감마와 베타를 움직여 보고, 한 단어의 모든 특성에 같은 "
+                   "수를 더해도 결과가 그대로인지 확인하십시오.",
+                   "Layer normalisation, twice in each block. Move gamma and beta, and check that a number added "
+                   "to all features of a word changes nothing."},
+          .data = rows_of_norm}},
+    .faults =
+        {{.claim = {"크기들이 전역 상수(NUM_HEADS, EMB_DIM ...)로만 있고 글에는 값이 없습니다.",
+                    "The sizes are global constants (NUM_HEADS, EMB_DIM ...) whose values the text lacks."},
+          .proof = {"tapegrad는 GPT-2의 가장 작은 크기를 기본값으로 둡니다. 출력층이 임베딩과 따로 있으므로 매개변수는 "
+                    "1억 2,400만이 아니라 1억 6,300만 개입니다.",
+                    "tapegrad's defaults are those of the smallest GPT-2. As the output layer is not tied to the "
+                    "embedding, there are 163 million parameters, not 124."},
+          .shown = sizes_of_gpt}},
+    .exercises = {{{"d_out이 3이고 헤드가 2개면 assert가 실패합니다. tapegrad에서는 무엇이 보입니까?",
+                    "With d_out 3 and 2 heads the assert fails. What does tapegrad say?"},
+                   {"모델을 만들 때 어느 모듈의 어떤 두 수가 나누어떨어지지 않는지와 그 까닭을 적은 오류가 납니다.",
+                    "An error when the model is made, which names the module, the two numbers, and why one must divide "
+                    "the other."}},
+                  {{"LayerNorm의 unbiased=False를 빼면 로짓이 왜 PyTorch의 nn.LayerNorm과 달라집니까?",
+                    "Why do logits differ from those with nn.LayerNorm if unbiased=False is left out?"},
+                   {"분산을 n이 아니라 n-1로 나누기 때문입니다. 768차원에서는 0.07 % 작은 출력이 되고, 층을 지나며 "
+                    "쌓입니다.",
+                    "The variance is then divided by n-1, not n. With 768 features the output is 0.07 % smaller, and "
+                    "layers add that up."}}},
+    .commands = "tapegrad train gpt --preset tiny\ntapegrad generate gpt --help\ntapegrad tutorial 003 8.4.1",
+    .terms =
+        "GPT GPTModel TransformerBlock GELU FeedForward LayerNorm 로짓 logits 생성 generate register_buffer "
+        "파라미터 parameters"};
+
+}  // namespace tapegrad::tasks::tutorial

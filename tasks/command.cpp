@@ -11,6 +11,7 @@
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/info.h>
+#include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/command_line.h>
@@ -144,6 +145,8 @@ constexpr Verb kVerbs[] = {
      [](CLI::App* app, Parsed& parsed) {
        add_threads(add_request<tutorial::Request>(app, parsed, tutorial::run), parsed);
      }},
+    {"plot", "draw the curves of several runs over one another",
+     [](CLI::App* app, Parsed& parsed) { add_request<PlotRequest>(app, parsed, plot); }},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare},
     {"tokenize", "tokenize text, or train a new tokenizer",
      [](CLI::App* app, Parsed& parsed) { add_threads(add_request<TokenizeRequest>(app, parsed, tokenize), parsed); }},

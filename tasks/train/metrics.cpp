@@ -82,6 +82,11 @@ std::optional<double> maybe(const nlohmann::json& object, const char* key) {
 
 double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
 
+// A loss that was not finite is null.
+double loss_of(const nlohmann::json& object) {
+  return object.contains("loss") && object["loss"].is_null() ? kNotMeasured : number(object, "loss");
+}
+
 // ,"figures":{"critic loss":0.5}
 std::string figures_text(const std::vector<Figure>& figures) {
   nlohmann::ordered_json object;
@@ -150,15 +155,14 @@ Metrics read_metrics(const fs::path& path) {
   Metrics out;
   each_line(path, read_file(path), [&](const nlohmann::json& object, int64_t) {
     if (object.contains("step")) {
-      out.steps.push_back({object["step"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured),
+      out.steps.push_back({object["step"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured),
                            number(object, "lr"), number(object, "tokens_per_s"), maybe(object, "train_loss"),
                            maybe(object, "validation_loss")});
       out.steps.back().figures = figures_of(object);
     } else if (object.contains("bits")) {
       out.bits = object["bits"];
     } else {
-      out.epochs.push_back(
-          {object["epoch"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured), {}});
+      out.epochs.push_back({object["epoch"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured), {}});
       const auto sample = object.find("sample");
       if (sample != object.end() && sample->is_string()) out.epochs.back().sample = sample->get<std::string>();
     }

@@ -62,6 +62,15 @@ if(NOT TAPEGRAD_SANITIZE)
   endforeach()
 endif()
 
+# The generator of headers and signatures in the tables of nn/FROM_PYTORCH.md.
+find_program(PYTHON3 python3)
+mark_as_advanced(PYTHON3)
+if(PYTHON3)
+  add_test(NAME house_signatures COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tests/house/signatures.py)
+  set_tests_properties(house_signatures PROPERTIES TIMEOUT 60 LABELS core)
+  add_custom_target(test_house_signatures)  # nothing to build
+endif()
+
 # An installed tapegrad, used from outside. (A sanitized library would need sanitized users.)
 if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   add_custom_target(test_consumer DEPENDS tapegrad tapegrad_train tapegrad_command)

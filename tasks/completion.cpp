@@ -148,7 +148,9 @@ _tapegrad() {{
     for (const CompletedOption& option : part.options) script += zsh_entry(option.name, option.help);
     script += ");;\n";
   }
-  return script + "  esac\n  _describe tapegrad entries\n}\ncompdef _tapegrad tapegrad\n";
+  return script +
+         "  esac\n  _describe tapegrad entries\n}\n"
+         "if [[ $funcstack[1] == _tapegrad ]]; then _tapegrad; else compdef _tapegrad tapegrad; fi\n";
 }
 
 std::string fish_script(const std::vector<CompletedPart>& parts) {

@@ -2,6 +2,7 @@
 # page and completions. Their files are the components of install.cmake. Configure with -D CMAKE_INSTALL_PREFIX=/usr.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tapegrad)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "automatic differentiation on a tape")
 set(CPACK_PACKAGE_VENDOR tapegrad)
 set(CPACK_PACKAGE_CONTACT "tapegrad maintainers <maintainers@tapegrad.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -11,7 +12,6 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtapegrad0)
@@ -23,14 +23,11 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtapegrad0 (= ${PROJECT_VERSION}
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tapegrad)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtapegrad0 (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "automatic differentiation on a tape, shared libraries
- Reverse-mode automatic differentiation in C++20, and the modules,
- optimisers and training loops made of it.")
-set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "automatic differentiation on a tape, headers
- Headers, CMake package and pkg-config files of tapegrad.")
-set(CPACK_DEBIAN_COMMAND_DESCRIPTION "train, test and explain Transformers
- The command of tapegrad: it trains, tests and explains Transformers,
- and shows tutorials about them.")
+set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "Shared libraries: reverse-mode automatic differentiation in C++20, and the
+modules, optimisers and training loops made of it.")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Headers, CMake package and pkg-config files.")
+set(CPACK_DEBIAN_COMMAND_DESCRIPTION "The command, which trains, tests and explains Transformers, and shows tutorials
+about them.")
 # What Debian's policy asks of each package: licence and changes. The libraries' search paths are those of install.cmake's users.
 set(debian ${PROJECT_BINARY_DIR}/debian)
 file(WRITE ${debian}/changelog "tapegrad (${PROJECT_VERSION}) unstable; urgency=medium
@@ -40,6 +37,14 @@ file(WRITE ${debian}/changelog "tapegrad (${PROJECT_VERSION}) unstable; urgency=
  -- tapegrad maintainers <maintainers@tapegrad.invalid>  Thu, 26 Nov 2026 12:00:00 +0000
 ")
 execute_process(COMMAND gzip -9nf ${debian}/changelog)
+set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(shlibs "")
+foreach(library libtapegrad libtapegrad_distributed libtapegrad_train)
+  string(APPEND shlibs "${library} ${soversion} libtapegrad0 (= ${PROJECT_VERSION})\n")
+endforeach()
+file(WRITE ${debian}/shlibs "${shlibs}")
+file(WRITE ${debian}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${debian}/shlibs ${debian}/triggers)
 foreach(package libtapegrad0:library libtapegrad-dev:development tapegrad:command)
   string(REPLACE ":" ";" package ${package})
   list(GET package 1 component)

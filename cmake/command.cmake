@@ -32,14 +32,11 @@ if(TAPEGRAD_COMMAND)
   file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tapegrad_command PROPERTIES OUTPUT_NAME tapegrad INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
   install(TARGETS tapegrad_command RUNTIME COMPONENT command)
-  # Its man page and completions, which it prints itself.
-  set(printed ${PROJECT_BINARY_DIR}/printed)
-  add_custom_command(OUTPUT ${printed}/tapegrad.1.gz
-                     COMMAND ${CMAKE_COMMAND} -D COMMAND=$<TARGET_FILE:tapegrad_command> -D FOLDER=${printed}
-                             -P ${PROJECT_SOURCE_DIR}/cmake/printed.cmake
-                     DEPENDS tapegrad_command ${PROJECT_SOURCE_DIR}/cmake/printed.cmake VERBATIM)
-  if(NOT CMAKE_CROSSCOMPILING)
-    add_custom_target(tapegrad_printed ALL DEPENDS ${printed}/tapegrad.1.gz)
+  if(NOT CMAKE_CROSSCOMPILING)  # its man page and completions, which it prints itself
+    set(printed ${PROJECT_BINARY_DIR}/printed)
+    add_custom_command(TARGET tapegrad_command POST_BUILD
+                       COMMAND ${CMAKE_COMMAND} -D COMMAND=$<TARGET_FILE:tapegrad_command> -D FOLDER=${printed}
+                               -P ${PROJECT_SOURCE_DIR}/cmake/printed.cmake VERBATIM)
     install(FILES ${printed}/tapegrad.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
     install(FILES ${printed}/bash RENAME tapegrad DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT command)
     install(FILES ${printed}/zsh RENAME _tapegrad DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT command)

@@ -1,5 +1,6 @@
-# The target docs: the pages of docs/, the READMEs and the reference of all public declarations, in build/<preset>/docs/html. Fails
-# for a link that leads nowhere, and for a public declaration without a comment. Needs Debian's doxygen and python3.
+# The target docs: the pages of docs/, the READMEs and the reference of all public declarations, in build/<preset>/docs/html, and
+# FROM_PYTORCH.html there, the tables of nn/FROM_PYTORCH.md with headers and signatures. Fails for a link that leads nowhere, for a
+# public declaration without a comment, and for a name in those tables without a declaration. Needs Debian's doxygen and python3.
 find_program(DOXYGEN doxygen)
 mark_as_advanced(DOXYGEN)
 if(DOXYGEN)
@@ -9,6 +10,8 @@ if(DOXYGEN)
                     COMMAND python3 -B ${PROJECT_SOURCE_DIR}/docs/filter_test.py
                     COMMAND ${DOXYGEN} ${PROJECT_BINARY_DIR}/docs/Doxyfile
                     COMMAND ${CMAKE_COMMAND} -D FILE=${PROJECT_BINARY_DIR}/docs/warnings.txt -P ${PROJECT_SOURCE_DIR}/docs/silent.cmake
+                    COMMAND python3 ${PROJECT_SOURCE_DIR}/docs/signatures.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/docs/xml
+                            ${PROJECT_BINARY_DIR}/docs/html
                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
 else()
   add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E echo "docs needs doxygen and python3: apt-get install doxygen python3"

@@ -62,6 +62,26 @@ if(NOT TAPEGRAD_SANITIZE)
   endforeach()
 endif()
 
+# The generator of headers and signatures in the tables of nn/FROM_PYTORCH.md.
+find_program(PYTHON3 python3)
+mark_as_advanced(PYTHON3)
+if(PYTHON3)
+  add_test(NAME house_signatures COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tests/house/signatures.py)
+  set_tests_properties(house_signatures PROPERTIES TIMEOUT 60 LABELS core)
+  add_custom_target(test_house_signatures)  # nothing to build
+endif()
+
+# Projects that have tapegrad as a part are configured: its targets are there, those of its own build are not.
+foreach(way fetch_content add_subdirectory)
+  string(COMPARE EQUAL ${way} add_subdirectory by_subdirectory)
+  add_test(NAME consumer_${way}
+           COMMAND ${CMAKE_COMMAND} --fresh -G ${CMAKE_GENERATOR} -S ${PROJECT_SOURCE_DIR}/tests/consumer/embedded
+                   -B ${PROJECT_BINARY_DIR}/embedded/${way} -D CMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+                   -D TAPEGRAD_SOURCES=${PROJECT_SOURCE_DIR} -D BY_SUBDIRECTORY=${by_subdirectory})
+  set_tests_properties(consumer_${way} PROPERTIES TIMEOUT 120 LABELS long)
+  add_custom_target(test_consumer_${way})  # nothing to build
+endforeach()
+
 # An installed tapegrad, used from outside. (A sanitized library would need sanitized users.)
 if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   add_custom_target(test_consumer DEPENDS tapegrad tapegrad_train tapegrad_command)

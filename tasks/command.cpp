@@ -6,11 +6,13 @@
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/compare/positions.h>
+#include <tapegrad/tasks/completion.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/info.h>
+#include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/bad_request.h>
@@ -28,6 +30,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -122,6 +125,28 @@ void add_info(CLI::App* app, Parsed& parsed) {
       "own (never BLIS) or auto (default: the faster one for each shape).");
 }
 
+void add_completion(CLI::App* verb, Parsed& parsed) {
+  const CLI::App* top = verb->get_parent();
+  for (const std::string_view shell : completion_shells()) {
+    CLI::App* app = verb->add_subcommand(std::string(shell), fmt::format("the script for {}", shell));
+    on_parsed(app, [top, shell, &parsed] {
+      parsed.run = [top, shell] {
+        print_now(completion_script(*top, shell));
+        return 0;
+      };
+    });
+  }
+}
+
+void add_manual(CLI::App* app, Parsed& parsed) {
+  on_parsed(app, [top = app->get_parent(), &parsed] {
+    parsed.run = [top] {
+      print_now(man_page(*top));
+      return 0;
+    };
+  });
+}
+
 // One verb of the command: the one list of them.
 struct Verb {
   const char *name, *summary;
@@ -153,6 +178,8 @@ constexpr Verb kVerbs[] = {
     {"gradcheck", "check every gradient against finite differences",
      [](CLI::App* app, Parsed& parsed) { add_threads(add_request<GradcheckRequest>(app, parsed, gradcheck), parsed); }},
     {"info", "show processor, kernels and measured speed", add_info},
+    {"completion", "print a script that completes verbs, options and values in a shell", add_completion},
+    {"manual", "print this help as a man page: all verbs, tasks and options", add_manual},
     {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}},
 };
 
@@ -160,6 +187,7 @@ constexpr Verb kVerbs[] = {
 std::string_view kind_of_parts(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "verb";
   if (app.get_name() == "show" || app.get_name() == "compare") return "topic";
+  if (app.get_name() == "completion") return "shell";
   return app.get_name() == "data" ? "source" : "task";
 }
 
@@ -173,7 +201,8 @@ void add_all(CLI::App& top, Parsed& parsed) {
     verb.add(app, parsed);
     const auto parts = app->get_subcommands({});
     const std::string_view kind = kind_of_parts(*app);
-    for (CLI::App* part : parts) part->group(kind == "topic" ? "Topics" : kind == "source" ? "Sources" : "Tasks");
+    for (CLI::App* part : parts)
+      part->group(fmt::format("{}{}s", static_cast<char>(std::toupper(kind[0])), kind.substr(1)));
     app->require_subcommand(parts.empty() ? 0 : 1);
   }
   top.footer(

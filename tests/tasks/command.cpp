@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, std::string>> listed(const std::string& help)
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("  ")) {
-      inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:" || line == "Sources:";
+      inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:" || line == "Sources:" || line == "Shells:";
       continue;
     }
     if (!inside || line.size() < 3 || line[2] == ' ') continue;
@@ -76,7 +76,8 @@ int walk_help(const Arguments& words) {
 }
 
 TEST(CommandHelp, EveryVerbTaskAndTopic) {
-  int texts = 1 + 14 + 10 + 2 + 2 + 1;  // verbs; topics of show; sources of data; what compare compares; explain step
+  // verbs; topics of show; sources of data; what compare compares; explain step; shells
+  int texts = 1 + 17 + 14 + 2 + 2 + 1 + 3;
   for (const Kind& kind : kinds()) texts += 1 + static_cast<int>(kind.verbs.size());
   EXPECT_EQ(walk_help({}), texts);
 }
@@ -99,6 +100,39 @@ TEST(CommandHelp, ShowsDefaultsAndChoices) {
   for (const char* part : {"(default: out/gpt)", "(default: 1; 0: no clipping)", "(default: 50; 0: no sample)",
                            "(default: 0, which means the value of --context-length)"})
     EXPECT_NE(gpt.find(part), std::string::npos) << part;
+}
+
+TEST(CommandHelp, TheManPageHasEveryTaskAndOption) {
+  const std::string page = successful(run_command({"manual"})).out;
+  EXPECT_TRUE(page.starts_with(".TH TAPEGRAD 1 ")) << page.substr(0, 100);
+  for (const Kind& kind : kinds())
+    EXPECT_NE(page.find(fmt::format(".SS tapegrad train {}\n", kind.name)), std::string::npos) << kind.name;
+  for (const char* part : {".SS tapegrad show ", "\\fB\\-\\-max\\-new\\-tokens\\fR \\fIN\\fR\n", "(default: 50)",
+                           "\nTAPEGRAD_PRODUCTS chooses", "Exit status: 0 success"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+TEST(CommandHelp, CompletionScriptsKnowTasksOptionsAndChoices) {
+  // What bash offers at the end of a line.
+  const auto offered = [](const std::string& line) {
+    const std::string script = run_command({"completion", "bash"}).out + "\nCOMP_WORDS=(" + line +
+                               ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_tapegrad\necho \"${COMPREPLY[*]}\"\n";
+    return one_line(successful(run_program({"bash"}, {.input = script})).out);
+  };
+  EXPECT_EQ(offered("tapegrad tr"), "train");
+  EXPECT_EQ(offered("tapegrad train co"), "copy");
+  EXPECT_EQ(offered("tapegrad help train co"), "copy");
+  EXPECT_EQ(offered("tapegrad completion ''"), "bash zsh fish --help");
+  EXPECT_EQ(offered("tapegrad train copy --max-st"), "--max-steps");
+  EXPECT_EQ(offered("tapegrad train copy --seed 3 --max-st"), "--max-steps");
+  EXPECT_EQ(offered("tapegrad train copy --seed ''"), "");
+  EXPECT_EQ(offered("tapegrad generate gpt --dtype bf"), "bfloat16");
+  for (const char* const shell : {"zsh", "fish"}) {
+    const std::string script = successful(run_command({"completion", shell})).out;
+    for (const char* part : {"train copy", "max-new-tokens", "bfloat16"})
+      EXPECT_NE(script.find(part), std::string::npos) << shell << ": " << part;
+  }
+  expect_error(run_command({"completion", "tcsh"}), 2, {"unknown shell \"tcsh\"", "bash, zsh, fish"});
 }
 
 TEST(CommandWords, MistypedOnesGetSuggestions) {
@@ -231,6 +265,8 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
                           {{"tutorial", "003", "8.2.5", "--out", folder / "pages"}},
                           {{"gradcheck", "--op", "exp"}},
                           {{"info", "--json"}},
+                          {{"completion", "bash"}},
+                          {{"manual"}},
                           {{"help", "train", "copy"}}};
   std::set<std::string> called, verbs;
   for (const Call& call : calls) called.insert(call.words.front());

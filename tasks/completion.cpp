@@ -1,0 +1,206 @@
+// Writes the scripts that complete the command line in bash, zsh and fish, from the options that --help shows.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/completion.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+namespace tapegrad::tasks {
+namespace {
+
+struct CompletedOption {
+  std::string name, help;  // "--lr"
+  bool takes_value;
+  bool file, folder;                 // its value is the name of one
+  std::vector<std::string> choices;  // of its value, if it has some
+};
+
+// A verb or task: the words that name it without the command, what may follow them.
+struct CompletedPart {
+  std::string path;  // "train copy"; empty for the command itself
+  std::vector<std::pair<std::string, std::string>> parts;
+  std::vector<CompletedOption> options;
+};
+
+std::vector<std::string> choices_in(std::string_view type) {  // "{adam,sgd}"
+  std::vector<std::string> choices;
+  if (!type.starts_with('{') || !type.ends_with('}')) return choices;
+  std::string word;
+  for (const char c : type.substr(1)) {
+    if (c == ',' || c == '}') {
+      choices.push_back(std::exchange(word, {}));
+    } else if (c != ' ') {
+      word += c;
+    }
+  }
+  return choices;
+}
+
+void collect(const CLI::App& app, const std::string& path, std::vector<CompletedPart>& into) {
+  CompletedPart part{path, {}, {}};
+  const auto parts = app.get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* one : parts) part.parts.emplace_back(one->get_name(), one->get_description());
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() || option->get_lnames().empty()) continue;
+    const std::string type = option->get_type_name();
+    part.options.push_back({"--" + option->get_lnames().front(), option->get_description(),
+                            option->get_type_size() != 0, type.starts_with("FILE"), type == "DIR", choices_in(type)});
+  }
+  into.push_back(std::move(part));
+  for (const CLI::App* one : parts) collect(*one, path.empty() ? one->get_name() : path + " " + one->get_name(), into);
+}
+
+std::string paths_of(const std::vector<CompletedPart>& parts) {
+  std::string patterns;
+  for (const CompletedPart& part : parts) {
+    if (!part.path.empty()) patterns += fmt::format("{}'{}'", patterns.empty() ? "" : "|", part.path);
+  }
+  return patterns;
+}
+
+std::string words_in(const CompletedPart& part) {
+  std::string words;
+  for (const auto& [name, help] : part.parts) words += name + " ";
+  for (const CompletedOption& option : part.options) words += option.name + " ";
+  return words;
+}
+
+// The values of options as cases of "$path $prev", whatever the shell: `file`, `folder` and `words` are its commands.
+std::string value_cases(const std::vector<CompletedPart>& parts, std::string_view file, std::string_view folder,
+                        std::string_view words) {
+  std::string cases;
+  for (const CompletedPart& part : parts) {
+    for (const CompletedOption& option : part.options) {
+      if (!option.takes_value) continue;
+      std::string act = ":";
+      if (option.file) act = file;
+      if (option.folder) act = folder;
+      if (!option.choices.empty()) act = fmt::format(fmt::runtime(words), fmt::join(option.choices, " "));
+      cases += fmt::format("    '{} {}') {}; return;;\n", part.path, option.name, act);
+    }
+  }
+  return cases;
+}
+
+std::string bash_script(const std::vector<CompletedPart>& parts) {
+  std::string script = fmt::format(
+      R"(# Completion of tapegrad in bash: source <(tapegrad completion bash)
+_tapegrad() {{
+  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD - 1]}} path='' i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    if ((i == 1)) && [[ ${{COMP_WORDS[i]}} == help ]]; then continue; fi
+    case "${{path:+$path }}${{COMP_WORDS[i]}}" in
+      {}) path="${{path:+$path }}${{COMP_WORDS[i]}}";;
+      *) break;;
+    esac
+  done
+  case "$path $prev" in
+)",
+      paths_of(parts));
+  script += value_cases(parts, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
+                        "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
+                        "mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")");
+  script += "  esac\n  case \"$path\" in\n";
+  for (const CompletedPart& part : parts)
+    script +=
+        fmt::format("    '{}') mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\");;\n", part.path, words_in(part));
+  return script + "  esac\n}\ncomplete -o filenames -F _tapegrad tapegrad\n";
+}
+
+// A text between single quotes.
+std::string shell_quoted(std::string_view text, std::string_view quote) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string(quote) : std::string(1, c);
+  return out + "'";
+}
+
+// "name:help" of _describe.
+std::string zsh_entry(const std::string& name, std::string_view help) {
+  return " " + shell_quoted(fmt::format("{}:{}", name, help), R"('\'')");
+}
+
+std::string zsh_script(const std::vector<CompletedPart>& parts) {
+  std::string script = fmt::format(
+      R"(#compdef tapegrad
+# Completion of tapegrad in zsh: source <(tapegrad completion zsh), or as the file _tapegrad in a folder of fpath
+_tapegrad() {{
+  local cur=${{words[CURRENT]}} prev=${{words[CURRENT - 1]}} path_of='' i
+  local -a entries
+  for ((i = 2; i < CURRENT; i++)); do
+    if ((i == 2)) && [[ ${{words[i]}} == help ]]; then continue; fi
+    case "${{path_of:+$path_of }}${{words[i]}}" in
+      {}) path_of="${{path_of:+$path_of }}${{words[i]}}";;
+      *) break;;
+    esac
+  done
+  case "$path_of $prev" in
+)",
+      paths_of(parts));
+  script += value_cases(parts, "_files", "_files -/", "compadd -- {}");
+  script += "  esac\n  case \"$path_of\" in\n";
+  for (const CompletedPart& part : parts) {
+    script += fmt::format("    '{}') entries=(", part.path);
+    for (const auto& [name, help] : part.parts) script += zsh_entry(name, help);
+    for (const CompletedOption& option : part.options) script += zsh_entry(option.name, option.help);
+    script += ");;\n";
+  }
+  return script +
+         "  esac\n  _describe tapegrad entries\n}\n"
+         "if [[ $funcstack[1] == _tapegrad ]]; then _tapegrad; else compdef _tapegrad tapegrad; fi\n";
+}
+
+std::string fish_script(const std::vector<CompletedPart>& parts) {
+  std::string known;
+  for (const CompletedPart& part : parts) {
+    if (!part.path.empty()) known += fmt::format(" '{}'", part.path);
+  }
+  std::string script = fmt::format(
+      R"(# Completion of tapegrad in fish: tapegrad completion fish | source
+function __tapegrad_at
+  set -l path ''
+  for word in (commandline -opc)[2..-1]
+    test "$word" = help; and test -z "$path"; and continue
+    set -l longer (string trim -- "$path $word")
+    contains -- "$longer"{}; or break
+    set path "$longer"
+  end
+  test "$path" = "$argv[1]"
+end
+complete -c tapegrad -f
+)",
+      known);
+  for (const CompletedPart& part : parts) {
+    const std::string at = fmt::format("complete -c tapegrad -n \"__tapegrad_at '{}'\"", part.path);
+    for (const auto& [name, help] : part.parts)
+      script += fmt::format("{} -a {} -d {}\n", at, name, shell_quoted(help, "\\'"));
+    for (const CompletedOption& option : part.options) {
+      script += fmt::format("{} -l {} -d {}", at, option.name.substr(2), shell_quoted(option.help, "\\'"));
+      if (option.takes_value) script += option.file || option.folder ? " -r -F" : " -x";
+      if (!option.choices.empty()) script += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
+      script += "\n";
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& completion_shells() {
+  static const std::vector<std::string_view> shells = {"bash", "zsh", "fish"};
+  return shells;
+}
+
+std::string completion_script(const CLI::App& top, std::string_view shell) {
+  std::vector<CompletedPart> parts;
+  collect(top, "", parts);
+  if (shell == "bash") return bash_script(parts);
+  if (shell == "zsh") return zsh_script(parts);
+  if (shell == "fish") return fish_script(parts);
+  throw Error(fmt::format("[completion] expected bash, zsh or fish, got \"{}\"", shell));
+}
+
+}  // namespace tapegrad::tasks

@@ -8,6 +8,7 @@
 #include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/exercises/command.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/info.h>
@@ -137,6 +138,8 @@ constexpr Verb kVerbs[] = {
      [](CLI::App* app, Parsed& parsed) {
        add_threads(add_request<tutorial::Request>(app, parsed, tutorial::run), parsed);
      }},
+    {"exercise", "programming exercises about the tutorials, checked number by number",
+     [](CLI::App* app, Parsed& parsed) { add_request<exercises::Request>(app, parsed, exercises::run); }},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare},
     {"tokenize", "tokenize text, or train a new tokenizer",
      [](CLI::App* app, Parsed& parsed) { add_threads(add_request<TokenizeRequest>(app, parsed, tokenize), parsed); }},

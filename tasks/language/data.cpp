@@ -74,6 +74,19 @@ constexpr Message kData[] = {
      "인코더 하나"},
     {"flat: attention to the whole text; window: to nearby tokens",
      "flat: 글 전체를 보는 어텐션; window: 가까운 토큰만 봄"},
+    {"maximum number of digits in training", "학습에 쓰는 최대 자릿수"},
+    {"nesting depth of operators; above 1: nested expressions, and trees with brackets",
+     "연산자를 중첩하는 깊이. 1보다 크면 중첩된 수식과 괄호가 있는 트리를 씁니다"},
+    {"nesting depth of the expressions in training", "학습에 쓰는 수식의 중첩 깊이"},
+    {"maximum number of tokens of a summary", "요약의 최대 토큰 수"},
+    {"maximum number of tokens of a text; the rest is cut off", "글의 최대 토큰 수. 나머지는 잘라 냅니다"},
+    {"share of the text, from its start, to train on; the rest is for validation",
+     "글의 처음부터 학습에 쓸 비율. 나머지는 검증에 씁니다"},
+    {"size of the byte-pair vocabulary that is trained on the texts", "글로 학습하는 바이트 쌍 어휘의 크기"},
+    {"start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
+     "에포크마다 생성하는 표본의 첫머리 (기본값: 글의 첫 토큰; book: \"Every effort moves you\")"},
+    {"text to read", "읽을 글"},
+    {"token ids to read: 15496,11", "읽을 토큰 번호: 15496,11"},
 };
 
 }  // namespace

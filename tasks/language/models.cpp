@@ -9,10 +9,7 @@ constexpr Message kModels[] = {
      "기본 크기: 튜토리얼의 태스크, 최초의 트랜스포머(base, big), BERT, T5 중 하나"},
     {"default sizes and rates", "기본 크기와 학습률"},
     {"number of tokens, including the padding token 0", "패딩 토큰 0을 포함한 토큰의 수"},
-    {"number of tokens, including the padding token", "패딩 토큰을 포함한 토큰의 수"},
-    {"number of tokens", "토큰의 수"},
     {"width of the model; a multiple of the number of heads", "모델의 폭. 헤드 수의 배수"},
-    {"width of the model", "모델의 폭"},
     {"layers of the encoder, and of the decoder", "인코더의 층수이자 디코더의 층수"},
     {"heads per attention", "어텐션의 헤드 수"},
     {"width inside the feed-forward blocks", "피드포워드 블록 안의 폭"},
@@ -24,14 +21,12 @@ constexpr Message kModels[] = {
     {"layer normalisation before each block (pre), or after each residual sum (post)",
      "층 정규화의 위치: 블록마다 그 앞(pre), 또는 잔차 합의 뒤(post)"},
     {"dropout probability, everywhere in the model", "모델 전체의 드롭아웃 확률"},
-    {"dropout probability of attention weights", "어텐션 가중치의 드롭아웃 확률"},
     {"biases on query, key and value", "쿼리, 키, 값에 편향을 둡니다"},
     {"the output head shares the weight of the token embedding", "출력 층이 토큰 임베딩의 가중치를 함께 씁니다"},
     {"form of self-attention; window: only keys near the query; linformer: projected keys (encoder only); performer: "
      "random features; reformer: keys with similar hashes",
      "셀프 어텐션의 방식. window: 쿼리 근처의 키만; linformer: 투영한 키(인코더만); performer: 무작위 특징; reformer: "
      "해시가 비슷한 키"},
-    {"keys on each side of a query", "쿼리 양쪽의 키 수"},
     {"window: keys that a query attends to on each side", "window: 쿼리가 양쪽에서 보는 키의 수"},
     {"window: distance between two of these keys", "window: 그 키 사이의 간격"},
     {"window: the first N tokens attend to all tokens, and all tokens attend to them",
@@ -71,8 +66,27 @@ constexpr Message kModels[] = {
     {"composite: the added encoding, weighted by alpha", "composite: alpha를 곱하여 더하는 인코딩"},
     {"composite: the relative encoding, weighted by beta", "composite: beta를 곱하는 상대 인코딩"},
     {"dynamic: hidden units of the network", "dynamic: 신경망의 은닉 유닛 수"},
-    {"recompute each block in backward: same results, less memory, more time",
-     "역전파 때 블록마다 다시 계산합니다. 결과는 같고 메모리는 줄며 시간은 더 듭니다"},
+    {"positional encoding; none: attention ignores the order; index: adds the position; learned: adds a learned "
+     "vector; sinusoidal: adds sines and cosines; rope: rotates queries and keys; shaw: a learned vector per distance; "
+     "t5: a learned bias per bucket of distances; alibi: a bias that falls with the distance; conv: adds a depthwise "
+     "convolution of the embeddings; conv-multiscale: adds two convolutions; lstm: adds the states of an LSTM; ode: "
+     "adds the solution of a learned differential equation; complex: adds learned waves; composite: an added and a "
+     "relative one, with learned weights; dynamic: adds the output of a network",
+     "위치 인코딩. none: 어텐션이 순서를 모름; index: 위치 번호를 더함; learned: 학습한 벡터를 더함; sinusoidal: "
+     "사인과 코사인을 더함; rope: 쿼리와 키를 회전함; shaw: 거리마다 학습한 벡터; t5: 거리 버킷마다 학습한 편향; "
+     "alibi: 거리에 따라 작아지는 편향; conv: 임베딩의 깊이별 합성곱을 더함; conv-multiscale: 합성곱 두 개를 더함; "
+     "lstm: LSTM의 상태를 더함; ode: 학습한 미분방정식의 해를 더함; complex: 학습한 파동을 더함; composite: 더하는 "
+     "인코딩과 상대 인코딩을 학습한 가중치로 합침; dynamic: 신경망의 출력을 더함"},
+    {"recompute each block in backward: same results, less memory",
+     "역전파에서 블록마다 다시 계산합니다. 결과는 같고 메모리를 덜 씁니다"},
+    {"also save the causal masks, att.mask, which tutorial 000's code expects in a model",
+     "튜토리얼 000의 코드가 모델에서 찾는 인과 마스크 att.mask도 저장합니다"},
+    {"hierarchy: layers over the segments", "hierarchy: 구간을 보는 층의 수"},
+    {"hierarchy: tokens per segment", "hierarchy: 구간의 토큰 수"},
+    {"layers over the tokens", "토큰을 보는 층의 수"},
+    {"window: tokens on each side that a token attends to", "window: 토큰이 양쪽에서 보는 토큰의 수"},
+    {"type of the model's matrices; bfloat16 takes half the memory of float32, int8 a quarter, int4 a sixth",
+     "모델 행렬의 자료형. float32에 비해 메모리가 bfloat16은 2분의 1, int8은 4분의 1, int4는 6분의 1입니다"},
 };
 
 }  // namespace

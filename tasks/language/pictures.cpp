@@ -52,6 +52,10 @@ constexpr Message kPictures[] = {
     {"folder for the results and the pictures", "결과와 그림을 둘 폴더"},
     {"check this operation only", "이 연산만 확인합니다"},
     {"check this module only", "이 모듈만 확인합니다"},
+    {"digits, or levels of nesting, that the longer tests have in addition",
+     "더 긴 시험에 추가되는 자릿수나 중첩 단계의 수"},
+    {"folder for the picture", "그림을 둘 폴더"},
+    {"runs per positional encoding", "위치 인코딩마다 실행하는 횟수"},
 };
 
 }  // namespace

@@ -64,6 +64,14 @@ constexpr Message kTrained[] = {
     {"that of the model's folder, or plain", "모델 폴더의 형식, 없으면 plain"},
     {"longest answer", "답의 최대 길이"},
     {"random seed of the answers", "답의 난수 시드"},
+    {"generate all words from the vocabulary, and copy none from the text",
+     "모든 단어를 어휘에서 생성하고 글에서 복사하지 않습니다"},
+    {"minimum F1 of ROUGE-L; below it the exit status is 1", "ROUGE-L의 F1 최솟값. 이보다 낮으면 종료 상태가 1입니다"},
+    {"minimum accuracy; below it the exit status is 1", "정확도의 최솟값. 이보다 낮으면 종료 상태가 1입니다"},
+    {"test examples of each length", "길이마다 시험할 예제의 수"},
+    {"text to continue", "이어 쓸 글"},
+    {"token ids to continue: 15496,11", "이어 쓸 토큰 번호: 15496,11"},
+    {"the tutorial's", "튜토리얼의 것"},
 };
 
 }  // namespace

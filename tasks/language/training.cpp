@@ -21,7 +21,6 @@ constexpr Message kTraining[] = {
     {"random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
      "드롭아웃 마스크의 난수열: mt19937, 또는 인텔 프로세서에서 MKL을 쓰는 PyTorch의 mkl"},
     {"steps per epoch", "에포크의 단계 수"},
-    {"learning rate", "학습률"},
     {"learning rate; with warmup-cosine the peak", "학습률. warmup-cosine에서는 최댓값"},
     {"constant: --lr; noam: --factor width^-0.5 min(step^-0.5, step --warmup^-1.5); warmup-cosine: rises to --lr, then "
      "falls along a cosine to --min-lr at the last step",
@@ -53,6 +52,19 @@ constexpr Message kTraining[] = {
     {"compute a fixed list of operations, training runs and generated texts, and compare the hash of each with the "
      "published one, which every machine should reproduce",
      "정해진 연산, 학습, 생성을 계산하여 각각의 해시를 공개된 값과 비교합니다. 어느 기계에서나 같아야 합니다"},
+    {"also write best.safetensors, the model with the lowest validation loss",
+     "검증 손실이 가장 낮은 모델도 best.safetensors에 씁니다"},
+    {"mask the zeros of the input, and train as the tutorial does", "입력의 0을 가리고 튜토리얼처럼 학습합니다"},
+    {"peak learning rate; after the warm-up it falls along half a cosine",
+     "최대 학습률. 워밍업 뒤에는 반 주기의 코사인을 따라 내려갑니다"},
+    {"print the losses before the first step, over all batches", "첫 단계 전의 손실을 모든 배치에 대해 출력합니다"},
+    {"steps between two evaluations", "평가 사이의 단계 수"},
+    {"steps per run", "실행마다의 단계 수"},
+    {"dropout probability of the updates' inputs", "갱신에 들어가는 입력의 드롭아웃 확률"},
+    {"the updates are multiplied by this value divided by the rank", "갱신에 이 값을 랭크로 나눈 수를 곱합니다"},
+    {"write the model with the updates added to its weights", "갱신을 가중치에 더한 모델을 씁니다"},
+    {"batches of each part of the text per evaluation", "평가할 때 글의 부분마다 쓰는 배치의 수"},
+    {"examples of the validation part per evaluation", "평가할 때 쓰는 검증 부분의 예제 수"},
 };
 
 }  // namespace

@@ -28,7 +28,6 @@ constexpr Message kVerbs[] = {
     {"Learning rate", "학습률"},
     {"Run", "실행"},
     {", which means ", ", 즉 "},
-    {"; 0: ", "; 0: "},
     {"print the version and exit", "버전을 출력하고 끝냅니다"},
     {"print this help and exit", "이 도움말을 출력하고 끝냅니다"},
     {"train a model; writes checkpoints and a report", "모델을 학습합니다. 체크포인트와 보고서를 남깁니다"},
@@ -91,6 +90,9 @@ constexpr Message kVerbs[] = {
      "무작위 특징의 수에 따라 측정한 Performer 어텐션의 오차 (8.2.3)"},
     {"time and memory of a GPT's training step for 64 to 16,384 tokens and 1 to 64 sequences, measured",
      "토큰 64개에서 16,384개, 시퀀스 1개에서 64개까지 측정한 GPT 학습 단계의 시간과 메모리"},
+    {"Subcommands", "하위 명령"},
+    {"New tokenizer", "새 토크나이저"},
+    {"; 0: ", "; 0이면 "},
 };
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace tapegrad::tasks::exercises {
 namespace {
 
 constexpr const Exercise* kExercises[] = {
-    &k001_2_1, &k001_2_2, &k002_2, &k003_8_4, &k003_8_4_1, &k004_6, &k004_23, &k004_31,
+    &k000_4,     &k001_2_1, &k001_2_2, &k002_2,  &k003_8_2_5, &k003_8_4, &k003_8_4_1,
+    &k003_8_5_2, &k004_6,   &k004_13,  &k004_23, &k004_31,    &k004_35,  &k004_40,
 };
 
 }  // namespace

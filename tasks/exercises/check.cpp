@@ -19,6 +19,7 @@ constexpr std::string_view kStart = R"(#include <tapegrad/autograd/io/safetensor
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <numbers>
 #include <string>
 #include <vector>
 

@@ -9,6 +9,7 @@
 #include <tapegrad/tasks/completion.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/exercises/command.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/info.h>
@@ -172,6 +173,8 @@ constexpr Verb kVerbs[] = {
      }},
     {"plot", "draw the curves of several runs over one another",
      [](CLI::App* app, Parsed& parsed) { add_request<PlotRequest>(app, parsed, plot); }},
+    {"exercise", "programming exercises about the tutorials, checked number by number",
+     [](CLI::App* app, Parsed& parsed) { add_request<exercises::Request>(app, parsed, exercises::run); }},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare},
     {"tokenize", "tokenize text, or train a new tokenizer",
      [](CLI::App* app, Parsed& parsed) { add_threads(add_request<TokenizeRequest>(app, parsed, tokenize), parsed); }},
@@ -207,6 +210,7 @@ void add_all(CLI::App& top, Parsed& parsed) {
   }
   top.footer(
       "'tapegrad help train copy' shows the options of a verb and a task.\n"
+      "--lang ko and a Korean locale choose Korean help.\n"
       "Exit status: 0 success; 1 the run failed or missed its target; 2 invalid\n"
       "arguments.");
 }
@@ -328,11 +332,32 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
   }
 }
 
+// Takes --lang and its value out of the words, in front of a verb or after it, and makes it the language of this
+// process. The verbs of texts in two languages have an option of their own.
+void take_language(std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto verb = std::find_if(words.begin(), end, [](const std::string& w) { return !w.starts_with('-'); });
+  const auto option =
+      std::find_if(words.begin(), end, [](const std::string& w) { return w == "--lang" || w.starts_with("--lang="); });
+  if (option == end) return;
+  const bool has_own = verb < option && (*verb == "tutorial" || *verb == "exercise");
+  if (has_own) return;
+  const bool joined = *option != "--lang";
+  require(joined || std::next(option) != end, "--lang", "expected a value, got none");
+  const std::string code = joined ? option->substr(option->find('=') + 1) : *std::next(option);
+  tutorial::set_language(tutorial::language_of(code));
+  words.erase(option, std::next(option, joined ? 1 : 2));
+}
+
+constexpr std::string_view kAbout = "Automatic differentiation on a tape, and Transformers built with it";
+
 int run_or_throw(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  take_language(words);
   Parsed parsed;
-  CLI::App top("Automatic differentiation on a tape, and Transformers built with it", "tapegrad");
+  CLI::App top(std::string(kAbout), "tapegrad");
   add_all(top, parsed);
-  if (const auto code = parse(top, {argv + 1, argv + argc})) {
+  if (const auto code = parse(top, std::move(words))) {
     check_output();
     return *code;
   }
@@ -365,6 +390,16 @@ void report_error(const std::string& line, int rank) {
 }
 
 }  // namespace
+
+std::vector<std::string> help_texts() {
+  Parsed parsed;
+  CLI::App top(std::string(kAbout), "tapegrad");
+  add_all(top, parsed);
+  std::vector<std::string> texts = texts_of_help(top);
+  for (const char* const word : {"Usage", "Arguments", "options", "default", "verb", "task", "topic", "source"})
+    texts.emplace_back(word);
+  return texts;
+}
 
 int run_command(int argc, const char* const* argv) {
   // Writing a file beyond the size limit, or to a pipe that nobody reads, becomes an Error instead of a signal: a

@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -41,7 +43,9 @@ void add_verb(CLI::App* app, Run& run, const std::shared_ptr<Request>& request, 
 }
 
 /// Makes --help of `app`, and of subcommands added later, end a description with "(default: 100)", and call the
-/// subcommands <part>: "Usage: tapegrad train <task> [options]".
+/// subcommands <part>: "Usage: tapegrad train <task> [options]". Help is in the language of the environment.
 void set_help_style(CLI::App& app, std::string_view part);
+/// What --help of `app` and of all its subcommands says in words: the keys of its messages in other languages.
+std::vector<std::string> texts_of_help(const CLI::App& app);
 
 }  // namespace tapegrad::tasks

@@ -1,31 +1,72 @@
-// How --help lays out options, and prints their defaults.
+// How --help lays out options, prints their defaults, and translates all of it.
 #include <fmt/format.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/command_line.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
 
 namespace tapegrad::tasks {
 namespace {
+
+// "0, which means no limit" and "50; 0: write the untrained model": a value, and what one value means.
+constexpr std::string_view kMeans = ", which means ", kZero = "; 0: ";
+
+struct Default {
+  std::string value, joint, meaning;  // without a meaning, the joint is empty
+};
+
+Default default_of(const CLI::Option& option) {
+  const std::string text = option.get_type_size() == 0 ? "" : option.get_default_str();
+  for (const std::string_view joint : {kMeans, kZero}) {
+    const std::size_t at = text.find(joint);
+    if (at != std::string::npos) return {text.substr(0, at), std::string(joint), text.substr(at + joint.size())};
+  }
+  return {text, "", ""};
+}
 
 class HelpStyle : public CLI::Formatter {
  public:
   explicit HelpStyle(std::string_view part) : part_(part) {
     column_width(32);
-    label("Positionals", "Arguments");
+    label("Positionals", std::string(shown("Arguments")));
   }
 
  private:
+  static bool has_parts(const CLI::App* app) {
+    return !app->get_subcommands([](const CLI::App*) { return true; }).empty();
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return std::string(shown(app->get_description())) + "\n";
+  }
   std::string make_usage(const CLI::App* app, std::string name) const override {
-    const bool parts = !app->get_subcommands([](const CLI::App*) { return true; }).empty();
     std::string arguments;
     for (const CLI::Option* option : app->get_options([](const CLI::Option* o) { return o->get_positional(); }))
       arguments += fmt::format(" [{}]", option->get_type_name());
-    return fmt::format("\nUsage: {}{}{} [options]\n\n", name, parts ? fmt::format(" <{}>", part_) : "", arguments);
+    return fmt::format("\n{}: {}{}{} [{}]\n\n", shown("Usage"), name,
+                       has_parts(app) ? fmt::format(" <{}>", shown(part_)) : "", arguments, shown("options"));
   }
   std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override {
-    const std::string lines = CLI::Formatter::make_group(std::move(group), positional, std::move(options)).substr(1);
+    const std::string name(positional ? group : shown(group));
+    const std::string lines = CLI::Formatter::make_group(name, positional, std::move(options)).substr(1);
     return positional ? lines + "\n" : lines;  // one blank line between groups
+  }
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    const std::string text = CLI::Formatter::make_subcommands(app, mode);  // "\nTasks:\n..."
+    const std::size_t end = text.find(":\n");
+    if (end == std::string::npos) return text;
+    return "\n" + std::string(shown(std::string_view(text).substr(1, end - 1))) + text.substr(end);
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, sub->get_display_name(true), std::string(shown(sub->get_description())),
+                             column_width_);
+    return out.str();
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    const std::string footer = app->get_footer();
+    return footer.empty() ? "" : std::string(shown(footer)) + "\n";
   }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     return positional ? option->get_type_name() : CLI::Formatter::make_option_name(option, positional);
@@ -34,15 +75,34 @@ class HelpStyle : public CLI::Formatter {
     return option->get_type_size() == 0 || option->get_positional() ? "" : " " + option->get_type_name();
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    const std::string value = option->get_type_size() == 0 ? "" : option->get_default_str();
-    return option->get_description() + (value.empty() ? "" : fmt::format(" (default: {})", value));
+    const auto [value, joint, meaning] = default_of(*option);
+    const std::string text(shown(option->get_description()));
+    if (value.empty()) return text;
+    return fmt::format("{} ({}: {}{}{})", text, shown("default"), shown(value), shown(joint), shown(meaning));
   }
 
   std::string part_;
 };
 
+void collect(const CLI::App& app, std::set<std::string>& texts) {
+  texts.insert({app.get_description(), app.get_group(), app.get_footer()});
+  for (const CLI::Option* option : app.get_options()) {
+    const auto [value, joint, meaning] = default_of(*option);
+    texts.insert({option->get_description(), option->get_group(), joint, meaning});
+    if (value.find(' ') != std::string::npos) texts.insert(value);  // words, as "the last run's"
+  }
+  for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) collect(*part, texts);
+}
+
 }  // namespace
 
 void set_help_style(CLI::App& app, std::string_view part) { app.formatter(std::make_shared<HelpStyle>(part)); }
+
+std::vector<std::string> texts_of_help(const CLI::App& app) {
+  std::set<std::string> texts;
+  collect(app, texts);
+  texts.erase("");
+  return {texts.begin(), texts.end()};
+}
 
 }  // namespace tapegrad::tasks

@@ -4,19 +4,27 @@
 #include <tapegrad/tasks/tutorial/language.h>
 
 #include <cstdlib>
+#include <string>
 
 namespace tapegrad::tasks::tutorial {
+namespace {
+
+constexpr const char* kVariable = "TAPEGRAD_LANG";
+
+}  // namespace
 
 std::string_view code_of(Language language) { return language == Language::ko ? "ko" : "en"; }
 
 Language language_of_locale() {
-  for (const char* const name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+  for (const char* const name : {kVariable, "LC_ALL", "LC_MESSAGES", "LANG"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
     return std::string_view(value).starts_with("ko") ? Language::ko : Language::en;
   }
   return Language::en;
 }
+
+void set_language(Language language) { setenv(kVariable, std::string(code_of(language)).c_str(), 1); }
 
 Language language_of(std::string_view code) {
   if (code.empty()) return language_of_locale();

@@ -18,9 +18,11 @@ struct Text {
   bool empty() const { return ko.empty() && en.empty(); }
 };
 
-/// The language of the environment: Korean where the first of LC_ALL, LC_MESSAGES and LANG that is set begins with
-/// "ko", English otherwise.
+/// The language of the environment: Korean where the first of TAPEGRAD_LANG, LC_ALL, LC_MESSAGES and LANG that is set
+/// begins with "ko", English otherwise.
 Language language_of_locale();
+/// Makes it the language of this process and its children, in the environment. Before other threads start.
+void set_language(Language language);
 /// The language of this code; that of the environment for an empty one. BadRequest about --lang for any other text.
 Language language_of(std::string_view code);
 

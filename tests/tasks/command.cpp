@@ -77,7 +77,7 @@ int walk_help(const Arguments& words) {
 
 TEST(CommandHelp, EveryVerbTaskAndTopic) {
   // verbs; topics of show; sources of data; what compare compares; explain step; shells
-  int texts = 1 + 17 + 14 + 2 + 2 + 1 + 3;
+  int texts = 1 + 18 + 14 + 2 + 2 + 1 + 3;
   for (const Kind& kind : kinds()) texts += 1 + static_cast<int>(kind.verbs.size());
   EXPECT_EQ(walk_help({}), texts);
 }
@@ -263,6 +263,8 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
                           {{"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder / "compared"}},
                           {{"tokenize", "--tokenizer", folder / "tok"}, "aaa"},
                           {{"tutorial", "003", "8.2.5", "--out", folder / "pages"}},
+                          {{"plot", folder / "run"}},
+                          {{"exercise"}},
                           {{"gradcheck", "--op", "exp"}},
                           {{"info", "--json"}},
                           {{"completion", "bash"}},

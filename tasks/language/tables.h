@@ -1,0 +1,15 @@
+// The tables of messages, one per file.
+#pragma once
+
+#include <tapegrad/tasks/language/messages.h>
+
+namespace tapegrad::tasks::language {
+
+std::span<const Message> verbs();     // the words of help itself, verbs, tasks, topics, and their descriptions
+std::span<const Message> training();  // the settings of a training run
+std::span<const Message> models();    // the settings of models: sizes, forms of attention, positions
+std::span<const Message> data();      // texts, tokenizers, and the verbs that make them
+std::span<const Message> trained();   // the verbs that use a trained model
+std::span<const Message> pictures();  // show, compare, tutorial and the verbs that measure
+
+}  // namespace tapegrad::tasks::language

@@ -1,0 +1,155 @@
+// The verb `exercise`: every solution is right, every mistake in wrong/ is found where its first line says, and no
+// skeleton is right as it is.
+// ctest: unsanitized
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/exercises/check.h>
+#include <tapegrad/tasks/exercises/compile.h>
+#include <tapegrad/tasks/exercises/exercises.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <regex>
+#include <set>
+
+namespace tapegrad::tests {
+namespace {
+
+using tasks::exercises::all_exercises;
+using tasks::exercises::Exercise;
+using tasks::exercises::Language;
+using tasks::exercises::Text;
+
+constexpr std::string_view kExpected = "// expected: ";
+
+std::string file_of(std::string_view folder, const Exercise& exercise) {
+  return fmt::format("{}/tutorials/exercises/{}/{}.cpp", kTestsDir, folder, exercise.id);
+}
+
+// What the first line of a wrong file expects to be told.
+std::string expected_of(const std::string& text) {
+  return text.starts_with(kExpected) ? text.substr(kExpected.size(), text.find('\n') - kExpected.size()) : "no line";
+}
+
+// The text without its includes, which the program has already.
+std::string without_includes(const std::string& text) {
+  return std::regex_replace(text, std::regex("#include <[^>]*>\n"), "");
+}
+
+// One program with all solutions, mistakes and skeletons, each in a namespace of its own, as a compiler takes about a
+// second for the library's headers. It is called with one folder, which has the tensors given to each exercise.
+std::string program_of_all() {
+  std::string text = tasks::exercises::start_of_program(), calls;
+  for (const char* const kind : {"solutions", "wrong", "skeletons"}) {
+    int number = 0;
+    for (const Exercise* exercise : all_exercises()) {
+      const std::string space = fmt::format("{}_{}", kind, number++);
+      const std::string reader =
+          kind == std::string_view("skeletons") ? std::string(exercise->skeleton) : slurp(file_of(kind, *exercise));
+      text += fmt::format("namespace {} {{\n{}\n{}}}\n", space, without_includes(reader),
+                          tasks::exercises::function_of(*exercise));
+      calls += fmt::format("  run(folder + \"/{}.given\", folder + \"/{}-{}\", {}::check_answers);\n", exercise->id,
+                           kind, exercise->id, space);
+    }
+  }
+  return text + R"(
+static void run(const std::string& given, const std::string& answers,
+                void (*check)(const exercise_check::Given&, exercise_check::Answers&)) {
+  exercise_check::Answers all;
+  check({tapegrad::load_safetensors(given)}, all);
+  tapegrad::save_safetensors(answers, all.all);
+}
+int main(int, char** argv) {
+  const std::string folder = argv[1];
+)" + calls +
+         "}\n";
+}
+
+std::string difference(const Exercise& exercise, const std::string& answers, Language language = Language::en) {
+  return first_difference(exercise, load_safetensors(answers).tensors, language);
+}
+
+TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
+  const TemporaryFolder folder;
+  spill(folder / "all.cpp", program_of_all());
+  for (const Exercise* exercise : all_exercises())
+    save_safetensors(folder / (std::string(exercise->id) + ".given"), exercise->given());
+  const std::string build = kBinaryDir;
+  const Ran compiled = run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
+                                    folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build});
+  ASSERT_EQ(compiled.code, 0) << compiled.err;
+  ASSERT_EQ(run_program({folder / "all", folder.path().string()}).code, 0);
+  for (const Exercise* exercise : all_exercises()) {
+    const std::string id(exercise->id);
+    EXPECT_EQ(difference(*exercise, folder / ("solutions-" + id)), "") << id;
+    const std::string told = difference(*exercise, folder / ("wrong-" + id));
+    EXPECT_EQ(fmt::format("{}: wrong. {}", id, told), expected_of(slurp(file_of("wrong", *exercise)))) << id;
+    EXPECT_NE(difference(*exercise, folder / ("skeletons-" + id)), "") << id;
+  }
+}
+
+TEST(Exercises, AreInBothLanguages) {
+  std::set<std::string_view> ids;
+  const std::regex hangul("[\xea-\xed]");
+  for (const Exercise* exercise : all_exercises()) {
+    EXPECT_TRUE(ids.insert(exercise->id).second) << exercise->id;
+    for (const Text& text : {exercise->title, exercise->task}) {
+      EXPECT_TRUE(std::regex_search(text.ko.begin(), text.ko.end(), hangul)) << text.ko;
+      EXPECT_FALSE(std::regex_search(text.en.begin(), text.en.end(), hangul)) << text.en;
+    }
+  }
+}
+
+TEST(Exercises, CommandChecksAFile) {
+  const std::string solution = std::string(kTestsDir) + "/tutorials/exercises/solutions/004-31.cpp";
+  const Ran right = run_command({"exercise", "004-31", solution, "--lang", "en"});
+  EXPECT_EQ(right.code, 0) << right.err;
+  EXPECT_EQ(right.out, "004-31: right. All 36 numbers agree.\n");
+  const std::string mistake = std::string(kTestsDir) + "/tutorials/exercises/wrong/004-31.cpp";
+  const Ran wrong = run_command({"exercise", "004-31", mistake, "--lang", "ko"});
+  EXPECT_EQ(wrong.code, 1) << wrong.err;
+  EXPECT_EQ(wrong.out, "004-31: 틀렸습니다. weights, 1행 1열: 기댓값은 1.0000인데 0.1921 값이 나왔습니다\n");
+}
+
+TEST(Exercises, CommandTellsHowAProgramFails) {
+  const TemporaryFolder folder;
+  spill(folder / "throws.cpp",
+        "#include <stdexcept>\n#include <tapegrad/tapegrad.h>\n"
+        "tapegrad::Tensor subsequent_mask(int64_t) { throw std::runtime_error(\"no idea\"); }\n");
+  const Ran threw = run_command({"exercise", "001-2.2", folder / "throws.cpp", "--lang", "en"});
+  EXPECT_EQ(threw.code, 1);
+  EXPECT_EQ(threw.out, "001-2.2: wrong. it threw an exception (see above)\n");
+  EXPECT_EQ(threw.err, "no idea\n");
+  spill(folder / "shape.cpp", "tapegrad::Tensor subsequent_mask(int64_t n) { return tapegrad::ones({n, n}); }\n");
+  EXPECT_EQ(run_command({"exercise", "001-2.2", folder / "shape.cpp", "--lang", "en"}).out,
+            "001-2.2: wrong. shape of mask of 5: expected [1, 5, 5], got [5, 5]\n");
+}
+
+TEST(Exercises, WrongRequests) {
+  const TemporaryFolder folder;
+  spill(folder / "broken.cpp", "this is no C++\n");
+  expect_error(run_command({"exercise", "004-32"}), 2, {"unknown exercise", "\"004-32\"", "did you mean", "004-31"});
+  expect_error(run_command({"exercise", "004-31", folder / "none.cpp"}), 2, {"expected a C++ file", "none.cpp"});
+  expect_error(run_command({"exercise", "004-31", folder / "broken.cpp", "--compiler", "no-such-compiler"}), 2,
+               {"--compiler", "cannot start \"no-such-compiler\"", "No such file"});
+  const Ran broken = run_command({"exercise", "004-31", folder / "broken.cpp"});
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_NE(broken.err.find("broken.cpp:1:1: error"), std::string::npos) << broken.err;
+  EXPECT_NE(broken.err.find("[exercise] c++ cannot compile the file (see above)"), std::string::npos) << broken.err;
+  expect_error(run_command({"exercise", "--skeleton"}), 2, {"--skeleton", "expected an exercise"});
+  expect_error(run_command({"exercise", "004-31", "a.cpp", "b.cpp"}), 2, {"expected an exercise and a file", "3"});
+}
+
+TEST(Exercises, ListsAndPrints) {
+  const Ran list = run_command({"exercise", "--lang", "ko"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_NE(list.out.find("subsequent_mask 작성하기"), std::string::npos);
+  expect_narrow(list.out);
+  const Ran skeleton = run_command({"exercise", "004-31", "--skeleton"});
+  EXPECT_EQ(skeleton.out, tasks::exercises::find_exercise("004-31").skeleton);
+  EXPECT_NE(run_command({"exercise", "004-31", "--lang", "en"}).out.find(skeleton.out), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -11,6 +11,7 @@
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <bit>
@@ -394,17 +395,23 @@ TEST(StoredTypes, AreWrittenAndRead) {
   EXPECT_TRUE(same_bits(load_npz(archive, "half"), half.to(kFloat32)));
 }
 
+// --- int64 ---
+
+using tests::kInf, tests::kNan, tests::kMax, tests::kMin;
+
+Tensor int64s(const std::vector<int64_t>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+
 TEST(Integers, WrapAround) {
-  const Tensor large = ids({kMax, 1, 2}), two = ids({kMin, -1});
+  const Tensor large = int64s({kMax, 1, 2}), two = int64s({kMin, -1});
   EXPECT_EQ(sum(large).item<int64_t>(), kMin + 2);
-  EXPECT_EQ(sum(ids(std::vector<int64_t>(20'000, kMax))).item<int64_t>(), -20'000);
+  EXPECT_EQ(sum(int64s(std::vector<int64_t>(20'000, kMax))).item<int64_t>(), -20'000);
   EXPECT_EQ(sum(stack({large, large}), 0).to_vector<int64_t>(), (std::vector<int64_t>{-2, 2, 4}));
   EXPECT_EQ(prod(large).item<int64_t>(), -2);
   EXPECT_EQ(prod(two).item<int64_t>(), kMin);
   EXPECT_EQ(cumsum(large, 0).to_vector<int64_t>(), (std::vector<int64_t>{kMax, kMin, kMin + 2}));
-  EXPECT_EQ(cumprod(ids({kMin, -1, kMax}), 0).to_vector<int64_t>(), (std::vector<int64_t>{kMin, kMin, kMin}));
-  EXPECT_EQ(scatter_add(large, 0, ids({0}), ids({1}))[0].item<int64_t>(), kMin);
-  EXPECT_EQ(index_add(large, 0, ids({0}), ids({1}))[0].item<int64_t>(), kMin);
+  EXPECT_EQ(cumprod(int64s({kMin, -1, kMax}), 0).to_vector<int64_t>(), (std::vector<int64_t>{kMin, kMin, kMin}));
+  EXPECT_EQ(scatter_add(large, 0, int64s({0}), int64s({1}))[0].item<int64_t>(), kMin);
+  EXPECT_EQ(index_add(large, 0, int64s({0}), int64s({1}))[0].item<int64_t>(), kMin);
   EXPECT_EQ(einsum("i,i->", {large, large}).item<int64_t>(), 6);
   EXPECT_EQ(abs(two)[0].item<int64_t>(), kMin);
   EXPECT_EQ((-two)[0].item<int64_t>(), kMin);

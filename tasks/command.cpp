@@ -12,6 +12,7 @@
 #include <tapegrad/tasks/exercises/command.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
+#include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>

@@ -16,14 +16,9 @@
 namespace tapegrad::tests {
 namespace {
 
-using tasks::exercises::all_exercises;
-using tasks::exercises::Exercise;
-using tasks::exercises::Language;
-using tasks::exercises::Text;
-
 constexpr std::string_view kExpected = "// expected: ";
 
-std::string file_of(std::string_view folder, const Exercise& exercise) {
+std::string file_of(std::string_view folder, const tasks::exercises::Exercise& exercise) {
   return fmt::format("{}/tutorials/exercises/{}/{}.cpp", kTestsDir, folder, exercise.id);
 }
 
@@ -43,7 +38,7 @@ std::string program_of_all() {
   std::string text = tasks::exercises::start_of_program(), calls;
   for (const char* const kind : {"solutions", "wrong", "skeletons"}) {
     int number = 0;
-    for (const Exercise* exercise : all_exercises()) {
+    for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises()) {
       const std::string space = fmt::format("{}_{}", kind, number++);
       const std::string reader =
           kind == std::string_view("skeletons") ? std::string(exercise->skeleton) : slurp(file_of(kind, *exercise));
@@ -66,21 +61,22 @@ int main(int, char** argv) {
          "}\n";
 }
 
-std::string difference(const Exercise& exercise, const std::string& answers, Language language = Language::en) {
+std::string difference(const tasks::exercises::Exercise& exercise, const std::string& answers,
+                       tasks::exercises::Language language = tasks::exercises::Language::en) {
   return first_difference(exercise, load_safetensors(answers).tensors, language);
 }
 
 TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
   const TemporaryFolder folder;
   spill(folder / "all.cpp", program_of_all());
-  for (const Exercise* exercise : all_exercises())
+  for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises())
     save_safetensors(folder / (std::string(exercise->id) + ".given"), exercise->given());
   const std::string build = kBinaryDir;
   const Ran compiled = run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
                                     folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build});
   ASSERT_EQ(compiled.code, 0) << compiled.err;
   ASSERT_EQ(run_program({folder / "all", folder.path().string()}).code, 0);
-  for (const Exercise* exercise : all_exercises()) {
+  for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises()) {
     const std::string id(exercise->id);
     EXPECT_EQ(difference(*exercise, folder / ("solutions-" + id)), "") << id;
     const std::string told = difference(*exercise, folder / ("wrong-" + id));
@@ -92,9 +88,9 @@ TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
 TEST(Exercises, AreInBothLanguages) {
   std::set<std::string_view> ids;
   const std::regex hangul("[\xea-\xed]");
-  for (const Exercise* exercise : all_exercises()) {
+  for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises()) {
     EXPECT_TRUE(ids.insert(exercise->id).second) << exercise->id;
-    for (const Text& text : {exercise->title, exercise->task}) {
+    for (const tasks::exercises::Text& text : {exercise->title, exercise->task}) {
       EXPECT_TRUE(std::regex_search(text.ko.begin(), text.ko.end(), hangul)) << text.ko;
       EXPECT_FALSE(std::regex_search(text.en.begin(), text.en.end(), hangul)) << text.en;
     }

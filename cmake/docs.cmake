@@ -4,6 +4,12 @@
 find_program(DOXYGEN doxygen)
 mark_as_advanced(DOXYGEN)
 if(DOXYGEN)
+  file(GLOB_RECURSE pages CONFIGURE_DEPENDS autograd/*.md nn/*.md optim/*.md distributed/*.md tasks/*.md tests/*.md bench/*.md docs/*.md)
+  file(GLOB top CONFIGURE_DEPENDS *.md)
+  list(APPEND pages ${top})
+  list(TRANSFORM pages PREPEND "\"")
+  list(TRANSFORM pages APPEND "\"")
+  list(JOIN pages " " TAPEGRAD_PAGES)
   configure_file(docs/Doxyfile.in docs/Doxyfile @ONLY)
   add_custom_target(docs
                     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs

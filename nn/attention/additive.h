@@ -22,23 +22,22 @@ struct AdditiveAttention {
   /// Error unless all sizes are positive.
   AdditiveAttention(int64_t query_size, int64_t key_size, int64_t hidden_size);
 
-  /// query [B, T, Q], keys [B, S, K] -> [B, T, K]: the keys are the values, too. The mask broadcasts to [B, T, S];
+  /// q [B, T, Q], keys [B, S, K] -> [B, T, K]: the keys are the values, too. The mask broadcasts to [B, T, S];
   /// bool: true may be attended to; floating: added to the scores. Where everything is masked, weights and result are
   /// zeros. `weights` receives the weights [B, T, S], detached. Stores [B, T, S, H] for backward.
-  Tensor operator()(const Tensor& query, const Tensor& keys, const Tensor& mask = {}, Tensor* weights = nullptr) const {
-    return attend(query, project(keys), mask, weights);
+  Tensor operator()(const Tensor& q, const Tensor& keys, const Tensor& mask = {}, Tensor* weights = nullptr) const {
+    return attend(q, project(keys), mask, weights);
   }
-  /// The two halves of the above: values [B, S, V] (empty: the keys), and query [B, T, Q] -> [B, T, V].
+  /// The two halves of the above: values [B, S, V] (empty: the keys), and q [B, T, Q] -> [B, T, V].
   AdditiveKeys project(const Tensor& keys, const Tensor& values = {}) const;
-  Tensor attend(const Tensor& query, const AdditiveKeys& from, const Tensor& mask = {},
-                Tensor* weights = nullptr) const;
+  Tensor attend(const Tensor& q, const AdditiveKeys& from, const Tensor& mask = {}, Tensor* weights = nullptr) const;
   void visit(auto&& field) {
     field("query", query);
     field("key", key);
     field("score", score);
   }
 
-  Linear query, key, score;
+  Linear query, key, score;  ///< W, U and v of the formula
 };
 
 }  // namespace tapegrad::nn

@@ -1,4 +1,5 @@
 // Looks messages up.
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/tables.h>
 
 #include <unordered_map>

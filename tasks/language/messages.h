@@ -1,16 +1,13 @@
 // The Korean of what the command says. English is the key; errors stay English, which is what people search for.
 #pragma once
 
+#include <tapegrad/tasks/language/message.h>
 #include <tapegrad/tasks/tutorial/language.h>
 
 #include <span>
 #include <string_view>
 
 namespace tapegrad::tasks {
-
-struct Message {
-  std::string_view en, ko;
-};
 
 /// All messages, by subject; docs/glossary.md decides the terms.
 std::span<const std::span<const Message>> all_messages();

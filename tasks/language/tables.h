@@ -1,7 +1,7 @@
 // The tables of messages, one per file.
 #pragma once
 
-#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/language/message.h>
 
 namespace tapegrad::tasks::language {
 

@@ -53,7 +53,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
 )
 "$prefix/bin/tapegrad" --version
 # The examples are user programs: they include only these tapegrad headers.
-if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/* | grep -vE '<tapegrad/(tapegrad|distributed|train)\.h>'; then
+if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/*.{cpp,h} | grep -vE '<tapegrad/(tapegrad|distributed|train)\.h>'; then
   echo "an example includes another header of tapegrad"; exit 1
 fi
 

@@ -1,5 +1,6 @@
 // Tutorial 001: positions, the causal mask, and questions of interviews.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
@@ -140,7 +141,7 @@ std::string error_of_angles() {
     const std::vector<float> row = table[position].reshape({32}).to_vector<float>();
     double worst = 0;
     for (int i = 0; i < 16; ++i) {
-      const double angle = static_cast<double>(position) / std::pow(10000., i / 16.);
+      const double angle = static_cast<double>(position) / fixed::pow(10000., i / 16.);
       const auto at = static_cast<std::size_t>(2 * i);
       worst = std::max({worst, std::abs(row[at] - std::sin(angle)), std::abs(row[at + 1] - std::cos(angle))});
     }

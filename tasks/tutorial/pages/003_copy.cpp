@@ -1,5 +1,6 @@
 // Tutorial 003, sections 8.5 and 8.5.1: the three tasks, and the copy task.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -48,7 +49,7 @@ std::vector<Figure> figures_of_tasks() {
 std::string choice_after_i() {
   const auto logits = [](std::initializer_list<double> p) {
     std::string out;
-    for (const double one : p) out += fmt::format("{}{:.4f}", out.empty() ? "" : ",", std::log(one));
+    for (const double one : p) out += fmt::format("{}{:.4f}", out.empty() ? "" : ",", fixed::log(one));
     return "[" + out + "]";
   };
   return fmt::format(

@@ -1,6 +1,7 @@
 // Tutorial 003, sections 8.5.2 and 8.5.3: the addition task and the parser task.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -33,8 +34,8 @@ std::vector<Number> numbers_of_addition() {
           same("Original Tensor Shape (target)", "1 3", shape(batch.target)),
           same("Actual Sum", "544", std::to_string(153 + 391)),
           same("Target Sequence", "5 4 4", rows_of(batch.target, 0)),
-          drawn("Calculated Loss (Step: 3000)", "0.0106", fmt::format("{:.4f}", 3 * std::log(11.0)), why),
-          drawn("Calculated Accuracy", "1.0000", fmt::format("{:.4f}", std::pow(11.0, -3)), why)};
+          drawn("Calculated Loss (Step: 3000)", "0.0106", fmt::format("{:.4f}", 3 * fixed::log(11.0)), why),
+          drawn("Calculated Accuracy", "1.0000", fmt::format("{:.4f}", fixed::pow(11.0, -3)), why)};
 }
 
 // All problems of three digits, by their carries.

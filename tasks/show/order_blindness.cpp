@@ -87,7 +87,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.title = "Attention without positions cannot see the order of words (001)";
   exhibit.text = fmt::format(
       "Two sentences of the same words:\n  {}\n  {}\n"
-      "An encoder with random weights (2 layers, width {}, 4 heads, float64) reads both.\n"
+      "An encoder of random weights (2 layers, width {}, 4 heads, float64) reads both.\n"
       "The largest difference of a word's vector between the sentences, wherever the\n"
       "word is, and of the mean of all vectors:\n\n"
       "{:<18}{:>12}{:>12}  {}\n",

@@ -19,7 +19,7 @@ constexpr Message kModels[] = {
     {"the tutorial's length, or more if the sequences are longer", "튜토리얼의 길이. 시퀀스가 더 길면 그 길이"},
     {"activation of the feed-forward blocks", "피드포워드 블록의 활성화 함수"},
     {"layer normalisation before each block (pre), or after each residual sum (post)",
-     "층 정규화의 위치: 블록마다 그 앞(pre), 또는 잔차 합의 뒤(post)"},
+     "레이어 정규화의 위치: 블록마다 그 앞(pre), 또는 잔차 합의 뒤(post)"},
     {"dropout probability, everywhere in the model", "모델 전체의 드롭아웃 확률"},
     {"biases on query, key and value", "쿼리, 키, 값에 편향을 둡니다"},
     {"the output head shares the weight of the token embedding", "출력 층이 토큰 임베딩의 가중치를 함께 씁니다"},

@@ -26,7 +26,7 @@ constexpr Message kPictures[] = {
     {"number of positions to draw, from 2 to 1000", "그릴 위치의 수, 2에서 1000까지"},
     {"width of the model, a multiple of 4 from 16 to 4096", "모델의 폭, 16에서 4096까지 4의 배수"},
     {"tokens per sequence, from 1 to 32", "시퀀스의 토큰 수, 1에서 32까지"},
-    {"features per token, from 2 to 16", "토큰의 특징 수, 2에서 16까지"},
+    {"features per token, from 2 to 16", "토큰의 특성 수, 2에서 16까지"},
     {"NumPy's random seed of data, scale and shift", "데이터, 배율, 이동을 뽑는 NumPy의 난수 시드"},
     {"time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random weights, causal mask and "
      "dropout (tutorial 004)",

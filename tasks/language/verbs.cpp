@@ -41,7 +41,7 @@ constexpr Message kVerbs[] = {
     {"read the tutorials section by section, in Korean or English, with numbers computed now",
      "튜토리얼을 절마다 한국어나 영어로 읽습니다. 수는 그 자리에서 계산합니다"},
     {"programming exercises about the tutorials, checked number by number",
-     "튜토리얼의 프로그래밍 문제를 풀고 수 하나하나를 채점합니다"},
+     "튜토리얼에 관한 프로그래밍 문제를 보여 주고, 답을 수 하나하나까지 채점합니다"},
     {"train variants of a model, and tabulate accuracy, time and memory",
      "모델의 여러 변형을 학습하여 정확도, 시간, 메모리를 표로 비교합니다"},
     {"tokenize text, or train a new tokenizer", "글을 토큰으로 나누거나 새 토크나이저를 학습합니다"},
@@ -57,12 +57,12 @@ constexpr Message kVerbs[] = {
      "products: blis (all of them),\nown (never BLIS) or auto (default: the faster one for each shape).",
      "환경 변수 TAPEGRAD_KERNELS는 커널을 고릅니다: avx512, avx2, portable\n(기본값: 프로세서가 지원하는 가장 넓은 "
      "벡터). arm64에는 neon만 있습니다.\nTAPEGRAD_PRODUCTS는 행렬 곱을 계산할 방법을 고릅니다: blis(모두 "
-     "BLIS로),\nown(BLIS 없이), auto(기본값: 형상마다 더 빠른 쪽)."},
+     "BLIS로),\nown(BLIS 없이), auto(기본값: 모양마다 더 빠른 쪽)."},
     {"copy a sequence of tokens (tutorial 003, 8.5.1)", "토큰 시퀀스를 그대로 복사합니다 (튜토리얼 003, 8.5.1)"},
     {"add two numbers: 153+391 (tutorial 003, 8.5.2)", "두 수를 더합니다: 153+391 (튜토리얼 003, 8.5.2)"},
     {"parse an expression: x=1+2 (tutorial 003, 8.5.3)", "수식을 구문 분석합니다: x=1+2 (튜토리얼 003, 8.5.3)"},
     {"predict the next token of a text, with a GPT", "GPT로 글의 다음 토큰을 예측합니다"},
-    {"classify a text, with a flat or a hierarchical encoder", "평면 또는 계층 인코더로 글을 분류합니다"},
+    {"classify a text, with a flat or a hierarchical encoder", "단일 인코더 또는 계층 인코더로 글을 분류합니다"},
     {"summarise a text, with words copied from it", "원문의 단어를 복사해 가며 글을 요약합니다"},
     {"find the part of a text that answers a question", "질문의 답이 되는 부분을 글에서 찾습니다"},
     {"the package descriptions in Debian's archive, downloaded by apt-get",

@@ -73,7 +73,8 @@ constexpr Message kModels[] = {
      "convolutions; lstm: adds the states of an LSTM; ode: adds the solution of a learned differential equation; "
      "complex: adds learned waves; composite: an added and a relative one, with learned weights; dynamic: adds the "
      "output of a network",
-     "위치 인코딩. none: 어텐션이 순서를 모름; index: 모든 특징에 위치 번호를 더하나 층 정규화로 사라져 none과 같음; "
+     "위치 인코딩. none: 어텐션이 순서를 모름; index: 모든 특성에 위치 번호를 더하지만 레이어 정규화가 지우므로 none과 "
+     "같음; "
      "learned: 학습한 벡터를 더함; sinusoidal: "
      "사인과 코사인을 더함; rope: 쿼리와 키를 회전함; shaw: 거리마다 학습한 벡터; t5: 거리 버킷마다 학습한 편향; "
      "alibi: 거리에 따라 작아지는 편향; conv: 임베딩의 깊이별 합성곱을 더함; conv-multiscale: 합성곱 두 개를 더함; "

@@ -3,7 +3,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tapegrad)
 install(TARGETS tapegrad tapegrad_distributed tapegrad_train EXPORT tapegrad
         LIBRARY COMPONENT library NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 if(TARGET tapegrad_mpi)
-  install(TARGETS tapegrad_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  install(TARGETS tapegrad_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${mpi_folder} COMPONENT mpi)
 endif()
 foreach(header IN LISTS public_headers distributed_headers train_headers)
   string(REPLACE "|" ";" header ${header})

@@ -18,6 +18,7 @@ install(FILES tasks/examples/digits.txt tasks/examples/the_verdict.txt DESTINATI
 install(EXPORT tapegrad NAMESPACE tapegrad:: FILE tapegrad-targets.cmake DESTINATION ${package_dir} COMPONENT development)
 set(find_private "")
 set(pc_private "")
+set(pc_distributed_private "")
 set(pc_train_private "")
 if(NOT BUILD_SHARED_LIBS)  # a static library leaves its own needs to whoever links it
   set(find_private "list(APPEND CMAKE_MODULE_PATH \${CMAKE_CURRENT_LIST_DIR})
@@ -33,6 +34,7 @@ Libs.private: ${ReferenceLAPACK_LIBRARY} ${ReferenceLAPACK_FORTRAN} ${BLIS_LIBRA
       string(APPEND pc_images " lib${name}")
     endif()
   endforeach()
+  set(pc_distributed_private "Requires.private: fmt\n")
   set(pc_train_private "Requires.private: fmt${pc_images}\nLibs.private: -pthread\n")
 endif()
 configure_file(cmake/tapegrad-config.cmake.in ${PROJECT_BINARY_DIR}/tapegrad-config.cmake @ONLY)

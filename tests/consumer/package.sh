@@ -11,7 +11,7 @@ grep -q '^CMAKE_INSTALL_PREFIX:[A-Z]*=/usr$' "$build/CMakeCache.txt" || { echo "
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cd "$work"
-library=$(echo libtapegrad[0-9]*.[0-9]_*.deb)
+library=$(find . -maxdepth 1 -name 'libtapegrad[0-9]*.deb' ! -name '*-mpi_*')
 soname=$(dpkg-deb --fsys-tarfile "$library" | tar -t | sed -n 's|.*/libtapegrad\.so\.\([0-9]*\.[0-9]*\)$|\1|p')
 [ "$(dpkg-deb -f "$library" Package)" = "libtapegrad$soname" ]  # Debian's policy: the package has the name of its soname
 for package in tapegrad libtapegrad-dev; do

@@ -34,18 +34,19 @@ set_target_properties(tapegrad PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION $
 
 file(GLOB distributed_sources CONFIGURE_DEPENDS distributed/*.cpp)
 list(REMOVE_ITEM distributed_sources ${PROJECT_SOURCE_DIR}/distributed/mpi.cpp)
+set(mpi_folder tapegrad-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # of libtapegrad_mpi.so: one for each soname
 add_library(tapegrad_distributed ${distributed_sources})
 add_library(tapegrad::distributed ALIAS tapegrad_distributed)
 target_link_libraries(tapegrad_distributed PUBLIC tapegrad PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt ${CMAKE_DL_LIBS})
 set_target_properties(tapegrad_distributed PROPERTIES EXPORT_NAME distributed VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON
-                      BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+                      BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN;$ORIGIN/${mpi_folder}")
 if(MPI_CXX_FOUND)  # loaded by processes that a launcher of MPI has started; nothing links it
   add_library(tapegrad_mpi MODULE distributed/mpi.cpp)
   target_compile_features(tapegrad_mpi PRIVATE cxx_std_20)
   target_include_directories(tapegrad_mpi PRIVATE ${include_dir})
   target_link_libraries(tapegrad_mpi PRIVATE tapegrad_flags MPI::MPI_CXX)
-  target_compile_definitions(tapegrad_distributed PRIVATE TAPEGRAD_MPI_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}")
+  target_compile_definitions(tapegrad_distributed PRIVATE TAPEGRAD_MPI_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}/${mpi_folder}")
   add_dependencies(tapegrad_distributed tapegrad_mpi)
 endif()
 

@@ -88,3 +88,10 @@ if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   add_test(NAME consumer COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/check.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
   set_tests_properties(consumer PROPERTIES TIMEOUT 300 LABELS long)
 endif()
+
+# Its Debian packages: lintian finds no error in them. Skipped without lintian.
+if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_custom_target(test_consumer_package DEPENDS tapegrad tapegrad_train tapegrad_command)
+  add_test(NAME consumer_package COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/package.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(consumer_package PROPERTIES TIMEOUT 300 LABELS long SKIP_RETURN_CODE 77)
+endif()

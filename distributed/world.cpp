@@ -41,7 +41,7 @@ bool ended = false;
 #ifdef TAPEGRAD_MPI_FOLDER
 detail::Transport* join() {
   static detail::Transport* const joined = [] {
-    // Next to this library, or where it was installed. Open MPI's own plug-ins need its symbols.
+    // Near this library, or where it was installed. Open MPI's own plug-ins need its symbols.
     void* library = ::dlopen("libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
     if (!library) library = ::dlopen(TAPEGRAD_MPI_FOLDER "/libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
     if (!library) fail(kWhere, fmt::format("a launcher of MPI started this process, but {}", ::dlerror()));

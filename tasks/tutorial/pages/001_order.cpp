@@ -143,7 +143,7 @@ std::string error_of_angles() {
     for (int i = 0; i < 16; ++i) {
       const double angle = static_cast<double>(position) / fixed::pow(10000., i / 16.);
       const auto at = static_cast<std::size_t>(2 * i);
-      worst = std::max({worst, std::abs(row[at] - std::sin(angle)), std::abs(row[at + 1] - std::cos(angle))});
+      worst = std::max({worst, std::abs(row[at] - fixed::sin(angle)), std::abs(row[at + 1] - fixed::cos(angle))});
     }
     out += fmt::format("{:>8}  {:.0e}\n", position, worst);
   }

@@ -19,7 +19,7 @@ constexpr Message kModels[] = {
     {"the tutorial's length, or more if the sequences are longer", "튜토리얼의 길이. 시퀀스가 더 길면 그 길이"},
     {"activation of the feed-forward blocks", "피드포워드 블록의 활성화 함수"},
     {"layer normalisation before each block (pre), or after each residual sum (post)",
-     "층 정규화의 위치: 블록마다 그 앞(pre), 또는 잔차 합의 뒤(post)"},
+     "레이어 정규화의 위치: 블록마다 그 앞(pre), 또는 잔차 합의 뒤(post)"},
     {"dropout probability, everywhere in the model", "모델 전체의 드롭아웃 확률"},
     {"biases on query, key and value", "쿼리, 키, 값에 편향을 둡니다"},
     {"the output head shares the weight of the token embedding", "출력 층이 토큰 임베딩의 가중치를 함께 씁니다"},
@@ -73,7 +73,8 @@ constexpr Message kModels[] = {
      "convolutions; lstm: adds the states of an LSTM; ode: adds the solution of a learned differential equation; "
      "complex: adds learned waves; composite: an added and a relative one, with learned weights; dynamic: adds the "
      "output of a network",
-     "위치 인코딩. none: 어텐션이 순서를 모름; index: 모든 특징에 위치 번호를 더하나 층 정규화로 사라져 none과 같음; "
+     "위치 인코딩. none: 어텐션이 순서를 모름; index: 모든 특성에 위치 번호를 더하지만 레이어 정규화가 지우므로 none과 "
+     "같음; "
      "learned: 학습한 벡터를 더함; sinusoidal: "
      "사인과 코사인을 더함; rope: 쿼리와 키를 회전함; shaw: 거리마다 학습한 벡터; t5: 거리 버킷마다 학습한 편향; "
      "alibi: 거리에 따라 작아지는 편향; conv: 임베딩의 깊이별 합성곱을 더함; conv-multiscale: 합성곱 두 개를 더함; "

@@ -9,7 +9,7 @@ const Exercise k002_3{
     .title = {"문장의 길이로 패딩 표시하기", "Mark the padding of ragged sentences"},
     .task = {"튜토리얼 002는 mask[i, -pad_length:] = True로 문장 끝의 패딩을 표시합니다. 그런데 pad_length가 0이면 "
              "-0부터, 곧 "
-             "처음부터 끝까지 모두 패딩이 됩니다. 문장의 길이를 받아 패딩인 자리가 true인 [B, size, 1] 형상의 마스크를 "
+             "처음부터 끝까지 모두 패딩이 됩니다. 문장의 길이를 받아 패딩인 자리가 true인 [B, size, 1] 모양의 마스크를 "
              "만드십시오. 꽉 찬 문장에는 패딩이 없어야 합니다.",
              "Tutorial 002 marks the padding at the end of a sentence by mask[i, -pad_length:] = True. If "
              "pad_length is 0, that begins at -0, the start, and everything becomes padding. Make the mask [B, "

@@ -12,7 +12,7 @@ const Exercise k003_8_3_2{
     .task =
         {"위치 t의 벡터에서 차원 2i와 2i+1의 쌍을 각 t / base^(2i/D)만큼 회전하십시오. (a, b)는 (a cos - b sin, a sin "
          "+ b "
-         "cos)이 됩니다. 그러면 쿼리와 키의 점곱은 두 위치의 거리에만 따라 변합니다. 채점은 같은 단어 네 개의 점수로 "
+         "cos)이 됩니다. 그러면 쿼리와 키의 내적은 두 위치의 거리에만 따라 변합니다. 채점은 같은 단어 네 개의 점수로 "
          "이것도 확인합니다. rope와 rotate_pairs는 쓰지 마십시오.",
          "At position t, rotate each pair of dimensions 2i and 2i+1 by the angle t / base^(2i/D): (a, b) "
          "becomes (a cos - b sin, a sin + b cos). The dot product of a query and a key then depends only on "

@@ -10,7 +10,7 @@ const Exercise k003_8_4_1_feed_forward{
     .title = {"피드포워드 네트워크 작성하기", "Write the feed-forward block"},
     .task =
         {"토큰마다 따로 적용하는 두 층을 작성하십시오. 폭 D를 H로 넓히고, ReLU를 취하고, 다시 D로 줄입니다. 가중치의 "
-         "형상은 파이토치처럼 [출력, 입력]입니다. ReLU가 없으면 두 층은 선형 층 하나와 같습니다. linear는 쓰지 "
+         "모양은 파이토치처럼 [출력, 입력]입니다. ReLU가 없으면 두 층은 선형 층 하나와 같습니다. linear는 쓰지 "
          "마십시오.",
          "Write the two layers that are applied to each token: widen D to H, take ReLU, and narrow it to D "
          "again. Weights have the shape [output, input], as in PyTorch. Without ReLU, the two layers equal "

@@ -6,7 +6,7 @@ namespace tapegrad::tasks::exercises {
 
 const Exercise k003_8_4_3_beams{
     .id = "003-8.4.3-beams",
-    .title = {"빔 탐색 두 스텝", "Two steps of beam search"},
+    .title = {"빔 서치 두 단계", "Two steps of beam search"},
     .task = {"첫 토큰의 로짓과, 첫 토큰마다 그다음 토큰의 로짓이 있습니다. 첫 토큰은 확률이 큰 beams개만 남기고, 그 "
              "가운데 두 "
              "토큰의 확률의 곱이 가장 큰 쌍을 구하십시오. 곱은 로그 확률의 합으로 계산합니다. 로짓은 행마다 기준이 "

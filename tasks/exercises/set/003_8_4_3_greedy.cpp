@@ -6,7 +6,7 @@ namespace tapegrad::tasks::exercises {
 
 const Exercise k003_8_4_3_greedy{
     .id = "003-8.4.3-greedy",
-    .title = {"탐욕 탐색 작성하기", "Write greedy decoding"},
+    .title = {"탐욕적 디코딩 작성하기", "Write greedy decoding"},
     .task = {"시작 토큰에서 출발하여, 지금까지 쓴 토큰 전체를 모델에 주고 확률이 가장 큰 토큰을 뒤에 붙이는 일을 "
              "되풀이하십시오. "
              "끝 토큰이 나오거나 토큰 most개를 쓰면 멈춥니다. 결과에는 시작 토큰이 없고 끝 토큰은 있습니다.",

@@ -37,7 +37,7 @@ std::vector<Figure> figures_of_tasks() {
   for (const nn::TransformerConfig& config :
        {sizes(20, 64, 2, 2, 128, 20), sizes(11, 256, 3, 4, 512, 10), sizes(25, 128, 3, 4, 512, 10)})
     parameters.y.push_back(static_cast<double>(config.parameter_count()) / 1000);
-  return {{{"세 태스크에서 튜토리얼이 쓰는 모델의 매개변수 수(천 개). 셋 모두 기본 트랜스포머의 몇십 분의 일입니다.",
+  return {{{"세 태스크에서 튜토리얼이 쓰는 모델의 파라미터 수(천 개). 셋 모두 원논문의 모델보다 훨씬 작습니다.",
             "Parameters of the tutorial's model in each task, in thousands. All are tiny next to the paper's models."},
            draw(drawing::BarChart{.title = "Sizes of the three models",
                                   .labels = {"copy", "addition", "parser"},
@@ -128,12 +128,13 @@ std::vector<Number> numbers_of_copy() {
   return {
       same("Sequence Length", "5", std::to_string(example.size(1))),
       same("Original Tensor Shape", "1 5", shape(example)), same("Input Sequence", "7 15 2 3 12", rows_of(example, 0)),
-      drawn("Output of the test", "10 10 2 12 1 5 3 1 8 18 2 19 2 2 8 14 7 19 5 4",
-            rows_of(greedy_copy(tokens_of_test()), 0),
-            {"튜토리얼의 입력은 시드 없이 뽑혔고 모델도 시드 없이 학습되었습니다. 오른쪽은 이 페이지를 만들며 150스텝 "
-             "학습한 모델이 같은 입력에 낸 답입니다.",
-             "The tutorial drew this input, and trained its model, without a seed. Ours is the answer to the same "
-             "input of a model that was trained for 150 steps while this page was made."}),
+      drawn(
+          "Output of the test", "10 10 2 12 1 5 3 1 8 18 2 19 2 2 8 14 7 19 5 4",
+          rows_of(greedy_copy(tokens_of_test()), 0),
+          {"튜토리얼의 입력은 시드 없이 뽑혔고 모델도 시드 없이 학습되었습니다. 오른쪽은 이 페이지를 만들며 150단계를 "
+           "학습한 모델이 같은 입력에 낸 답입니다.",
+           "The tutorial drew this input, and trained its model, without a seed. Ours is the answer to the same "
+           "input of a model that was trained for 150 steps while this page was made."}),
       same("Model Output of the loss, second sequence",
            "0.8 0.2 0.0 0.0 0.0\n0.1 0.7 0.2 0.0 0.0\n0.1 0.1 0.8 0.0 "
            "0.0",
@@ -160,8 +161,8 @@ std::vector<Figure> figures_of_copy() {
     return draw_matrix(title, x, rows, tokens, 0, amax(x).item());
   };
   return {{{"튜토리얼의 그림: 인코더의 출력을 자기 자신과 비교한 소프트맥스(20 x 20). 어느 헤드의 가중치도 아닙니다.",
-            "The tutorial's picture: a softmax of the encoder's output compared with itself (20 x 20). It is no head's "
-            "map."},
+            "The tutorial's picture: a softmax of the encoder's output compared with itself (20 x 20). It is not the "
+            "map of any head."},
            map("softmax(memory memoryᵀ / √64)", picture, tokens)},
           {{"모델이 실제로 쓰는 크로스 어텐션. 행은 디코더가 읽은 토큰, 열은 입력 토큰이며, 대각선이 복사입니다. 색은 "
             "그림마다 가장 큰 가중치에 맞추었습니다.",
@@ -172,7 +173,7 @@ std::vector<Figure> figures_of_copy() {
             map("Layer 1, head 2", map_of("decoder.layers.0.cross_attn", 1), read),
             map("Layer 2, head 1", map_of("decoder.layers.1.cross_attn", 0), read),
             map("Layer 2, head 2", map_of("decoder.layers.1.cross_attn", 1), read)}},
-          {{"손실: 튜토리얼의 설정으로 처음 20스텝(프로그램 003_copy와 같은 수)과, 위의 그림을 만든 150스텝",
+          {{"손실: 튜토리얼의 설정으로 처음 20단계(프로그램 003_copy와 같은 수)와 위의 그림을 만든 150단계",
             "Losses: the first 20 steps with the tutorial's settings (the numbers of the program 003_copy), and the "
             "150 steps behind the maps above"},
            draw(drawing::LineChart{.title = "Loss of the copy task",
@@ -224,7 +225,7 @@ const Page k003_8_5{
                .pytorch = "start = torch.zeros(target.size(0), 1, dtype=torch.long)\n"
                           "read = torch.cat((start, target[:, :-1]), dim=1)",
                .snippet = "003_copy:shifted"},
-              {.what = {"그리고 탐욕 탐색으로 답하기", "And greedy answers"},
+              {.what = {"그리고 탐욕적 디코딩으로 답하기", "And greedy answers"},
                .pytorch = R"(text = torch.zeros(src.size(0), 1, dtype=torch.long)
 while text.size(1) <= src.size(1):
     scores = model(src, text, src_mask, causal(text.size(1)))
@@ -234,14 +235,15 @@ answer = text[:, 1:])",
     .figures = figures_of_tasks,
     .touch =
         {{.widget = "choice",
-          .what = {"\"나는\" 다음의 단어를 탐욕 탐색, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 학교에가 "
-                   "가장 그럴듯하지만, 두 단어의 곱은 \"집에 간다\"가 더 큽니다.",
-                   "Choose what follows \"나는\" by greedy search, beams, top-k, top-p and temperature. 학교에 is "
-                   "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
+          .what =
+              {"\"나는\" 다음의 단어를 탐욕적 디코딩, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 학교에가 "
+               "가장 그럴듯하지만, 두 단어의 곱은 \"집에 간다\"가 더 큽니다.",
+               "Choose what follows \"나는\" by greedy search, beams, top-k, top-p and temperature. 학교에 is "
+               "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
           .data = choice_after_i}},
     .exercises =
         {{{"세 태스크의 모델은 왜 크기가 다릅니까?", "Why do the three models differ in size?"},
-          {"복사는 위치만 맞추면 되지만, 덧셈은 자리 올림을 계산해야 합니다. 그림의 매개변수 수가 그 차이를 보여 "
+          {"복사는 위치만 맞추면 되지만, 덧셈은 자리 올림을 계산해야 합니다. 그림의 파라미터 수가 그 차이를 보여 "
            "줍니다. 장 끝의 "
            "연습 문제 열한 개는 `tapegrad tutorial 003 exercises`에 있습니다.",
            "Copying only matches positions, but addition computes carries; the figure has the number of parameters of "
@@ -256,7 +258,7 @@ const Page k003_8_5_1{
     .section = "8.5.1",
     .title = {"단순 복사 태스크", "The copy task"},
     .about = {"입력 토큰 20개를 그대로 출력하는 태스크로, 모델이 어디를 보는지 그림으로 확인하기 좋습니다. 아래 "
-              "프로그램은 학습 과정을 모두 적은 60줄이며, 처음 20스텝의 손실이 `tapegrad train copy`와 마지막 자리까지 "
+              "프로그램은 학습 과정을 모두 적은 60줄이며, 처음 20단계의 손실이 `tapegrad train copy`와 마지막 자리까지 "
               "같습니다. 손실은 토큰이 아니라 문장 수로 나눈 음의 로그 확률의 합입니다.",
               "The model repeats 20 tokens, which makes it easy to see where it looks. The program below is the whole "
               "training in about 60 lines, and its first 20 losses are those of `tapegrad train copy` to the last "
@@ -283,7 +285,7 @@ for step in range(20):
                     "tutorial computes by hand. Their logarithms do: 0.6184."},
           .shown = loss_of_probabilities},
          {.claim = {"visualize_attention이 그리는 것은 모델의 어떤 헤드도 아닙니다.",
-                    "visualize_attention draws the map of no head of the model."},
+                    "The map that visualize_attention draws belongs to no head of the model."},
           .proof = {"이 함수는 인코더의 출력을 쿼리, 키, 값으로 삼아 투영도 헤드도 없이 어텐션을 한 번 더 계산하고, "
                     "제목에는 0번 층의 셀프 어텐션이라고 적습니다.",
                     "It takes the encoder's output as query, key and value, computes attention once more without "

@@ -20,7 +20,7 @@ Figure rouge_of_summaries() {
     longest.y.push_back(scores.rouge_l.f1);
   }
   return {
-      {"응용 1: 정답 요약 \"small editor for text files\"에 대한 세 요약의 F1. 가운데 요약은 낱말이 모두 맞아 "
+      {"응용 1: 정답 요약 \"small editor for text files\"에 대한 세 요약의 F1. 가운데 요약은 단어이 모두 맞아 "
        "ROUGE-1이 "
        "1이지만 순서가 틀려 ROUGE-L이 낮습니다.",
        "Applied 1: F1 of three summaries, where \"small editor for text files\" is right. The second has all of its "
@@ -66,15 +66,16 @@ double share_at(double temperature) {
 Figure bias_by_temperature() {
   drawing::Series share{"the likelier word"};
   for (const double temperature : {1.5, 1.0, 0.7, 0.5, 0.25, 0.0}) share.y.push_back(share_at(temperature));
-  return {{"심화 3: 자료에서 두 낱말이 7 대 3으로 나올 때, 완벽하게 학습한 모델이 생성하는 글에서 앞 낱말의 비율. 낮은 "
-           "온도와 "
-           "탐욕 탐색은 자료의 치우침을 키웁니다.",
-           "Advanced 3: two words occur 7 to 3 in the data. The share of the first in texts of a perfectly trained "
-           "model: low temperatures and greedy search amplify the bias of the data."},
-          draw(drawing::BarChart{.title = "Share of a word that has 0.7 in the data",
-                                 .labels = {"T = 1.5", "T = 1", "T = 0.7", "T = 0.5", "T = 0.25", "greedy"},
-                                 .series = {share},
-                                 .width = 520})};
+  return {
+      {"심화 3: 데이터에서 두 단어이 7 대 3으로 나올 때, 완벽하게 학습한 모델이 생성하는 글에서 앞 단어의 비율. 낮은 "
+       "온도와 "
+       "탐욕적 디코딩은 데이터의 치우침을 키웁니다.",
+       "Advanced 3: two words occur 7 to 3 in the data. The share of the first in texts of a perfectly trained "
+       "model: low temperatures and greedy search amplify the bias of the data."},
+      draw(drawing::BarChart{.title = "Share of a word that has 0.7 in the data",
+                             .labels = {"T = 1.5", "T = 1", "T = 0.7", "T = 0.5", "T = 0.25", "greedy"},
+                             .series = {share},
+                             .width = 520})};
 }
 
 std::vector<Figure> figures_of_exercises() { return {rouge_of_summaries(), pairs_by_length(), bias_by_temperature()}; }
@@ -106,7 +107,7 @@ const Page k003_exercises{
            "300`, repeating 30 symbols, the Transformer had 1.000 of them right, a GRU 0.231."}},
          {{"기본 2. 어텐션의 핵심은 무엇입니까?", "Basic 2. What is the core of attention?"},
           {"비교와 평균입니다. 쿼리를 모든 키와 비교해 가중치를 정하고 그 가중치로 값을 평균하므로, 무엇을 볼지를 "
-           "자료에서 "
+           "데이터에서 "
            "배웁니다. `show attention-steps`가 다섯 단어로 모든 수를 보여 줍니다.",
            "Compare and average: a query compared with all keys gives weights, which average the values. What to look "
            "at is learnt from data. `show attention-steps` prints every number for five words."}},
@@ -116,7 +117,7 @@ const Page k003_exercises{
            "모델의 헤드가 무엇을 보는지는 `attention copy --analyze`로 확인합니다.",
            "Each head learns a comparison of its own, so several relations are seen at a time, at the cost of one head "
            "(section 8.2.4). `attention copy --analyze` measures what the heads of your trained model look at."}},
-         {{"기본 4. 포지셔널 인코딩은 왜 필요하고 어떻게 나타냅니까?",
+         {{"기본 4. 위치 인코딩은 왜 필요하고 어떻게 나타냅니까?",
            "Basic 4. Why are positions needed, and how are they given?"},
           {"어텐션은 순서를 모르기 때문입니다. 사인과 코사인, 학습한 벡터, 회전, 거리에 따른 점수 등으로 알려 줍니다. "
            "`show "
@@ -137,12 +138,12 @@ const Page k003_exercises{
            "looks for each token of the tree."}},
          {{"응용 1. 글을 요약하는 모델을 설계하고, 무엇으로 평가할지 설명하십시오.",
            "Applied 1. Design a model that summarises a text, and explain how to measure it."},
-          {"인코더가 글을 읽고 디코더가 요약을 씁니다. 요약의 낱말은 대개 글에 있으므로, 크로스 어텐션의 가중치로 글의 "
+          {"인코더가 글을 읽고 디코더가 요약을 씁니다. 요약의 단어은 대개 글에 있으므로, 크로스 어텐션의 가중치로 글의 "
            "토큰을 "
-           "복사하는 포인터를 더합니다(`train summarize`, 없애려면 `--no-copy`). ROUGE-1과 2는 겹치는 낱말과 이웃한 두 "
-           "낱말을, ROUGE-L은 가장 긴 공통부분 수열을 셉니다. 첫 그림이 계산한 예입니다. 언제나 첫 문장과 비교해야 "
+           "복사하는 포인터를 더합니다(`train summarize`, 없애려면 `--no-copy`). ROUGE-1과 2는 겹치는 단어과 이웃한 두 "
+           "단어을, ROUGE-L은 가장 긴 공통부분 수열을 셉니다. 첫 그림이 계산한 예입니다. 언제나 첫 문장과 비교해야 "
            "합니다. "
-           "데비안의 꾸러미 설명으로 150초 학습하면 ROUGE-L이 복사로 0.187, 어휘만으로 0.079인데, 첫 문장이 이미 "
+           "데비안의 패키지 설명으로 150초 학습하면 ROUGE-L이 복사로 0.187, 어휘만으로 0.079인데, 첫 문장이 이미 "
            "0.267입니다.",
            "An encoder reads the text and a decoder writes the summary. Words of a summary are mostly in the text, so "
            "a "
@@ -175,9 +176,10 @@ const Page k003_exercises{
            "처음 보는 "
            "숫자의 98.6 %를 맞힙니다. 합성곱(99.4 %)이 더 나은 까닭은 이웃한 화소가 관계있다는 사실을 처음부터 알기 "
            "때문이며, "
-           "자료가 적을수록 이 차이가 큽니다. 소리: Conformer는 가까운 무늬를 합성곱으로, 먼 관계를 어텐션으로 봅니다. "
+           "데이터가 적을수록 이 차이가 큽니다. 소리: Conformer는 가까운 무늬를 합성곱으로, 먼 관계를 어텐션으로 "
+           "봅니다. "
            "예제 "
-           "`tones`는 두 음으로 된 낱말을 100 % 맞힙니다.",
+           "`tones`는 두 음으로 된 단어을 100 % 맞힙니다.",
            "Images: ViT cuts a picture into patches and reads them as tokens. The example `digits vit` learns digits "
            "of "
            "8 x 8 pixels, and has 98.6 % of unseen ones right. Convolutions reach 99.4 %: they know from the start "
@@ -190,7 +192,7 @@ const Page k003_exercises{
            "Advanced 1. Compare at least two methods that reduce the cost."},
           {"Longformer는 이웃과 소수의 전역 토큰만 보고, Reformer는 해시가 같은 토큰끼리만 비교하며, Performer는 "
            "소프트맥스를 "
-           "난수 특징의 곱으로 근사합니다. `show attention-cost`에서 시간의 기울기는 전체 어텐션이 2, 나머지가 "
+           "무작위 특징의 곱으로 근사합니다. `show attention-cost`에서 시간의 기울기는 전체 어텐션이 2, 나머지가 "
            "1입니다. "
            "정확도는 다릅니다. `show attention-accuracy`의 1,024토큰에서 먼 토큰 하나를 찾는 과제는 전체 어텐션이 "
            "0.999, "
@@ -213,7 +215,7 @@ const Page k003_exercises{
            "매크로 F1 "
            "0.528이고, 256토큰 전체 어텐션은 0.663과 0.430이었습니다. 정확도의 표준 오차가 0.015이므로 차이는 작고, "
            "45초만 "
-           "학습하면 순위가 바뀝니다. 이 글들은 짧으므로 수천 낱말의 글에는 적용할 수 없는 결과입니다.",
+           "학습하면 순위가 바뀝니다. 이 글들은 짧으므로 수천 단어의 글에는 적용할 수 없는 결과입니다.",
            "Classifying long texts: an encoder turns each segment of 32 tokens into a vector, and a second one reads "
            "these vectors (`train classify --encoder hierarchy`). The second figure has the pairs it compares. A fair "
            "test gives all models the same processor time, as `compare text` does. After 150 seconds the hierarchy had "
@@ -224,9 +226,10 @@ const Page k003_exercises{
            "Advanced 3. Discuss effects of large language models on society, and what to do."},
           {"이로운 점은 말과 글의 문턱을 낮춘다는 것입니다. 번역, 요약, 코드 작성에 드는 시간이 줄고, 전문 지식에 닿기 "
            "쉬워집니다. "
-           "해로운 점은 셋으로 나누어 볼 수 있습니다. 첫째는 편향입니다. 모델은 자료의 비율을 배우고, 생성 방법은 "
+           "해로운 점은 셋으로 나누어 볼 수 있습니다. 첫째는 편향입니다. 모델은 데이터의 비율을 배우고, 생성 방법은 "
            "그것을 키웁니다. "
-           "셋째 그림에서 0.7인 낱말은 온도 0.5에서 0.84, 탐욕 탐색에서 1이 됩니다. 자료를 고르고, 집단별로 오류를 "
+           "셋째 그림에서 0.7인 단어은 온도 0.5에서 0.84, 탐욕적 디코딩에서 1이 됩니다. 데이터를 고르고, 집단별로 "
+           "오류를 "
            "재고, 생성 "
            "방법까지 포함하여 검사해야 합니다. 둘째는 그럴듯한 거짓입니다. 손실은 사실이 아니라 다음 토큰의 확률을 "
            "재므로, 출처를 "
@@ -234,7 +237,7 @@ const Page k003_exercises{
            "이동입니다. 사라지는 "
            "업무와 새 업무가 다른 사람에게 가므로 재교육과 안전망이 필요하고, 모델을 쓴 결정에는 설명과 이의 제기의 "
            "길이 있어야 "
-           "합니다. 개인 정보는 학습 자료에서 미리 빼는 편이 나중에 지우는 것보다 쉽습니다. 우리의 `data debian`도 "
+           "합니다. 개인 정보는 학습 데이터에서 미리 빼는 편이 나중에 지우는 것보다 쉽습니다. 우리의 `data debian`도 "
            "관리자의 "
            "이름을 글에 넣지 않습니다.",
            "The good: the threshold of language is lower. Translating, summarising and programming take less time, and "

@@ -13,7 +13,7 @@ using tutorial::Text;
 
 /// A constant in set/<tutorial>_<place>.cpp.
 struct Exercise {
-  std::string_view id = {};  ///< tutorial and place: "004-31"
+  std::string_view id = {};  ///< tutorial and place, with a word if needed: "004-31", "003-8.4.3-beams"
   Text title = {};
   Text task = {};                  ///< what to write, and why it matters
   std::string_view skeleton = {};  ///< a file that compiles and has the functions to complete, with their shapes

@@ -46,6 +46,7 @@ extern const Page k003_8_5;
 extern const Page k003_8_5_1;
 extern const Page k003_8_5_2;
 extern const Page k003_8_5_3;
+extern const Page k003_exercises;
 extern const Page k004_1;
 extern const Page k004_9;
 extern const Page k004_15;

@@ -213,13 +213,13 @@ std::string picture_and_heads() {
 const Page k003_8_5{
     .tutorial = "003",
     .section = "8.5",
-    .title = {"트랜스포머 예제 세 가지와 장 끝의 기본 문제", "Three examples, and the chapter's basic exercises"},
+    .title = {"트랜스포머 예제 세 가지", "Three examples of the Transformer"},
     .about = {"복사, 덧셈, 파서의 세 태스크는 같은 트랜스포머를 크기만 바꾸어 학습합니다. 복사는 어텐션을, 덧셈은 "
-              "자기회귀 생성을, 파서는 구조를 배우는 과정을 보여 줍니다. 아래 연습 문제는 장 끝의 기본 문제 다섯 개에 "
-              "대한 우리의 답입니다.",
+              "자기회귀 생성을, 파서는 구조를 배우는 과정을 보여 줍니다. 장 끝의 연습 문제 열한 개는 "
+              "따로 한 쪽에 모았습니다.",
               "The three tasks train one Transformer in three sizes. Copying shows attention, addition shows "
-              "generation token by token, and the parser shows that structure can be learnt. The exercises below are "
-              "the five basic ones at the end of the chapter, with answers of ours."},
+              "generation token by token, and the parser shows that structure can be learnt. The eleven "
+              "exercises at the end of the chapter have a page of their own."},
     .lines = {{.what = {"세 태스크가 함께 쓰는 것: 답을 한 칸 민 디코더의 입력",
                         "What all three share: the answer, shifted by one, is what the decoder reads"},
                .pytorch = "start = torch.zeros(target.size(0), 1, dtype=torch.long)\n"
@@ -242,32 +242,12 @@ answer = text[:, 1:])",
                "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
           .data = choice_after_i}},
     .exercises =
-        {{{"트랜스포머가 RNN보다 나은 점 두 가지는 무엇입니까?", "What are two advantages over recurrent networks?"},
-          {"모든 위치를 한꺼번에 계산할 수 있고, 멀리 떨어진 두 단어도 한 단계로 이어지므로 기울기가 사라지지 "
-           "않습니다. 대신 "
-           "비용이 길이의 제곱으로 늘어납니다. 8.1절의 그림이 두 번째 점을 잽니다.",
-           "All positions are computed at once, and any two words are one step apart, so gradients do not fade. The "
-           "price is a cost that grows with the square of the length. Section 8.1 measures the second point."}},
-         {{"어텐션의 핵심은 무엇입니까?", "What is the core of attention?"},
-          {"비교와 평균입니다. 쿼리를 모든 키와 비교해 가중치를 정하고 그 가중치로 값을 평균하므로, 무엇을 볼지를 "
-           "데이터에서 배웁니다.",
-           "Compare and average: a query compared with all keys gives weights, which average the values. What to look "
-           "at is learnt from data."}},
-         {{"멀티헤드 어텐션은 무엇을 더합니까?", "What do several heads add?"},
-          {"헤드마다 다른 비교를 배워 여러 관계를 동시에 볼 수 있습니다. 계산량은 헤드 하나일 때와 같습니다(8.2.4절).",
-           "Each head learns a comparison of its own, so several relations are seen at a time, at the cost of one head "
-           "(section 8.2.4)."}},
-         {{"위치 인코딩은 왜 필요하고 어떻게 나타냅니까?", "Why are positions needed, and how are they given?"},
-          {"어텐션은 순서를 모르기 때문입니다. 사인과 코사인, 학습한 벡터, 회전, 거리에 따른 점수 등으로 알려 줍니다. "
-           "001의 2.1절에서 직접 확인할 수 있습니다.",
-           "Attention does not know the order, which 001, section 2.1, demonstrates. It is given by sines, learned "
-           "vectors, "
-           "rotations, or distances in the scores."}},
-         {{"인코더와 디코더는 각각 무엇을 합니까?", "What do encoder and decoder do?"},
-          {"인코더는 입력을 양쪽 문맥이 담긴 벡터들로 바꾸고, 디코더는 그 벡터들과 지금까지 쓴 토큰을 보고 다음 토큰의 "
-           "확률을 냅니다.",
-           "The encoder turns the input into vectors with context from both sides; from these and the tokens written "
-           "so far, the decoder gives probabilities of the next token."}}},
+        {{{"세 태스크의 모델은 왜 크기가 다릅니까?", "Why do the three models differ in size?"},
+          {"복사는 위치만 맞추면 되지만, 덧셈은 자리 올림을 계산해야 합니다. 그림의 파라미터 수가 그 차이를 보여 "
+           "줍니다. 장 끝의 "
+           "연습 문제 열한 개는 `tapegrad tutorial 003 exercises`에 있습니다.",
+           "Copying only matches positions, but addition computes carries; the figure has the number of parameters of "
+           "each. The eleven exercises at the end of the chapter are on `tapegrad tutorial 003 exercises`."}}},
     .commands = "tapegrad train copy\ntapegrad train addition\ntapegrad train parser\ntapegrad attention copy",
     .terms =
         "예제 examples 복사 copy 덧셈 addition 파서 parser 맺음말 summary 연습 문제 exercises 요약 summarize 질의응답 "

@@ -1,0 +1,15 @@
+// expected: 000-2: wrong. contexts, row 2, column 4: expected 4.9300, got 3.9981
+#include <tapegrad/tapegrad.h>
+
+#include <cmath>
+
+// Divided by the root of the model's width, as in tutorial 002.
+inline tapegrad::Tensor with_another_head(const tapegrad::Tensor& x, const tapegrad::Tensor& contexts,
+                                          const tapegrad::Tensor& wq, const tapegrad::Tensor& wk,
+                                          const tapegrad::Tensor& wv) {
+  const tapegrad::Tensor q = tapegrad::matmul(x, wq), k = tapegrad::matmul(x, wk), v = tapegrad::matmul(x, wv);
+  const tapegrad::Tensor scores = tapegrad::matmul(q, k.t()) / std::sqrt(static_cast<double>(x.size(1)));
+  const tapegrad::Tensor later = tapegrad::triu(tapegrad::ones(scores.shape()), 1) == 1;
+  const tapegrad::Tensor weights = tapegrad::softmax(tapegrad::masked_fill(scores, later, -INFINITY));
+  return tapegrad::cat({contexts, tapegrad::matmul(weights, v)}, 1);
+}

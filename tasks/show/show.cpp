@@ -127,6 +127,14 @@ constexpr Topic kTopics[] = {
      .length = {.help = "number of states, from 2 to 64", .limits = {.least = 2, .most = 64}, .otherwise = "8"},
      .dim = {.help = "width of a state, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "16"},
      .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "depth",
+     .help = "tokens and gradients after 2 to 24 random layers: Pre-LN, Post-LN, attention alone (8.2.3, 8.4)",
+     .make = show_depth,
+     .length = {.help = "number of tokens, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "32"},
+     .dim = {.help = "width of the model, a multiple of 8 from 8 to 512",
+             .limits = {.least = 8, .most = 512},
+             .otherwise = "64"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
 };
 
 std::string html_of(const Exhibit& exhibit) {

@@ -135,6 +135,15 @@ constexpr Topic kTopics[] = {
              .limits = {.least = 8, .most = 512},
              .otherwise = "64"},
      .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "head-roles",
+     .help = "a small GPT learns to copy: the tokens that each head attends to during training (8.2.4)",
+     .make = show_head_roles,
+     .length = {.help = "number of symbols, from 4 to 32", .limits = {.least = 4, .most = 32}, .otherwise = "8"},
+     .seed = {.help = "random seed of the model and the data", .otherwise = "0"},
+     .steps = {.help = "steps of training, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "400"},
+     .threads = true},
 };
 
 std::string html_of(const Exhibit& exhibit) {

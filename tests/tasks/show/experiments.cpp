@@ -101,5 +101,15 @@ TEST(ShowExperiments, Depth) {
   EXPECT_NE(ran.out.find("Pre-LN: the rank never falls to 1;"), std::string::npos) << ran.out;
 }
 
+TEST(ShowExperiments, HeadRoles) {
+  expect_drawn("head-roles", {"--length", "4", "--steps", "3", "--seed", "3", "--threads", "1"});
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "head-roles", "--steps", "100", "--threads", "1", "--out", folder / "p"});
+  EXPECT_LT(shown_number(ran.out, "accuracy", 0), 0.1);
+  EXPECT_GT(shown_number(ran.out, "accuracy", 4), 0.95);
+  EXPECT_NE(ran.out.find("While writing, 0 of 8 heads have a role at first, 8 after training."), std::string::npos)
+      << ran.out;
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

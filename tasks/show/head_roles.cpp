@@ -170,12 +170,11 @@ drawing::LineChart chart_of(std::string title, const std::vector<Point>& points,
     accuracies.push_back(point.accuracy);
   }
   for (std::size_t i = 0; i < points.front().heads.size(); ++i) {
-    drawing::Series series{.name = "head " + points.front().heads[i].name, .x = steps};
+    drawing::Series series{.name = points.front().heads[i].name, .x = steps};
     for (const Point& point : points) series.y.push_back((point.heads[i].*shares)[role]);
     chart.series.push_back(std::move(series));
   }
-  chart.series.push_back(
-      {.name = "accuracy of the model", .x = steps, .y = accuracies, .mark = drawing::Series::Mark::dashes});
+  chart.series.push_back({.name = "accuracy", .x = steps, .y = accuracies, .mark = drawing::Series::Mark::dashes});
   return chart;
 }
 
@@ -232,8 +231,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
     exhibit.text += "\n";
   }
   exhibit.text += "\n" + verdict(points);
-  exhibit.drawings = {draw(chart_of("Writing: weights on the symbol to write next", points, &Head::writing, kNext)),
-                      draw(chart_of("Reading: weights on the token before", points, &Head::reading, kPrevious))};
+  exhibit.drawings = {
+      draw(chart_of("Writing: share of the symbol to write next, by head", points, &Head::writing, kNext)),
+      draw(chart_of("Reading: share of the token before, by head", points, &Head::reading, kPrevious))};
   return exhibit;
 }
 

@@ -127,6 +127,23 @@ constexpr Topic kTopics[] = {
      .length = {.help = "number of states, from 2 to 64", .limits = {.least = 2, .most = 64}, .otherwise = "8"},
      .dim = {.help = "width of a state, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "16"},
      .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "depth",
+     .help = "tokens and gradients after 2 to 24 random layers: Pre-LN, Post-LN, attention alone (8.2.3, 8.4)",
+     .make = show_depth,
+     .length = {.help = "number of tokens, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "32"},
+     .dim = {.help = "width of the model, a multiple of 8 from 8 to 512",
+             .limits = {.least = 8, .most = 512},
+             .otherwise = "64"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "head-roles",
+     .help = "a small GPT learns to copy: the tokens that each head attends to during training (8.2.4)",
+     .make = show_head_roles,
+     .length = {.help = "number of symbols, from 4 to 32", .limits = {.least = 4, .most = 32}, .otherwise = "8"},
+     .seed = {.help = "random seed of the model and the data", .otherwise = "0"},
+     .steps = {.help = "steps of training, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "400"},
+     .threads = true},
 };
 
 std::string html_of(const Exhibit& exhibit) {

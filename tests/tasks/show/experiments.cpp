@@ -78,5 +78,38 @@ TEST(ShowExperiments, RecurrentLengths) {
   }
 }
 
+TEST(ShowExperiments, Depth) {
+  expect_drawn("depth", {"--length", "2", "--dim", "8", "--seed", "3"});
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "depth", "--out", folder / "p"});
+  const auto from = [&](const char* stack) {
+    const std::size_t at = ran.out.find("\n" + std::string(stack) + "\nlayers ");
+    EXPECT_NE(at, std::string::npos) << stack << " in " << ran.out;
+    return at == std::string::npos ? std::string() : ran.out.substr(at);
+  };
+  const std::string pre = from("Pre-LN"), post = from("Post-LN"), alone = from("Attention alone, without residuals");
+  EXPECT_EQ(shown_number(pre, "24", 0), 32);  // rank
+  EXPECT_EQ(shown_number(post, "24", 0), 1);
+  EXPECT_EQ(shown_number(alone, "4", 0), 1);
+  EXPECT_LT(shown_number(pre, "24", 1), 0.95);  // similarity
+  EXPECT_GT(shown_number(post, "24", 1), 0.99);
+  EXPECT_GT(shown_number(pre, "2", 2), shown_number(pre, "24", 2));  // signal to noise
+  EXPECT_GT(shown_number(pre, "24", 2), 1);
+  EXPECT_LT(shown_number(post, "24", 2), 1);
+  EXPECT_GT(shown_number(pre, "24", 4), 1);  // gradient ratio
+  EXPECT_LT(shown_number(post, "24", 4), 1);
+  EXPECT_NE(ran.out.find("Pre-LN: the rank never falls to 1;"), std::string::npos) << ran.out;
+}
+
+TEST(ShowExperiments, HeadRoles) {
+  expect_drawn("head-roles", {"--length", "4", "--steps", "3", "--seed", "3", "--threads", "1"});
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "head-roles", "--steps", "100", "--threads", "1", "--out", folder / "p"});
+  EXPECT_LT(shown_number(ran.out, "accuracy", 0), 0.1);
+  EXPECT_GT(shown_number(ran.out, "accuracy", 4), 0.95);
+  EXPECT_NE(ran.out.find("While writing, 0 of 8 heads have a role at first, 8 after training."), std::string::npos)
+      << ran.out;
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

@@ -135,6 +135,7 @@ train::ReportText Seq2SeqRecipe::report() {
           .accuracy = "Accuracy (share of sequences that are an exact match)",
           .unit = "target tokens",
           .log_loss = true,
+          .target = train::Target{.name = "exact match", .least = task_->test_target()},
           .sections = [this](const train::Metrics&) { return report_sections(*task_, options_, *model_); }};
 }
 

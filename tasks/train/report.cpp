@@ -66,6 +66,14 @@ Series series_of(const Metrics& metrics, std::string_view name) {
   return series;
 }
 
+// The first thing that its reader asks.
+void tell_outcome(std::string& out, const ReportText& text, const Metrics& metrics) {
+  const Outcome found = outcome_of(metrics, text.target);
+  const bool told = found.verdict != Outcome::Verdict::none;
+  const std::string_view style = !told ? "" : found.verdict == Outcome::Verdict::reached ? " good" : " wrong";
+  out += fmt::format("<p class=\"outcome{}\">{}</p>\n", style, escape_markup(found.text));
+}
+
 void facts(std::string& out, const ReportText& text, const Metrics& metrics, int64_t parameters) {
   out += "<div class=\"facts\">\n";
   fact(out, grouped(metrics.steps.empty() ? 0 : metrics.steps.back().step), "steps");
@@ -91,38 +99,48 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
 }
 
 void curves(std::string& out, const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
-  out += "<h2>Curves</h2>\n";
+  constexpr double kWidth = 400;  // two in a row of a wide screen; one on a phone, without scrolling
+  out += "<h2>Curves</h2>\n<div class=\"maps\">\n";
   drawing::card(out, draw(LineChart{.title = text.loss,
                                     .x_label = "step",
                                     .y_label = "loss",
                                     .series = losses(metrics, steps_per_epoch),
-                                    .log_y = text.log_loss}));
+                                    .log_y = text.log_loss,
+                                    .width = kWidth}));
   if (!metrics.steps.empty() && !std::isnan(metrics.steps.front().accuracy)) {
     drawing::card(
         out, draw(LineChart{.title = text.accuracy,
                             .x_label = "step",
                             .y_label = "accuracy",
                             .series = curve(metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
-                            .y_high = 1}));
+                            .y_high = 1,
+                            .width = kWidth}));
   }
   for (const Figure& figure : metrics.steps.empty() ? std::vector<Figure>() : metrics.steps.front().figures)
     drawing::card(out, draw(LineChart{.title = figure.name,
                                       .x_label = "step",
                                       .y_label = figure.name,
-                                      .series = {series_of(metrics, figure.name)}}));
+                                      .series = {series_of(metrics, figure.name)},
+                                      .width = kWidth}));
   Series rate{"learning rate", {}, {}, false};
   for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);
   const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());
-  drawing::card(
-      out, draw(LineChart{
-               .title = text.rate, .x_label = "step", .y_label = "rate", .series = {rate}, .y_high = 1.25 * highest}));
+  drawing::card(out, draw(LineChart{.title = text.rate,
+                                    .x_label = "step",
+                                    .y_label = "rate",
+                                    .series = {rate},
+                                    .y_high = 1.25 * highest,
+                                    .width = kWidth}));
+  out += "</div>\n";
 }
 
 }  // namespace
 
 std::string report_html(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch, int64_t parameters) {
-  std::string body = fmt::format("<h1>{}</h1>\n<p>{}{}Trained by tapegrad {}.</p>\n", escape_markup(text.title),
-                                 escape_markup(text.about), text.about.empty() ? "" : " ", kVersion);
+  std::string body = fmt::format("<h1>{}</h1>\n", escape_markup(text.title));
+  tell_outcome(body, text, metrics);
+  body += fmt::format("<p>{}{}Trained by tapegrad {}.</p>\n", escape_markup(text.about), text.about.empty() ? "" : " ",
+                      kVersion);
   facts(body, text, metrics, parameters);
   curves(body, text, metrics, steps_per_epoch);
   if (text.sections) body += text.sections(metrics);

@@ -131,7 +131,7 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
 train::ReportText Seq2SeqRecipe::report() {
   return {.title = fmt::format("{} task", options_.info->name),
           .about = fmt::format("A Transformer with encoder and decoder, seed {}.", options_.seed),
-          .loss = "Loss (sum over the tokens, mean over the sequences of a batch)",
+          .loss = "Loss (sum over the tokens, mean over the sequences)",
           .accuracy = "Accuracy (share of sequences that are an exact match)",
           .unit = "target tokens",
           .log_loss = true,

@@ -52,40 +52,55 @@ std::vector<Point> epoch_losses(const Metrics& metrics) {
   return out;
 }
 
-std::string trend_text(const Metrics& metrics) {
+template <class... Args>
+std::string say(const Words& words, std::string_view english, const Args&... args) {
+  return fmt::format(fmt::runtime(in_words(words, english)), args...);
+}
+
+std::string digits_of(double loss) { return fmt::format("{:.4f}", loss); }
+
+std::string epochs_text(const Words& words, int64_t count) {
+  return say(words, count == 1 ? "{count} epoch" : "{count} epochs", fmt::arg("count", count));
+}
+
+std::string_view trend_text(Trend trend, bool validation) {
+  switch (trend) {
+    case Trend::falls: return validation ? "The validation loss still falls." : "The loss still falls.";
+    case Trend::rises: return validation ? "The validation loss rises." : "The loss rises.";
+    case Trend::flat: return validation ? "The validation loss no longer falls." : "The loss no longer falls.";
+    case Trend::unknown: break;
+  }
+  return "There are too few steps to say whether the loss still falls.";
+}
+
+std::string trend_text(const Metrics& metrics, const Words& words) {
   Trend trend = trend_of(values_of(validation_losses(metrics)));
   const bool validation = trend != Trend::unknown;
   if (!validation) trend = trend_of(values_of(step_losses(metrics)));
-  switch (trend) {
-    case Trend::falls: return validation ? " The validation loss still falls." : " The loss still falls.";
-    case Trend::rises: return validation ? " The validation loss rises." : " The loss rises.";
-    case Trend::flat: return validation ? " The validation loss no longer falls." : " The loss no longer falls.";
-    case Trend::unknown: break;
-  }
-  return " There are too few steps to say whether the loss still falls.";
+  return std::string(in_words(words, trend_text(trend, validation)));
 }
 
 // The last and the lowest of the losses that say most.
-std::string loss_text(const Metrics& metrics) {
-  if (metrics.steps.empty()) return "No step was taken.";
-  if (const std::vector<Point> found = validation_losses(metrics); !found.empty()) {
-    const Point &last = found.back(), &best = lowest(found);
-    return best.at == last.at ? fmt::format("Validation loss {:.4f} after step {} of {}, the lowest.", last.value,
-                                            last.at, metrics.steps.back().step)
-                              : fmt::format("Validation loss {:.4f} after step {} of {}, lowest {:.4f} after step {}.",
-                                            last.value, last.at, metrics.steps.back().step, best.value, best.at);
-  }
-  if (const std::vector<Point> found = epoch_losses(metrics); !found.empty()) {
-    const Point &last = found.back(), &best = lowest(found);
-    return best.at == last.at ? fmt::format("Loss {:.4f} in epoch {} of {}, the lowest.", last.value, last.at, last.at)
-                              : fmt::format("Loss {:.4f} in epoch {} of {}, lowest {:.4f} in epoch {}.", last.value,
-                                            last.at, last.at, best.value, best.at);
-  }
-  const std::vector<Point> found = step_losses(metrics);
+std::string loss_text(const Metrics& metrics, const Words& words) {
+  if (metrics.steps.empty()) return std::string(in_words(words, "No step was taken."));
+  const std::vector<Point> evaluated = validation_losses(metrics), epochs = epoch_losses(metrics);
+  const std::vector<Point> found = !evaluated.empty() ? evaluated : !epochs.empty() ? epochs : step_losses(metrics);
   const Point &last = found.back(), &best = lowest(found);
-  return best.at == last.at ? fmt::format("Loss {:.4f} in step {}, the lowest.", last.value, last.at)
-                            : fmt::format("Loss {:.4f} in step {}, lowest {:.4f} in step {}.", last.value, last.at,
-                                          best.value, best.at);
+  const bool is_lowest = best.value == last.value;
+  const auto value = digits_of(last.value), least = digits_of(best.value);
+  if (evaluated.empty() && !epochs.empty())
+    return say(words,
+               is_lowest ? "Loss {value} after {epochs}, the lowest."
+                         : "Loss {value} after {epochs}, lowest {best} after {at}.",
+               fmt::arg("value", value), fmt::arg("epochs", epochs_text(words, last.at)), fmt::arg("best", least),
+               fmt::arg("at", best.at));
+  const std::string_view lowest_text = evaluated.empty() ? "Loss {value} in step {step}, the lowest."
+                                                         : "Validation loss {value} after step {step}, the lowest.";
+  const std::string_view other_text = evaluated.empty()
+                                          ? "Loss {value} in step {step}, lowest {best} in step {at}."
+                                          : "Validation loss {value} after step {step}, lowest {best} after step {at}.";
+  return say(words, is_lowest ? lowest_text : other_text, fmt::arg("value", value), fmt::arg("step", last.at),
+             fmt::arg("best", least), fmt::arg("at", best.at));
 }
 
 // Epochs whose accuracy was measured.
@@ -116,32 +131,43 @@ Trend trend_of(const std::vector<double>& losses) {
   return flat ? Trend::flat : slope < 0 ? Trend::falls : Trend::rises;
 }
 
-Outcome outcome_of(const Metrics& metrics, const std::optional<Target>& target) {
+Outcome outcome_of(const Metrics& metrics, const std::optional<Target>& target, const Words& words) {
   using enum Outcome::Verdict;
-  if (!target) return {none, loss_text(metrics) + (metrics.steps.empty() ? "" : trend_text(metrics))};
+  const std::string loss = loss_text(metrics, words);
+  if (!target) return {none, metrics.steps.empty() ? loss : loss + " " + trend_text(metrics, words)};
+  const double least = target->least;
+  const std::string_view its_name = in_words(words, target->name);
+  const auto name = fmt::arg("name", its_name);
+  const auto wanted = fmt::arg("target", least);
   const std::vector<Point> found = accuracies(metrics);
   if (found.empty())
-    return {none, fmt::format("The target, {} {}, was not measured: no epoch ended with it. {}", target->name,
-                              target->least, loss_text(metrics))};
+    return {none, say(words, "The target, {name} {target}, was not measured: no epoch ended with it.", name, wanted) +
+                      " " + loss};
   const double last = found.back().value;
-  const int64_t epochs = found.back().at;
-  const auto first = std::find_if(found.begin(), found.end(), [&](const Point& p) { return p.value >= target->least; });
-  if (last >= target->least)
-    return {reached,
-            fmt::format("Target reached: {} {:.4f} in the last epoch (target {}), first reached after {} of {} "
-                        "epochs.",
-                        target->name, last, target->least, first->at, epochs)};
+  const std::string epochs = epochs_text(words, found.back().at);
+  const auto after = fmt::arg("epochs", epochs);
+  const auto first = std::find_if(found.begin(), found.end(), [&](const Point& p) { return p.value >= least; });
+  if (last >= least)
+    return {reached, say(words,
+                         "Target reached: {name} {value} in the last epoch (target {target}), first reached after "
+                         "{first} of {epochs}.",
+                         name, fmt::arg("value", digits_of(last)), wanted, fmt::arg("first", first->at), after)};
+  const std::string below = below_text(last, least);
+  const auto value = fmt::arg("value", below);
   if (first != found.end())
-    return {missed, fmt::format("Target reached after {} of {} epochs, but not held: {} {} of {} in the last epoch.",
-                                first->at, epochs, target->name, below_text(last, target->least), target->least)};
+    return {missed, say(words,
+                        "Target reached after {first} of {epochs}, but not held: {name} {value} of {target} in the "
+                        "last epoch.",
+                        fmt::arg("first", first->at), after, name, value, wanted)};
   const Point& best =
       *std::max_element(found.begin(), found.end(), [](const Point& a, const Point& b) { return a.value < b.value; });
-  return {missed, fmt::format("Target not reached: {} {} of {} after {} epoch{}{}.{}", target->name,
-                              below_text(last, target->least), target->least, epochs, epochs == 1 ? "" : "s",
-                              best.value > last
-                                  ? fmt::format(", at best {} after {}", below_text(best.value, target->least), best.at)
-                                  : "",
-                              trend_text(metrics))};
+  return {missed,
+          say(words,
+              best.value > last
+                  ? "Target not reached: {name} {value} of {target} after {epochs}, at best {best} after {at}."
+                  : "Target not reached: {name} {value} of {target} after {epochs}.",
+              name, value, wanted, after, fmt::arg("best", below_text(best.value, least)), fmt::arg("at", best.at)) +
+              " " + trend_text(metrics, words)};
 }
 
 }  // namespace tapegrad::train

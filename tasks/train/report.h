@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::train {
@@ -27,6 +28,8 @@ struct ReportText {
   bool log_loss = false;               ///< a logarithmic axis
   std::optional<Target> target = {};   ///< of the run; the first line says whether it was reached
   std::vector<Setting> settings = {};  ///< the table at the end; none: no table
+  std::string language = "en";         ///< of the page, for <html lang>
+  Words words = {};                    ///< of the language; none: English
   std::function<std::string(const Metrics&)> sections = {};  ///< more HTML, made when the run has ended
 };
 

@@ -57,10 +57,10 @@ TEST(Outcome, DoesNotRoundUpToTheTarget) {
 }
 
 TEST(Outcome, OfARunWhoseTargetWasNotMeasured) {
-  const std::string text = "The target, accuracy 0.9, was not measured: no epoch ended with it. Loss 2.0000 in ";
-  expect_outcome(run_with({}, {3, 2}), Target{.least = 0.9}, Verdict::none, text + "step 2, the lowest.");
+  const std::string text = "The target, accuracy 0.9, was not measured: no epoch ended with it. Loss 2.0000 ";
+  expect_outcome(run_with({}, {3, 2}), Target{.least = 0.9}, Verdict::none, text + "in step 2, the lowest.");
   expect_outcome(run_with({kNotMeasured, kNotMeasured}, {3, 2}), Target{.least = 0.9}, Verdict::none,
-                 text + "epoch 2 of 2, the lowest.");
+                 text + "after 2 epochs, the lowest.");
 }
 
 TEST(Outcome, OfARunWithoutATarget) {
@@ -69,14 +69,14 @@ TEST(Outcome, OfARunWithoutATarget) {
                  "Loss 1.7500 in step 3, lowest 1.5000 in step 2. There are too few steps to say whether the loss "
                  "still falls.");
   expect_outcome(run_with(series(10, 0, 0), series(10, 1, -0.1)), {}, Verdict::none,
-                 "Loss 0.1000 in epoch 10 of 10, the lowest. The loss still falls.");
+                 "Loss 0.1000 after 10 epochs, the lowest. The loss still falls.");
   Metrics evaluated = run_with({}, series(40, 4, -0.1));
   for (const std::size_t step : {0, 20, 38}) evaluated.steps[step].validation_loss = step == 20 ? 1.5 : 2.25;
   expect_outcome(evaluated, {}, Verdict::none,
-                 "Validation loss 2.2500 after step 39 of 40, lowest 1.5000 after step 21. The loss still falls.");
+                 "Validation loss 2.2500 after step 39, lowest 1.5000 after step 21. The loss still falls.");
   for (StepMetrics& m : evaluated.steps) m.validation_loss = 1 + 0.1 * static_cast<double>(m.step);
   expect_outcome(evaluated, {}, Verdict::none,
-                 "Validation loss 5.0000 after step 40 of 40, lowest 1.1000 after step 1. The validation loss rises.");
+                 "Validation loss 5.0000 after step 40, lowest 1.1000 after step 1. The validation loss rises.");
 }
 
 TEST(Outcome, TrendOfLosses) {

@@ -333,7 +333,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
   }
 }
 
-// Takes --lang and its value out of the words, in front of a verb or after it, and makes it the language of this
+// Takes --lang and its value out of the words, before a verb or after it, and makes it the language of this
 // process. The verbs of texts in two languages have an option of their own.
 void take_language(std::vector<std::string>& words) {
   const auto end = std::find(words.begin(), words.end(), "--");

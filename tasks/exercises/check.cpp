@@ -97,7 +97,7 @@ std::string differs(std::string_view where, std::string_view expected, std::stri
 
 std::string difference_of(const NamedTensor& expected, const Tensor& got, double tolerance, Language language) {
   if (expected.tensor.shape() != got.shape()) {
-    const Text shape{"{}의 형상", "shape of {}"};
+    const Text shape{"{}의 모양", "shape of {}"};
     return differs(fmt::format(fmt::runtime(shape.in(language)), expected.name), str(expected.tensor.shape()),
                    str(got.shape()), language);
   }

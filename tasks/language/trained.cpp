@@ -62,7 +62,7 @@ constexpr Message kTrained[] = {
     {"form of the conversation: plain, chatml, llama2, llama3, zephyr, or a text with {message} and {answer}",
      "대화의 형식: plain, chatml, llama2, llama3, zephyr, 또는 {message}와 {answer}가 있는 글"},
     {"that of the model's folder, or plain", "모델 폴더의 형식, 없으면 plain"},
-    {"longest answer", "답의 최대 길이"},
+    {"most tokens of an answer", "답의 최대 토큰 수"},
     {"random seed of the answers", "답의 난수 시드"},
     {"generate all words from the vocabulary, and copy none from the text",
      "모든 단어를 어휘에서 생성하고 글에서 복사하지 않습니다"},

@@ -29,7 +29,7 @@ constexpr int64_t kWidth = 64, kBatch = 16, kTested = 32;  // sequences of a tes
 constexpr int64_t kLengths[] = {10, 20, 30, 50, 100, 150, 200};
 
 // A bidirectional GRU reads the source; a GRU writes the target. Without attention, it gets the source only as its
-// first state, as in Cho et al. 2014; with attention also as a mean of the encoder's outputs that it chooses anew at
+// first state, as in Cho et al. 2014; with attention also as a mean of the encoder's outputs that it chooses again at
 // each step from its state before the step, as in Bahdanau et al. 2015.
 struct Recurrent {
   explicit Recurrent(bool attends)

@@ -13,7 +13,7 @@ Text heading_of(Part part) {
     case Part::numbers: return {"튜토리얼의 수치와 지금 계산한 수치", "The tutorial's numbers and ours"};
     case Part::figures: return {"그림", "Figures"};
     case Part::touch: return {"직접 움직여 보기", "Something to touch"};
-    case Part::faults: return {"튜토리얼에서 바로잡을 점", "Faults of the tutorial"};
+    case Part::faults: return {"바로잡을 점과 확인한 주장", "Faults, and claims put to the test"};
     case Part::exercises: return {"연습 문제", "Exercises"};
     case Part::commands: return {"이어서 실행해 볼 명령", "Commands to go on with"};
   }

@@ -27,7 +27,9 @@ Tensor add_index(const Tensor& x, int64_t start) {
 }
 
 struct IndexKind final : PositionKind {
-  IndexKind() : PositionKind("index", "adds the position to all features, which layer normalisation undoes: as none", Role::added) {}
+  IndexKind()
+      : PositionKind("index", "adds the position to all features, which layer normalisation undoes: as none",
+                     Role::added) {}
   AnyOf<AddedEncoding> added(const PositionSizes&, const PositionOptions&) const override { return AddedIndex(); }
 };
 template const PositionKind& position_kind<IndexKind>();

@@ -10,7 +10,7 @@ namespace tapegrad::tasks::exercises {
 const Exercise k002_2{
     .id = "002-2",
     .title = {"튜토리얼 002의 패딩 마스크 고치기", "Mend the padding mask of tutorial 002"},
-    .task = {"튜토리얼 002는 [B, 1, S, 1] 형상의 마스크에 -1e9를 곱하여 점수에 더합니다. 이것은 쿼리(행) 전체에 "
+    .task = {"튜토리얼 002는 [B, 1, S, 1] 모양의 마스크에 -1e9를 곱하여 점수에 더합니다. 이것은 쿼리(행) 전체에 "
              "같은 수를 더하므로 소프트맥스가 변하지 않고, 패딩 키는 가려지지 않습니다. 패딩인 키(열)의 "
              "가중치가 정확히 0이 되도록 소프트맥스 앞에서 가린 가중치를 계산하십시오.",
              "Tutorial 002 multiplies a mask [B, 1, S, 1] by -1e9 and adds it to the scores. That adds one "

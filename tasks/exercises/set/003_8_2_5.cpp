@@ -9,7 +9,7 @@ const Exercise k003_8_2_5{
     .id = "003-8.2.5",
     .title = {"디코더의 마스크: 인과 마스크와 패딩 마스크", "The mask of a decoder: causal and padding"},
     .task = {"디코더가 쓰는 마스크를 만드십시오. 키가 쿼리보다 뒤에 있지 않고 패딩(토큰 0)도 아니면 true입니다. "
-             "결과는 헤드와 쿼리에 걸쳐 쓰도록 [B, 1, T, T] 형상이어야 합니다.",
+             "결과는 헤드와 쿼리에 걸쳐 쓰도록 [B, 1, T, T] 모양이어야 합니다.",
              "Make the mask of a decoder: true where a key is not after the query and is not padding (token 0). "
              "It is shared by the heads, so its shape is [B, 1, T, T]."},
     .skeleton = R"~(#include <tapegrad/tapegrad.h>

@@ -7,7 +7,7 @@ namespace tapegrad::tasks::exercises {
 
 const Exercise k003_8_4_1{
     .id = "003-8.4.1",
-    .title = {"층 정규화 작성하기", "Write layer normalisation"},
+    .title = {"레이어 정규화 작성하기", "Write layer normalisation"},
     .task = {"마지막 축의 평균을 빼고 표준편차로 나눈 뒤, gamma를 곱하고 beta를 더하십시오. 튜토리얼처럼 "
              "표준편차는 모집단의 것(N으로 나눔)이고 eps는 제곱근 밖에서 표준편차에 더합니다. layer_norm과 "
              "layer_norm_std는 쓰지 마십시오.",

@@ -7,8 +7,8 @@ namespace tapegrad::tasks::exercises {
 
 const Exercise k004_23{
     .id = "004-23",
-    .title = {"스케일드 점곱 어텐션", "Scaled dot-product attention"},
-    .task = {"쿼리와 키의 점곱을 키의 차원의 제곱근으로 나누고, 소프트맥스를 취하여 값의 가중 평균을 "
+    .title = {"스케일드 내적 어텐션", "Scaled dot-product attention"},
+    .task = {"쿼리와 키의 내적을 키의 차원의 제곱근으로 나누고, 소프트맥스를 취하여 값의 가중 평균을 "
              "구하십시오. 나누지 않으면 차원이 클수록 점수가 커져 소프트맥스가 한 곳으로 쏠리고 기울기가 "
              "작아집니다. dot_product_attention은 쓰지 마십시오.",
              "Divide the dot products of queries and keys by the root of the keys' dimension, take the softmax, "

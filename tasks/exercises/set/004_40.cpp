@@ -9,7 +9,7 @@ const Exercise k004_40{
     .id = "004-40",
     .title = {"헤드로 나누기와 다시 합치기", "Split into heads, and merge them again"},
     .task = {"폭이 D인 벡터를 헤드 n개로 나누어 [B, n, T, D/n]으로 만드는 함수와, 그것을 다시 [B, T, D]로 "
-             "합치는 함수를 작성하십시오. 축을 바꾸지 않고 형상만 바꾸면 다른 토큰의 수가 섞입니다.",
+             "합치는 함수를 작성하십시오. 축을 바꾸지 않고 모양만 바꾸면 다른 토큰의 수가 섞입니다.",
              "Write the function that splits vectors of width D into n heads, [B, n, T, D/n], and the one that "
              "merges them to [B, T, D] again. Without exchanging axes, a mere reshape mixes numbers of "
              "different tokens."},

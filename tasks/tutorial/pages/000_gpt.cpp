@@ -28,7 +28,7 @@ std::vector<Figure> figures_of_gpt_mask() {
   return {
       {{"튜토리얼의 마스크(1: 가림)와 tapegrad의 마스크(1: 보임). 뜻이 반대이므로 하나를 뒤집으면 다른 하나가 됩니다. "
         "행은 쿼리, 열은 키입니다.",
-        "The tutorial's mask (1: hidden) and tapegrad's (1: visible), each the other one negated. Rows are "
+        "The tutorial's mask (1: hidden) and tapegrad's (1: visible); each is the negation of the other. Rows are "
         "queries, columns keys."},
        {},
 
@@ -118,7 +118,7 @@ std::string rows_of_norm() {
 }
 
 std::string sizes_of_gpt() {
-  return fmt::format("parameters with the tutorial's sizes: {}\nwith the output tied to the embedding: {}\n",
+  return fmt::format("parameters with the smallest GPT-2's sizes: {}\nwith the output tied to the embedding:     {}\n",
                      nn::GPTConfig{}.parameter_count(), nn::GPTConfig{}.parameter_count() - 50257 * 768);
 }
 
@@ -129,9 +129,9 @@ const Page k000_1{
     .section = "1",
     .title = {"마스크 행렬과 register_buffer", "The matrix of the mask, and register_buffer"},
     .about = {"GPT의 마스크는 주대각선 위가 1인 정사각 행렬이며, 1은 그 키를 가린다는 뜻입니다. 학습되는 수가 아니므로 "
-              "매개변수가 아니라 버퍼로 둡니다. tapegrad의 마스크는 보이는 자리가 참이어서 뜻이 반대입니다.",
+              "파라미터가 아니라 버퍼로 둡니다. tapegrad의 마스크는 보이는 자리가 참이어서 뜻이 반대입니다.",
               "A GPT's mask is a square matrix with 1 above the diagonal, and 1 hides that key. It is not trained, so "
-              "it is a buffer and no parameter. In tapegrad a mask is true where a key is visible, which is the "
+              "it is a buffer and not a parameter. In tapegrad a mask is true where a key is visible, which is the "
               "opposite meaning."},
     .lines = {{.what = {"다섯 토큰의 마스크", "The mask of five tokens"},
                .pytorch = "hidden = torch.triu(torch.ones(5, 5), diagonal=1)\nself.register_buffer(\"mask\", hidden)",
@@ -147,13 +147,13 @@ const Page k000_1{
                         "Click cells to hide or open them, and see how the weights are shared out."},
                .data = five_as_mask}},
     .exercises =
-        {{{"마스크를 매개변수로 두면 무엇이 잘못됩니까?", "What goes wrong if the mask is a parameter?"},
-          {"옵티마이저가 고치려 하고, 매개변수 수와 가중치 감쇠에도 들어갑니다. 버퍼는 저장되고 장치로 옮겨지지만 "
+        {{{"마스크를 파라미터로 두면 무엇이 잘못됩니까?", "What goes wrong if the mask is a parameter?"},
+          {"옵티마이저가 고치려 하고, 파라미터 수와 가중치 감쇠에도 들어갑니다. 버퍼는 저장되고 장치로 옮겨지지만 "
            "옵티마이저에게는 보이지 않습니다.",
            "The optimiser would update it, and it would count among the parameters and in weight decay. A "
            "buffer is saved and moved, but no optimiser sees it."}},
-         {{"1024 x 1024 마스크를 12층이 저마다 저장하면 float32로 몇 MB입니까?",
-           "How many MB do masks of 1024 x 1024 take in float32, one in each of 12 layers?"},
+         {{"1024 x 1024 마스크를 12층이 저마다 저장하면 float32로 몇 MiB입니까?",
+           "How many MiB do masks of 1024 x 1024 take in float32, one in each of 12 layers?"},
           {"1024 · 1024 · 4바이트 · 12 = 48 MiB입니다. tapegrad의 GPT는 마스크를 저장하지 않고 커널 안에서 행마다 "
            "끝을 정하며, PyTorch의 파일과 맞출 때만 `--with-masks`로 저장합니다.",
            "1024 * 1024 * 4 bytes * 12 are 48 MiB. tapegrad's GPT stores none; its kernels end each row at "
@@ -177,13 +177,16 @@ weights = dropout((scores / head_dim ** 0.5).softmax(dim=-1))
 contexts = weights @ v)",
                .snippet = "000_gpt:blind"}},
     .figures = figures_of_gpt_steps,
-    .faults = {{.claim = {"2절의 마스킹은 `== 1`로 비교하고 축을 둘 더하지만 전체 코드는 bool로 바꾸어 그대로 씁니다.",
-                          "Section 2 compares with 1 and adds two axes; the complete code converts to bool and adds "
-                          "none."},
-                .proof = {"둘 다 옳습니다. [L, L]은 [배치, 헤드, L, L]의 뒤쪽 두 축에 맞추어 저절로 확장됩니다. 축을 "
-                          "더하는 것은 읽는 이를 위한 표시일 뿐입니다.",
-                          "Both are right: [L, L] broadcasts against the two last axes of [batch, heads, L, L]. The "
-                          "added axes only help the reader."}}},
+    .faults =
+        {{.claim = {"2절의 코드는 마스크를 토큰 수만큼 자르지 않고, 전체 코드는 자릅니다.",
+                    "The code of section 2 does not cut the mask to the number of tokens; the complete code "
+                    "does."},
+          .proof = {"마스크는 CONTEXT_LENGTH 크기이므로, 자르지 않으면 그보다 짧은 입력에서 masked_fill이 모양 오류를 "
+                    "냅니다. 앞에 축 둘을 더하는 것은 없어도 됩니다. [L, L]은 점수의 마지막 두 축에 맞추어 저절로 "
+                    "확장됩니다.",
+                    "The mask has the size CONTEXT_LENGTH, so without the cut masked_fill fails for shorter "
+                    "inputs. The two added axes are not needed: [L, L] broadcasts against the last axes of "
+                    "the scores."}}},
     .exercises =
         {{{"드롭아웃이 소프트맥스 뒤에 오는데도 미래의 토큰이 드러나지 않는 이유는 무엇입니까?",
            "Why does dropout after the softmax not uncover later tokens?"},
@@ -240,10 +243,10 @@ const Page k000_4{
     .section = "4",
     .title = {"요약과 전체 코드: GPT 모델", "Summary and the complete code: a GPT"},
     .about = {"전체 코드는 임베딩, 트랜스포머 블록, 마지막 레이어 정규화, 출력층으로 이루어진 GPT입니다. tapegrad의 "
-              "GPTModel은 매개변수 이름과 기본값이 같아, PyTorch로 저장한 가중치를 읽으면 같은 로짓을 냅니다. 이 "
+              "GPTModel은 파라미터 이름이 같아, PyTorch로 저장한 가중치를 읽으면 같은 로짓을 냅니다. 이 "
               "페이지의 프로그램은 작은 GPT에게 수 세기를 가르칩니다.",
               "The complete code is a GPT of embeddings, Transformer blocks, a last layer normalisation and an output "
-              "layer. tapegrad's GPTModel has the same parameter names and defaults, and gives the same logits for "
+              "layer. tapegrad's GPTModel has the same parameter names, and gives the same logits for "
               "weights that PyTorch saved. The program of this page teaches a small GPT to count."},
     .lines = {{.what = {"모델을 만들고 로짓을 구합니다.", "Make the model, and compute logits"},
                .pytorch = "torch.manual_seed(123)\nmodel = GPTModel()          # sizes are constants of the module\n"
@@ -274,7 +277,7 @@ while text.size(1) < 8:
     .faults =
         {{.claim = {"크기들이 전역 상수(NUM_HEADS, EMB_DIM ...)로만 있고 글에는 값이 없습니다.",
                     "The sizes are global constants (NUM_HEADS, EMB_DIM ...) whose values the text lacks."},
-          .proof = {"tapegrad는 GPT-2의 가장 작은 크기를 기본값으로 둡니다. 출력층이 임베딩과 따로 있으므로 매개변수는 "
+          .proof = {"tapegrad는 GPT-2의 가장 작은 크기를 기본값으로 둡니다. 출력층이 임베딩과 따로 있으므로 파라미터는 "
                     "1억 2,400만이 아니라 1억 6,300만 개입니다.",
                     "tapegrad's defaults are those of the smallest GPT-2. As the output layer is not tied to the "
                     "embedding, there are 163 million parameters, not 124."},

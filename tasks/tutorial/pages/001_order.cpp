@@ -143,7 +143,7 @@ std::string error_of_angles() {
     for (int i = 0; i < 16; ++i) {
       const double angle = static_cast<double>(position) / fixed::pow(10000., i / 16.);
       const auto at = static_cast<std::size_t>(2 * i);
-      worst = std::max({worst, std::abs(row[at] - std::sin(angle)), std::abs(row[at + 1] - std::cos(angle))});
+      worst = std::max({worst, std::abs(row[at] - fixed::sin(angle)), std::abs(row[at + 1] - fixed::cos(angle))});
     }
     out += fmt::format("{:>8}  {:.0e}\n", position, worst);
   }
@@ -199,8 +199,8 @@ pe[:, 1::2] = torch.cos(position * rate))",
                         "vector wherever it stands."},
                .data = sentence_as_positions}},
     .faults =
-        {{.claim = {"어텐션이 두 문장을 구별하지 못한다고 말로만 주장합니다.",
-                    "That attention cannot tell the two sentences apart is only asserted."},
+        {{.claim = {"어텐션이 두 문장을 구별하지 못한다는 주장은 옳지만 확인되지 않았습니다.",
+                    "The claim that attention cannot distinguish the two sentences is right, but not demonstrated."},
           .proof = {"두 단어를 바꾼 문장의 출력을 다시 바꾸어 원래 출력과 비교합니다. 위치가 없으면 차이가 반올림 "
                     "오차뿐이고, 위치가 있으면 그렇지 않습니다.",
                     "The outputs of the sentence with two words exchanged, exchanged back, minus the outputs of "
@@ -210,13 +210,14 @@ pe[:, 1::2] = torch.cos(position * rate))",
         {{{"인과 마스크가 있는 디코더는 위치 인코딩 없이도 순서를 조금 알 수 있습니다. 왜 그렇습니까?",
            "A decoder with a causal mask knows a little of the order without positions. Why?"},
           {"t번째 단어는 t개의 단어만 보므로, 가중치가 나뉘는 개수에서 자기 위치를 짐작할 수 있습니다.",
-           "The word at t sees t words, and how many share its weights tells something about t."}},
+           "The word at t sees t words, and from how many words share its weights it can estimate t."}},
          {{"사인만 쓰고 코사인을 쓰지 않으면 무엇을 잃습니까?", "What is lost with sines alone?"},
           {"위치 t+k의 벡터를 t의 벡터에서 회전으로 얻을 수 없게 됩니다. 회전에는 사인과 코사인 쌍이 필요합니다.",
            "The vector of t+k is a rotation of that of t only if both are there."}}},
     .commands = "tapegrad show positional-encoding\ntapegrad tutorial 003 8.3.2\ntapegrad compare positions --help",
     .terms =
-        "위치 인코딩 positional encoding 순서 order 집합 set 순열 permutation equivariant 고양이 사인 sine 코사인 "
+        "포지셔널 인코딩 위치 인코딩 positional encoding 순서 order 집합 set 순열 permutation equivariant 고양이 사인 "
+        "sine 코사인 "
         "cosine sinusoidal"};
 
 const Page k001_2_2{
@@ -287,10 +288,10 @@ const Page k001_3{
                     "position, the same for all of its words."}},
          {.claim = {"먼 위치의 각도는 float32로 정확하지 않습니다.",
                     "The angles of far positions are not exact in float32."},
-          .proof = {"첫 차원의 각도는 위치 자체이고 정수이므로 정확하지만, 나머지 차원의 각도는 크기의 6e-8만큼 "
-                    "반올림됩니다. 위치 4,999에서 오차는 3e-4까지 됩니다.",
-                    "The first pair's angle is the position itself, an integer; the others are rounded by 6e-8 "
-                    "of their size, at position 4,999 up to 3e-4."},
+          .proof = {"첫 차원의 각도는 위치 자체이고 정수이므로 정확하지만, 나머지 차원의 각도는 반올림되며 그 "
+                    "오차는 위치에 비례해 커집니다. 위치 4,999에서는 약 5e-5입니다.",
+                    "The first pair's angle is the position itself, an integer; the others are rounded, and "
+                    "the error grows with the position: about 5e-5 at position 4,999."},
           .shown = error_of_angles}},
     .exercises = {{{"d_model이 홀수이면 튜토리얼의 코드는 어디에서 실패합니까?",
                     "Where does the tutorial's code fail for an odd d_model?"},
@@ -318,10 +319,13 @@ const Page k001_4{
          "positions. To read on, take the paper of Vaswani and others (2017), and tutorial 003."},
     .figures = figures_of_interview,
     .faults =
-        {{.claim = {"이어 붙이기(concatenation)는 매개변수를 늘리므로 더하기가 낫다고 합니다.",
-                    "Concatenation is said to be worse than addition because it has more parameters."},
-          .proof = {"[x; p]의 투영 W는 W1 x + W2 p이고, 더하기는 W1 = W2인 특별한 경우입니다. 곧 이어 붙이기가 더 "
-                    "일반적이고 더 비쌉니다. 더하기로 충분한 까닭은 차원이 커서 두 정보가 거의 직교하는 부분공간에 "
+        {{.claim =
+              {"이어 붙이기(concatenation)는 파라미터를 늘리고, 정보를 특정한 방식으로만 결합하게 만들 수 있다고 "
+               "합니다.",
+               "Concatenation is said to add parameters, and to force one way of combining both kinds of information."},
+          .proof = {"[x; p]의 투영 W는 W1 x + W2 p이고, 더하기는 W1 = W2인 특별한 경우입니다. 곧 이어 붙이기는 "
+                    "결합 방식을 제한하지 않으며, 더 일반적이고 더 비쌉니다. 더하기로 충분한 까닭은 차원이 커서 두 "
+                    "정보가 거의 직교하는 부분공간에 "
                     "놓일 수 있기 때문입니다.",
                     "A projection of [x; p] is W1 x + W2 p, of which addition is the case W1 = W2; concatenation "
                     "is the more general and more expensive one. Addition suffices because there is room in many "
@@ -334,7 +338,8 @@ const Page k001_4{
            "벡터(BERT, GPT-2), 쿼리와 키를 돌리는 RoPE(Llama), 점수에 거리를 더하는 ALiBi와 T5의 방식이 있으며 모두 "
            "`--positions`로 고를 수 있습니다.",
            "If its inputs change places, the outputs of attention change places and nothing else, so the order has to "
-           "be told. Learned vectors (BERT, GPT-2), RoPE, which turns queries and keys (Llama), and distances added to "
+           "be given. Learned vectors (BERT, GPT-2), RoPE, which rotates queries and keys (Llama), and distances added "
+           "to "
            "scores (ALiBi, T5) do it, too; `--positions` chooses."}},
          {{"인과 마스크는 인코더와 디코더 중 어디에 쓰며 그 이유는 무엇입니까?",
            "Is the causal mask used in the encoder or in the decoder, and why?"},
@@ -344,7 +349,7 @@ const Page k001_4{
            "The encoder's input is given as a whole, and cross-attention looks at that input, so there is no future to "
            "hide."}},
          {{"위치를 이어 붙이지 않고 더하는 이유는 무엇입니까?", "Why are positions added and not concatenated?"},
-          {"차원과 매개변수를 늘리지 않고도 투영 행렬이 두 정보를 필요한 만큼 섞거나 갈라낼 수 있기 때문입니다. 점수 "
+          {"차원과 파라미터를 늘리지 않고도 투영 행렬이 두 정보를 필요한 만큼 섞거나 갈라낼 수 있기 때문입니다. 점수 "
            "(x + p)W(x' + p')에는 단어끼리, 단어와 위치, 위치끼리의 항이 모두 들어 있습니다.",
            "Projections can mix and separate both without a wider model: the score (x + p)W(x' + p') has terms of word "
            "and word, word and position, and position and position."}}},

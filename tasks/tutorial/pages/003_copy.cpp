@@ -37,7 +37,7 @@ std::vector<Figure> figures_of_tasks() {
   for (const nn::TransformerConfig& config :
        {sizes(20, 64, 2, 2, 128, 20), sizes(11, 256, 3, 4, 512, 10), sizes(25, 128, 3, 4, 512, 10)})
     parameters.y.push_back(static_cast<double>(config.parameter_count()) / 1000);
-  return {{{"세 태스크에서 튜토리얼이 쓰는 모델의 매개변수 수(천 개). 셋 모두 기본 트랜스포머의 몇십 분의 일입니다.",
+  return {{{"세 태스크에서 튜토리얼이 쓰는 모델의 파라미터 수(천 개). 셋 모두 원논문의 모델보다 훨씬 작습니다.",
             "Parameters of the tutorial's model in each task, in thousands. All are tiny next to the paper's models."},
            draw(drawing::BarChart{.title = "Sizes of the three models",
                                   .labels = {"copy", "addition", "parser"},
@@ -128,12 +128,13 @@ std::vector<Number> numbers_of_copy() {
   return {
       same("Sequence Length", "5", std::to_string(example.size(1))),
       same("Original Tensor Shape", "1 5", shape(example)), same("Input Sequence", "7 15 2 3 12", rows_of(example, 0)),
-      drawn("Output of the test", "10 10 2 12 1 5 3 1 8 18 2 19 2 2 8 14 7 19 5 4",
-            rows_of(greedy_copy(tokens_of_test()), 0),
-            {"튜토리얼의 입력은 시드 없이 뽑혔고 모델도 시드 없이 학습되었습니다. 오른쪽은 이 페이지를 만들며 150스텝 "
-             "학습한 모델이 같은 입력에 낸 답입니다.",
-             "The tutorial drew this input, and trained its model, without a seed. Ours is the answer to the same "
-             "input of a model that was trained for 150 steps while this page was made."}),
+      drawn(
+          "Output of the test", "10 10 2 12 1 5 3 1 8 18 2 19 2 2 8 14 7 19 5 4",
+          rows_of(greedy_copy(tokens_of_test()), 0),
+          {"튜토리얼의 입력은 시드 없이 뽑혔고 모델도 시드 없이 학습되었습니다. 오른쪽은 이 페이지를 만들며 150단계를 "
+           "학습한 모델이 같은 입력에 낸 답입니다.",
+           "The tutorial drew this input, and trained its model, without a seed. Ours is the answer to the same "
+           "input of a model that was trained for 150 steps while this page was made."}),
       same("Model Output of the loss, second sequence",
            "0.8 0.2 0.0 0.0 0.0\n0.1 0.7 0.2 0.0 0.0\n0.1 0.1 0.8 0.0 "
            "0.0",
@@ -160,8 +161,8 @@ std::vector<Figure> figures_of_copy() {
     return draw_matrix(title, x, rows, tokens, 0, amax(x).item());
   };
   return {{{"튜토리얼의 그림: 인코더의 출력을 자기 자신과 비교한 소프트맥스(20 x 20). 어느 헤드의 가중치도 아닙니다.",
-            "The tutorial's picture: a softmax of the encoder's output compared with itself (20 x 20). It is no head's "
-            "map."},
+            "The tutorial's picture: a softmax of the encoder's output compared with itself (20 x 20). It is not the "
+            "map of any head."},
            map("softmax(memory memoryᵀ / √64)", picture, tokens)},
           {{"모델이 실제로 쓰는 크로스 어텐션. 행은 디코더가 읽은 토큰, 열은 입력 토큰이며, 대각선이 복사입니다. 색은 "
             "그림마다 가장 큰 가중치에 맞추었습니다.",
@@ -172,7 +173,7 @@ std::vector<Figure> figures_of_copy() {
             map("Layer 1, head 2", map_of("decoder.layers.0.cross_attn", 1), read),
             map("Layer 2, head 1", map_of("decoder.layers.1.cross_attn", 0), read),
             map("Layer 2, head 2", map_of("decoder.layers.1.cross_attn", 1), read)}},
-          {{"손실: 튜토리얼의 설정으로 처음 20스텝(프로그램 003_copy와 같은 수)과, 위의 그림을 만든 150스텝",
+          {{"손실: 튜토리얼의 설정으로 처음 20단계(프로그램 003_copy와 같은 수)와 위의 그림을 만든 150단계",
             "Losses: the first 20 steps with the tutorial's settings (the numbers of the program 003_copy), and the "
             "150 steps behind the maps above"},
            draw(drawing::LineChart{.title = "Loss of the copy task",
@@ -224,7 +225,7 @@ const Page k003_8_5{
                .pytorch = "start = torch.zeros(target.size(0), 1, dtype=torch.long)\n"
                           "read = torch.cat((start, target[:, :-1]), dim=1)",
                .snippet = "003_copy:shifted"},
-              {.what = {"그리고 탐욕 탐색으로 답하기", "And greedy answers"},
+              {.what = {"그리고 탐욕적 디코딩으로 답하기", "And greedy answers"},
                .pytorch = R"(text = torch.zeros(src.size(0), 1, dtype=torch.long)
 while text.size(1) <= src.size(1):
     scores = model(src, text, src_mask, causal(text.size(1)))
@@ -234,31 +235,34 @@ answer = text[:, 1:])",
     .figures = figures_of_tasks,
     .touch =
         {{.widget = "choice",
-          .what = {"\"나는\" 다음의 단어를 탐욕 탐색, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 학교에가 "
-                   "가장 그럴듯하지만, 두 단어의 곱은 \"집에 간다\"가 더 큽니다.",
-                   "Choose what follows \"나는\" by greedy search, beams, top-k, top-p and temperature. 학교에 is "
-                   "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
+          .what =
+              {"\"나는\" 다음의 단어를 탐욕적 디코딩, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 학교에가 "
+               "가장 그럴듯하지만, 두 단어의 곱은 \"집에 간다\"가 더 큽니다.",
+               "Choose what follows \"나는\" by greedy search, beams, top-k, top-p and temperature. 학교에 is "
+               "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
           .data = choice_after_i}},
     .exercises =
         {{{"트랜스포머가 RNN보다 나은 점 두 가지는 무엇입니까?", "What are two advantages over recurrent networks?"},
-          {"모든 위치를 한꺼번에 계산할 수 있고, 먼 단어 사이의 길이가 한 걸음이라 기울기가 사라지지 않습니다. 대신 "
+          {"모든 위치를 한꺼번에 계산할 수 있고, 멀리 떨어진 두 단어도 한 단계로 이어지므로 기울기가 사라지지 "
+           "않습니다. 대신 "
            "비용이 길이의 제곱으로 늘어납니다. 8.1절의 그림이 두 번째 점을 잽니다.",
            "All positions are computed at once, and any two words are one step apart, so gradients do not fade. The "
            "price is a cost that grows with the square of the length. Section 8.1 measures the second point."}},
          {{"어텐션의 핵심은 무엇입니까?", "What is the core of attention?"},
           {"비교와 평균입니다. 쿼리를 모든 키와 비교해 가중치를 정하고 그 가중치로 값을 평균하므로, 무엇을 볼지를 "
-           "자료에서 배웁니다.",
+           "데이터에서 배웁니다.",
            "Compare and average: a query compared with all keys gives weights, which average the values. What to look "
            "at is learnt from data."}},
          {{"멀티헤드 어텐션은 무엇을 더합니까?", "What do several heads add?"},
           {"헤드마다 다른 비교를 배워 여러 관계를 동시에 볼 수 있습니다. 계산량은 헤드 하나일 때와 같습니다(8.2.4절).",
            "Each head learns a comparison of its own, so several relations are seen at a time, at the cost of one head "
            "(section 8.2.4)."}},
-         {{"포지셔널 인코딩은 왜 필요하고 어떻게 나타냅니까?", "Why are positions needed, and how are they given?"},
+         {{"위치 인코딩은 왜 필요하고 어떻게 나타냅니까?", "Why are positions needed, and how are they given?"},
           {"어텐션은 순서를 모르기 때문입니다. 사인과 코사인, 학습한 벡터, 회전, 거리에 따른 점수 등으로 알려 줍니다. "
            "001의 2.1절에서 직접 확인할 수 있습니다.",
-           "Attention does not know the order, which 001, section 2.1, demonstrates. Sines, learned vectors, rotations "
-           "or distances in the scores tell it."}},
+           "Attention does not know the order, which 001, section 2.1, demonstrates. It is given by sines, learned "
+           "vectors, "
+           "rotations, or distances in the scores."}},
          {{"인코더와 디코더는 각각 무엇을 합니까?", "What do encoder and decoder do?"},
           {"인코더는 입력을 양쪽 문맥이 담긴 벡터들로 바꾸고, 디코더는 그 벡터들과 지금까지 쓴 토큰을 보고 다음 토큰의 "
            "확률을 냅니다.",
@@ -274,7 +278,7 @@ const Page k003_8_5_1{
     .section = "8.5.1",
     .title = {"단순 복사 태스크", "The copy task"},
     .about = {"입력 토큰 20개를 그대로 출력하는 태스크로, 모델이 어디를 보는지 그림으로 확인하기 좋습니다. 아래 "
-              "프로그램은 학습 과정을 모두 적은 60줄이며, 처음 20스텝의 손실이 `tapegrad train copy`와 마지막 자리까지 "
+              "프로그램은 학습 과정을 모두 적은 60줄이며, 처음 20단계의 손실이 `tapegrad train copy`와 마지막 자리까지 "
               "같습니다. 손실은 토큰이 아니라 문장 수로 나눈 음의 로그 확률의 합입니다.",
               "The model repeats 20 tokens, which makes it easy to see where it looks. The program below is the whole "
               "training in about 60 lines, and its first 20 losses are those of `tapegrad train copy` to the last "
@@ -301,7 +305,7 @@ for step in range(20):
                     "tutorial computes by hand. Their logarithms do: 0.6184."},
           .shown = loss_of_probabilities},
          {.claim = {"visualize_attention이 그리는 것은 모델의 어떤 헤드도 아닙니다.",
-                    "visualize_attention draws the map of no head of the model."},
+                    "The map that visualize_attention draws belongs to no head of the model."},
           .proof = {"이 함수는 인코더의 출력을 쿼리, 키, 값으로 삼아 투영도 헤드도 없이 어텐션을 한 번 더 계산하고, "
                     "제목에는 0번 층의 셀프 어텐션이라고 적습니다.",
                     "It takes the encoder's output as query, key and value, computes attention once more without "

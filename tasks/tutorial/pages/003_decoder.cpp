@@ -32,20 +32,21 @@ Tensor with_temperature(double temperature) { return softmax(log(next_words()) /
 
 std::vector<Figure> figures_of_choice() {
   const std::vector<std::string> words{"학교에", "집에", "공원에", "밥을"};
-  return {{{"\"나는\" 다음의 네 단어(확률은 우리가 정한 0.45, 0.30, 0.15, 0.10)에 다섯 전략을 적용한 결과. 탐욕 탐색은 "
-            "언제나 첫 막대를 "
-            "고릅니다.",
-            "Five strategies on the four words after \"나는\" (with probabilities of ours: 0.45, 0.30, 0.15, 0.10). "
-            "Greedy search "
-            "always takes the first bar."},
-           draw(drawing::BarChart{
-               .title = "Probability of the next word",
-               .labels = words,
-               .series = {bars("model", next_words()), bars("greedy", first_words(1)),
-                          bars("top-k, k = 2", first_words(2)), bars("top-p, p = 0.9", first_words(3)),
-                          bars("T = 0.5", with_temperature(0.5)), bars("T = 1.5", with_temperature(1.5))},
-               .width = 560,
-               .height = 220})}};
+  return {
+      {{"\"나는\" 다음의 네 단어(확률은 우리가 정한 0.45, 0.30, 0.15, 0.10)에 다섯 전략을 적용한 결과. 탐욕적 디코딩은 "
+        "언제나 첫 막대를 "
+        "고릅니다.",
+        "Five strategies on the four words after \"나는\" (with probabilities of ours: 0.45, 0.30, 0.15, 0.10). "
+        "Greedy search "
+        "always takes the first bar."},
+       draw(
+           drawing::BarChart{.title = "Probability of the next word",
+                             .labels = words,
+                             .series = {bars("model", next_words()), bars("greedy", first_words(1)),
+                                        bars("top-k, k = 2", first_words(2)), bars("top-p, p = 0.9", first_words(3)),
+                                        bars("T = 0.5", with_temperature(0.5)), bars("T = 1.5", with_temperature(1.5))},
+                             .width = 560,
+                             .height = 220})}};
 }
 
 // How many words a nucleus of 0.8 keeps by either rule.
@@ -123,20 +124,21 @@ const Page k003_8_4_3{
               "network. In cross-attention the queries come from the decoder, keys and values from the encoder. The "
               "decoder gives "
               "log-probabilities of the next token, and a strategy outside of the model chooses among them."},
-    .lines =
-        {{.what = {"디코더 층 하나와 두 어텐션의 가중치", "One decoder layer, with the weights of both attentions"},
-          .pytorch = R"(layer = nn.TransformerDecoderLayer(16, 4, 32, norm_first=True,
+    .lines = {{.what = {"디코더 층 하나와 두 어텐션의 가중치",
+                        "One decoder layer, with the weights of both attentions"},
+               .pytorch = R"(layer = nn.TransformerDecoderLayer(16, 4, 32, norm_first=True,
                                    batch_first=True)
 later = torch.ones(4, 4).triu(1).bool()      # True: hidden
 hidden = layer(embedded, memory, tgt_mask=later,
                memory_key_padding_mask=src == 0))",
-          .snippet = "003_transformer:decoder_layer"},
-         {.what = {"탐욕 탐색: 매 스텝에서 확률이 가장 높은 토큰", "Greedy search: the most likely token at each step"},
-          .pytorch = R"(text = torch.zeros(2, 1, dtype=torch.long)
+               .snippet = "003_transformer:decoder_layer"},
+              {.what = {"탐욕적 디코딩: 단계마다 확률이 가장 높은 토큰",
+                        "Greedy search: the most likely token at each step"},
+               .pytorch = R"(text = torch.zeros(2, 1, dtype=torch.long)
 while text.size(1) < 5:
     log_probs = model(src, text, src_mask, causal(text.size(1)))
     text = torch.cat([text, log_probs[:, -1].argmax(-1, keepdim=True)], 1))",
-          .snippet = "003_transformer:generate"}},
+               .snippet = "003_transformer:generate"}},
     .figures = figures_of_choice,
     .faults =
         {{.claim = {"뉴클리어스 샘플링이 누적 확률 0.9를 \"넘지 않게\" 고른다고 합니다.",
@@ -153,7 +155,7 @@ while text.size(1) < 5:
                     "The published Gemma 2 models of 2B, 9B and 27B have 26, 42 and 46 layers."}}},
     .exercises =
         {{{"온도를 0에 가깝게 하면 어떤 전략과 같아집니까?", "Which strategy is a temperature close to 0?"},
-          {"탐욕 탐색입니다. 로짓의 차이가 한없이 커져 확률이 가장 높은 토큰 하나에 모입니다.",
+          {"탐욕적 디코딩입니다. 로짓의 차이가 한없이 커져 확률이 가장 높은 토큰 하나에 모입니다.",
            "Greedy search: differences of logits grow without bound, and all probability gathers on the most likely "
            "token."}},
          {{"크로스 어텐션의 가중치 행렬은 왜 정사각형이 아닐 수 있습니까?",
@@ -208,7 +210,7 @@ log_probs = generator(hidden).log_softmax(dim=-1))",
                     "Embeddings (32, 50, 768), queries by head (32, 12, 50, 64), scores (32, 12, 50, 50), joined "
                     "output (32, 50, "
                     "768)."}},
-                  {{"생성기의 매개변수는 몇 개입니까? (은닉 768, 어휘 30,000)",
+                  {{"생성기의 파라미터는 몇 개입니까? (은닉 768, 어휘 30,000)",
                     "How many parameters does the generator have with 768 features and 30,000 tokens?"},
                    {"768 · 30,000 + 30,000 = 23,070,000개입니다.", "768 * 30,000 + 30,000 = 23,070,000."}}},
     .commands = "tapegrad tutorial 003 8.5\ntapegrad train copy",

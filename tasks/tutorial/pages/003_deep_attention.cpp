@@ -220,16 +220,17 @@ const Page k003_8_2_3_2{
     .section = "8.2.3/2.1",
     .also = {"8.2.3/2.2"},
     .title = {"딥다이브 2: 비대칭 커널과 특잇값", "Deep dive 2: an asymmetric kernel, and singular values"},
-    .about = {"exp(q·k / √d)는 쿼리와 키가 다른 투영이므로 대칭이 아닌 커널로 볼 수 있습니다. 어텐션 행렬의 특잇값은 "
-              "정보가 몇 개의 방향에 "
-              "모이는지 알려 줍니다. 몇 개의 특잇값이 90%를 설명한다는 주장은 쿼리의 크기, 곧 어텐션이 얼마나 "
-              "날카로운지에 달려 "
-              "있습니다.",
-              "exp(q·k / √d) can be read as a kernel that is not symmetric, because queries and keys are different "
-              "projections. The "
-              "singular values of the weights tell into how many directions the information gathers. The claim that a "
-              "few of them "
-              "explain 90 % depends on the size of the queries, which makes attention sharp or flat."},
+    .about =
+        {"exp(q·k / √d)는 쿼리와 키가 다른 투영이므로 대칭이 아닌 커널로 볼 수 있습니다. 어텐션 행렬의 특잇값은 "
+         "정보가 몇 개의 방향에 "
+         "모이는지 알려 줍니다. 몇 개의 특잇값이 90%를 설명한다는 주장은 쿼리의 크기, 곧 어텐션이 얼마나 "
+         "날카로운지에 달려 "
+         "있습니다.",
+         "exp(q·k / √d) can be read as a kernel that is not symmetric, because queries and keys are different "
+         "projections. The "
+         "singular values of the weights show over how many directions the information is spread. The claim that a "
+         "few of them "
+         "explain 90 % depends on the size of the queries, which makes attention sharp or flat."},
     .figures = figures_of_kernel,
     .faults =
         {{.claim = {"특잇값 몇 개에 0.9 이상이 모인다고 하지만 어떤 조건에서 관측했는지 밝히지 않습니다.",
@@ -273,7 +274,7 @@ const Page k003_8_2_3_3{
                     "The formula multiplies by V_j, and it is linear in V, so it has no minimum. The figure above uses "
                     "the energy of "
                     "the Hopfield network, x·x / 2 - log Σ exp(p·x)."}}},
-    .exercises = {{{"미분 방정식 τ dx/dt = -x + softmax(P x) P의 정지점은 무엇입니까?",
+    .exercises = {{{"미분 방정식 τ dx/dt = -x + softmax(P x) P의 고정점은 무엇입니까?",
                     "What are the fixed points of τ dx/dt = -x + softmax(P x) P?"},
                    {"x = softmax(P x) P인 점, 곧 위에서 되풀이한 갱신이 멈추는 점입니다. 갱신 한 번은 오일러 방법으로 "
                     "τ만큼 나아간 것과 "
@@ -306,6 +307,17 @@ const Page k003_8_2_3_4{
                     "For a fixed number of features it is O(n) (Choromanski et al. 2021); `show attention-cost` "
                     "measured the "
                     "slope 0.99."}},
+         {.claim =
+              {"깊은 층에서 가중치의 랭크가 0.1n 이하이고 이는 효율적인 압축이라고 하지만, 관측의 조건이 없습니다.",
+               "In deep layers the weights are said to have a rank of at most 0.1n, an efficient compression, "
+               "without the conditions of the observation."},
+          .proof =
+              {"무작위 쿼리와 키의 가중치는 아래처럼 랭크가 가득 차 있고, 제곱합의 90 %를 담는 특잇값의 수는 쿼리의 "
+               "크기에 달려 있습니다. 랭크 붕괴는 압축이 아니라 토큰들의 차이가 사라지는 현상입니다(Dong 외, 2021).",
+               "Weights of random queries and keys have full rank, as below, and how many singular values hold "
+               "90 % of the squares depends on the size of the queries. Rank collapse is not compression: the "
+               "differences between tokens vanish (Dong et al. 2021)."},
+          .shown = ranks},
          {.claim = {"신호 대 잡음비 e^(-0.2 l)은 ResNet-50의 값이며 어텐션의 것이 아닙니다.",
                     "The signal-to-noise ratio e^(-0.2 l) is quoted for ResNet-50, not for attention."},
           .proof =
@@ -345,12 +357,12 @@ const Page k003_8_2_3_5{
           .shown = entropies},
          {.claim = {"저주파 성분이 정보의 80% 이상이라고 하지만 행렬에 따라 다릅니다.",
                     "Low frequencies are said to hold more than 80 %; that depends on the matrix."},
-          .proof =
-              {"낮은 쪽 1/4의 주파수에 있는 제곱의 몫을 두 극단에서 계산했습니다. 학습된 헤드에서는 성립하지 않는다고 "
-               "`--analyze`가 보여 줍니다.",
-               "The share of squares in the lowest quarter of frequencies, at two extremes. For trained heads "
-               "`--analyze` "
-               "shows where it does not hold."},
+          .proof = {"낮은 쪽 4분의 1의 주파수가 제곱합에서 차지하는 비율을 두 극단에서 계산했습니다. 학습된 헤드에서는 "
+                    "성립하지 않는다고 "
+                    "`--analyze`가 보여 줍니다.",
+                    "The share of squares in the lowest quarter of frequencies, at two extremes. For trained heads "
+                    "`--analyze` "
+                    "shows where it does not hold."},
           .shown = low_frequencies}},
     .exercises = {{{"온도를 높이면 가중치의 엔트로피는 어디로 다가갑니까?",
                     "Where does the entropy of the weights go as the temperature rises?"},

@@ -161,7 +161,7 @@ const Page k003_8_3_2_7{
               "Deep dives 7 to 9: results, research, and guidelines"},
     .about = {"튜토리얼의 GLUE 비교표에는 모델, 조건, 출처가 없습니다. tapegrad는 같은 모델과 같은 학습으로 모든 "
               "인코딩을 비교하고 다섯 시드의 "
-              "평균과 흩어짐을 적습니다. 그 결과 학습 때보다 긴 입력으로 일반화하는 인코딩은 없었습니다.",
+              "평균과 표준편차를 적습니다. 그 결과 학습 때보다 긴 입력으로 일반화하는 인코딩은 없었습니다.",
               "The tutorial's table of GLUE results names no model, no conditions and no source. tapegrad compares all "
               "encodings with one "
               "model and one way of training, and gives means and deviations of five seeds. The result: no encoding "

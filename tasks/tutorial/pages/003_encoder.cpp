@@ -163,7 +163,7 @@ memory = layer(embedded, src_key_padding_mask=src == 0))",
                "tapegrad's default is that of the code that runs, ReLU; `TransformerConfig::activation` chooses. With "
                "ReLU the losses of section 8.5 are the tutorial's."}}},
     .exercises =
-        {{{"레이어 정규화를 거친 토큰에 같은 수를 모든 특성에 더해도 다음 층이 알아채지 못하는 이유는 무엇입니까?",
+        {{{"토큰의 모든 특성에 같은 수를 더해도 다음 층이 알아채지 못하는 이유는 무엇입니까?",
            "Why does the next layer not notice a number that is added to all features of a token?"},
           {"평균이 그만큼 커지고 정규화가 평균을 빼기 때문입니다. 8.3.1절의 위치 번호가 바로 이 경우입니다.",
            "The mean grows by it, and normalisation subtracts the mean. The indices of section 8.3.1 are this case."}},
@@ -205,8 +205,8 @@ const Page k003_8_4_2{
                .snippet = "003_transformer:encoder_layer"}},
     .figures = figures_of_encoder,
     .faults =
-        {{.claim = {"GPT-3(96층)와 PaLM(118층)을 더 깊은 인코더의 예로 듭니다.",
-                    "GPT-3 (96 layers) and PaLM (118) are given as deeper encoders."},
+        {{.claim = {"인코더를 설명하면서 더 깊은 모델의 예로 GPT-3(96층)와 PaLM(118층)을 듭니다.",
+                    "The section on the encoder names GPT-3 (96 layers) and PaLM (118) as deeper models."},
           .proof =
               {"둘 다 디코더만 있는 모델이며, 8.4.3절의 표에서는 튜토리얼도 그렇게 적습니다. 인코더의 예는 BERT-base의 "
                "12층입니다.",

@@ -79,8 +79,8 @@ output, weights = attention(words, words, words,
                     "Projections cost the same, and so do the scores: h heads of n² d/h make n² d. Softmax even costs "
                     "h times "
                     "as much. What heads buy is several relations at a time."}},
-         {.claim = {"점수를 나누지 않으면 어떻게 되는지 수로 보이지 않습니다.",
-                    "What happens without the division of scores is not shown in numbers."},
+         {.claim = {"점수를 나누지 않으면 내적이 지나치게 커진다는 말은 옳지만, 수로 확인하지 않습니다.",
+                    "That dot products get too large without the division is right, but not shown in numbers."},
           .proof =
               {"평균 0, 분산 1인 쿼리와 키의 내적은 표준편차가 헤드 차원의 제곱근입니다. 나누면 언제나 약 1입니다.",
                "Dot products of queries and keys of mean 0 and variance 1 have the root of the head's size as "
@@ -88,7 +88,7 @@ output, weights = attention(words, words, words,
                "divided, it is always about 1."},
           .shown = deviations_of_scores}},
     .exercises =
-        {{{"은닉 768, 헤드 12일 때 매개변수는 몇 개입니까? 헤드가 24개라면?",
+        {{{"은닉 768, 헤드 12일 때 파라미터는 몇 개입니까? 헤드가 24개라면?",
            "How many parameters are there with 768 features and 12 heads, and with 24 heads?"},
           {"4 · (768 · 768 + 768) = 2,362,368개이며 헤드 수와 무관합니다.",
            "4 (768 * 768 + 768) = 2,362,368, whatever the number of heads."}},
@@ -102,7 +102,8 @@ const Page k003_8_2_6{
     .tutorial = "003",
     .section = "8.2.6",
     .title = {"헤드 의미의 변천", "What a head was and is"},
-    .about = {"헤드는 처음에 특징을 예측으로 바꾸는 마지막 층이었고, 다중 태스크 학습에서는 한 몸통에서 갈라지는 여러 "
+    .about = {"헤드는 처음에 특징을 예측으로 바꾸는 마지막 층이었고, 다중 태스크 학습에서는 한 몸통(backbone)에서 "
+              "갈라지는 여러 "
               "출력이 되었습니다. "
               "트랜스포머에서는 층 안에서 나란히 일하는 어텐션 모듈을 뜻합니다. 프로그램 하나가 네 가지 뜻을 모두 "
               "만들고 모양을 "
@@ -126,15 +127,15 @@ output = head(backbone(x)))",
               {.what = {"3. 층 안의 어텐션 헤드", "3. Heads of attention, inside"},
                .pytorch = "output, weights = nn.MultiheadAttention(64, 4, batch_first=True)(x, x, x)",
                .snippet = "003_heads:attention"},
-              {.what = {"4. 트랜스포머 위의 헤드: 태스크마다 하나, 그리고 이미지의 조각",
+              {.what = {"4. 트랜스포머 위의 헤드: 태스크마다 하나, 그리고 이미지의 패치",
                         "4. Heads on a Transformer, one per task, and patches of images"},
                .pytorch = "masked_words, next_sentence = nn.Linear(64, 50), nn.Linear(64, 2)\npatches = nn.Conv2d(3, "
                           "64, 4, stride=4)",
                .snippet = "003_heads:transformer"}},
     .faults =
-        {{.claim = {"비전 트랜스포머의 조각 임베딩을 \"헤드\"의 예로 듭니다.",
+        {{.claim = {"비전 트랜스포머의 패치 임베딩을 \"헤드\"의 예로 듭니다.",
                     "The patch embedding of a vision Transformer is given as an example of a head."},
-          .proof = {"조각 임베딩은 입력층입니다. 논문의 헤드는 분류 토큰에 붙는 마지막 층입니다(Dosovitskiy 외, 2021).",
+          .proof = {"패치 임베딩은 입력층입니다. 논문의 헤드는 분류 토큰에 붙는 마지막 층입니다(Dosovitskiy 외, 2021).",
                     "It is the input layer. The paper's head is the last layer, on the class token (Dosovitskiy et al. "
                     "2021)."}}},
     .exercises =

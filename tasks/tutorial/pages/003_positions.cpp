@@ -161,7 +161,7 @@ const Page k003_8_3_1{
               "임베딩의 모든 "
               "특성에 더하는 방법과 위치마다 벡터를 학습하는 방법을 비교합니다. 이 페이지는 앞의 방법이 레이어 "
               "정규화를 쓰는 모델에서 "
-              "아무 일도 하지 않음을 계산으로 보여 줍니다.",
+              "아무 효과도 없음을 계산으로 보여 줍니다.",
               "Attention sees a set of words, so order has to be put in separately. The tutorial compares adding the "
               "index to "
               "every feature with learning one vector per position. This page shows by computation that the first does "
@@ -192,7 +192,7 @@ torch.allclose(norm(words), norm(with_index), atol=1e-5)   # True)",
                "being exchanged. index equals none: a model trained with `--positions index` does not know the order."},
           .shown = changes_of_order}},
     .exercises =
-        {{{"위치 번호가 순서를 알려 주려면 무엇을 바꾸어야 합니까?", "What would make an index tell the order?"},
+        {{{"위치 번호가 순서를 알려 주려면 무엇을 바꾸어야 합니까?", "What would make an index give the order?"},
           {"특성 하나에만 더하거나 특성마다 다른 방향의 벡터를 곱해 더하면 됩니다. 레이어 정규화는 모든 특성에 공통인 "
            "부분만 "
            "없앱니다. 사인과 코사인이 바로 그런 벡터입니다.",
@@ -211,7 +211,7 @@ torch.allclose(norm(words), norm(with_index), atol=1e-5)   # True)",
 const Page k003_8_3_2{
     .tutorial = "003",
     .section = "8.3.2",
-    .title = {"포지셔널 인코딩의 설계: 사인과 코사인", "The design of positional encoding: sines and cosines"},
+    .title = {"위치 인코딩의 설계: 사인과 코사인", "The design of positional encoding: sines and cosines"},
     .about =
         {"위치 t를 주파수가 서로 다른 사인과 코사인의 쌍들로 나타냅니다. 첫째 쌍은 빠르게 돌고 마지막 쌍은 거의 "
          "움직이지 않으며, "
@@ -240,7 +240,7 @@ waves = torch.stack([(t * rate).sin(), (t * rate).cos()], -1).flatten(1))",
           .proof = {"d_model이 512이면 쌍은 256개이고 번호는 0부터 255까지입니다. 마지막 값은 0.0001036633입니다.",
                     "With d_model 512 there are 256 pairs, numbered 0 to 255; the last term is 0.0001036633."}},
          {.claim = {"위치 인코딩이 \"bank\"의 두 뜻을 구별하는 데 도움을 준다고 합니다.",
-                    "Positions are said to help to tell the two meanings of \"bank\" apart."},
+                    "Positions are said to help distinguish the two meanings of \"bank\" apart."},
           .proof =
               {"같은 위치에 있으면 두 문장의 bank는 같은 벡터로 시작하고, 다른 위치에 있으면 뜻이 같아도 다른 벡터가 "
                "됩니다. "
@@ -259,6 +259,8 @@ waves = torch.stack([(t * rate).sin(), (t * rate).cos()], -1).flatten(1))",
                     "What is the encoding of position 0 in four dimensions?"},
                    {"[0, 1, 0, 1]입니다. 사인은 0, 코사인은 1입니다.", "[0, 1, 0, 1]: sines are 0, cosines 1."}}},
     .commands = "tapegrad show positional-encoding --length 20 --dim 32\ntapegrad train copy --positions sinusoidal",
-    .terms = "위치 인코딩 positional encoding 사인 코사인 sinusoidal 파장 wavelength 주기 period div_term 주파수"};
+    .terms =
+        "포지셔널 인코딩 위치 인코딩 positional encoding 사인 코사인 sinusoidal 파장 wavelength 주기 period div_term "
+        "주파수"};
 
 }  // namespace tapegrad::tasks::tutorial

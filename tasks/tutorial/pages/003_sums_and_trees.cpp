@@ -24,7 +24,7 @@ std::vector<Number> numbers_of_addition() {
   const Batch batch = addition_batch(tensor({153}), tensor({391}), 3);
   const auto shape = [](const Tensor& x) { return plain(str(x.shape())); };
   const Text why{
-      "튜토리얼은 시드 없이 3,000스텝을 학습했습니다. 오른쪽은 비교할 기준으로, 숫자와 기호 11개를 고르게 찍는 "
+      "튜토리얼은 시드 없이 3,000단계를 학습했습니다. 오른쪽은 비교할 기준으로, 숫자와 기호 11개를 고르게 찍는 "
       "모델의 손실과 정확도입니다. `train addition --tutorial-masks`가 같은 학습을 합니다.",
       "The tutorial trained for 3,000 steps without a seed. Ours is what to compare with: loss and accuracy "
       "of guessing all 11 tokens alike. `train addition --tutorial-masks` repeats the training."};
@@ -246,7 +246,7 @@ log_probs = model.generator(hidden))",
                     "The token of digit d is 14 + d, but 13 is subtracted to read it. The model is right and the "
                     "print is wrong; tapegrad uses 14 both ways."},
           .shown = digits_one_too_high},
-         {.claim = {"자료를 만드는 코드라며 create_addition_data를 다시 싣습니다.",
+         {.claim = {"데이터를 만드는 코드라며 create_addition_data를 다시 싣습니다.",
                     "The code that makes the data is a repetition of create_addition_data."},
           .proof = {"이 함수는 8.5.2절의 것으로 합을 만들 뿐 수식도 트리도 만들지 않습니다. 바로 위의 글이 설명하는 "
                     "함수는 generate_random_expression과 parse_to_tree입니다.",
@@ -261,7 +261,7 @@ log_probs = model.generator(hidden))",
           .shown = parser_loss}},
     .exercises =
         {{{"서로 다른 수식은 모두 몇 개입니까?", "How many different expressions are there?"},
-          {"3 · 4 · 10 · 10 = 1,200개입니다. 6에폭은 38,400개를 뽑으므로 거의 모든 수식이 학습에 나오며, 시험은 "
+          {"3 · 4 · 10 · 10 = 1,200개입니다. 6에포크는 38,400개를 뽑으므로 거의 모든 수식이 학습에 나오며, 시험은 "
            "새로운 수식을 재지 못합니다.",
            "3 * 4 * 10 * 10 = 1,200. Six epochs draw 38,400, so nearly all occur in training, and the test "
            "measures nothing new."}},

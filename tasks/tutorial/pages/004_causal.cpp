@@ -188,8 +188,8 @@ weights = (masked / 2 ** 0.5).softmax(dim=-1))",
                    "Click cells to mask or open them. Move the mask before or after the softmax, watch the row "
                    "sums, and divide again."},
           .data = journey_as_mask}},
-    .faults = {{.claim = {"31번 셀처럼 다시 나누면 언제나 된다는 인상을 줍니다.",
-                          "Cell 31 gives the impression that dividing again always works."},
+    .faults = {{.claim = {"31번 셀처럼 다시 나누는 방법이 실패할 수 있다는 말이 없습니다.",
+                          "It is not said that dividing again, as in cell 31, can fail."},
                 .proof = {"가려진 미래의 점수가 아주 크면 남은 가중치가 float32에서 모두 0이 되어 나눌 수 없습니다. "
                           "소프트맥스 앞에서 가리면 문제가 없습니다.",
                           "If a masked score is far larger, what remains underflows to 0 in float32, and there is "
@@ -221,8 +221,8 @@ const Page k004_34{
          "1/(1-p)배로 커지므로 기댓값이 변하지 않습니다. 마스크와 달리 순서를 지키는 규칙이 아니라 과적합을 줄이는 "
          "방법이며, 생성할 때는 꺼집니다.",
          "In training, dropout sets random weights to 0, so that a model cannot rely on a few words alone. What "
-         "is kept grows by 1/(1-p), which leaves the expected value unchanged. Unlike the mask it is no rule of "
-         "order but a means against overfitting, and it is off when text is generated."},
+         "is kept grows by 1/(1-p), which leaves the expected value unchanged. Unlike the mask it does not "
+         "enforce an order; it reduces overfitting, and it is off when text is generated."},
     .lines = {{.what = {"같은 시드로 두 번: 1로 채운 행렬과 가중치", "Twice with one seed: ones, and the weights"},
                .pytorch = R"(dropout = nn.Dropout(0.5)
 torch.manual_seed(123)
@@ -248,7 +248,7 @@ print(dropout(weights)))",
     .exercises =
         {{{"36번 셀의 둘째 행은 모두 0입니다. 그 단어의 문맥 벡터는 무엇이며, 왜 학습이 망가지지 않습니까?",
            "The second row of cell 36 is all 0. What is that word's context, and why does training survive?"},
-          {"영벡터입니다. 잔차 연결이 있으면 그 단어는 이번 스텝에 원래 벡터 그대로 지나가며, 다음 스텝에는 다른 "
+          {"영벡터입니다. 잔차 연결이 있으면 그 단어는 이번 단계에 원래 벡터 그대로 지나가며, 다음 단계에는 다른 "
            "칸이 지워집니다.",
            "Zero. With a residual connection the word passes unchanged in this step, and the next step drops "
            "other cells."}},

@@ -109,7 +109,7 @@ const Page k004_37{
               "개 나란히 두어 이어 붙이거나, 큰 행렬 하나로 투영한 뒤 헤드로 나눌 수 있습니다. 뒤의 방법은 헤드 축을 "
               "따라 도는 행렬 곱을 쓰므로 반복문이 없습니다.",
               "Two copies of the sentence make a batch, and one head with causal mask and dropout becomes a module. "
-              "Several heads either stand side by side and are joined, or come from one large projection that is cut "
+              "Several heads are either placed side by side and joined, or come from one large projection that is cut "
               "into heads. The second way needs no loop, as products of matrices run along the axis of heads."},
     .lines = {{.what = {"헤드 하나, 나란한 두 헤드, 나뉜 두 헤드",
                         "One head, two side by side, two from one projection"},
@@ -151,7 +151,7 @@ return weights @ v)",
           {"√1 = 1, 곧 나누지 않는 것과 같습니다. 기준은 d_out이 아니라 헤드의 차원입니다.",
            "By √1 = 1: not at all. What counts is the size of a head, not d_out."}},
          {{"view 앞에 contiguous()가 필요한 이유는 무엇입니까?", "Why is contiguous() needed before view?"},
-          {"transpose는 자료를 옮기지 않고 걸음 폭(stride)만 바꾸므로, 이어 붙일 축이 메모리에서 떨어져 있습니다. "
+          {"transpose는 데이터를 옮기지 않고 스트라이드(stride)만 바꾸므로, 이어 붙일 축이 메모리에서 떨어져 있습니다. "
            "tapegrad의 reshape은 필요할 때만 복사합니다.",
            "transpose changes strides and moves no data, so the axes to be joined lie apart in memory. "
            "tapegrad's reshape copies only where that is needed."}}},

@@ -137,7 +137,7 @@ const Page k004_15{
     .title = {"쿼리, 키, 값: 학습할 수 있는 세 행렬", "Query, key and value: three trainable matrices"},
     .about =
         {"단어 벡터를 그대로 비교하는 대신 세 가중치 행렬로 쿼리, 키, 값을 만듭니다. 여기서는 3차원 입력을 2차원으로 "
-         "투영하며, 시드 123에서 PyTorch와 같은 난수를 뽑습니다. 점수는 쿼리와 키의 점곱이고, 섞이는 것은 값입니다.",
+         "투영하며, 시드 123에서 PyTorch와 같은 난수를 뽑습니다. 점수는 쿼리와 키의 내적이고, 섞이는 것은 값입니다.",
          "Instead of comparing the words themselves, three matrices make a query, a key and a value of each. Here "
          "three numbers become two, and seed 123 draws the same numbers as PyTorch. Scores are dot products of "
          "queries and keys, and what is mixed are the values."},
@@ -199,23 +199,24 @@ const Page k004_21{
                .what = {"√d로 나누기를 켜고 끄면서 가중치를 비교하십시오. 쿼리와 키를 길게 하면 차이가 커집니다.",
                         "Switch the division by √d on and off. With longer queries and keys the difference grows."},
                .data = journey_as_queries}},
-    .faults = {{.claim = {"27번 셀의 주석은 nn.Linear가 Xavier 초기화를 한다고 합니다.",
-                          "A comment of cell 27 says that nn.Linear initialises by Xavier's rule."},
-                .proof = {"nn.Linear의 가중치는 ±1/√(입력 수) 사이의 균등분포에서 나오며, 출력 수는 쓰이지 않습니다. "
-                          "tapegrad의 Linear도 같으며, 최댓값을 재어 보면 알 수 있습니다.",
-                          "Its weights are uniform between ±1/√(inputs), and the number of outputs plays no part. "
-                          "tapegrad's Linear is the same; the largest of many weights shows the bound."},
-                .shown = bound_of_linear},
-               {.claim = {"25번 셀 끝의 주석은 모양을 (배치, 길이, 차원)으로 적지만 코드는 keys.T를 씁니다.",
-                          "A comment of cell 25 gives shapes with a batch, but the code says keys.T."},
-                .proof = {".T는 모든 축을 뒤집으므로 3차원 입력에서는 틀립니다. 38번 셀은 transpose(1, 2)를 씁니다. "
-                          "tapegrad의 t()는 마지막 두 축만 바꾸므로 배치에도 그대로 쓸 수 있습니다.",
-                          ".T reverses all axes, which is wrong for a batch; cell 38 uses transpose(1, 2). tapegrad's "
-                          "t() exchanges the two last axes, with a batch or without."}}},
+    .faults =
+        {{.claim = {"27번 셀의 주석은 nn.Linear가 Xavier 초기화를 한다고 합니다.",
+                    "A comment of cell 27 says that nn.Linear initialises by Xavier's rule."},
+          .proof = {"nn.Linear의 가중치는 ±1/√(입력 수) 사이의 균등분포에서 나오며, 출력 수는 쓰이지 않습니다. "
+                    "tapegrad의 Linear도 같으며, 최댓값을 재어 보면 알 수 있습니다.",
+                    "Its weights are uniform between ±1/√(inputs), and the number of outputs plays no part. "
+                    "tapegrad's Linear is the same; the largest of many weights shows the bound."},
+          .shown = bound_of_linear},
+         {.claim = {"25번과 27번 셀의 코드는 keys.T를 쓰므로 배치를 받지 못합니다. 25번 셀의 주석도 그렇게 적습니다.",
+                    "The code of cells 25 and 27 has keys.T and so takes no batch, as a comment of cell 25 warns."},
+          .proof = {".T는 모든 축을 뒤집으므로 3차원 입력에서는 틀립니다. 38번 셀은 transpose(1, 2)를 씁니다. "
+                    "tapegrad의 t()는 마지막 두 축만 바꾸므로 배치에도 그대로 쓸 수 있습니다.",
+                    ".T reverses all axes, which is wrong for a batch; cell 38 uses transpose(1, 2). tapegrad's "
+                    "t() exchanges the two last axes, with a batch or without."}}},
     .exercises = {{{"V2의 가중치를 V1에 옮기면 같은 출력이 나옵니까? 무엇에 주의해야 합니까?",
                     "Does V1 with V2's weights give V2's output? What has to be observed?"},
                    {"그렇습니다. 다만 선형층의 가중치는 [출력, 입력]으로 저장되므로 전치해서 옮겨야 합니다. tapegrad의 "
-                    "시험이 1e-7 이내로 같음을 확인합니다.",
+                    "테스트가 1e-7 이내로 같음을 확인합니다.",
                     "Yes, but a linear layer stores its weights as [outputs, inputs], so they have to be transposed. A "
                     "test of tapegrad finds the outputs equal to 1e-7."}},
                   {{"왜 d가 아니라 √d로 나눕니까?", "Why is the divisor √d and not d?"},

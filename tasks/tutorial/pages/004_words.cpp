@@ -123,9 +123,9 @@ std::vector<Figure> figures_of_all_queries() {
 const Page k004_1{
     .tutorial = "004",
     .section = "1-8",
-    .title = {"한 단어의 어텐션: 점곱, 소프트맥스, 문맥 벡터", "Attention of one word: dot product, softmax, context"},
+    .title = {"한 단어의 어텐션: 내적, 소프트맥스, 문맥 벡터", "Attention of one word: dot product, softmax, context"},
     .about =
-        {"여섯 단어를 길이 3의 벡터로 두고, 둘째 단어 journey를 쿼리로 삼아 모든 단어와 점곱을 구합니다. 점수를 "
+        {"여섯 단어를 길이 3의 벡터로 두고, 둘째 단어 journey를 쿼리로 삼아 모든 단어와 내적을 구합니다. 점수를 "
          "합으로 나누거나 소프트맥스로 바꾸면 합이 1인 가중치가 됩니다. 문맥 벡터는 그 가중치로 구한 단어 벡터들의 "
          "평균입니다.",
          "Six words are vectors of three numbers, and the second one, \"journey\", is the query whose dot product "

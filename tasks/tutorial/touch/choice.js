@@ -35,8 +35,8 @@ touch.choice = (root, given, language) => {
     shown.replaceChildren(
       part(say("확률: 모델의 것, 온도와 top-k, top-p 뒤", "Probabilities: the model's, and after temperature, top-k and top-p"),
         touch.table(data.words, [say("모델", "model"), say("고를 때", "when drawn")], data.words.map((_, i) => [plain[i], now[i]]), {digits: 3})),
-      part(say("탐욕 탐색", "Greedy"), element("p", {}, `${sentence(after.words)} (${after.p.toFixed(4)})`)),
-      part(say(`빔 ${state.beams}개: 첫 단어 ${kept.map((i) => data.words[i]).join(", ")}에서`, `${state.beams} beams, from the first words ${kept.map((i) => data.words[i]).join(", ")}`),
+      part(say("탐욕적 디코딩", "Greedy"), element("p", {}, `${sentence(after.words)} (${after.p.toFixed(4)})`)),
+      part(say(`빔 ${state.beams}개 (첫 단어: ${kept.map((i) => data.words[i]).join(", ")})`, `${state.beams} beams, from the first words ${kept.map((i) => data.words[i]).join(", ")}`),
         element("ol", {}, ...beams.map((path) => element("li", {}, `${sentence(path.words)} (${path.p.toFixed(4)})`)))));
   };
   const pick = (weights) => {

@@ -20,8 +20,8 @@ touch.layernorm = (root, data, language) => {
     const y = n.map((row) => row.map((v, i) => gamma[i] * v + beta[i]));
     const style = {digits: 3, low: -2, high: 2};
     shown.replaceChildren(
-      part(say("입력 x, 평균과 표준편차", "Input x, mean and deviation"), touch.table(names, [...features, say("평균", "mean"), say("편차", "std")], x.map((row, t) => [...row, found[t].mean, found[t].std]), style)),
-      part(say("정규화: (x - 평균) / 편차", "Normalised: (x - mean) / std"), touch.table(names, features, n, style)),
+      part(say("입력 x, 평균과 표준편차", "Input x, mean and deviation"), touch.table(names, [...features, say("평균", "mean"), say("표준편차", "std")], x.map((row, t) => [...row, found[t].mean, found[t].std]), style)),
+      part(say("정규화: (x - 평균) / 표준편차", "Normalised: (x - mean) / std"), touch.table(names, features, n, style)),
       part(say("출력: 감마 · 정규화 + 베타", "Output: gamma · normalised + beta"), touch.table(names, features, y, style)));
   };
   const choose = element("select", {"aria-label": say("행", "row")});

@@ -58,7 +58,7 @@ touch.positions = (root, data, language) => {
       const period = 2 * Math.PI * 10000 ** (2 * Math.floor(state.i / 2) / dim);
       const line = (i, dash) => `<polyline fill="none" stroke="var(--heat)" stroke-width="2" ${dash} points="${steps.map((p) => point(p, i)).join(" ")}"/>`;
       canvas.innerHTML = `<svg viewBox="0 0 300 80" role="img" style="min-width: 0; width: 100%; max-width: 620px"><line x1="0" x2="300" y1="40" y2="40" stroke="var(--edge)"/>${line(state.i, "")}${line(state.i ^ 1, 'stroke-dasharray="4 3"')}</svg>`;
-      canvas.append(element("p", {}, say(`차원 ${state.i} (점선: 짝 ${state.i ^ 1}), 주기 ${period.toFixed(1)} 자리. 위치 ${state.shift}의 값 ${wave(state.shift, state.i).toFixed(4)}`,
+      canvas.append(element("p", {}, say(`차원 ${state.i} (점선: 짝 ${state.i ^ 1}), 주기 ${period.toFixed(1)}칸. 위치 ${state.shift}의 값 ${wave(state.shift, state.i).toFixed(4)}`,
         `Dimension ${state.i} (dashed: its pair ${state.i ^ 1}), period ${period.toFixed(1)} places. Value at place ${state.shift}: ${wave(state.shift, state.i).toFixed(4)}`)));
     };
     root.append(element("h3", {}, say("차원마다 다른 파동", "One wave per dimension")),

@@ -211,11 +211,11 @@ touch.step = (root, data, language) => {
   const redraw = [];  // what is open shows the page's values
   const hint = say("아래 표의 수를 누르세요.", "Click a number in a table below.");
 
+  const isChanged = () => Math.abs(replay.loss() - data.loss) > 1e-6 * Math.max(1, data.loss);
   const tell = () => {
-    const moved = Math.abs(replay.loss() - data.loss) > 1e-6 * Math.max(1, data.loss);
     return [element("p", {}, `${data.what}`),
       element("p", {}, say("손실", "Loss"), `: ${text(data.loss)} (tapegrad), ${text(replay.loss())} (${say("이 페이지", "this page")})`,
-        moved ? say(" - 고친 뒤", " - after your changes") : "")];
+        isChanged() ? say(" - 고친 뒤", " - after your changes") : "")];
   };
   const results = element("p", {class: "soft"});
   const reset = element("button", {type: "button"}, say("처음으로", "Reset"));
@@ -286,7 +286,8 @@ touch.step = (root, data, language) => {
     const line = (name, ...shown) => element("tr", {}, element("th", {}, name), element("td", {}, ...shown));
     const rows = [line(say("값", "value"), `${text(value)} (tapegrad ${text(node.library[i])})`)];
     if (Number.isFinite(value) && node.op !== "constant") {
-      rows.push(line(say("기울기 (tapegrad)", "gradient (tapegrad)"), text(node.gradient[i])),
+      const before = isChanged() ? say(", 고치기 전", ", before your changes") : "";
+      rows.push(line(say(`기울기 (tapegrad${before})`, `gradient (tapegrad${before})`), text(node.gradient[i])),
         line(say("차분 (이 페이지)", "finite difference (this page)"), `(L(x + h) - L(x - h)) / 2h = ${text(replay.difference(node.index, i))}`));
     }
     inspector.replaceChildren(element("b", {}, `${node.name}[${at.join(", ")}]`), element("table", {}, ...rows));
@@ -352,7 +353,12 @@ touch.step = (root, data, language) => {
     }
     for (const draw of redraw) draw();
   };
-  reset.addEventListener("click", () => { replay.restart(); refresh(); inspector.replaceChildren(hint); });
+  reset.addEventListener("click", () => {
+    replay.restart();
+    refresh();
+    inspector.replaceChildren(hint);
+    if (!waiting) later();  // goes on with the checks
+  });
 
   // --- backward: the tape from its end ---
   const order = nodes.filter((node) => node.inputs.length > 0).reverse();
@@ -374,8 +380,10 @@ touch.step = (root, data, language) => {
 
   // --- the checks ---
   const checks = touch.stepChecks(replay);
-  let worst = 0, done = 0;
+  let worst = 0, done = 0, waiting = false;
   const later = () => {
+    waiting = false;
+    if (isChanged()) return;  // the gradients are those of the values before the changes
     const until = Date.now() + 40;
     while (done < checks.tasks.length && Date.now() < until) worst = Math.max(worst, checks.check(checks.tasks[done++]));
     root.dataset.values = checks.worst;
@@ -384,7 +392,8 @@ touch.step = (root, data, language) => {
     results.textContent = say(
       `값 ${checks.count}개: tapegrad와 가장 큰 차이 ${checks.worst.toExponential(1)}. 기울기 ${done}/${checks.tasks.length}개: 차분과 가장 큰 차이 ${worst.toExponential(1)}.`,
       `${checks.count} values: largest difference to tapegrad ${checks.worst.toExponential(1)}. ${done}/${checks.tasks.length} gradients: largest difference to the finite difference ${worst.toExponential(1)}.`);
-    if (done < checks.tasks.length && Math.abs(replay.loss() - data.loss) < 1e-6 * Math.max(1, data.loss)) setTimeout(later, 0);
+    waiting = done < checks.tasks.length;
+    if (waiting) setTimeout(later, 0);
   };
 
   inspector.append(hint);

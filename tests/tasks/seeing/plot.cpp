@@ -45,7 +45,7 @@ TEST(Plot, SmoothingIsAMeanOfWhatCameBefore) {
   EXPECT_EQ(half[2], kInfinity);
   EXPECT_DOUBLE_EQ(half[3], (4 * 0.25 + 2 * 0.5) / 1.75);
   EXPECT_TRUE(smoothed({}, 0.5).empty());
-  EXPECT_EQ(smoothed(std::vector<double>(1000, 3.0), 0.99).back(), 3.0);
+  EXPECT_DOUBLE_EQ(smoothed(std::vector<double>(1000, 3.0), 0.99).back(), 3.0);
 }
 
 TEST(Plot, ChartsHaveACurvePerRunInOneOrder) {

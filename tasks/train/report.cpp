@@ -96,7 +96,7 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
   std::nth_element(speeds.begin(), middle, speeds.end());
   if (!speeds.empty() && *middle > 0)
     fact(out, grouped(static_cast<int64_t>(*middle)),
-         fmt::format(fmt::runtime(in(text, "{unit} per second (median)")), fmt::arg("unit", text.unit)));
+         fmt::format(fmt::runtime(in(text, "{unit} per second (median)")), fmt::arg("unit", in(text, text.unit))));
   if (!metrics.bits.empty()) fact(out, metrics.bits, in(text, "bits of the model"));
   out += "</div>\n";
 }

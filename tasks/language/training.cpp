@@ -45,6 +45,8 @@ constexpr Message kTraining[] = {
     {"time the first steps, print where their time went, and write trace.json; the run then continues",
      "처음 몇 단계의 시간을 재어 어디에 쓰였는지 출력하고 trace.json을 쓴 뒤 학습을 계속합니다"},
     {"steps that --profile times", "--profile이 시간을 재는 단계 수"},
+    {"also write losses, rates, samples, settings and histograms of parameters for TensorBoard",
+     "TensorBoard가 읽는 파일에도 손실, 학습률, 표본, 설정, 파라미터의 히스토그램을 씁니다"},
     {"print the profile as one JSON object, and everything else to standard error",
      "측정한 시간을 JSON 객체 하나로 출력하고 나머지는 표준 오류로 보냅니다"},
     {"stop after N evaluations in a row without a lower validation loss",

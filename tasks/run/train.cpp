@@ -90,6 +90,7 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
                         .keep_best = recipe.keep_best(),
                         .progress = !request.no_progress,
                         .trap_nan = request.trap_nan,
+                        .tensorboard = request.tensorboard,
                         .profile_steps = request.profile ? request.profile_steps : 0,
                         .messages = results || request.json ? stderr : stdout,
                         .announcement = recipe.announcement(loop),

@@ -29,6 +29,9 @@ void RunRequest::list(Fields& f) {
          .group = Group::run,
          .limits = {.least = 1, .most = kMost}},
         profile_steps);
+  f.add({"tensorboard", "also write losses, rates, samples, settings and histograms of parameters for TensorBoard",
+         Group::run},
+        tensorboard);
   f.add({"json", "print the profile as one JSON object, and everything else to standard error", Group::run}, json);
 }
 

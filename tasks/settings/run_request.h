@@ -20,7 +20,8 @@ struct RunRequest {
   bool trap_nan = false;
   bool profile = false;
   int64_t profile_steps = 20;
-  bool json = false;  // print the profile as JSON, and nothing else on standard output
+  bool json = false;         // print the profile as JSON, and nothing else on standard output
+  bool tensorboard = false;  // write an event file
 
   void list(Fields& fields);
   /// BadRequest for options that need another one.

@@ -95,6 +95,9 @@ struct RunFiles {
   bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
   bool trap_nan = false;   ///< Tape::trap_nan: stop at the first value that is not finite, and name its operation
+  /// Write an event file for TensorBoard, too (events.h): the numbers of metrics.jsonl, samples, `report.settings`, and
+  /// after each evaluation a histogram of every parameter. A resumed run continues one that is there.
+  bool tensorboard = false;
   /// Time that many steps from the first one on, then write trace.json and print where their time went; 0: none.
   int64_t profile_steps = 0;
   std::FILE* messages = stdout;   ///< start, steps, epochs and end; the bar goes to standard error

@@ -5,11 +5,13 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/train/checked_file.h>
+#include <tapegrad/tasks/train/events.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/interrupts.h>
 #include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad::train {
 namespace {
@@ -31,8 +33,8 @@ void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (files.resume)
     print_to(stderr, fmt::format("note: {} has no checkpoint yet; the run starts at its first step\n", files.folder));
   if (files.resume && !is_there((folder.path() / kModelFile).string())) return;
-  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile,  kReportFile,
-                                    kBestFile,       kTraceFile, kAdapterFolder};
+  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile,   kReportFile,
+                                    kBestFile,       kTraceFile, kAdapterFolder, kEventFile};
   const fs::path aside = folder.put_aside(names);
   if (!aside.empty())
     print_to(stderr, fmt::format("note: the earlier run in {} is now in {}\n", files.folder, aside.string()));
@@ -46,7 +48,8 @@ void need_space(const RunFolder& folder, const RunFiles& files, const NamedTenso
   for (const NamedTensor& entry : model) bytes += entry.tensor.numel() * item_size(entry.tensor.dtype());
   const int64_t models = (resumed ? 3 : 6) + (files.keep_best ? 2 : 1);
   constexpr int64_t kLine = 220, kMostLines = 1'000'000, kOther = int64_t{8} << 20;
-  const int64_t all = models * bytes + kLine * std::min(steps, kMostLines) + kOther;
+  const int64_t line = files.tensorboard ? 2 * kLine : kLine;
+  const int64_t all = models * bytes + line * std::min(steps, kMostLines) + kOther;
   try {
     folder.reserve(all);
   } catch (const Error& error) {
@@ -62,6 +65,75 @@ fs::path metrics_file(const RunFolder& folder, int64_t steps) {
     print_to(stderr, fmt::format("note: {} is missing; a new one begins after step {}\n", path.string(), steps));
   return path;
 }
+
+// The text of a Markdown cell.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// What a run writes after its steps and epochs: metrics.jsonl, and the event file.
+class RunLines {
+ public:
+  RunLines(const RunFiles& files, const RunFolder& folder, int64_t steps, int64_t steps_per_epoch)
+      : metrics_(metrics_file(folder, steps), steps, steps_per_epoch), step_(steps) {
+    const fs::path events = folder.now() / kEventFile;
+    const bool there = is_there(events.string());
+    if (!files.tensorboard && !(files.resume && there)) return;
+    events_.emplace(events, steps > 0 ? steps : -1);  // a run that starts again may have other settings
+    if (steps == 0 || !there) add_settings(files.report.settings);
+  }
+
+  void add(const StepMetrics& m, const std::function<NamedTensors()>& model) {
+    metrics_.add(m);
+    step_ = m.step;
+    if (!events_) return;
+    std::vector<Figure> values{{"train/loss", m.loss}};
+    if (std::isfinite(m.accuracy)) values.push_back({"train/accuracy", m.accuracy});
+    values.push_back({"train/lr", m.lr});
+    values.push_back({"train/tokens_per_s", m.tokens_per_s});
+    if (m.train_loss) values.push_back({"evaluation/train_loss", *m.train_loss});
+    if (m.validation_loss) values.push_back({"evaluation/validation_loss", *m.validation_loss});
+    for (const Figure& one : m.figures)
+      if (std::isfinite(one.value)) values.push_back({"figures/" + one.name, one.value});
+    events_->add_scalars(values, m.step);
+    if (!m.validation_loss) return;
+    for (const NamedTensor& entry : model())
+      if (is_floating(entry.tensor.dtype())) events_->add_histogram("model/" + entry.name, entry.tensor, m.step);
+  }
+
+  // Of an epoch that ended with the last step.
+  void add(const EpochMetrics& m) {
+    metrics_.add(m);
+    if (!events_) return;
+    std::vector<Figure> values{{"epoch/loss", m.loss}};
+    if (std::isfinite(m.accuracy)) values.push_back({"epoch/accuracy", m.accuracy});
+    events_->add_scalars(values, step_);
+    if (m.sample) events_->add_text("sample", *m.sample, step_);
+  }
+
+  void add_bits(std::string_view bits) { metrics_.add_bits(bits); }
+  void sync() {
+    metrics_.sync();
+    if (events_) events_->sync();
+  }
+
+ private:
+  void add_settings(const std::vector<ReportText::Setting>& settings) {
+    std::string table = "| setting | value | |\n|---|---|---|\n";
+    for (const ReportText::Setting& one : settings)
+      table += fmt::format("| {} | {} | {} |\n", cell(one.name), cell(one.value), cell(one.help));
+    if (!settings.empty()) events_->add_text("settings", table, step_);
+  }
+
+  MetricsFile metrics_;
+  std::optional<EventWriter> events_;
+  int64_t step_;
+};
 
 }  // namespace
 
@@ -129,8 +201,8 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
   trap_nan_ = files.trap_nan;
   interrupted_ = false;
   const bool first = is_first();
-  std::optional<MetricsFile> metrics;
-  if (first) metrics.emplace(metrics_file(folder, steps_), steps_, steps_per_epoch());
+  std::optional<RunLines> lines;
+  if (first) lines.emplace(files, folder, steps_, steps_per_epoch());
   Progress progress(files.progress && first ? Progress::style_here() : Progress::Style::kSilent, steps_, total_steps(),
                     files.report.unit, files.messages);
   const CatchInterrupts catching;
@@ -142,7 +214,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
     require_finite();
     const Checkpoint now = checkpoint();
     if (first) {
-      metrics->sync();
+      lines->sync();
       now.save((folder.now() / kCheckpointFile).string());
     }
     saved = steps_;
@@ -155,14 +227,14 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
     m = step();
     auto epoch = ended_epoch();
     if (first) {
-      metrics->add(m);
+      lines->add(m, model_.state);
       if (m.validation_loss) {
         if (files.keep_best && stale_ == 0) save_model(files, folder.now() / kBestFile);
         files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
       }
       if (epoch) {
         if (files.ended_epoch) files.ended_epoch(*epoch, m, progress);
-        metrics->add(*epoch);
+        lines->add(*epoch);
         if (!files.ended_epoch) progress.line(epoch_text(*epoch, m));
       }
       progress.step(m);
@@ -176,7 +248,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
   }
   progress.finish();
   if (saved != steps_) save();
-  if (finished() && first) metrics->add_bits(bits_of(model_.state()));
+  if (finished() && first) lines->add_bits(bits_of(model_.state()));
   if (finished() && m.step > 0 && files.ended && first) files.ended(m);
   if (!finished()) {
     parallel_->world().barrier();  // until the first process has written: the launcher ends all when one ends

@@ -110,7 +110,7 @@ struct Header {
 std::vector<Header> headers() {
   static const std::regex comment("//[^\n]*");
   std::vector<Header> all;
-  for (const char* const folder : {"autograd", "autograd/io", "nn", "optim", "tasks/data"}) {
+  for (const char* const folder : {"autograd", "autograd/io", "nn", "optim", "tasks/data", "tasks/train"}) {
     for (const auto& file : std::filesystem::directory_iterator(kHeaders / folder)) {
       if (file.path().extension() != ".h") continue;
       const std::string path = std::string(folder) + "/" + file.path().filename().string();
@@ -165,7 +165,7 @@ std::set<std::string> names_here(const std::vector<Row>& rows) {
 
 std::string folder_of(const std::string& scope) {
   if (scope == "optim") return "optim/";
-  if (scope == "data") return "tasks/data/";
+  if (scope == "data" || scope == "train") return "tasks/" + scope + "/";
   return scope == "nn" || scope == "nn::init" ? "nn/" : "autograd/";
 }
 
@@ -179,7 +179,7 @@ std::vector<std::string> faults(const std::string& page) {
     code += header.code;
     const std::set<std::string> names = declared_in(header.code);
     everything.insert(names.begin(), names.end());
-    for (const char* const folder : {"autograd/", "nn/", "optim/", "tasks/data/"}) {
+    for (const char* const folder : {"autograd/", "nn/", "optim/", "tasks/data/", "tasks/train/"}) {
       if (header.path.starts_with(folder)) declared[folder].insert(names.begin(), names.end());
     }
     for (const std::string& type : all_of(header.code, R"(\n(?:struct|class) (?:\[\[nodiscard\]\] )?(\w+)[^;]*?\{)")) {

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 #include <cmath>
@@ -109,7 +110,7 @@ std::string heads_html(const std::vector<HeadMap>& heads) {
       out += out.empty() ? "" : "</div>\n";
       group = head.group;
       most = largest_weight(heads, group);
-      out += fmt::format("<h2>{}</h2>\n", drawing::escape_markup(group));
+      out += fmt::format("<h2>{}</h2>\n", drawing::escape_markup(shown(group)));
       drawing::card(out, drawing::draw_heat_scale("0", fmt::format("{:.2f}", most)));
       out += "<div class=\"maps\">\n";
     }

@@ -13,7 +13,7 @@ struct PageOptions {
   std::string_view style = {};       ///< CSS rules that follow the page's own
 };
 /// A complete page around `body`, which is HTML; the title is escaped. Its style knows the classes card, facts and
-/// fact, maps (cards side by side, as many as fit), wrong and good.
+/// fact, outcome (a sentence that counts most), maps (cards side by side, as many as fit), wrong and good.
 std::string page(std::string_view title, std::string_view body, const PageOptions& options = {});
 
 /// Appends a drawing in a frame to the HTML in `out`. On narrow screens it shrinks to 70 %, then scrolls.

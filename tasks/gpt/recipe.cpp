@@ -10,6 +10,7 @@
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/gpt/start_from.h>
+#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 
@@ -55,7 +56,7 @@ void check_hugging_face(const GPTOptions& options, const std::string& folder, co
 }
 
 std::string samples_html(const train::Metrics& metrics) {
-  std::string out = "<h2>Samples</h2>\n";
+  std::string out = fmt::format("<h2>{}</h2>\n", shown("Samples"));
   for (const train::EpochMetrics& epoch : metrics.epochs)
     if (epoch.sample)
       out += fmt::format("<p>After epoch {}:</p>\n<div class=\"card\">{}</div>\n", epoch.epoch + 1,
@@ -229,7 +230,8 @@ std::string GPTRecipe::maps_html() {
   ids.resize(std::min<std::size_t>(static_cast<std::size_t>(std::min(kTokens, options_.sizes().context)), ids.size()));
   bool cut = false;
   const nn::EvalMode eval(*model_);
-  return "<h2>Attention</h2>\n<p>The start context and its greedy continuation. Each row has the attention weights of "
+  return fmt::format("<h2>{}</h2>\n", shown("Attention")) +
+         "<p>The start context and its greedy continuation. Each row has the attention weights of "
          "one token, which add up to 1.</p>\n" +
          heads_html(drawable(attend(**model_, ids, &tokenizer()), cut));
 }
@@ -237,8 +239,8 @@ std::string GPTRecipe::maps_html() {
 train::ReportText GPTRecipe::report() {
   return {.title = "GPT",
           .about = fmt::format("Seed {}.", options_.seed),
-          .loss = "Loss (mean over the tokens)",
-          .accuracy = "Accuracy (share of the tokens)",
+          .loss = std::string(shown("Loss (mean over the tokens)")),
+          .accuracy = std::string(shown("Accuracy (share of the tokens)")),
           .sections = [this](const train::Metrics& metrics) { return samples_html(metrics) + maps_html(); }};
 }
 

@@ -7,8 +7,9 @@
 namespace tapegrad::tasks {
 
 std::span<const std::span<const Message>> all_messages() {
-  static const std::span<const Message> kTables[] = {language::verbs(), language::training(), language::models(),
-                                                     language::data(),  language::trained(),  language::pictures()};
+  static const std::span<const Message> kTables[] = {language::verbs(),  language::training(), language::models(),
+                                                     language::data(),   language::trained(),  language::pictures(),
+                                                     language::reports()};
   return kTables;
 }
 

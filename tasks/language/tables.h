@@ -11,5 +11,6 @@ std::span<const Message> models();    // the settings of models: sizes, forms of
 std::span<const Message> data();      // texts, tokenizers, and the verbs that make them
 std::span<const Message> trained();   // the verbs that use a trained model
 std::span<const Message> pictures();  // show, compare, tutorial and the verbs that measure
+std::span<const Message> reports();   // report.html
 
 }  // namespace tapegrad::tasks::language

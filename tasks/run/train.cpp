@@ -1,6 +1,7 @@
 // The verb `train`, for every kind of run.
 #include <fmt/format.h>
 #include <tapegrad/nn/lora.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/train/profile.h>
@@ -94,7 +95,10 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
                         .messages = results || request.json ? stderr : stdout,
                         .announcement = recipe.announcement(loop),
                         .report = recipe.report()};
-  files.report.rate = fmt::format("Learning rate ({})", recipe.training().schedule);
+  files.report.rate =
+      fmt::format(fmt::runtime(shown("Learning rate ({schedule})")), fmt::arg("schedule", recipe.training().schedule));
+  files.report.language = tutorial::code_of(tutorial::language_of_locale());
+  files.report.words = shown;
   files.report.settings = report_settings(fields_of(recipe));
   const auto show = [results, json = request.json](const std::string& text, train::Progress& progress) {
     if (!text.empty()) results && !json ? progress.result(text) : progress.line(text);

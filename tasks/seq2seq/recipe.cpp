@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 
@@ -129,12 +130,13 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
 }
 
 train::ReportText Seq2SeqRecipe::report() {
-  return {.title = fmt::format("{} task", options_.info->name),
+  return {.title = fmt::format(fmt::runtime(shown("{task} task")), fmt::arg("task", options_.info->name)),
           .about = fmt::format("A Transformer with encoder and decoder, seed {}.", options_.seed),
-          .loss = "Loss (sum over the tokens, mean over the sequences of a batch)",
-          .accuracy = "Accuracy (share of sequences that are an exact match)",
+          .loss = std::string(shown("Loss (sum over the tokens, mean over the sequences)")),
+          .accuracy = std::string(shown("Accuracy (share of sequences that are an exact match)")),
           .unit = "target tokens",
           .log_loss = true,
+          .target = train::Target{.name = "exact match", .least = task_->test_target()},
           .sections = [this](const train::Metrics&) { return report_sections(*task_, options_, *model_); }};
 }
 

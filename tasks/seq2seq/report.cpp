@@ -1,6 +1,7 @@
 // Composes the sections of a report, and pages of drawings.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/tutorial/widget.h>
 
@@ -8,11 +9,11 @@ namespace tapegrad::tasks {
 namespace {
 
 void tell_answers(std::string& out, const Task& task, const std::vector<Answer>& all) {
-  out +=
-      "<h2>Answers to new sequences</h2>\n<p>Decoded greedily: each token is the most likely one after those before "
-      "it. "
-      "Wrong tokens are highlighted.</p>\n<div "
-      "class=\"card\"><table>\n<tr><th>input</th><th>output</th><th></th></tr>\n";
+  out += fmt::format(
+      "<h2>{}</h2>\n<p>{}</p>\n<div class=\"card\"><table>\n<tr><th>{}</th><th>{}</th><th></th></tr>\n",
+      shown("Answers to new sequences"),
+      shown("Decoded greedily: each token is the most likely one after those before it. Wrong tokens are highlighted."),
+      shown("input"), shown("output"));
   const RowStyle style = task.row_style();
   for (const Answer& answer : all) {
     out += fmt::format("<tr><td>{}</td><td>{}", drawing::escape_markup(task.source_text(answer.input)), style.open);
@@ -37,9 +38,9 @@ void pictures(std::string& out, const Task& task, const std::vector<Answer>& all
 
 void maps(std::string& out, const Task& task, const AttentionSample& sample) {
   out += fmt::format(
-      "<h2>Attention</h2>\n<p>Input {}, output {}. Each row has the attention weights of one token, which add up to 1. "
+      "<h2>{}</h2>\n<p>Input {}, output {}. Each row has the attention weights of one token, which add up to 1. "
       "Darker (in dark mode: brighter) means more weight.</p>\n",
-      drawing::escape_markup(task.source_text(sample.answer.input)),
+      shown("Attention"), drawing::escape_markup(task.source_text(sample.answer.input)),
       drawing::escape_markup(task.target_text(sample.answer.output)));
   out += heads_html(sample.heads);
 }

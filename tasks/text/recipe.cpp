@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>
@@ -145,18 +146,18 @@ std::string TextRecipe::sections() {
   const std::vector<std::string> predictions = predict(examples);
   const TextScores found = score(examples, predictions), naive = baseline(corpus_[Part::train], examples);
   std::string out = fmt::format(
-      "<h2>Validation part</h2>\n<p>{} examples.</p>\n<div class=\"card\"><table>\n<tr><th></th><th>model</th><th>{}"
+      "<h2>{}</h2>\n<p>{} examples.</p>\n<div class=\"card\"><table>\n<tr><th></th><th>{}</th><th>{}"
       "</th></tr>\n",
-      found.examples, task().words.baseline);
+      shown("Validation part"), found.examples, shown("model"), task().words.baseline);
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("<tr><th>{}</th><td>{:.4f}</td><td>{:.4f}</td></tr>\n", found.values[i].first,
                        found.values[i].second, naive.values[i].second);
   out += "</table></div>\n";
   if (found.confusion) drawing::card(out, metrics::draw(*found.confusion, "Confusion matrix"));
   out += fmt::format(
-      "<h2>Samples</h2>\n<div class=\"card\"><table>\n<tr><th>{}text</th><th>expected</th><th>predicted"
+      "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr><th>{}</th><th>{}</th><th>{}"
       "</th></tr>\n",
-      task().asks ? "question, " : "");
+      shown("Samples"), task().asks ? shown("question, text") : shown("text"), shown("expected"), shown("predicted"));
   for (std::size_t i = 0; i < std::min(kShown, predictions.size()); ++i) {
     const TextExample& example = examples[i];
     const std::string text = task().asks ? fmt::format("{}: {}", example.question, example.text) : example.text;
@@ -168,7 +169,7 @@ std::string TextRecipe::sections() {
 }
 
 train::ReportText TextRecipe::report() {
-  return {.title = fmt::format("{} task", name()),
+  return {.title = fmt::format(fmt::runtime(shown("{task} task")), fmt::arg("task", name())),
           .about = fmt::format("Seed {}.", options_.seed),
           .loss = fmt::format("Loss (mean over the {})", task().words.terms),
           .accuracy = fmt::format("Accuracy (share of the {})", task().words.terms),

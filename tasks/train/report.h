@@ -2,10 +2,13 @@
 #pragma once
 
 #include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/tasks/train/outcome.h>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::train {
@@ -23,11 +26,15 @@ struct ReportText {
   std::string rate = "Learning rate";  ///< the title of its curve
   std::string unit = "tokens";         ///< what BatchLoss::tokens counts, for the speed here and in the progress bar
   bool log_loss = false;               ///< a logarithmic axis
+  std::optional<Target> target = {};   ///< of the run; the first line says whether it was reached
   std::vector<Setting> settings = {};  ///< the table at the end; none: no table
+  std::string language = "en";         ///< of the page, for <html lang>
+  Words words = {};                    ///< of the language; none: English
   std::function<std::string(const Metrics&)> sections = {};  ///< more HTML, made when the run has ended
 };
 
-/// Facts, curves of loss, accuracy (where it was measured) and learning rate, the sections, and the settings.
+/// What the run has reached (outcome_of), facts, curves of loss, accuracy (where it was measured) and learning rate,
+/// the sections, and the settings.
 std::string report_html(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch, int64_t parameters);
 
 }  // namespace tapegrad::train

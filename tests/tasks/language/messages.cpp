@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/language/tables.h>
 #include <tapegrad/tests/support/command_runner.h>
 
 #include <regex>
@@ -28,6 +29,7 @@ TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
     EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
     EXPECT_EQ(tasks::in_language(text, tasks::tutorial::Language::en), text);
   }
+  for (const tasks::Message& message : tasks::language::reports()) used.emplace(message.en);  // KoreanReport
   std::set<std::string_view> keys;
   for (const auto& table : tasks::all_messages()) {
     for (const tasks::Message& message : table) {

@@ -1,0 +1,93 @@
+// The words of report.html: headings, facts, axes, and what the run has reached.
+#include <tapegrad/tasks/language/tables.h>
+
+namespace tapegrad::tasks::language {
+namespace {
+
+constexpr Message kReports[] = {
+    {"Target reached: {name} {value} in the last epoch (target {target}), first reached after {first} of {epochs}.",
+     "목표에 도달했습니다: 마지막 에포크의 {name} {value} (목표 {target}). {epochs} 가운데 {first}번째에 처음 "
+     "도달했습니다."},
+    {"Target reached after {first} of {epochs}, but not held: {name} {value} of {target} in the last epoch.",
+     "목표에 {epochs} 가운데 {first}번째에 도달했지만 유지하지 못했습니다: 마지막 에포크의 {name} {value}, 목표 "
+     "{target}."},
+    {"Target not reached: {name} {value} of {target} after {epochs}.",
+     "목표에 도달하지 못했습니다: {epochs} 뒤의 {name} {value}, 목표 {target}."},
+    {"Target not reached: {name} {value} of {target} after {epochs}, at best {best} after {at}.",
+     "목표에 도달하지 못했습니다: {epochs} 뒤의 {name} {value}, 목표 {target}. 가장 좋은 값은 {at}번째의 {best}."},
+    {"The target, {name} {target}, was not measured: no epoch ended with it.",
+     "목표 {name} {target}: 끝난 에포크가 없어 재지 못했습니다."},
+    {"{count} epoch", "{count}에포크"},
+    {"{count} epochs", "{count}에포크"},
+    {"The validation loss still falls.", "검증 손실이 아직 줄고 있습니다."},
+    {"The validation loss rises.", "검증 손실이 늘고 있습니다."},
+    {"The validation loss no longer falls.", "검증 손실이 더는 줄지 않습니다."},
+    {"The loss still falls.", "손실이 아직 줄고 있습니다."},
+    {"The loss rises.", "손실이 늘고 있습니다."},
+    {"The loss no longer falls.", "손실이 더는 줄지 않습니다."},
+    {"There are too few steps to say whether the loss still falls.",
+     "단계가 너무 적어 손실이 아직 줄고 있는지 알 수 없습니다."},
+    {"No step was taken.", "실행한 단계가 없습니다."},
+    {"Loss {value} after {epochs}, the lowest.", "{epochs} 뒤의 손실 {value}, 가장 낮은 값입니다."},
+    {"Loss {value} after {epochs}, lowest {best} after {at}.",
+     "{epochs} 뒤의 손실 {value}, 가장 낮은 값은 {at}번째의 {best}."},
+    {"Loss {value} in step {step}, the lowest.", "{step}단계의 손실 {value}, 가장 낮은 값입니다."},
+    {"Loss {value} in step {step}, lowest {best} in step {at}.",
+     "{step}단계의 손실 {value}, 가장 낮은 값은 {at}단계의 {best}."},
+    {"Validation loss {value} after step {step}, the lowest.",
+     "{step}단계 뒤의 검증 손실 {value}, 가장 낮은 값입니다."},
+    {"Validation loss {value} after step {step}, lowest {best} after step {at}.",
+     "{step}단계 뒤의 검증 손실 {value}, 가장 낮은 값은 {at}단계 뒤의 {best}."},
+    {"Trained by tapegrad {version}.", "tapegrad {version}로 학습했습니다."},
+    {"steps", "단계"},
+    {"parameters", "파라미터"},
+    {"training loss", "학습 손실"},
+    {"validation loss", "검증 손실"},
+    {"loss, last epoch", "손실, 마지막 에포크"},
+    {"accuracy, last epoch", "정확도, 마지막 에포크"},
+    {"{unit} per second (median)", "초당 {unit} (중앙값)"},
+    {"bits of the model", "모델의 비트"},
+    {"Curves", "곡선"},
+    {"Settings", "설정"},
+    {"step", "단계"},
+    {"loss", "손실"},
+    {"accuracy", "정확도"},
+    {"rate", "학습률"},
+    {"learning rate", "학습률"},
+    {"single steps", "단계마다"},
+    {"mean of the epoch", "에포크의 평균"},
+    {"training part", "학습 부분"},
+    {"validation part", "검증 부분"},
+    {"exact match", "완전 일치"},
+    {"{task} task", "{task} 태스크"},
+    {"target tokens", "목표 토큰"},
+    {"tokens", "토큰"},
+    {"Loss (sum over the tokens, mean over the sequences)", "손실 (토큰의 합, 시퀀스의 평균)"},
+    {"Accuracy (share of sequences that are an exact match)", "정확도 (완전히 일치하는 시퀀스의 비율)"},
+    {"Loss (mean over the tokens)", "손실 (토큰의 평균)"},
+    {"Accuracy (share of the tokens)", "정확도 (맞은 토큰의 비율)"},
+    {"Learning rate ({schedule})", "학습률 ({schedule})"},
+    {"Answers to new sequences", "새 시퀀스에 대한 답"},
+    {"Attention", "어텐션"},
+    {"Samples", "표본"},
+    {"Validation part", "검증 부분"},
+    {"Decoded greedily: each token is the most likely one after those before it. Wrong tokens are highlighted.",
+     "탐욕적으로 디코딩했습니다. 토큰마다 앞의 토큰 다음에 가장 가능성이 높은 것입니다. 틀린 토큰은 강조되어 "
+     "있습니다."},
+    {"input", "입력"},
+    {"output", "출력"},
+    {"model", "모델"},
+    {"text", "글"},
+    {"question, text", "질문, 글"},
+    {"expected", "기대한 것"},
+    {"predicted", "예측한 것"},
+    {"encoder self-attention", "인코더 셀프 어텐션"},
+    {"decoder self-attention", "디코더 셀프 어텐션"},
+    {"cross-attention (decoder to encoder)", "크로스 어텐션 (디코더에서 인코더로)"},
+};
+
+}  // namespace
+
+std::span<const Message> reports() { return kReports; }
+
+}  // namespace tapegrad::tasks::language

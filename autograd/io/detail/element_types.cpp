@@ -9,7 +9,12 @@
 namespace tapegrad {
 namespace {
 
-template <class From, class To, To (*F)(From) = [](From value) { return static_cast<To>(value); }>
+template <class From, class To>
+To cast(From value) {
+  return static_cast<To>(value);
+}
+
+template <class From, class To, To (*F)(From) = cast<From, To>>
 void convert_elements(const std::byte* from, int64_t n, void* to) {
   for (int64_t i = 0; i < n; ++i) {
     From value;

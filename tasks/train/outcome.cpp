@@ -1,5 +1,6 @@
 // Compares a run with its target, and says how its loss ended.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/tasks/train/outcome.h>
 
 #include <algorithm>
@@ -125,7 +126,7 @@ Trend trend_of(const std::vector<double>& losses) {
   const auto x = [n](std::size_t i) { return static_cast<double>(i) - (n - 1) / 2; };
   for (std::size_t i = 0; i < y.size(); ++i) xx += x(i) * x(i), xy += x(i) * (y[i] - mean);
   const double slope = xy / xx;
-  for (std::size_t i = 0; i < y.size(); ++i) rest += std::pow(y[i] - mean - slope * x(i), 2);
+  for (std::size_t i = 0; i < y.size(); ++i) rest += fixed::pow(y[i] - mean - slope * x(i), 2);
   const double error = std::sqrt(rest / (n - 2) / xx);
   const bool flat = std::abs(slope) * (n - 1) < 0.01 * std::abs(mean) || std::abs(slope) < 2 * error || slope == 0;
   return flat ? Trend::flat : slope < 0 ? Trend::falls : Trend::rises;

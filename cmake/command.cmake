@@ -19,7 +19,11 @@ set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
 add_custom_command(OUTPUT ${embedding}
                    COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
                    DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed.cmake ${embedded} VERBATIM)
-add_library(tapegrad_tasks STATIC ${task_sources} ${embedding})
+add_library(tapegrad_embedded OBJECT ${embedding})  # by itself: what is made waits for the libraries that its target links
+target_compile_features(tapegrad_embedded PRIVATE cxx_std_20)
+target_include_directories(tapegrad_embedded PRIVATE ${include_dir})
+target_link_libraries(tapegrad_embedded PRIVATE tapegrad_flags)
+add_library(tapegrad_tasks STATIC ${task_sources} $<TARGET_OBJECTS:tapegrad_embedded>)
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_flags)

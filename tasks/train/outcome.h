@@ -29,8 +29,8 @@ struct Target {
 /// What a run has reached.
 struct Outcome {
   enum class Verdict { reached, missed, none };  ///< none: there is no target, or no epoch to compare it with
-  Verdict verdict = Verdict::none;
-  std::string text;  ///< one to three sentences
+  Verdict verdict = Verdict::none;               ///< of the last epoch, against the target
+  std::string text;                              ///< one to three sentences
 };
 
 /// With a target: the accuracy of the last epoch, and after how many epochs the target was first reached, or the best

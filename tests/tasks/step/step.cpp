@@ -116,7 +116,9 @@ TEST(ExplainStep, NumbersAreAGptsOwn) {
   }
 }
 
-// The script replays forward, finite differences, the update and edits. Debian without nodejs skips it.
+// The script replays forward, finite differences, the update and edits. It needs a JavaScript engine, which is no part
+// of what tapegrad is built with: skipped without one. The numbers that the page starts from are compared by the tests
+// above.
 TEST(ExplainStep, ThePageComputesTheSame) {
   if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   const TemporaryFolder folder;

@@ -323,6 +323,14 @@ TEST(SmallIntegers, Errors) {
        [] {
          tensor({1, 300}, kUInt8);
        }},
+      {"[tensor] expected values that int64 can hold, got 1e+30",
+       [] {
+         tensor({1, 1e30}, kInt64);
+       }},
+      {"[tensor] expected values that int64 can hold, got 9.223372036854775808e+18", [] { tensor({0x1p63}, kInt64); }},
+      {"[tensor] expected values that int64 can hold, got nan", [] { tensor({std::nan("")}, kInt64); }},
+      {"[tensor] expected values that int32 can hold, got -inf",
+       [] { tensor({-std::numeric_limits<double>::infinity()}, kInt32); }},
       {"[arange] expected values that uint8 can hold, got 250 to 260 in steps of 1",
        [] { arange(250, 260, 1, kUInt8); }},
       {"[masked_fill] expected a whole number in its range for uint8 x, got -1 (convert x with to(kInt64))",
@@ -336,6 +344,12 @@ TEST(SmallIntegers, Errors) {
       {"[data] expected a tensor of int64, got uint8 (convert with to())", [&] { u.data<int64_t>(); }},
       {"[as_leaf] expected float32 or float64, got uint8", [&] { u.as_leaf(); }},
   });
+}
+
+TEST(SmallIntegers, LiteralsAtTheEndsOfInt64) {
+  EXPECT_EQ(tensor({INT64_MIN, INT64_MAX}, kInt64).to_vector<int64_t>(), (std::vector<int64_t>{INT64_MIN, INT64_MAX}));
+  EXPECT_EQ(tensor({-0x1p63, 0x1.fffffffffffffp62, 2.9}, kInt64).to_vector<int64_t>(),
+            (std::vector<int64_t>{INT64_MIN, INT64_MAX - 1023, 2}));
 }
 
 // Every operation of the table, with whole numbers of each new type in place of its floating inputs, either raises an

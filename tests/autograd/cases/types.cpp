@@ -110,6 +110,10 @@ TEST(Float16, IsStorage) {
   expect_near(half.slice(1, kAll, kAll, -2).contiguous().to(kFloat32), x.slice(1, kAll, kAll, -2));
   expect_near(cat({half, half}, 1).to(kFloat32), cat({x, x}, 1));
   EXPECT_EQ(cat({half, x.to(kBFloat16)}).dtype(), kFloat32);
+  expect_near(index_select(half, 0, tensor({2, 0})).to(kFloat32), index_select(x, 0, tensor({2, 0})));
+  expect_near(masked_select(half, x > 5).to(kFloat32), masked_select(x, x > 5));
+  for (const auto& moved : {error_of([&] { pad(half, {1, 1}); }), error_of([&] { gather(half, 1, tensor({{0}})); })})
+    EXPECT_TRUE(moved.starts_with("[dtype] cannot compute with float16 (convert with to(kFloat32)")) << moved;
   EXPECT_EQ(str(tensor({1.5, 2.0}).to(kFloat16)), "tensor([1.5000, 2.0000], dtype=float16)");
   EXPECT_NE(error_of([&] { half.as_leaf(); }).find("expected float32 or float64, got float16"), std::string::npos);
   EXPECT_EQ(error_of([&] { half + half; }),
@@ -327,7 +331,7 @@ TEST(SmallIntegers, Errors) {
        [] {
          tensor({1, 1e30}, kInt64);
        }},
-      {"[tensor] expected values that int64 can hold, got 9.223372036854775808e+18", [] { tensor({0x1p63}, kInt64); }},
+      {"[tensor] expected values that int64 can hold, got 9.223372036854776e+18", [] { tensor({0x1p63}, kInt64); }},
       {"[tensor] expected values that int64 can hold, got nan", [] { tensor({std::nan("")}, kInt64); }},
       {"[tensor] expected values that int32 can hold, got -inf",
        [] { tensor({-std::numeric_limits<double>::infinity()}, kInt32); }},

@@ -159,6 +159,14 @@ TEST(GridSample, ErrorTexts) {
        [] {
          grid_sample(zeros({1, 1, 2, 2, 2}), zeros({1, 1, 1, 1, 3}), {.mode = GridMode::bicubic});
        }},
+      {"[grid_sample] expected a GridMode, got 3",
+       [] {
+         grid_sample(zeros({1, 1, 2, 2}), zeros({1, 1, 1, 2}), {.mode = static_cast<GridMode>(3)});
+       }},
+      {"[grid_sample] expected a GridPadding, got -1",
+       [] {
+         grid_sample(zeros({1, 1, 2, 2}), zeros({1, 1, 1, 2}), {.padding = static_cast<GridPadding>(-1)});
+       }},
       {"[affine_grid] expected theta [N, 2, 3] and size {N, C, H, W}, or theta [N, 3, 4] and size {N, C, D, H, W}, got "
        "[1, 2, 3] and [2, 1, 3, 3]",
        [] {

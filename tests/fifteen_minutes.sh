@@ -15,16 +15,18 @@ quietly() { "$@" >"$work/log" 2>&1 </dev/null || { tail -n 40 "$work/log"; step 
 # block LANGUAGE   the page's first block in a language
 block() { awk -v fence="\`\`\`$1" '$0 == fence { on = 1; next } on && /^```$/ { exit } on' "$page"; }
 
-# As the page's reader: the package manager asks nothing; root needs no sudo.
-sudo() { if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi; }
-apt-get() { command apt-get -y "$@"; }
+# The commands as the page's reader has them: the package manager asks nothing, and root needs no sudo.
+sudo() {
+  if [ "$1" = apt-get ]; then set -- apt-get -y "${@:2}"; fi
+  if [ "$(id -u)" = 0 ]; then command "$@"; else command sudo "$@"; fi
+}
 if [ -n "$prefix" ]; then
   mkdir -p "$prefix"; prefix=$(cd "$prefix" && pwd)
-  sudo() { "$@"; }
-  apt-get() { :; }
-  cmake() { case $1 in -S) command cmake "$@" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_PREFIX_PATH="$prefix" ;; *) command cmake "$@" ;; esac; }
-else
-  sudo() { if [ "$1" = apt-get ]; then set -- "$1" -y "${@:2}"; fi; if [ "$(id -u)" = 0 ]; then command "$@"; else command sudo "$@"; fi; }
+  sudo() { [ "$1" = apt-get ] || "$@"; }
+  cmake() {
+    if [ "$1" = -S ]; then set -- "$@" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_PREFIX_PATH="$prefix"; fi
+    command cmake "$@"
+  }
 fi
 
 cd "$work"

@@ -35,6 +35,11 @@ struct DrawnNet {
   }
 };
 
+struct OddlyNamed {
+  nn::Linear layer{2, 2};
+  void visit(auto&& field) { field("층 \"a\\b\"\n{", layer); }
+};
+
 Tensor loss_of(const DrawnNet& net) {
   return cross_entropy(net(tensor(std::vector<int64_t>{1, 2, 3}, {3})), tensor(std::vector<int64_t>{2, 3, 4}, {3}));
 }
@@ -146,10 +151,7 @@ TEST(Graph, EdgesOfBoxesAreDrawnOnce) {
 
 TEST(Graph, NamesMayHaveAnyCharacters) {
   const Tensor x = ones({2}).as_leaf();
-  struct Odd {
-    nn::Linear layer{2, 2};
-    void visit(auto&& field) { field("층 \"a\\b\"\n{", layer); }
-  } odd;
+  OddlyNamed odd;
   const NamedTensors named = nn::parameters(odd);
   Tape tape;
   const Tensor y = sum(odd.layer(x));

@@ -7,7 +7,7 @@
 #   <!-- sh: long -->                            runs with TAPEGRAD_LONG=1 only
 #   <!-- sh: first: COMMANDS -->                 what the reader has done before; $SOURCES is the checkout
 #   <!-- sh: train copy: --max-steps 2 -->       without TAPEGRAD_LONG, the command's calls that begin so get these options
-# A block may have several comments, one per line. Comments of the third kind hold for the rest of the page. PREFIX=DIR:
+# A block may have several comments, one per line. Those of the last kind hold for the rest of the page. PREFIX=DIR:
 # use what is installed there.
 set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd) build=$1; shift
@@ -32,28 +32,25 @@ cut_blocks() {
     { notes = "" }' "$1"
 }
 
-# The command: the installed one, with the options that shorten it. Written in each folder.
-command_for() {
-  cat <<'EOF'
+# The command: the installed one, with the options of the first line of $work/shorter that begins as its words do.
+cat >"$work/tapegrad" <<EOF
 #!/usr/bin/env bash
-# tapegrad WORDS...   adds the options of the first line of .shorter that begins as the words do
 while IFS=: read -r words options; do
-  if [[ "$* " == "$words "* ]]; then set -- "$@" $options; break; fi
-done <"$(dirname "$0")/.shorter"
+  if [[ "\$* " == "\$words "* ]]; then set -- "\$@" \$options; break; fi
+done <"$work/shorter"
+exec '$prefix/bin/tapegrad' "\$@"
 EOF
-  echo "exec '$prefix/bin/tapegrad' \"\$@\""
-}
+chmod +x "$work/tapegrad"
 
 ran=0 excused=0 later=0 failed=0
 for page in "${pages[@]}"; do
   [[ $page = /* ]] || page=$top/$page
   name=${page#"$top"/}
   blocks=$work/blocks folder=$work/page
-  rm -rf "$blocks" "$folder"; mkdir -p "$blocks" "$folder/build/release" "$folder/.bin"
+  rm -rf "$blocks" "$folder"; mkdir -p "$blocks" "$folder/build/release"
   cut_blocks "$page" "$blocks"
-  : >"$folder/.bin/.shorter"
-  command_for >"$folder/.bin/tapegrad"; chmod +x "$folder/.bin/tapegrad"
-  ln -s ../../.bin/tapegrad "$folder/build/release/tapegrad"
+  : >"$work/shorter"
+  ln -s "$work/tapegrad" "$folder/build/release/tapegrad"
   for block in "$blocks"/*.sh; do
     [ -e "$block" ] || continue
     place=$name:$((10#$(basename "$block" .sh))) reason="" long="" first=""
@@ -62,15 +59,15 @@ for page in "${pages[@]}"; do
         "not run: "?*) reason=${note#not run: } ;;
         long) long=1 ;;
         "first: "*) first+=${note#first: }$'\n' ;;
-        *": --"*) [ "${TAPEGRAD_LONG:-}" = 1 ] || echo "$note" >>"$folder/.bin/.shorter" ;;
+        *": --"*) [ "${TAPEGRAD_LONG:-}" = 1 ] || echo "$note" >>"$work/shorter" ;;
         *) echo "$place: expected a comment as in $(basename "$0"), got: $note"; failed=$((failed + 1)) ;;
       esac
     done <"${block%.sh}.notes"
     if [ -n "$reason" ]; then excused=$((excused + 1)); continue; fi
     if [ -n "$long" ] && [ "${TAPEGRAD_LONG:-}" != 1 ]; then later=$((later + 1)); continue; fi
     start=$EPOCHREALTIME
-    if (cd "$folder" && printf '%s' "$first" | cat - "$block" >.block &&
-        PATH=$folder/.bin:$prefix/bin:$PATH SOURCES=$top bash -euo pipefail .block) >"$work/log" 2>&1 </dev/null; then
+    printf '%s' "$first" | cat - "$block" >"$work/block"
+    if (cd "$folder" && PATH=$work:$PATH SOURCES=$top bash -euo pipefail "$work/block") >"$work/log" 2>&1 </dev/null; then
       ran=$((ran + 1))
       awk -v place="$place" -v from="$start" -v to="$EPOCHREALTIME" 'BEGIN { printf "%-40s %5.1f s\n", place, to - from }'
     else

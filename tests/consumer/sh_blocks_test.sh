@@ -34,7 +34,7 @@ expect 0 '1 need TAPEGRAD_LONG=1'
 TAPEGRAD_LONG=1 expect 1 'this block fails'
 page $'<!-- sh: first: echo one > file -->\n~~~sh\ngrep one file\n~~~\n~~~sh\ngrep one file\n~~~\n~~~cpp\nfalse\n~~~'  # one folder per page
 expect 0 '2 blocks ran'
-page $'<!-- sh: train copy: --max-steps 2 --lr 1 -->\n~~~sh\ntapegrad train copy --seed 1\nbuild/release/tapegrad train copyright\n~~~\n~~~sh\ntapegrad train copy\n~~~'
+page $'<!-- sh: train copy: --max-steps 2 --lr 1 -->\n~~~sh\ntapegrad train copy --seed 1\nbuild/release/tapegrad train copyright\n~~~\n~~~sh\nbuild/release/tapegrad train copy\n~~~'
 expect 0 '2 blocks ran'
 calls $'train copy --seed 1 --max-steps 2 --lr 1\ntrain copyright\ntrain copy --max-steps 2 --lr 1'
 TAPEGRAD_LONG=1 expect 0 '2 blocks ran'

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/dot.h>
+#include <tapegrad/tests/support/graphs/dot.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 #include <algorithm>

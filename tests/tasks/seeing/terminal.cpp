@@ -47,8 +47,8 @@ TEST(Terminal, NoColoursInFilesAndPipes) {
                                  {"tutorial", "003", "8.2.5"}}) {
     const Ran piped = successful(run_command(words, {.folder = folder.path(), .environment = colours}));
     EXPECT_FALSE(has(piped.out + piped.err, "\x1b")) << words[0];
-    successful(run_command(words, {.folder = folder.path(), .output = folder / "out", .environment = colours}));
-    EXPECT_EQ(slurp(folder / "out"), piped.out);
+    successful(run_command(words, {.folder = folder.path(), .output = folder / "printed", .environment = colours}));
+    EXPECT_EQ(slurp(folder / "printed"), piped.out);
   }
 }
 

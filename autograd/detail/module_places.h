@@ -8,8 +8,8 @@
 namespace tapegrad::detail {
 
 /// The modules of the first `count` nodes. own(i) is the module of the named parameters that node i uses, if it uses
-/// any; a node between two such nodes belongs to common(a, b), where a and b are the modules of these two. A node before
-/// the first or after the last of them belongs to the whole model, Module().
+/// any; a node between two such nodes belongs to common(a, b), where a and b are the modules of these two. A node
+/// before the first or after the last of them belongs to the whole model, Module().
 template <class Module, class Own, class Common>
 std::vector<Module> modules_of_nodes(std::size_t count, Own own, Common common) {
   std::vector<Module> modules(count);

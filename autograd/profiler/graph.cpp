@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -80,6 +79,7 @@ struct Levels {
 class Drawing {
  public:
   Drawing(const Tape& tape, const GraphOptions& options) : tape_(tape), options_(options) {
+    names_.resize(static_cast<std::size_t>(tape.size()));
     name_leaves();
     const auto size = static_cast<std::size_t>(tape.size());
     const auto own = [this](std::size_t i) { return own_module(static_cast<int64_t>(i)); };
@@ -108,22 +108,23 @@ class Drawing {
     std::vector<std::size_t> inner = {}, boxes = {};
   };
 
-  bool is_leaf(int64_t i) const { return names_.find(i) != names_.end(); }
+  bool is_leaf(int64_t i) const { return tape_.op_name(i) == "leaf"; }
+  const std::string& name_of(int64_t leaf) const { return names_[static_cast<std::size_t>(leaf)]; }
 
   void name_leaves() {
-    const std::vector<Tensor> leaves = tape_.leaves();
     std::size_t next = 0;
-    for (int64_t i = 0; i < tape_.size() && next < leaves.size(); ++i)
-      if (tape_.op_name(i) == "leaf") names_[i] = detail::leaf_name(leaves[next++].tape_index());
+    for (const Tensor& leaf : tape_.leaves()) {
+      while (!is_leaf(static_cast<int64_t>(next))) ++next;
+      names_[next++] = detail::leaf_name(leaf.tape_index());
+    }
   }
 
   // Of the named parameters that an operation uses.
   std::optional<std::string> own_module(int64_t i) const {
     std::optional<std::string> found;
     for (const int64_t from : tape_.inputs_of(i)) {
-      const auto leaf = names_.find(from);
-      if (leaf == names_.end() || leaf->second.empty()) continue;
-      const std::string module = module_of(leaf->second);
+      if (from < 0 || name_of(from).empty()) continue;
+      const std::string module = module_of(name_of(from));
       found = found ? common_of(*found, module) : module;
     }
     return found;
@@ -164,27 +165,25 @@ class Drawing {
   }
 
   void place(int64_t i) {
-    const auto leaf = names_.find(i);
-    const bool parameter = leaf != names_.end();
-    const auto [path, boxed] = shown(parameter ? module_of(leaf->second) : modules_[static_cast<std::size_t>(i)]);
+    const bool parameter = is_leaf(i);
+    const auto [path, boxed] = shown(parameter ? module_of(name_of(i)) : modules_[static_cast<std::size_t>(i)]);
     if (boxed) {
       const std::size_t number = box(path);
       ++(parameter ? boxes_[number].parameters : boxes_[number].operations);
       ids_.push_back(fmt::format("m{}", number));
     } else {
       ids_.push_back(fmt::format("n{}", i));
-      frames_[frame(path)].nodes += node(i, parameter ? &leaf->second : nullptr);
+      frames_[frame(path)].nodes += node(i);
     }
     for (const int64_t from : tape_.inputs_of(i))
       if (from >= 0) draw_edge(from, i);
   }
 
   // One statement, which the frame indents.
-  std::string node(int64_t i, const std::string* name) const {
-    const std::string shape = str(tape_.shape_of(i));
-    if (name == nullptr) return fmt::format("n{} [label={}]\n", i, label(tape_.op_name(i), shape));
-    const std::string_view shown = name->empty() ? std::string_view("leaf") : std::string_view(*name);
-    return fmt::format("n{} [label={}, shape=ellipse, style=filled, fillcolor=\"#e6eef8\"]\n", i, label(shown, shape));
+  std::string node(int64_t i) const {
+    const std::string_view name = name_of(i).empty() ? tape_.op_name(i) : name_of(i);
+    const char* const look = is_leaf(i) ? ", shape=ellipse, style=filled, fillcolor=\"#e6eef8\"" : "";
+    return fmt::format("n{} [label={}{}]\n", i, label(name, str(tape_.shape_of(i))), look);
   }
 
   void draw_edge(int64_t from, int64_t to) {
@@ -193,7 +192,7 @@ class Drawing {
     if (a == b) return;
     std::string edge = fmt::format("  {} -> {} [label={}]\n", a, b, quoted(str(tape_.shape_of(from))));
     const bool repeats = a[0] == 'm' || b[0] == 'm';  // one edge for all equal ones of a box
-    if (!repeats || drawn_.insert(edge).second) edges_.push_back(std::move(edge));
+    if (!repeats || drawn_.try_emplace(edge, edges_.size()).second) edges_.push_back(std::move(edge));
   }
 
   void write(std::size_t number, const std::string& indent, std::string& out) const {
@@ -219,14 +218,13 @@ class Drawing {
 
   const Tape& tape_;
   const GraphOptions options_;
-  std::unordered_map<int64_t, std::string> names_;  // of leaves; "" for one without a name
-  std::vector<std::string> modules_;                // of operations
-  std::vector<std::string> ids_;                    // by position
-  std::vector<Frame> frames_;                       // the first one is the graph
+  std::vector<std::string> names_;    // of leaves, by position; "" for operations, too
+  std::vector<std::string> modules_;  // of operations
+  std::vector<std::string> ids_;      // by position
+  std::vector<Frame> frames_;         // the first one is the graph
   std::vector<Box> boxes_;
-  std::unordered_map<std::string, std::size_t> frame_of_, box_of_;
   std::vector<std::string> edges_;
-  std::unordered_set<std::string> drawn_;
+  std::unordered_map<std::string, std::size_t> frame_of_, box_of_, drawn_;  // by path; by the edge of a box
 };
 
 }  // namespace

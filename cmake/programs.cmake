@@ -89,6 +89,16 @@ if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   set_tests_properties(consumer PROPERTIES TIMEOUT 300 LABELS long)
 endif()
 
+# Every `sh` block of the documents is run in an installed tapegrad, or says why not; TAPEGRAD_LONG=1 runs the long ones, too.
+if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_custom_target(test_consumer_sh_blocks DEPENDS tapegrad tapegrad_train tapegrad_command)
+  add_test(NAME consumer_sh_blocks COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/sh_blocks.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(consumer_sh_blocks PROPERTIES TIMEOUT 3600 LABELS long)
+endif()
+add_custom_target(test_consumer_sh_blocks_test)  # nothing to build
+add_test(NAME consumer_sh_blocks_test COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/sh_blocks_test.sh)
+set_tests_properties(consumer_sh_blocks_test PROPERTIES TIMEOUT 60 LABELS core)
+
 # Its Debian packages: lintian finds no error in them. Skipped without lintian.
 if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_custom_target(test_consumer_package DEPENDS tapegrad tapegrad_train tapegrad_command)

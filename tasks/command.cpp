@@ -21,6 +21,7 @@
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/step/step.h>
 #include <tapegrad/tasks/text/compare.h>
@@ -76,10 +77,10 @@ void add_kinds(CLI::App* verb, Parsed& parsed) {
   const std::string word = verb->get_name();
   for (const Kind& kind : kinds()) {
     const auto own = std::find_if(kind.verbs.begin(), kind.verbs.end(), [&](const auto& v) { return v.first == word; });
-    const bool trains = word == "train";
-    if (own == kind.verbs.end() && !trains) continue;
+    const bool trains = word == "train", draws = word == "graph";
+    if (own == kind.verbs.end() && !trains && !draws) continue;
     CLI::App* app = verb->add_subcommand(std::string(kind.name), std::string(kind.help));
-    trains ? add_train(app, kind, parsed.run) : own->second(app, parsed.run);
+    trains ? add_train(app, kind, parsed.run) : draws ? add_graph(app, kind, parsed.run) : own->second(app, parsed.run);
     add_threads(app, parsed);
   }
 }
@@ -167,6 +168,7 @@ constexpr Verb kVerbs[] = {
      }},
     {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations},
     {"attention", "draw a trained model's attention weights", add_kinds},
+    {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
     {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
      [](CLI::App* app, Parsed& parsed) {
@@ -358,7 +360,7 @@ int run_or_throw(int argc, const char* const* argv) {
   Parsed parsed;
   CLI::App top(std::string(kAbout), "tapegrad");
   add_all(top, parsed);
-  if (const auto code = parse(top, std::move(words))) {
+  if (const auto code = parse(top, words)) {
     check_output();
     return *code;
   }
@@ -366,6 +368,7 @@ int run_or_throw(int argc, const char* const* argv) {
   if (std::getenv("TAPEGRAD_PRODUCTS") != nullptr) as_bad_request("products", [] { return products_in_use(); });
   check_limits(fields_of(parsed));
   if (parsed.threads) set_num_threads(static_cast<int>(*parsed.threads));
+  const Status status(words);
   const int code = parsed.run();
   check_output();
   return code;

@@ -48,7 +48,8 @@ int self_test(bool as_json) {
   const std::vector<SelfTestResult> all = run_self_test([as_json](const SelfTestResult& r) {
     if (as_json) return;
     const std::string note = r.published.empty() ? "  not published" : fmt::format("  published: {}", r.published);
-    print_text(fmt::format("{:<34}{}{}\n", r.name, r.bits, r.ok() ? "" : note));
+    const std::string line = fmt::format("{:<34}{}{}\n", r.name, r.bits, r.ok() ? "" : note);
+    r.ok() ? print_text(line) : print_mark(line, false);
   });
   std::vector<std::string> others;
   for (const SelfTestResult& r : all)
@@ -60,10 +61,11 @@ int self_test(bool as_json) {
     out["differ"] = others;
     print_now(out.dump() + "\n");
   } else if (others.empty()) {
-    print_text(fmt::format("All {} have the published bits.\n", all.size()));
+    print_mark(fmt::format("All {} have the published bits.\n", all.size()), true);
   } else {
-    print_text(
-        fmt::format("{} of {} differ from the published bits, {} first.\n", others.size(), all.size(), others[0]));
+    print_mark(
+        fmt::format("{} of {} differ from the published bits, {} first.\n", others.size(), all.size(), others[0]),
+        false);
   }
   return others.empty() ? 0 : 1;
 }

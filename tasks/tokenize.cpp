@@ -7,15 +7,12 @@
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/settings.h>
+#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/interrupts.h>
-#include <tapegrad/tasks/train/progress.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 
 namespace tapegrad::tasks {
@@ -120,42 +117,22 @@ int make(const TokenizeRequest& request) {
   return 0;
 }
 
-// Shows on a terminal how far the text is.
-class TextProgress {
- public:
-  ~TextProgress() { show(""); }
-  void operator()(uint64_t done, uint64_t all) {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-    const double rate = static_cast<double>(done) / std::max(spent.count(), 1e-9);
-    show(fmt::format("{:.2f} of {:.2f} GB, {:.1f} MB/s, {} left", static_cast<double>(done) * 1e-9,
-                     static_cast<double>(all) * 1e-9, rate * 1e-6,
-                     train::duration(static_cast<double>(all - done) / rate)));
-  }
-
- private:
-  void show(const std::string& line) const {
-    if (!terminal_) return;
-    std::fputs(fmt::format("\r\033[K{}", line).c_str(), stderr);  // where the terminal is gone, the work goes on
-    std::fflush(stderr);
-  }
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
+constexpr uint64_t kMegabyte = 1'000'000;
 
 int64_t save_tokens(const data::Tokenizer& tokenizer, const TokenizeRequest& request) {
   const train::CatchInterrupts interrupts;
-  TextProgress progress;
   return data::write_token_file(tokenizer, request.text, request.save, {.progress = [&](uint64_t done, uint64_t all) {
                                   if (train::CatchInterrupts::interrupted())
                                     fail(kTokenize, fmt::format("interrupted: {} is unchanged", request.save));
-                                  progress(done, all);
+                                  note_progress(static_cast<int64_t>(done / kMegabyte),
+                                                static_cast<int64_t>(all / kMegabyte), "MB");
                                 }});
 }
 
 int verify(const std::string& path) {
   const data::Tokens tokens = as_bad_request("--verify", [&] { return data::Tokens::open(path); });
   tokens.verify();
-  fmt::print("{}: {} tokens, undamaged\n", path, tokens.size());
+  print_text(fmt::format("{}: {} tokens, undamaged\n", path, tokens.size()));
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // Measures: the spans that are open on each thread, the modules that they belong to, and what remains of them.
 // build: -Os
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/module_places.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/profile_log.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
@@ -8,6 +9,7 @@
 #include <tapegrad/autograd/profiler.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace tapegrad {
@@ -163,30 +165,22 @@ class Recorder {
   }
   // The modules of the nodes up to `start`: between two parameters, the innermost module that has both.
   std::vector<uint32_t> use_modules(const TapeMemory& memory, int64_t start) {
-    std::vector<uint32_t> modules(static_cast<std::size_t>(start) + 1);
-    uint32_t last = 0;
-    std::size_t open = 0;  // the first node whose module is not known yet
-    const auto fill_to = [&](std::size_t end, std::string_view next) {
-      const uint32_t between = open == end ? 0 : texts_->number(common_module((*texts_)[last], next));
-      for (; open < end; ++open) modules[open] = between;
-    };
-    for (std::size_t i = 0; i < modules.size(); ++i) {
+    const auto own = [&](std::size_t i) {
       const Node& node = memory.node(static_cast<int64_t>(i));
       uint32_t module = 0;
       bool found = false;
-      for (uint32_t k = 0; k < node.input_count; ++k) {
-        const int64_t from = memory.inputs[static_cast<std::size_t>(node.first_input + k)];
+      for (const int64_t from : memory.inputs_of(node)) {
         if (from < 0) continue;
         const Tensor& leaf = memory.node(from).leaf;
         if (leaf.defined()) add_module(leaf.tape_index(), module, found);
       }
-      if (!found) continue;
-      fill_to(i, (*texts_)[module]);
-      modules[i] = last = module;
-      open = i + 1;
-    }
-    fill_to(modules.size(), "");
-    return std::exchange(node_modules_, std::move(modules));
+      return found ? std::optional(module) : std::nullopt;
+    };
+    const auto common = [&](uint32_t a, uint32_t b) {
+      return texts_->number(common_module((*texts_)[a], (*texts_)[b]));
+    };
+    const std::size_t count = static_cast<std::size_t>(start) + 1;
+    return std::exchange(node_modules_, modules_of_nodes<uint32_t>(count, own, common));
   }
   void restore_modules(std::vector<uint32_t> modules) { node_modules_ = std::move(modules); }
 

@@ -8,6 +8,7 @@
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/train/files.h>
 
@@ -304,6 +305,7 @@ int compare_positions(ComparePositionsRequest request) {
     const PositionRun& run = runs.back();
     print_note(fmt::format("{} of {}: {} with {}, seed {}: exact {:.3f}, beyond {:.3f} (tokens {:.3f})\n", ++done,
                            wanted.size(), run.task, run.kind, run.seed, run.trained, run.longer, run.longer_tokens));
+    note_progress(static_cast<int64_t>(done), static_cast<int64_t>(wanted.size()), "runs");
   });
   results.sync();
 

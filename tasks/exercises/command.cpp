@@ -86,11 +86,11 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
   if (fault.empty()) fault = first_difference(exercise, load_safetensors(answers).tensors, language);
   if (!fault.empty()) {
     const Text wrong{"{}: 틀렸습니다. {}\n", "{}: wrong. {}\n"};
-    print_text(fmt::format(fmt::runtime(wrong.in(language)), exercise.id, fault));
+    print_mark(fmt::format(fmt::runtime(wrong.in(language)), exercise.id, fault), false);
     return 1;
   }
   const Text right{"{}: 맞았습니다. 수 {}개가 모두 일치합니다.\n", "{}: right. All {} numbers agree.\n"};
-  print_text(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.expected())));
+  print_mark(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.expected())), true);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/status.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -60,11 +61,13 @@ struct Tally {
 template <class Table>
 void run(const Table& table, std::string_view wanted, Tally& tally, std::string_view kind, auto name) {
   print_text(fmt::format("{:<34}{:>7}  {:<10}{:<10}{:>10}\n", kind, "samples", "1st order", "2nd order", "worst"));
+  int64_t done = 0;
   for (const auto& entry : table) {
     if (!wanted.empty() && entry.*name != wanted) continue;
     const Row row = check(entry);
     print(row);
     ++tally.rows;
+    if (wanted.empty()) note_progress(++done, static_cast<int64_t>(table.size()), fmt::format("{}s", kind));
     tally.samples += row.reports.size();
     tally.wrong += row.ok() ? 0 : 1;
   }

@@ -7,6 +7,12 @@ namespace {
 constexpr Message kTrained[] = {
     {"model.safetensors of a run, or its folder", "실행의 model.safetensors 또는 그 폴더"},
     {"the last run's", "마지막 실행의 것"},
+    {"a new model with the task's defaults", "태스크의 기본값으로 만든 새 모델"},
+    {"write the graph into this .dot file", "그래프를 이 .dot 파일에 씁니다"},
+    {"standard output", "표준 출력"},
+    {"levels of modules; a module of the last level is one box (0: every operation)",
+     "펼쳐 그릴 모듈의 깊이. 가장 깊은 모듈은 상자 하나가 됩니다(0: 모든 연산)"},
+    {"open every layer of a list, not only the first one", "목록의 첫 층만이 아니라 모든 층을 펼칩니다"},
     {"the run's", "그 실행의 값"},
     {"the run's data", "그 실행의 데이터"},
     {"number of new examples to test", "시험할 새 예제의 수"},

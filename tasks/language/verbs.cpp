@@ -49,6 +49,8 @@ constexpr Message kVerbs[] = {
     {"the script for fish", "fish용 스크립트"},
     {"the script for zsh", "zsh용 스크립트"},
     {"draw a trained model's attention weights", "학습한 모델의 어텐션 가중치를 그립니다"},
+    {"write the operations of a training step as a graph, for Graphviz",
+     "학습 한 단계의 연산을 Graphviz용 그래프로 씁니다"},
     {"print the tutorials' tables, draw their figures", "튜토리얼의 표를 출력하고 그림을 그립니다"},
     {"read the tutorials section by section, in Korean or English, with numbers computed now",
      "튜토리얼을 절마다 한국어나 영어로 읽습니다. 수는 그 자리에서 계산합니다"},

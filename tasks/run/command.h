@@ -22,7 +22,8 @@ struct Kind {
 /// All kinds, in the order of --help: the one list of them (kinds.cpp).
 const std::vector<Kind>& kinds();
 
-/// The options of `train`.
+/// The options of `train`, and of `graph`.
 void add_train(CLI::App* app, const Kind& kind, Run& run);
+void add_graph(CLI::App* app, const Kind& kind, Run& run);
 
 }  // namespace tapegrad::tasks

@@ -1,6 +1,7 @@
 // The verb `train`, for every kind of run.
 #include <fmt/format.h>
 #include <tapegrad/nn/lora.h>
+#include <tapegrad/tasks/drawing/terminal.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/optimizers.h>
@@ -112,7 +113,8 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
   };
   files.ended = [&recipe, &request](const train::StepMetrics& last) {
     // Where this cannot be written, the run still gets its files: the command fails at its end.
-    if (!request.no_progress) std::fputs(recipe.end_text(last).c_str(), request.json ? stderr : stdout);
+    std::FILE* const to = request.json ? stderr : stdout;
+    if (!request.no_progress) std::fputs(drawing::painted_page(recipe.end_text(last), to).c_str(), to);
   };
   if (request.json) {
     files.profiled = [](const ProfileReport& report, train::Progress& progress) {

@@ -1,9 +1,11 @@
 // How --help lays out options, prints their defaults, and translates all of it.
 #include <fmt/format.h>
+#include <tapegrad/tasks/drawing/terminal.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/command_line.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 #include <set>
 
@@ -34,6 +36,7 @@ class HelpStyle : public CLI::Formatter {
   }
 
  private:
+  static std::string heading(std::string_view text) { return drawing::painted(text, drawing::Paint::heading, stdout); }
   static bool has_parts(const CLI::App* app) {
     return !app->get_subcommands([](const CLI::App*) { return true; }).empty();
   }
@@ -44,11 +47,11 @@ class HelpStyle : public CLI::Formatter {
     std::string arguments;
     for (const CLI::Option* option : app->get_options([](const CLI::Option* o) { return o->get_positional(); }))
       arguments += fmt::format(" [{}]", option->get_type_name());
-    return fmt::format("\n{}: {}{}{} [{}]\n\n", shown("Usage"), name,
+    return fmt::format("\n{}: {}{}{} [{}]\n\n", heading(shown("Usage")), name,
                        has_parts(app) ? fmt::format(" <{}>", shown(part_)) : "", arguments, shown("options"));
   }
   std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override {
-    const std::string name(positional ? group : shown(group));
+    const std::string name = heading(positional ? group : shown(group));
     const std::string lines = CLI::Formatter::make_group(name, positional, std::move(options)).substr(1);
     return positional ? lines + "\n" : lines;  // one blank line between groups
   }
@@ -56,7 +59,7 @@ class HelpStyle : public CLI::Formatter {
     const std::string text = CLI::Formatter::make_subcommands(app, mode);  // "\nTasks:\n..."
     const std::size_t end = text.find(":\n");
     if (end == std::string::npos) return text;
-    return "\n" + std::string(shown(std::string_view(text).substr(1, end - 1))) + text.substr(end);
+    return "\n" + heading(shown(std::string_view(text).substr(1, end - 1))) + text.substr(end);
   }
   std::string make_subcommand(const CLI::App* sub) const override {
     std::ostringstream out;

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/drawing/terminal.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/status.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 namespace tapegrad::tasks {
 namespace {
@@ -31,12 +34,20 @@ void hold_standard_streams() {
 }
 
 void print_now(std::string_view text) {
+  const StatusHidden hidden(text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size() || std::fflush(stdout) != 0) fail_to_write(errno);
 }
 
-void print_text(std::string_view text) { print_now(printable(text, kLayout)); }
+void print_text(std::string_view text) { print_now(drawing::painted_page(printable(text, kLayout), stdout)); }
 
-void print_generated(std::string_view text) { ::isatty(STDOUT_FILENO) == 1 ? print_text(text) : print_now(text); }
+void print_mark(std::string_view text, bool good) {
+  const drawing::Paint paint = good ? drawing::Paint::good : drawing::Paint::bad;
+  print_now(drawing::painted(printable(text, kLayout), paint, stdout));
+}
+
+void print_generated(std::string_view text) {
+  print_now(::isatty(STDOUT_FILENO) == 1 ? printable(text, kLayout) : std::string(text));
+}
 
 void check_output() {
   if (std::fflush(stdout) != 0) fail_to_write(errno);
@@ -52,6 +63,7 @@ bool output_has_no_reader() {
 
 void print_note(std::string_view text) {
   const std::string shown = printable(text, kLayout);
+  const StatusHidden hidden("");
   std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 

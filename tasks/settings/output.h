@@ -20,8 +20,11 @@ class OutputError : public Error {
 /// Writes to standard output, at once. OutputError with the system's reason if that fails.
 void print_now(std::string_view text);
 /// The same for text that people read: names, labels and samples in it cannot steer a terminal. Control characters
-/// other than line feeds and tabs are written as \x1b.
+/// other than line feeds and tabs are written as \x1b. On a terminal with colours, headings and marks have them
+/// (drawing::painted_page).
 void print_text(std::string_view text);
+/// The same for a line that says whether something is right: all of it is green or red.
+void print_mark(std::string_view text, bool good);
 /// The same for generated text, which a file or a pipe gets as it is.
 void print_generated(std::string_view text);
 /// OutputError where anything that was printed could not be written.

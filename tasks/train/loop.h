@@ -157,6 +157,10 @@ class Loop {
   /// before the update, when the loss is not finite. After a failed step, further steps are an Error until a checkpoint
   /// is restored: batches were read that no update has used.
   StepMetrics step();
+  /// The loss of the next batch, recorded by `tape`, which must be the innermost one: to look at a step (graph.h).
+  /// Nothing is updated, and the batch is lost: further steps are an Error until a checkpoint is restored. Error for a
+  /// loop with a step of its own.
+  BatchLoss next_loss(Tape& tape);
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
   /// evaluate() in eval mode. In a run of several processes, each of them evaluates; steps and `best` have the first

@@ -1,14 +1,13 @@
 // Draws the bar on standard error and prints plain lines on standard output.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <tapegrad/tasks/drawing/terminal.h>
 #include <tapegrad/tasks/train/progress.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace tapegrad::train {
@@ -40,11 +39,7 @@ std::string duration(double seconds) {
   return fmt::format("{} h {:02} min", s / 3600, s % 3600 / 60);
 }
 
-Progress::Style Progress::style_here() {
-  const char* term = std::getenv("TERM");
-  const bool able = term == nullptr || std::strcmp(term, "dumb") != 0;
-  return able && ::isatty(STDERR_FILENO) == 1 ? Style::kBar : Style::kLines;
-}
+Progress::Style Progress::style_here() { return drawing::is_terminal(stderr) ? Style::kBar : Style::kLines; }
 
 Progress::Progress(Style style, int64_t done, int64_t total, std::string unit, std::FILE* lines)
     : style_(style),
@@ -86,10 +81,10 @@ void Progress::step(const StepMetrics& step) {
     constexpr const char* kParts[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     for (int i = 0; i < full; ++i) blocks += "█";
     if (full < width) blocks += kParts[part] + std::string(static_cast<std::size_t>(width - full - 1), ' ');
-    blocks = fmt::format("|{}| ", blocks);
+    blocks = fmt::format("|{}| ", drawing::painted(blocks, drawing::Paint::bar, stderr));
   }
   const auto most = static_cast<std::size_t>(std::max(1, terminal_width() - 1));
-  write(stderr, fmt::format("\r\x1b[K{}{}", blocks, text.substr(0, most)));
+  drawing::rewrite_line(blocks + text.substr(0, most));
   bar_shown_ = true;
 }
 
@@ -101,12 +96,12 @@ void Progress::result(std::string_view text) { print(stdout, text); }
 
 void Progress::print(std::FILE* to, std::string_view text) {
   clear_bar();
-  write(to, fmt::format("{}\n", text));
+  write(to, drawing::painted_page(text, to) + "\n");
 }
 
 void Progress::clear_bar() {
   if (!bar_shown_) return;
-  write(stderr, "\r\x1b[K");
+  drawing::rewrite_line("");
   bar_shown_ = false;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/tutorial/find.h>
 #include <tapegrad/tasks/tutorial/html.h>
@@ -27,9 +28,12 @@ fs::path folder_for_pages(const std::string& out) {
 
 int write_site(const std::string& out) {
   const fs::path folder = folder_for_pages(out);
+  const auto total = static_cast<int64_t>(2 * pages().size());
+  int64_t done = 0;
   for (const Language language : {Language::ko, Language::en}) {
     for (const Page* page : pages()) {
       train::replace_file(folder / file_name(*page, language), html_of(computed(*page), language));
+      note_progress(++done, total, "pages");
     }
     train::replace_file(folder / index_name(language), index_html(pages(), language));
   }

@@ -76,9 +76,9 @@ int walk_help(const Arguments& words) {
 }
 
 TEST(CommandHelp, EveryVerbTaskAndTopic) {
-  // verbs; topics of show; sources of data; what compare compares; explain step; shells
-  int texts = 1 + 18 + 16 + 2 + 2 + 1 + 3;
-  for (const Kind& kind : kinds()) texts += 1 + static_cast<int>(kind.verbs.size());
+  // verbs; topics of show; sources of data; what compare compares; explain step; shells; train and graph
+  int texts = 1 + 19 + 16 + 2 + 2 + 1 + 3;
+  for (const Kind& kind : kinds()) texts += 2 + static_cast<int>(kind.verbs.size());
   EXPECT_EQ(walk_help({}), texts);
 }
 
@@ -259,6 +259,7 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
                           {{"chat", folder / "gpt", "--max-new-tokens", "3"}, "The\n"},
                           {{"explain", "copy"}},
                           {{"attention", "copy", "--model", folder / "run", "--out", folder / "maps"}},
+                          {{"graph", "copy", "--model", folder / "run"}},
                           {{"show", "padding-mask", "--out", folder / "show"}},
                           {{"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder / "compared"}},
                           {{"tokenize", "--tokenizer", folder / "tok"}, "aaa"},

@@ -1,0 +1,64 @@
+// Records the loss of one batch, without a step.
+#include <fmt/format.h>
+#include <tapegrad/autograd/graph.h>
+#include <tapegrad/tasks/run/graph.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/tasks/train/checkpoint.h>
+
+#include <optional>
+
+namespace tapegrad::tasks {
+namespace {
+
+// The checkpoint of a run, which has its settings and what its data was.
+train::Checkpoint checkpoint_of(const std::string& run, std::string_view task) {
+  const fs::path file = model_file("graph", task, run).parent_path() / train::kCheckpointFile;
+  require(as_bad_request("--model", [&] { return is_there(file); }), "--model",
+          fmt::format("expected the folder of a run, with a checkpoint, got {}", run));
+  train::Checkpoint saved = train::Checkpoint::load(file);
+  const std::string found = task_of_json(file.string(), saved.get<std::string>("options"));
+  require(found == task, "--model", fmt::format("expected a run of the task {}, got one of {}", task, found));
+  return saved;
+}
+
+}  // namespace
+
+void GraphRequest::list(Fields& f) {
+  add_model(f, model);
+  f["model"].otherwise = "a new model with the task's defaults";
+  f.add({.name = "out", .help = "write the graph into this .dot file", .type = "FILE", .otherwise = "standard output"},
+        out);
+  f.add({.name = "depth",
+         .help = "levels of modules; a module of the last level is one box (0: every operation)",
+         .limits = {.least = 0, .most = 100}},
+        depth);
+  f.add({.name = "all-layers", .help = "open every layer of a list, not only the first one"}, all_layers);
+}
+
+int graph(const MakeRecipe& make, const GraphRequest& request) {
+  const std::unique_ptr<Recipe> recipe = make();
+  if (!request.out.empty()) as_bad_request("--out", [&] { check_replaceable(request.out); });
+  std::optional<train::Checkpoint> saved;
+  if (request.model.empty()) {
+    recipe->adapt({});
+    recipe->resolve();
+  } else {
+    saved = checkpoint_of(request.model, recipe->name());
+    read_settings(*recipe, *saved);
+  }
+  recipe->open(saved ? &*saved : nullptr);
+  require_memory("graph", kModelAndBatch, recipe->bytes(1));
+  Training training(*recipe);
+  Tape tape;
+  const train::BatchLoss found = training.loop().next_loss(tape);
+  const std::string text = to_dot(tape, {.depth = static_cast<int>(request.depth), .all_layers = request.all_layers});
+  if (request.out.empty()) {
+    print_now(text);
+  } else {
+    as_bad_request("--out", [&] { train::replace_file(request.out, text); });
+  }
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,99 @@
+// `tapegrad graph`: the operations and parameters of a training step of every kind of run, as Graphviz reads them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/graphs/dot.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+
+namespace tapegrad::tasks {
+namespace {
+
+using namespace tests;
+
+std::string graph_of(const Arguments& words, const TemporaryFolder& folder) {
+  return successful(run_command(joined({"graph"}, words), folder)).out;
+}
+
+std::set<std::string> labels_of(const std::string& text) {
+  std::set<std::string> labels;
+  for (const auto& [node, label] : read_dot(text).labels) labels.insert(label);
+  return labels;
+}
+
+TEST(GraphVerb, EveryKindOfRunHasOne) {
+  const TemporaryFolder folder;
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    const std::string name(kind.name);
+    const Dot page = read_dot(graph_of({name}, folder));
+    const auto is_box = [](const auto& node) { return node.first[0] == 'm'; };
+    EXPECT_TRUE(std::any_of(page.labels.begin(), page.labels.end(), is_box));
+    EXPECT_LE(page.labels.size(), 120U);  // a page
+    const Dot boxes = read_dot(graph_of({name, "--depth", "1"}, folder));
+    EXPECT_LT(boxes.labels.size(), page.labels.size());
+    const Dot all = read_dot(graph_of({name, "--depth", "0"}, folder));
+    EXPECT_GT(all.labels.size(), page.labels.size());
+    EXPECT_FALSE(std::any_of(all.labels.begin(), all.labels.end(), is_box));
+  }
+}
+
+TEST(GraphVerb, ARunHasItsOwnParametersAndSizes) {
+  const TemporaryFolder folder;
+  successful(run_command(tiny_run("copy", folder / "run"), folder));
+  const std::set<std::string> labels = labels_of(graph_of({"copy", "--model", folder / "run", "--depth", "0"}, folder));
+  const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
+  EXPECT_GT(model.tensors.size(), 20U);
+  for (const NamedTensor& one : model.tensors) {
+    // Tables of positions longer than the example are cut by an operation: the leaf has its whole shape.
+    EXPECT_EQ(labels.count(fmt::format("{}\\n{}", one.name, str(one.tensor.shape()))), 1U) << one.name;
+  }
+}
+
+TEST(GraphVerb, OnlyTheFirstLayerIsOpen) {
+  const TemporaryFolder folder;
+  const Dot page = read_dot(graph_of({"copy"}, folder));
+  const std::set<std::string> frames(page.frames.begin(), page.frames.end());
+  EXPECT_EQ(frames.count("encoder.layers.0"), 1U);
+  EXPECT_EQ(frames.count("encoder.layers.1"), 0U);
+  const Dot open = read_dot(graph_of({"copy", "--all-layers"}, folder));
+  EXPECT_EQ(std::count(open.frames.begin(), open.frames.end(), "encoder.layers.1"), 1);
+}
+
+TEST(GraphVerb, WritesAFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(graph_of({"copy", "--out", "step.dot"}, folder), "");
+  EXPECT_EQ(slurp(folder / "step.dot"), graph_of({"copy"}, folder));
+}
+
+TEST(GraphVerb, GraphvizDrawsIt) {
+  if (run_program({"sh", "-c", "command -v dot"}).code != 0) GTEST_SKIP() << "dot not found (apt-get install graphviz)";
+  const TemporaryFolder folder;
+  for (const Arguments& words : {Arguments{"copy"}, {"gpt", "--all-layers"}, {"parser", "--depth", "1"}}) {
+    const Ran ran = successful(run_program({"dot", "-Tsvg"}, {.input = graph_of(words, folder)}));
+    EXPECT_EQ(ran.err, "");
+    EXPECT_NE(ran.out.find("</svg>"), std::string::npos);
+  }
+}
+
+TEST(GraphVerb, WhatIsNotARunIsAnError) {
+  const TemporaryFolder folder;
+  successful(run_command(tiny_run("copy", folder / "run"), folder));
+  const auto with = [&](const Arguments& words) { return run_command(joined({"graph"}, words), folder); };
+  expect_error(with({"copy", "--model", "none"}), 2, {"there is no file none"});
+  expect_error(with({"parser", "--model", "run"}), 2, {"[--model] expected a run of the task parser, got one of copy"});
+  std::filesystem::remove(folder / "run/checkpoint");
+  expect_error(with({"copy", "--model", "run"}), 2,
+               {"[--model] expected the folder of a run, with a checkpoint, got run"});
+  expect_error(with({"copy", "--out", "none/step.dot"}), 2, {"[--out]"});
+  expect_error(with({"copy", "--depth", "-1"}), 2, {"[--depth]"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -118,7 +118,7 @@ void nodes() {
   const tg::Tensor loss = tg::mean(tg::square(tg::matmul(x, w) - 1));
   for (int64_t i = 0; i < tape.size(); ++i) {
     std::cout << i << ": " << tape.op_name(i) << " " << str(tape.shape_of(i));
-    for (const int64_t from : tape.inputs_of(i)) std::cout << (from < 0 ? " constant" : " " + std::to_string(from));
+    for (const int64_t from : tape.inputs_of(i)) std::cout << " " << (from < 0 ? "constant" : std::to_string(from));
     std::cout << "\n";
   }
   // [/nodes]

@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <iostream>
-#include <vector>
 
 namespace tg = tapegrad;
 namespace nn = tg::nn;

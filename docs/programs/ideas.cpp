@@ -127,6 +127,7 @@ void nodes() {
 // [freed]
 struct Kept {  // something that a closure captures
   std::string name;
+  explicit Kept(const std::string& of) : name(of) {}
   ~Kept() { std::cout << "memory of " << name << " is freed\n"; }
 };
 
@@ -182,7 +183,7 @@ void composed() {
   // [composed]
   nn::Sequential net{nn::Linear(2, 8), [](const tg::Tensor& x) { return relu(x); }, nn::Linear(8, 1)};
   tg::Tensor y = net(tg::ones({4, 2}));  // parameters 0.weight, 0.bias, 2.weight, 2.bias
-  net.get<2>().bias;
+  const tg::Tensor& bias = net.get<2>().bias;
   nn::List<nn::AnyModule> layers;  // modules of several types
   layers.emplace_back(nn::Linear(2, 8));
   layers.emplace_back(nn::Sequential{nn::Unflatten(1, {2, 4}), nn::Flatten()});
@@ -192,7 +193,8 @@ void composed() {
   using Score = nn::AnyOf<tg::Tensor(const tg::Tensor& q, const tg::Tensor& k)>;
   Score score = [](const tg::Tensor& q, const tg::Tensor& k) { return matmul(q, k.t()); };
   // [/composed]
-  std::cout << str(y.shape()) << str(value.shape()) << str(score(norm(value.expand({4, 8})), tg::ones({3, 8})).shape())
+  std::cout << str(y.shape()) << str(bias.shape()) << str(value.shape())
+            << str(score(norm(value.expand({4, 8})), tg::ones({3, 8})).shape())
             << str(layers[1](layers[0](tg::ones({4, 2}))).shape()) << "\n";
 }
 

@@ -42,9 +42,10 @@ int attention(const AttentionRequest& request) {
   trained.override_examples(request.options, request.given);
   const Task& task = trained.task();
   Generator generator(request.seed);
-  const AttentionSample sample =
+  AttentionSample sample =
       attend(task, trained.transformer(),
              request.expression ? task.read_expression(*request.expression) : task.draw(1, generator));
+  sample.heads = heads_named(std::move(sample.heads), request.only);
 
   const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
   const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};

@@ -2,7 +2,7 @@
 
     python3 docs/filter.py TOP FILE.md  prints the page of the project in TOP with
     - an anchor at each heading, and links to headings and pages that lead there,
-    - the bare text of links to files that are not pages.
+    - the bare text of links to files that are not pages, but pictures as they are.
 
     python3 docs/filter.py TOP FILE.h   prints the header with
     - the sentences at its top as the description of the file,
@@ -219,7 +219,7 @@ def page(top, path, text):
 
     def link(match):
         words, target = match.groups()
-        if re.match(r"[a-z]+:", target):
+        if re.match(r"[a-z]+:", target) or match.group(0).startswith("!"):
             return match.group(0)
         file, _, heading = target.partition("#")
         to = (path.parent / file).resolve() if file else path
@@ -235,7 +235,7 @@ def page(top, path, text):
             line = f"{line} {{#{anchor(top, path, '' if first else heading.group(2))}}}"
             first = False
         elif not fenced:
-            line = re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", link, line)
+            line = re.sub(r"!?\[([^\]]*)\]\(([^)\s]+)\)", link, line)
         out.append(line)
     return "\n".join(out)
 

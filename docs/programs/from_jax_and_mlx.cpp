@@ -24,7 +24,7 @@ void rows() {
   tg::manual_seed(0);
   // [vmap]
   const nn::Linear map(3, 2);
-  const auto f = [&](const tg::Tensor& x) { return tg::tanh(map(x)); };  // [B, 3] -> [B, 2]: written for batches
+  const auto f = [&](const tg::Tensor& x) { return tg::tanh(map(x)); };   // [B, 3] -> [B, 2]: written for batches
   const tg::Tensor jacobians = tg::batch_jacobian(f, tg::randn({5, 3}));  // [5, 2, 3]
   // [/vmap]
   std::cout << "jacobians " << str(jacobians.shape()) << "\n";
@@ -45,7 +45,8 @@ void parameters() {
   const auto loss = [&](const Mlp& m) { return tg::mse_loss(m(x), y); };
   const auto [value, grads] = nn::value_and_grad(model, loss);  // one tensor per parameter
   std::vector<tg::Tensor> moved;
-  for (std::size_t i = 0; const auto& [name, tensor] : nn::state_dict(model)) moved.push_back(tensor - 0.1 * grads[i++]);
+  for (std::size_t i = 0; const auto& [name, tensor] : nn::state_dict(model))
+    moved.push_back(tensor - 0.1 * grads[i++]);
   const tg::Tensor later = nn::functional_call(model, moved, loss);  // the model keeps its own values
   // [/parameters]
   std::printf("loss %.4f, one step later %.4f\n", value.item(), later.item());

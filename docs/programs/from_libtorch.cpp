@@ -1,4 +1,4 @@
-// tapegrad's side of docs/from_libtorch.md. peers/libtorch.cpp is LibTorch's: with the same seed it prints the same losses.
+// tapegrad's side of docs/from_libtorch.md. With the same seed, peers/libtorch.cpp prints the same losses.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

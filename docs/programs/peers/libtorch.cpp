@@ -1,7 +1,7 @@
-// LibTorch's side of docs/from_libtorch.md. With the same seed, ../from_libtorch.cpp prints the same losses. Built by hand:
+// LibTorch's side of docs/from_libtorch.md. With the same seed, ../from_libtorch.cpp prints the same losses. By hand:
 //   root=$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))')
-//   g++ -std=c++20 -I$root/include -I$root/include/torch/csrc/api/include docs/programs/peers/libtorch.cpp -o libtorch -L$root/lib \
-//     -Wl,-rpath,$root/lib -ltorch -ltorch_cpu -lc10 && ./libtorch
+//   g++ -std=c++20 -I$root/include -I$root/include/torch/csrc/api/include docs/programs/peers/libtorch.cpp
+//     -o libtorch -L$root/lib -Wl,-rpath,$root/lib -ltorch -ltorch_cpu -lc10 && ./libtorch
 #include <torch/torch.h>
 
 #include <cstdio>

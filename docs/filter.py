@@ -2,7 +2,8 @@
 
     python3 docs/filter.py TOP FILE.md  prints the page of the project in TOP with
     - an anchor at each heading, and links to headings and pages that lead there,
-    - the bare text of links to files that are not pages, but pictures as they are.
+    - pictures by their names, which Doxygen finds in the folders of IMAGE_PATH,
+    - the bare text of links to files that are not pages.
 
     python3 docs/filter.py TOP FILE.h   prints the header with
     - the sentences at its top as the description of the file,
@@ -219,7 +220,7 @@ def page(top, path, text):
 
     def link(match):
         words, target = match.groups()
-        if re.match(r"[a-z]+:", target) or match.group(0).startswith("!"):
+        if re.match(r"[a-z]+:", target):
             return match.group(0)
         file, _, heading = target.partition("#")
         to = (path.parent / file).resolve() if file else path
@@ -235,7 +236,8 @@ def page(top, path, text):
             line = f"{line} {{#{anchor(top, path, '' if first else heading.group(2))}}}"
             first = False
         elif not fenced:
-            line = re.sub(r"!?\[([^\]]*)\]\(([^)\s]+)\)", link, line)
+            line = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", link, line)
+            line = re.sub(r"!\[([^\]]*)\]\((?:[^)\s:]*/)?([^)\s/]+)\)", r"![\1](\2)", line)
         out.append(line)
     return "\n".join(out)
 

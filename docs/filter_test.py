@@ -57,10 +57,15 @@ class HeaderTest(unittest.TestCase):
 class PageTest(unittest.TestCase):
     def test_headings_and_links(self):
         top = pathlib.Path("/top")
-        text = "# A page\n## One `two`\n[a](#one-two) [b](x.h) [c](http://x) ![d](e.svg)\n```\n# [a](#b)\n```"
+        text = "# A page\n## One `two`\n[a](#one-two) [b](x.h) [c](http://x)\n```\n# [a](#b)\n```"
         self.assertEqual(docs_filter.page(top, top / "nn/README.md", text).split("\n"),
                          ["# A page {#page-nn_README}", "## One `two` {#nn_README--one-two}",
-                          "[a](#nn_README--one-two) b [c](http://x) ![d](e.svg)", "```", "# [a](#b)", "```"])
+                          "[a](#nn_README--one-two) b [c](http://x)", "```", "# [a](#b)", "```"])
+
+    def test_pictures(self):
+        top = pathlib.Path("/top")
+        self.assertEqual(docs_filter.page(top, top / "docs/a.md", "![A sum](ideas/sum.svg) ![b](b.svg) ![c](http://x/c.svg)"),
+                         "![A sum](sum.svg) ![b](b.svg) ![c](http://x/c.svg)")
 
 
 unittest.main()

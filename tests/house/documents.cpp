@@ -184,7 +184,7 @@ TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
 TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
   EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"docs/programs/peers"})), Names());
   const Texts ports = {{"docs/ports.md", text_of(fs::path(kSourceDir) / "docs/ports.md")}};
-  EXPECT_EQ(lost_blocks(ports, "python", texts_of(".py", {"docs/programs/peers"})), Names());
+  EXPECT_EQ(lost_blocks(ports, "py", texts_of(".py", {"docs/programs/peers"})), Names());
 }
 
 TEST(Documents, BlocksThatNothingRunsAreFound) {

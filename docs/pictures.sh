@@ -18,9 +18,13 @@ curve() {
   svg "plots/$1/plot.svg" "$1"
 }
 
-# The first two pictures of README.md, and what the command printed, without the lines that show the time.
+# The pictures of README.md, and what tasks/run.sh prints at its end, without the lines that show the speed.
 copy() {
-  { "$build/tapegrad" train copy --seed 0 --out out/copy && "$build/tapegrad" test copy; } | grep -v '^step ' >"$pictures/copy.txt"
+  {
+    "$build/tapegrad" train copy --seed 0 --out out/copy
+    printf '\n== %s\n' "tapegrad test copy"
+    "$build/tapegrad" test copy
+  } | grep -v '^step ' >"$pictures/copy.txt"
   curve copy_loss Loss out/copy
   "$build/tapegrad" attention copy --only "cross layer 1" --quiet
   svg out/copy/attention.svg copy_attention

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # docs/pictures.sh [NAME...]   makes pictures of docs/pictures again, from build/release: copy, or examples; all without NAME
 #
-# Runs the command and the examples with their default settings, in out/pictures, and copies what they draw, thinned where a
-# picture of many points would be large. All of them take about five minutes on two cores. The pictures do not depend on the machine.
+# Runs the command and the examples with their default settings, in out/pictures, and copies what they draw, every fifth point where a
+# picture of all would be large. All of them take about five minutes on two cores. The pictures do not depend on the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/build/release pictures=$PWD/docs/pictures
@@ -39,7 +39,7 @@ example() {
     cartpole) curve "$name" return "$name" ;;
     neural_ode) svg "$name/spiral.svg" "$name" ;;
     several_processes) svg "$name/loss.svg" "$name" ;;
-    diffusion | gan) svg "$name/$name.svg" "$name" 4 ;;
+    diffusion | gan) svg "$name/$name.svg" "$name" 5 ;;
     *) svg "$name/$name.svg" "$name" ;;
   esac
 }

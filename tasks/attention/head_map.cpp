@@ -70,17 +70,6 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
   return out;
 }
 
-std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
-  std::vector<HeadMap> found;
-  for (const HeadMap& head : heads)
-    if (head.name.find(only) != std::string::npos) found.push_back(head);
-  if (found.empty() && !heads.empty()) {
-    bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
-                                      heads.front().name, heads.back().name, only));
-  }
-  return found;
-}
-
 drawing::Drawing draw(const HeadMap& head) {
   return draw(drawing::Heatmap{.title = head.name,
                                .row_axis = head.row_axis,
@@ -111,7 +100,6 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
                        100 * focus.diagonal);
     if (group == shaded) shades.push_back({head.name, head.row_tokens, head.weights});
   }
-  if (shades.empty()) return out;
   return out + fmt::format("\n{}({})\n\n{}", about, drawing::shades_legend(), drawing::shaded_maps(shades));
 }
 
@@ -167,6 +155,17 @@ std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
     head.column_tokens.resize(static_cast<std::size_t>(columns));
   }
   return heads;
+}
+
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
+  std::vector<HeadMap> found;
+  for (const HeadMap& head : heads)
+    if (head.name.find(only) != std::string::npos) found.push_back(head);
+  if (found.empty() && !heads.empty()) {
+    bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
+                                      heads.front().name, heads.back().name, only));
+  }
+  return found;
 }
 
 }  // namespace tapegrad::tasks

@@ -38,8 +38,8 @@ std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view on
 drawing::Drawing draw(const HeadMap& head);
 /// All heads in one drawing.
 drawing::Drawing draw(const std::vector<HeadMap>& heads);
-/// One line per head about its largest weights, then shaded maps of the group `shaded`, if `heads` has some; `about` is
-/// the sentence before them.
+/// One line per head about its largest weights, then shaded maps of the group `shaded`; `about` is the sentence before
+/// them.
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
 /// The heads as HTML: for every group a heading, a scale up to its largest weight, and cards.
 std::string heads_html(const std::vector<HeadMap>& heads);

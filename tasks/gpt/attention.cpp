@@ -81,7 +81,7 @@ int attention_gpt(const GPTAttentionRequest& request) {
   }
   const auto most = static_cast<std::size_t>(trained.model->longest_input());
   if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
-  const std::vector<HeadMap> heads = heads_named(attend(*trained.model, ids, trained.tokenizer.get()), request.only);
+  const std::vector<HeadMap> heads = attend(*trained.model, ids, trained.tokenizer.get());
   const std::vector<HeadFigures> figures = request.analyze ? analyse(heads) : std::vector<HeadFigures>();
 
   const fs::path model = request.model.empty() ? last_run(kGPTTask) : fs::path(request.model);
@@ -99,7 +99,8 @@ int attention_gpt(const GPTAttentionRequest& request) {
       "<div class=\"card\">{}</div>\n{}",
       cut ? fmt::format(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : "",
       drawing::escape_markup(text), heads_html(drawn));
-  files.write(draw(drawn), drawing::page("tapegrad: attention of gpt", body, {.style = tutorial::widget_style()}));
+  files.write(draw(heads_named(drawn, request.only)),
+              drawing::page("tapegrad: attention of gpt", body, {.style = tutorial::widget_style()}));
 
   if (request.json) {
     nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};

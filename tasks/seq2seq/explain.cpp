@@ -42,14 +42,13 @@ int attention(const AttentionRequest& request) {
   trained.override_examples(request.options, request.given);
   const Task& task = trained.task();
   Generator generator(request.seed);
-  AttentionSample sample =
+  const AttentionSample sample =
       attend(task, trained.transformer(),
              request.expression ? task.read_expression(*request.expression) : task.draw(1, generator));
-  sample.heads = heads_named(std::move(sample.heads), request.only);
 
   const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
   const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
-  files.write(draw(sample.heads), attention_html(task, trained.options(), sample, figures));
+  files.write(draw(heads_named(sample.heads, request.only)), attention_html(task, trained.options(), sample, figures));
   if (request.json) {
     nlohmann::ordered_json json{{"task", info.name},
                                 {"model", file.string()},

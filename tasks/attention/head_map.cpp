@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 #include <cmath>
@@ -154,6 +155,17 @@ std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
     head.column_tokens.resize(static_cast<std::size_t>(columns));
   }
   return heads;
+}
+
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
+  std::vector<HeadMap> found;
+  for (const HeadMap& head : heads)
+    if (head.name.find(only) != std::string::npos) found.push_back(head);
+  if (found.empty() && !heads.empty()) {
+    bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
+                                      heads.front().name, heads.back().name, only));
+  }
+  return found;
 }
 
 }  // namespace tapegrad::tasks

@@ -32,6 +32,9 @@ struct HeadMap {
 /// numbers where the columns are not its tokens. Error if the attention has no weights.
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like);
 
+/// Those whose name contains `only`. BadRequest, with the names there are, if none does.
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only);
+
 drawing::Drawing draw(const HeadMap& head);
 /// All heads in one drawing.
 drawing::Drawing draw(const std::vector<HeadMap>& heads);

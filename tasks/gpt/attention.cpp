@@ -99,7 +99,8 @@ int attention_gpt(const GPTAttentionRequest& request) {
       "<div class=\"card\">{}</div>\n{}",
       cut ? fmt::format(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : "",
       drawing::escape_markup(text), heads_html(drawn));
-  files.write(draw(drawn), drawing::page("tapegrad: attention of gpt", body, {.style = tutorial::widget_style()}));
+  files.write(draw(heads_named(drawn, request.only)),
+              drawing::page("tapegrad: attention of gpt", body, {.style = tutorial::widget_style()}));
 
   if (request.json) {
     nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};

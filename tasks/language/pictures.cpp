@@ -77,6 +77,7 @@ constexpr Message kPictures[] = {
     {"leave out earlier steps", "이보다 앞선 단계를 뺍니다"},
     {"logarithmic axes of losses", "손실의 축을 로그로 그립니다"},
     {"the folders of runs, or their metrics.jsonl files", "실행의 폴더 또는 metrics.jsonl 파일"},
+    {"only the charts whose title contains this, as Loss", "제목에 이 말이 든 그래프만. 예: Loss"},
     {"write the pictures, and print no table", "그림만 쓰고 표는 출력하지 않습니다"},
     {"accuracy by length of a recurrent network, the same with attention, and a Transformer (8.1, 8.2.1)",
      "순환 신경망, 어텐션을 더한 순환 신경망, 트랜스포머의 길이별 정확도 (8.1, 8.2.1)"},

@@ -48,7 +48,7 @@ int attention(const AttentionRequest& request) {
 
   const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
   const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
-  files.write(draw(sample.heads), attention_html(task, trained.options(), sample, figures));
+  files.write(draw(heads_named(sample.heads, request.only)), attention_html(task, trained.options(), sample, figures));
   if (request.json) {
     nlohmann::ordered_json json{{"task", info.name},
                                 {"model", file.string()},

@@ -43,7 +43,7 @@ Texts texts_of(const std::string& extension, const std::vector<std::string>& fol
 
 Texts documents() {
   Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "tasks", "tests", "bench", "docs"});
-  for (const char* const name : {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"}) {
+  for (const char* const name : {"README.md", "README.ko.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"}) {
     found.emplace(name, text_of(fs::path(kSourceDir) / name));
   }
   return found;
@@ -114,9 +114,8 @@ Names lost_tests(const Texts& texts, const Names& tests) {
   return lost;
 }
 
-// Blocks of code of the languages `language` in the pages of docs/ that are no lines of a file of docs/programs with
-// this extension, whatever the indentation: the programs are compiled and run, and print their text files
-// (cmake/programs.cmake).
+// Blocks of code of the language `language` in the pages of docs/ that are no lines of one of `files`, whatever the
+// indentation.
 Names lost_blocks(const Texts& pages, const std::string& language, const Texts& files) {
   const auto lines_of = [](const std::string& text) {
     std::string lines = "\n", line;
@@ -239,9 +238,19 @@ TEST(Documents, AWrongOfEachKindIsFound) {
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
 }
 
+// The programs are compiled and run, and print their text files (cmake/programs.cmake); so are the examples.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
-  EXPECT_EQ(lost_blocks(documents(), "cpp", texts_of(".cpp", {"docs/programs"})), Names());
+  Texts programs = texts_of(".cpp", {"docs/programs"});
+  programs.merge(texts_of(".h", {"tasks/examples/ported"}));
+  EXPECT_EQ(lost_blocks(documents(), "cpp", programs), Names());
   EXPECT_EQ(lost_blocks(documents(), "text", texts_of(".txt", {"docs/programs"})), Names());
+}
+
+// What pages compare with, in LibTorch and Python, is run by hand.
+TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
+  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"docs/programs/peers"})), Names());
+  const Texts ports = {{"docs/ports.md", text_of(fs::path(kSourceDir) / "docs/ports.md")}};
+  EXPECT_EQ(lost_blocks(ports, "py", texts_of(".py", {"docs/programs/peers"})), Names());
 }
 
 TEST(Documents, BlocksThatNothingRunsAreFound) {

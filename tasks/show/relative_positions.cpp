@@ -8,6 +8,7 @@
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/settings/processor_time.h>
+#include <tapegrad/tasks/show/relative_positions.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/show/toeplitz.h>
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr int64_t kClip = 15;                         // the tutorial's k: as many numbers as T5's table uses
 constexpr int64_t kBuckets = 32, kMaxDistance = 128;  // T5's defaults
+constexpr int64_t kTokens = 64;                       // of sequences with random queries, keys and values
 constexpr int64_t kReach = 256;                       // tokens of the sequences whose scores are approximated
 
 // How a form shares its learned numbers among distances (the query's position minus the key's).
@@ -73,10 +75,10 @@ double error_of(const Form& form, const Wanted& wanted) {
   return std::sqrt(total / static_cast<double>(kReach * kReach));
 }
 
-void tell_tables(Exhibit& exhibit) {
-  exhibit.text += fmt::format("Number of the table for a key before the query, by distance i - j\n{:<14}", "");
-  constexpr int64_t kShown[] = {0, 1, 2, 4, 8, 12, 15, 16, 24, 32, 64, 113, 255};
-  for (const int64_t d : kShown) exhibit.text += fmt::format("{:>5}", d);
+std::string tables() {
+  std::string out = fmt::format("Number of the table for a key before the query, by distance i - j\n{:<14}", "");
+  constexpr int64_t kShown[] = {0, 1, 2, 4, 8, 12, 15, 16, 24, 32, 64, 90, 91};
+  for (const int64_t d : kShown) out += fmt::format("{:>5}", d);
   std::string told;
   for (const Form& form : kForms) {
     std::set<int64_t> used;
@@ -85,21 +87,21 @@ void tell_tables(Exhibit& exhibit) {
       used.insert(form.index(d));
       if (d > 0 && form.index(d) != form.index(d - 1)) last = d;
     }
-    exhibit.text += fmt::format("\n{:<14}", form.name);
-    for (const int64_t d : kShown) exhibit.text += fmt::format("{:>5}", form.index(d));
+    out += fmt::format("\n{:<14}", form.name);
+    for (const int64_t d : kShown) out += fmt::format("{:>5}", form.index(d));
     told += fmt::format("{}: {} of {} numbers are used; distances of {} and more share one.\n", form.name, used.size(),
                         form.numbers, last);
   }
-  exhibit.text += fmt::format(
+  out += fmt::format(
       "\n{}\nScores of {} queries and keys by distance, approximated by the best table: root\n"
       "mean square of the error\n{:<34}",
       told, kReach, "");
-  for (const Form& form : kForms) exhibit.text += fmt::format("{:>12}", form.name);
+  for (const Form& form : kForms) out += fmt::format("{:>12}", form.name);
   for (const Wanted& wanted : kWanted) {
-    exhibit.text += fmt::format("\n{:<34}", wanted.name);
-    for (const Form& form : kForms) exhibit.text += fmt::format("{:>12.4f}", error_of(form, wanted));
+    out += fmt::format("\n{:<34}", wanted.name);
+    for (const Form& form : kForms) out += fmt::format("{:>12.4f}", error_of(form, wanted));
   }
-  exhibit.text += "\n";
+  return out + "\n";
 }
 
 drawing::Drawing draw_best(const Wanted& wanted) {
@@ -139,7 +141,7 @@ struct Head {
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
 
 // What it changes that the tutorial divides the bias by sqrt(d), too.
-void tell_scale(Exhibit& exhibit, const Head& head) {
+std::string scale(const Head& head) {
   const int64_t length = head.q.size(0), clip = std::min(kClip, length - 1);
   const Tensor products = matmul(head.q, head.k.transpose(0, 1));
   const Tensor position = arange(length);
@@ -155,7 +157,7 @@ void tell_scale(Exhibit& exhibit, const Head& head) {
     slopes[tutorial] = tape.backward(mean(square(matmul(weights[tutorial], head.v))))[table];
   }
   const double ratio = std::sqrt(sum(square(slopes[1])).item() / sum(square(slopes[0])).item());
-  exhibit.text += drawing::wrapped(fmt::format(
+  return drawing::wrapped(fmt::format(
       "\nDividing the bias by sqrt(d), too, as the tutorial does, changes only its scale. For d = {} and a table "
       "that is sqrt(d) times the other, the attention weights differ by {:.0e} at most, and the tutorial's "
       "gradient is {:.4f} times the other, 1 / sqrt(d) = {:.4f}.\n",
@@ -187,28 +189,10 @@ Tensor kernel_attention_by_fft(Toeplitz& bias, const Tensor& q, const Tensor& k,
   return above / sum(q * bias.times(k), {1}, true);
 }
 
-void tell_attention(Exhibit& exhibit, const Head& head) {
-  const int64_t length = head.q.size(0);
-  const Tensor ones = full({length, 1}, 1.0, kFloat64), bias = Toeplitz(head.bias).matrix();
-  Toeplitz powers(exp(head.bias));
-  const Tensor by_bias = powers.times(head.v) / powers.times(ones);
-  const Tensor scores = matmul(head.q, head.k.transpose(0, 1)) / head.root() + bias;
-  const Tensor q = elu(head.q) + 1, k = elu(head.k) + 1;
-  const Tensor kernel = exp(bias) * matmul(q, k.transpose(0, 1));
-  const Tensor in_full = matmul(kernel, head.v) / sum(kernel, {1}, true);
-  exhibit.text += fmt::format(
-      "\nAttention of {} tokens, d = {}      spread of scores along   by FFT, against the\n"
-      "{:<40}{:<25}{}\n{:<40}{:<25.2g}{:.0e}\n{:<40}{:<25.2g}{}\n{:<40}{:<25}{:.0e}\n",
-      length, head.q.size(1), "", "a diagonal", "full product", "bias alone", spread_along_diagonals(bias),
-      largest(by_bias - matmul(softmax(bias, -1), head.v)), "bias + q k / sqrt(d)", spread_along_diagonals(scores),
-      "not possible", "(elu(q) + 1) (elu(k) + 1) exp(bias)", "",
-      largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full));
-}
-
 void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed) {
   exhibit.text += fmt::format(
-      "\nB[i, j] = b[i - j]: n^2 elements, 2 n - 1 different ones. B times values [n, {}],\n"
-      "in full and by FFT: multiplications, ms of processor time, largest difference\n"
+      "\nB[i, j] = b[i - j]: n^2 elements, 2 n - 1 different ones. B times [n, {}],\n"
+      "in full, by FFT: multiplications, ms of processor time, largest difference\n"
       "{:>8}{:>14}{:>14}{:>10}{:>10}{:>14}\n",
       dim, "n", "full", "FFT", "full ms", "FFT ms", "difference");
   std::vector<double> lengths, full_counts, fft_counts;
@@ -238,8 +222,33 @@ void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed
       .log_y = true}));
 }
 
+}  // namespace
+
+std::string forms_of_t5(int64_t dim, uint64_t seed) { return tables() + scale(Head(kTokens, dim, seed)); }
+
+std::string attention_by_fft(int64_t dim, uint64_t seed) {
+  const Head head(kTokens, dim, seed);
+  const int64_t length = head.q.size(0);
+  const Tensor ones = full({length, 1}, 1.0, kFloat64), bias = Toeplitz(head.bias).matrix();
+  Toeplitz powers(exp(head.bias));
+  const Tensor by_bias = powers.times(head.v) / powers.times(ones);
+  const Tensor scores = matmul(head.q, head.k.transpose(0, 1)) / head.root() + bias;
+  const Tensor q = elu(head.q) + 1, k = elu(head.k) + 1;
+  const Tensor kernel = exp(bias) * matmul(q, k.transpose(0, 1));
+  const Tensor in_full = matmul(kernel, head.v) / sum(kernel, {1}, true);
+  return fmt::format(
+      "\nAttention of {} tokens, d = {}      spread of scores along   by FFT, against the\n"
+      "{:<40}{:<25}{}\n{:<40}{:<25.2g}{:.0e}\n{:<40}{:<25.2g}{}\n{:<40}{:<25}{:.0e}\n",
+      length, head.q.size(1), "", "a diagonal", "full product", "bias alone", spread_along_diagonals(bias),
+      largest(by_bias - matmul(softmax(bias, -1), head.v)), "bias + q k / sqrt(d)", spread_along_diagonals(scores),
+      "not possible", "(elu(q) + 1) (elu(k) + 1) exp(bias)", "",
+      largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full));
+}
+
+namespace {
+
 Exhibit exhibit_of(const ShowRequest& request) {
-  constexpr int64_t kTokens = 64, kDrawn = 8;
+  constexpr int64_t kDrawn = 8;
   const int64_t longest = request.length.value_or(2048), dim = request.dim.value_or(16);
   const uint64_t seed = request.seed.value_or(0);
   Exhibit exhibit;
@@ -247,21 +256,19 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text = fmt::format(
       "Scores of query i and key j with a learned bias b per distance:\n"
       "  tutorial:  (q k + b[clip(i - j, -{0}, {0})]) / sqrt(d), {1} numbers\n"
-      "  t5:        q k / sqrt(d) + b[bucket(j - i)], {2} buckets up to distance {3}, as in\n"
-      "             Raffel et al. 2020 and in `--positions t5`\n\n",
+      "  t5:        q k / sqrt(d) + b[bucket(j - i)], {2} buckets up to {3}, as\n"
+      "             in Raffel et al. 2020 and in `--positions t5`\n\n",
       kClip, 2 * kClip + 1, kBuckets, kMaxDistance);
-  tell_tables(exhibit);
-  const Head head(kTokens, dim, seed);
-  tell_scale(exhibit, head);
+  exhibit.text += forms_of_t5(dim, seed);
   for (const Wanted& wanted : {kWanted[1], kWanted[4]}) exhibit.drawings.push_back(draw_best(wanted));
   tell_products(exhibit, longest, dim, seed);
-  tell_attention(exhibit, head);
+  exhibit.text += attention_by_fft(dim, seed);
   exhibit.text += drawing::wrapped(
       "\nThe tutorial's appendix says that the bias can be computed in O(n log n). That holds for products of B, and "
-      "of "
-      "the attention weights if they depend on distances alone, or if a product of features replaces exp(q k). "
-      "The scores of attention are the sum of B and of q k, which is not constant along a diagonal, and B alone "
-      "saves nothing there.\n");
+      "for "
+      "attention whose scores depend on distances alone, or with a product of features instead of exp(q k). The scores "
+      "of attention are the sum of B and of q k, which is not constant along a diagonal, and B alone saves nothing "
+      "there.\n");
 
   std::vector<std::string> labels;
   for (int64_t i = 0; i < kDrawn; ++i) labels.push_back(fmt::format("{}", i));

@@ -20,7 +20,8 @@ std::complex<double> product(std::complex<double> a, std::complex<double> b) {
 
 Toeplitz::Toeplitz(const Tensor& diagonals) : diagonals_(diagonals), n_((diagonals.numel() + 1) / 2) {
   if (diagonals.dtype() != kFloat64 || diagonals.dim() != 1 || diagonals.numel() % 2 == 0)
-    fail("toeplitz", "expected float64 [2 n - 1], got " + str(diagonals.shape()));
+    fail("toeplitz",
+         fmt::format("expected float64 [2 n - 1], got {} {}", name(diagonals.dtype()), str(diagonals.shape())));
   const auto size = std::bit_ceil(static_cast<std::size_t>(diagonals.numel()));
   for (std::size_t i = 0; i < size / 2; ++i) {
     const double angle = -2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(size);
@@ -43,7 +44,7 @@ Tensor Toeplitz::matrix() const {
 
 Tensor Toeplitz::times(const Tensor& x) {
   if (x.dtype() != kFloat64 || x.dim() != 2 || x.size(0) != n_)
-    fail("toeplitz", fmt::format("expected float64 [{}, C], got {}", n_, str(x.shape())));
+    fail("toeplitz", fmt::format("expected float64 [{}, C], got {} {}", n_, name(x.dtype()), str(x.shape())));
   const auto n = static_cast<std::size_t>(n_), columns = static_cast<std::size_t>(x.size(1));
   const std::vector<double> values = x.to_vector<double>();
   std::vector<double> out(values.size());

@@ -116,7 +116,7 @@ const contrast_of = (a, b) => {
   return (Math.max(u, v) + 0.05) / (Math.min(u, v) + 0.05);
 };
 
-// Text colour and what is painted behind it, at its middle; null where something else covers the text, and for controls that
+// Text colour and the colour below it, at its middle; null where something else covers the text, and for controls that
 // are disabled.
 const colours_at = ({element, corners}, view, opacities) => {
   const middle = [0, 1].map((i) => corners.reduce((sum, p) => sum + p[i], 0) / 4);
@@ -127,20 +127,20 @@ const colours_at = ({element, corners}, view, opacities) => {
   text[3] *= opacity_of(element, view, opacities) * (svg ? Number(style.fillOpacity) : 1);
   const from = svg ? stack.indexOf(element) + 1 : stack.indexOf(element);
   if (!stack.includes(element) || element.closest(":disabled")) return null;
-  let behind = [0, 0, 0, 0];
+  let below = [0, 0, 0, 0];
   for (const at of stack.slice(from)) {
-    if (behind[3] > 0.999) break;
+    if (below[3] > 0.999) break;
     if (at.localName === "text" || at.localName === "tspan") continue;
     const painted = view.getComputedStyle(at);
     const shape = at.namespaceURI.endsWith("svg") && at.localName !== "svg";
     const colour = colour_of(shape ? painted.fill : painted.backgroundColor);
     colour[3] *= opacity_of(at, view, opacities) * (shape ? Number(painted.fillOpacity) : 1);
-    behind = over(behind, colour);
+    below = over(below, colour);
   }
   const paper = view.matchMedia("(prefers-color-scheme: dark)").matches &&
     view.getComputedStyle(view.document.documentElement).colorScheme.includes("dark") ? [18, 18, 18, 1] : [255, 255, 255, 1];
-  behind = over(behind, paper);
-  return [over(text, behind), behind];
+  below = over(below, paper);
+  return [over(text, below), below];
 };
 
 // One line per fault of the document in `view`, as "kind: what"; adds to `counts` what it has compared.

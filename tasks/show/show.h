@@ -60,12 +60,13 @@ Exhibit show_attention_accuracy(const ShowRequest& request);  // 8.2.3, measured
 Exhibit show_performer_error(const ShowRequest& request);     // 8.2.3, measured
 Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 
-Exhibit show_mask_leak(const ShowRequest& request);          // 8.2.5, trained
-Exhibit show_order_blindness(const ShowRequest& request);    // tutorial 001, 2.1
-Exhibit show_hopfield(const ShowRequest& request);           // 8.2.3, deep dive 3.2
-Exhibit show_recurrent_lengths(const ShowRequest& request);  // 8.1, 8.2.1, trained
-Exhibit show_depth(const ShowRequest& request);              // 8.2.3, deep dives 4.1 and 6.2; 8.4
-Exhibit show_head_roles(const ShowRequest& request);         // 8.2.4, trained
+Exhibit show_mask_leak(const ShowRequest& request);           // 8.2.5, trained
+Exhibit show_order_blindness(const ShowRequest& request);     // tutorial 001, 2.1
+Exhibit show_relative_positions(const ShowRequest& request);  // 8.3.2, deep dive 2 and appendix
+Exhibit show_hopfield(const ShowRequest& request);            // 8.2.3, deep dive 3.2
+Exhibit show_recurrent_lengths(const ShowRequest& request);   // 8.1, 8.2.1, trained
+Exhibit show_depth(const ShowRequest& request);               // 8.2.3, deep dives 4.1 and 6.2; 8.4
+Exhibit show_head_roles(const ShowRequest& request);          // 8.2.4, trained
 
 // --- shared by the topics ---
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN

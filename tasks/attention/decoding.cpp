@@ -46,7 +46,7 @@ nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Deco
 }
 
 std::string player_html(const std::vector<HeadMap>& heads, const Decoding& decoding) {
-  return fmt::format("<h2>{}</h2>\n<noscript><p>{}</p></noscript>\n{}", said("Decoding, step by step"),
+  return fmt::format("<h2>{}</h2>\n<noscript><p>{}</p></noscript>\n{}", said("Attention player"),
                      said("The player needs scripts; the maps below do not."),
                      tutorial::widget_html("attention", player_json(heads, decoding)));
 }

@@ -19,7 +19,7 @@ std::string_view in_language(std::string_view english, tutorial::Language langua
 /// The text in the language of the environment.
 std::string_view shown(std::string_view english);
 
-/// The same as a string. Whoever prints calls it with a literal: a test demands Korean for each literal in such a call.
+/// The same as a string. Its argument is a literal where possible: a test demands Korean for each literal in a call.
 std::string said(std::string_view english);
 /// fmt::format of the text in the language of the environment. The Korean has the same replacement fields; where their
 /// order differs, they are numbered.

@@ -18,7 +18,7 @@ constexpr Message kPlayer[] = {
     // the page
     {"{} task: attention", "{} 태스크: 어텐션"},
     {"GPT: attention", "GPT: 어텐션"},
-    {"Decoding, step by step", "한 단계씩 보는 디코딩"},
+    {"Attention player", "어텐션 재생기"},
     {"The player needs scripts; the maps below do not.",
      "재생기에는 스크립트가 필요하지만, 아래의 지도에는 필요하지 않습니다."},
     {"Input {}, output {}.", "입력 {}, 출력 {}."},

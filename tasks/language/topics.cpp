@@ -119,7 +119,7 @@ constexpr Message kTopics[] = {
     {"5. The scale\nA score is a sum of {} products: its deviation is about {:.0f}, here {:.2f}.\n"
      "Over sqrt(d_model) = {:.0f}, as in the tutorial, it is {:.2f};\nover sqrt(head_dim) = {:.0f} it is {:.2f}.\n\n",
      "5. 크기 조정\n점수는 곱 {}개의 합이므로 표준편차가 약 {:.0f}이고, 여기서는 {:.2f}입니다.\n"
-     "튜토리얼처럼 sqrt(d_model) = {:.0f}으로 나누면 {:.2f},\n"
+     "튜토리얼처럼 sqrt(d_model) = {:.0f}로 나누면 {:.2f},\n"
      "sqrt(head_dim) = {:.0f}로 나누면 {:.2f}입니다.\n\n"},
     {"6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
      "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\n"

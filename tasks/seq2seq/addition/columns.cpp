@@ -8,7 +8,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr double kColumn = 34, kRow = 28, kLeft = 84, kTop = 22;
+constexpr double kDigitWidth = 34, kRowHeight = 28, kDigits = 84, kFirstRow = 22;
 
 // How the digit of column i comes about: "10^1: 5 + 9 + 1 = 15, write 5, carry 1".
 std::string reason_of(std::span<const int64_t> first, std::span<const int64_t> second,
@@ -21,9 +21,9 @@ std::string reason_of(std::span<const int64_t> first, std::span<const int64_t> s
                  : said("10^{}: {} = {}, no carry", power, terms, sum);
 }
 
-void cell(std::string& out, std::size_t column, int row, std::string_view text, std::string_view more = "") {
-  drawing::write_text(out, kLeft + kColumn * (static_cast<double>(column) + 0.5), kTop + kRow * row + 18, "middle",
-                      text, drawing::Type::normal, more);
+void digit_text(std::string& out, std::size_t column, int row, std::string_view text, std::string_view more = "") {
+  drawing::write_text(out, kDigits + kDigitWidth * (static_cast<double>(column) + 0.5),
+                      kFirstRow + kRowHeight * row + 18, "middle", text, drawing::Type::normal, more);
 }
 
 }  // namespace
@@ -38,33 +38,34 @@ std::optional<drawing::Drawing> AdditionTask::picture_of_part(const Answer& answ
   const std::size_t width = answer.input.size() / 2;
   const std::span<const int64_t> all(answer.input), first = all.first(width), second = all.last(width);
   const std::vector<int64_t> carries = carries_into(first, second);
-  drawing::Drawing out{kLeft + kColumn * static_cast<double>(width) + 14, kTop + kRow * 4 + 40, {}};
+  drawing::Drawing out{kDigits + kDigitWidth * static_cast<double>(width) + 14, kFirstRow + kRowHeight * 4 + 40, {}};
   const std::string names[] = {said("carries"), "", "+", said("answer")};
   if (written < width) {
     fmt::format_to(std::back_inserter(out.body),
                    "<rect class=\"heat\" fill-opacity=\"0.2\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n",
-                   kLeft + kColumn * static_cast<double>(written), kTop, kColumn, 4 * kRow);
+                   kDigits + kDigitWidth * static_cast<double>(written), kFirstRow, kDigitWidth, 4 * kRowHeight);
   }
-  for (int row = 0; row < 4; ++row) drawing::write_text(out.body, kLeft - 6, kTop + kRow * row + 18, "end", names[row]);
-  fmt::format_to(std::back_inserter(out.body), "<path class=\"branch\" d=\"M{:g} {:g}H{:g}\"/>\n", kLeft,
-                 kTop + 3 * kRow, kLeft + kColumn * static_cast<double>(width));
+  for (int row = 0; row < 4; ++row)
+    drawing::write_text(out.body, kDigits - 6, kFirstRow + kRowHeight * row + 18, "end", names[row]);
+  fmt::format_to(std::back_inserter(out.body), "<path class=\"branch\" d=\"M{:g} {:g}H{:g}\"/>\n", kDigits,
+                 kFirstRow + 3 * kRowHeight, kDigits + kDigitWidth * static_cast<double>(width));
   for (std::size_t i = 0; i < width; ++i) {
     if (carries[i] == 1) {
       fmt::format_to(std::back_inserter(out.body), "<circle class=\"node\" cx=\"{:g}\" cy=\"{:g}\" r=\"10\"/>\n",
-                     kLeft + kColumn * (static_cast<double>(i) + 0.5), kTop + 14);
-      cell(out.body, i, 0, "1", " class=\"label\"");
+                     kDigits + kDigitWidth * (static_cast<double>(i) + 0.5), kFirstRow + 14);
+      digit_text(out.body, i, 0, "1", " class=\"label\"");
     }
-    cell(out.body, i, 1, token_text(first[i]), " class=\"label\"");
-    cell(out.body, i, 2, token_text(second[i]), " class=\"label\"");
+    digit_text(out.body, i, 1, token_text(first[i]), " class=\"label\"");
+    digit_text(out.body, i, 2, token_text(second[i]), " class=\"label\"");
     if (i >= std::min(written, answer.output.size())) continue;
     const bool wrong = answer.output[i] != (first[i] + second[i] + carries[i]) % 10;
-    cell(out.body, i, 3, token_text(answer.output[i]),
-         wrong ? " class=\"f1\" font-weight=\"600\"" : " class=\"label\"");
+    digit_text(out.body, i, 3, token_text(answer.output[i]),
+               wrong ? " class=\"f1\" font-weight=\"600\"" : " class=\"label\"");
   }
   if (written < width) {
     const std::string reason = reason_of(first, second, carries, written);
     out.width = std::max(out.width, 14 + drawing::text_width(reason));
-    drawing::write_text(out.body, 6, kTop + 4 * kRow + 26, "start", reason);
+    drawing::write_text(out.body, 6, kFirstRow + 4 * kRowHeight + 26, "start", reason);
   }
   return out;
 }

@@ -6,7 +6,7 @@
 touch.attention = (root, {heads, decoding}, language) => {
   if (!heads.length) return;
   const {element} = touch, part = (title) => root.appendChild(element("div", {class: "part"}, element("h3", {}, title)));
-  if (decoding) touch.decoding(part(language === "ko" ? "디코딩의 한 단계" : "One step of the decoding"), heads, decoding, language);
+  if (decoding) touch.decoding(part(language === "ko" ? "한 단계씩 보는 디코딩" : "Decoding, step by step"), heads, decoding, language);
   touch.attentionRows(part(language === "ko" ? "모든 헤드에서 본 한 토큰" : "One token in every head"), heads, language);
 };
 

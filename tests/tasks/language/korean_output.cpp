@@ -7,6 +7,7 @@
 #include <tapegrad/tests/support/svg_check.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -24,18 +25,21 @@ const std::set<std::string>& english_words() {
   static const std::set<std::string> kWords = [] {
     std::istringstream text(
         // of the examples
-        "time flies like an arrow I love deep learning ML PAD Deep is fun Machines learn from data Your your journey "
-        "starts with one step dim1 dim2 dim3 dim4 ASSIGN ADD SUB MUL DIV True False "
-        // of arithmetic and code
-        "inf sqrt head_dim d_model mask length id NaN exp ln pi std float32 float64 log log2 log10 sum_j softmax tau "
-        "dX dt "
-        "dopri5 tensor token tutorial masks p n KiB MB ms e1 e "
+        "time flies like an arrow love deep learning ML PAD Deep is fun Machines learn from data your journey starts "
+        "with one step Your dim1 dim2 dim3 dim4 w1 w2 w3 w4 t0 t1 t2 t3 t4 t5 t6 t7 t8 ASSIGN ADD SUB MUL DIV True "
+        "False "
+        // of formulas and code
+        "inf sqrt head_dim d_model mask length id NaN exp ln pi float32 float64 log log2 sum_j softmax tau dX dt "
+        "dopri5 "
+        "tensor token KiB MB ms gamma beta std mean dim "
         // options, and the values of options
-        "full window linformer performer reformer global global-tokens dilation rank per-head share-layers features "
-        "redraw bucket-size buckets rounds xavier-uniform index none learned sinusoidal rope shaw t5 alibi conv "
-        "conv-multiscale lstm ode complex composite dynamic MB copy parser addition "
+        "tutorial-masks full window linformer performer reformer global dilation global_tokens linformer_rank "
+        "linformer_per_head false performer_features performer_redraw reformer_bucket_size reformer_buckets "
+        "reformer_rounds xavier-uniform index none learned sinusoidal rope shaw alibi conv conv-multiscale lstm ode "
+        "complex "
+        "composite dynamic copy "
         // names
-        "tapegrad GPT GRU Transformer Performer Pre-LN Post-LN Ramsauer AdamW out show svg html");
+        "tapegrad GPT GRU Transformer Performer Pre-LN Post-LN Ramsauer AdamW");
     return std::set<std::string>(std::istream_iterator<std::string>(text), {});
   }();
   return kWords;
@@ -43,8 +47,9 @@ const std::set<std::string>& english_words() {
 
 std::vector<std::string> left_in_english(const std::string& text) {
   std::vector<std::string> left;
-  const std::regex word("[A-Za-z][A-Za-z0-9_'-]+");
-  for (std::sregex_iterator it(text.begin(), text.end(), word), end; it != end; ++it) {
+  const std::regex word("[A-Za-z][A-Za-z0-9_'-]*[A-Za-z0-9]"), exponent("[0-9.]+e[-+]?[0-9]+");
+  const std::string words = std::regex_replace(text, exponent, "");
+  for (std::sregex_iterator it(words.begin(), words.end(), word), end; it != end; ++it) {
     const std::string found = it->str();
     if (!english_words().contains(found)) left.push_back(found);
   }
@@ -56,6 +61,12 @@ std::multiset<std::string> numbers_of(const std::string& text) {
   const std::regex number("[0-9]+(\\.[0-9]+)?");
   for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) out.insert(it->str());
   return out;
+}
+
+// Whether each number of the English text is in the Korean one, as often; Korean also writes "zeros" as a number.
+bool has_numbers_of(const std::string& english, const std::string& korean) {
+  const std::multiset<std::string> in = numbers_of(english), out = numbers_of(korean);
+  return std::includes(out.begin(), out.end(), in.begin(), in.end());
 }
 
 // The texts that a page shows, without its style.
@@ -116,7 +127,7 @@ TEST(KoreanOutput, OfEveryTopicOfShow) {
       expect_fits(korean.text);
       EXPECT_EQ(faults_of_svg(korean.svg), std::vector<std::string>());
       if (!kMeasured.contains(name)) {
-        EXPECT_EQ(numbers_of(korean.text), numbers_of(english.text)) << korean.text;
+        EXPECT_TRUE(has_numbers_of(english.text, korean.text)) << korean.text;
       }
     }
   }
@@ -142,7 +153,7 @@ TEST(KoreanOutput, OfExplain) {
       *text = std::regex_replace(*text, std::regex("run/step.html"), "");
     EXPECT_EQ(left_in_english(korean), std::vector<std::string>()) << korean;
     EXPECT_GT(left_in_english(english).size(), 5u);
-    EXPECT_EQ(numbers_of(korean), numbers_of(english)) << korean;
+    EXPECT_TRUE(has_numbers_of(english, korean)) << korean;
     expect_fits(korean);
   }
 }

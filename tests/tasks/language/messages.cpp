@@ -46,24 +46,29 @@ std::string literal_at(const std::string& source, std::size_t at) {
 
 // The literals in calls of said() and translatable(), in all sources of the command; and what it says by said() of a
 // function's text.
-std::set<std::string> texts_of_calls() {
-  std::set<std::string> texts{std::string(drawing::shades_legend())};
-  const std::regex call("\\b(said|translatable)\\(");
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / "../tasks")) {
-    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
-    const std::string source = slurp(entry.path());
-    for (std::sregex_iterator it(source.begin(), source.end(), call), end; it != end; ++it) {
-      const std::string text = literal_at(source, static_cast<std::size_t>(it->position() + it->length()));
-      if (!text.empty()) texts.insert(text);
+const std::set<std::string>& texts_of_calls() {
+  static const std::set<std::string> kTexts = [] {
+    std::set<std::string> texts{std::string(drawing::shades_legend())};
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / "../tasks")) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
+      const std::string source = slurp(entry.path());
+      for (const std::string call : {"said(", "translatable("}) {
+        for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
+          at += call.size();
+          const std::string text = literal_at(source, at);
+          if (!text.empty()) texts.insert(text);
+        }
+      }
     }
-  }
-  return texts;
+    return texts;
+  }();
+  return kTexts;
 }
 
 TEST(KoreanMessages, CallsWithLiteralsAreFound) {
   EXPECT_EQ(literal_at("f( \"a\\n\\\"b\\\"\"\n  \" c\", 1)", 2), "a\n\"b\" c");
   EXPECT_EQ(literal_at("f(name)", 2), "");
-  const std::set<std::string> texts = texts_of_calls();
+  const std::set<std::string>& texts = texts_of_calls();
   EXPECT_GT(texts.size(), 300u);
   for (const char* const text : {"Step by step", "mixed", "4. The difference:\n", "\nQueries that write:\n"})
     EXPECT_TRUE(texts.contains(text)) << text;
@@ -104,15 +109,16 @@ TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
   }
 }
 
-// The replacement fields of a format, with their numbers: "0:>8".
+// The replacement fields of a format, with their numbers: "0:>8". Names in braces are none.
 Pieces fields_of(std::string_view text) {
   Pieces found;
-  const std::regex field("\\{([0-9]*)(:[^}]*)?\\}");
-  using Matches = std::regex_iterator<std::string_view::const_iterator>;
   int next = 0;
-  for (Matches it(text.begin(), text.end(), field), end; it != end; ++it) {
-    const std::string number = (*it)[1].str();
-    found.insert((number.empty() ? std::to_string(next++) : number) + (*it)[2].str());
+  for (std::size_t at = 0; (at = text.find('{', at)) != std::string_view::npos;) {
+    const std::size_t end = text.find('}', at), digits = text.find_first_not_of("0123456789", at + 1);
+    const std::string number(text.substr(at + 1, digits - at - 1)), rest(text.substr(digits, end - digits));
+    at = end;
+    if (!rest.empty() && rest[0] != ':') continue;
+    found.insert((number.empty() ? std::to_string(next++) : number) + rest);
   }
   return found;
 }

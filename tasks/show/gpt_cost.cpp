@@ -174,7 +174,8 @@ drawing::LineChart empty_chart(std::string title, std::string label) {
   return {.title = std::move(title),
           .x_label = said("log2 of the number of tokens"),
           .y_label = std::move(label),
-          .log_y = true};
+          .log_y = true,
+          .log_label = said("logarithmic")};
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {

@@ -70,7 +70,7 @@ touch.decoding = (root, heads, {group, groups, read, steps, ends, pictures}, lan
     written.replaceChildren(element("span", {class: "soft"}, say("지금까지:", "So far:")),
       ...read.map((text) => element("span", {}, text)), ...steps.slice(0, state.at).map(token),
       ...(done ? [] : [element("span", {class: "chosen"}, "?")]));
-    likely.replaceChildren(...(done ? [] : [touch.table([say("다음 토큰의 확률", "probability of the next token")],
+    likely.replaceChildren(...(done ? [] : [touch.table([say("다음 토큰", "next token")],
       step.likely.map(([text]) => text), [step.likely.map(([, p]) => p)], {digits: 4})]));
     const shown = decoders.filter((head) => !state.group || head.group === state.group);
     const lines = shown.map((head) => touch.attentionRow(head, step.row, true));

@@ -29,7 +29,7 @@ const std::set<std::string>& english_words() {
         "with one step Your dim1 dim2 dim3 dim4 w1 w2 w3 w4 t0 t1 t2 t3 t4 t5 t6 t7 t8 ASSIGN ADD SUB MUL DIV True "
         "False "
         // of formulas and code
-        "inf sqrt head_dim d_model mask length id NaN exp ln pi float32 float64 log log2 sum_j softmax tau dX dt "
+        "inf sqrt head_dim d_model mask length id NaN exp ln pi float32 float64 log log2 sum_j x_j softmax tau dX dt "
         "dopri5 "
         "tensor token KiB MB ms gamma beta std mean dim "
         // options, and the values of options
@@ -85,10 +85,10 @@ const std::map<std::string, std::vector<Arguments>> kSmall{
     {"attention-accuracy", {{"--seconds", "0.05", "--length", "32"}}},
     {"performer-error", {{"--dim", "8"}}},
     {"gpt-cost", {{"--dim", "64", "--length", "128", "--threads", "1"}}},
-    {"mask-leak", {{"--length", "8", "--steps", "3"}, {"--length", "8", "--steps", "300"}}},
+    {"mask-leak", {{"--length", "8", "--steps", "3"}}},
     {"recurrent-lengths", {{"--length", "12", "--steps", "3"}}},
     {"depth", {{"--length", "4", "--dim", "16"}}},
-    {"head-roles", {{"--length", "4", "--steps", "3"}, {"--steps", "100"}}},
+    {"head-roles", {{"--length", "4", "--steps", "3"}}},
 };
 const std::set<std::string> kMeasured{"attention-cost", "attention-accuracy", "gpt-cost", "recurrent-lengths"};
 
@@ -119,16 +119,16 @@ TEST(KoreanOutput, OfEveryTopicOfShow) {
     const auto small = kSmall.find(name);
     for (const Arguments& more : small == kSmall.end() ? std::vector<Arguments>{{}} : small->second) {
       SCOPED_TRACE(name + (more.empty() ? "" : " " + more[0] + " " + more[1]));
-      const Shown korean = shown_in("ko", name, more), english = shown_in("en", name, more);
+      const Shown korean = shown_in("ko", name, more);
       EXPECT_EQ(left_in_english(korean.text), std::vector<std::string>()) << korean.text;
       EXPECT_EQ(left_in_english(visible(korean.page)), std::vector<std::string>());
-      EXPECT_GT(left_in_english(english.text).size(), 10u);
       EXPECT_NE(korean.page.find("<html lang=\"ko\">"), std::string::npos);
       expect_fits(korean.text);
       EXPECT_EQ(faults_of_svg(korean.svg), std::vector<std::string>());
-      if (!kMeasured.contains(name)) {
-        EXPECT_TRUE(has_numbers_of(english.text, korean.text)) << korean.text;
-      }
+      if (kMeasured.contains(name)) continue;
+      const std::string english = shown_in("en", name, more).text;
+      EXPECT_GT(left_in_english(english).size(), 10u);
+      EXPECT_TRUE(has_numbers_of(english, korean.text)) << korean.text;
     }
   }
 }

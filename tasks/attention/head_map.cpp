@@ -72,8 +72,8 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
 
 drawing::Drawing draw(const HeadMap& head) {
   return draw(drawing::Heatmap{.title = head.name,
-                               .row_axis = head.row_axis,
-                               .column_axis = head.column_axis,
+                               .row_axis = said(head.row_axis),
+                               .column_axis = said(head.column_axis),
                                .row_labels = head.row_tokens,
                                .column_labels = head.column_tokens,
                                .values = head.weights,
@@ -93,14 +93,14 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
   for (const HeadMap& head : heads) {
     if (head.group != group) {
       group = head.group;
-      out += fmt::format("{}\n", group);
+      out += fmt::format("{}\n", shown(group));
     }
     const Focus focus = focus_of(head);
-    out += fmt::format("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
-                       100 * focus.diagonal);
+    out += said("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
+                100 * focus.diagonal);
     if (group == shaded) shades.push_back({head.name, head.row_tokens, head.weights});
   }
-  return out + fmt::format("\n{}({})\n\n{}", about, drawing::shades_legend(), drawing::shaded_maps(shades));
+  return out + fmt::format("\n{}({})\n\n{}", about, said(drawing::shades_legend()), drawing::shaded_maps(shades));
 }
 
 std::string heads_html(const std::vector<HeadMap>& heads) {
@@ -128,7 +128,8 @@ nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
     std::vector<int64_t> weights;  // 0 where it is not finite
     for (const float weight : head.weights) weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
     all.push_back({{"name", head.name},
-                   {"group", head.group},
+                   {"group", shown(head.group)},
+                   {"self", head.self},
                    {"rows", head.row_tokens},
                    {"columns", head.column_tokens},
                    {"weights", weights}});

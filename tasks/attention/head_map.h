@@ -43,8 +43,8 @@ drawing::Drawing draw(const std::vector<HeadMap>& heads);
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
 /// The heads as HTML: for every group a heading, a scale up to its largest weight, and cards.
 std::string heads_html(const std::vector<HeadMap>& heads);
-/// The data of the widget touch/attention.js: {"heads": [{"name", "group", "rows", "columns", "weights"}]}, in
-/// ten-thousandths.
+/// The heads for the widget touch/attention.js: {"heads": [{"name", "group", "self", "rows", "columns", "weights"}]},
+/// weights in ten-thousandths.
 nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads);
 /// The first rows and columns of the heads, as many as a page can hold; `cut` is set if some were left out.
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut);

@@ -32,8 +32,10 @@ void write_text(std::string& out, double x, double y, std::string_view anchor, s
 double text_width(std::string_view text, Type type) {
   double units = 0;  // hundredths of the font size
   for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;  // a later byte of a character
-    units += c >= 32 && c < 127 ? kAdvances[c - 32] : 84;
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) == 0x80) continue;            // a later byte of a character
+    const bool wide = byte >= 0xE3 && byte < 0xEE;  // of Chinese, Japanese and Korean, which are square
+    units += c >= 32 && c < 127 ? kAdvances[c - 32] : wide ? 100 : 84;
   }
   return units / 100 * font_size(type) * (type == Type::title ? 1.14 : 1);
 }

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
@@ -157,9 +158,10 @@ constexpr Topic kTopics[] = {
 std::string html_of(const Exhibit& exhibit) {
   std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
   for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
-  body += fmt::format("</div>\n<h2>Step by step</h2>\n<div class=\"card\"><pre>{}</pre></div>\n",
+  body += fmt::format("</div>\n<h2>{}</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", said("Step by step"),
                       drawing::escape_markup(exhibit.text));
-  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body);
+  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
+                       {.language = tutorial::code_of(tutorial::language_of_locale())});
 }
 
 }  // namespace
@@ -222,7 +224,7 @@ int show(const ShowRequest& request) {
   train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
   train::replace_file(html, html_of(exhibit));
   if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
-  print_text(fmt::format("Pictures: {}, {}\n", svg.string(), html.string()));
+  print_text(said("Pictures: {}, {}\n", svg.string(), html.string()));
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/recipe.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
@@ -199,7 +200,7 @@ int explain_step(const Request& request) {
   int64_t operations = 0;
   for (const auto& node : json["nodes"]) operations += node["inputs"].empty() ? 0 : 1;
   print_text(drawing::wrapped(
-      fmt::format("=== One training step: {} ===\nExample: {}\n{} operations; loss {:.6f}, after one update {:.6f}\n"
+      said("=== One training step: {} ===\nExample: {}\n{} operations; loss {:.6f}, after one update {:.6f}\n"
                   "Page: {} ({:.1f} MB)\n",
                   step.task, step.what, operations, loss, json["loss_after"].get<double>(),
                   (folder / "step.html").string(), megabytes),

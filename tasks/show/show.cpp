@@ -153,11 +153,22 @@ constexpr Topic kTopics[] = {
                .limits = {.least = 1, .most = 100000},
                .otherwise = "400"},
      .threads = true},
+    {.name = "architecture",
+     .help = "a model part by part: shapes, parameters, and the C++ of each part (8.4; tutorial 000)",
+     .make = show_architecture,
+     .model = {.help = "trained Transformer, GPT or Llama to draw: folder or model file of a run, or a folder with "
+                       "config.json",
+               .type = "PATH",
+               .otherwise = "an untrained Transformer of the copy task"}},
 };
 
 std::string html_of(const Exhibit& exhibit) {
   std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
-  for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
+  if (exhibit.whole.body.empty()) {
+    for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
+  } else {
+    drawing::card(body, exhibit.whole, exhibit.drawings);
+  }
   body += fmt::format("</div>\n<h2>{}</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", said("Step by step"),
                       drawing::escape_markup(exhibit.text));
   return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
@@ -182,6 +193,7 @@ void ShowRequest::list(Fields& f) {
   add("seconds", found->seconds, seconds);
   add("steps", found->steps, steps);
   add("example", found->example, example);
+  add("model", found->model, model);
   f.add({.name = "out", .help = "folder for the pictures", .type = "DIR"}, out);
   f.add({.name = "quiet", .help = "write the pictures, and print no tables"}, quiet);
 }
@@ -221,7 +233,9 @@ int show(const ShowRequest& request) {
   const fs::path folder(request.out);
   as_bad_request("--out", [&] { train::create_folder(folder); });
   const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
-  train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
+  train::replace_file(
+      svg,
+      drawing::svg_file(exhibit.whole.body.empty() ? drawing::grid(exhibit.drawings, exhibit.columns) : exhibit.whole));
   train::replace_file(html, html_of(exhibit));
   if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
   print_text(said("Pictures: {}, {}\n", svg.string(), html.string()));

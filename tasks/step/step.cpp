@@ -168,8 +168,7 @@ void Request::list(Fields& f) {
 Step read_step(const Request& request) {
   require(!request.model.empty(), "--model", "expected the folder or model file of a run, got none");
   const fs::path file = model_file("explain step", "copy", request.model);
-  const std::string task =
-      task_of_json(file.string(), text_of(train::load_checked(file.string()).metadata, file, "config"));
+  const std::string task = task_of_model(file);
   if (task == kGPTTask) return gpt_step(request);
   for (const TaskInfo* info : all_tasks())
     if (info->name == task) return transformer_step(request, file, *info);

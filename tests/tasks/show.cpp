@@ -144,7 +144,8 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"picture"},
        {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
         "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error, "
-        "gpt-cost, mask-leak, order-blindness, relative-positions, recurrent-lengths, hopfield, depth, head-roles"}},
+        "gpt-cost, mask-leak, order-blindness, relative-positions, recurrent-lengths, hopfield, depth, head-roles, "
+        "architecture"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
       {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},

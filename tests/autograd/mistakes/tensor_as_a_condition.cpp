@@ -3,6 +3,6 @@
 
 int main() {
   const tapegrad::Tensor x = tapegrad::zeros({2});
-  if (x > 0) return 1;  // one truth of many: all(x > 0).item() was meant
+  if (x > 0) return 1;  // one truth of many: all(x > 0) was meant
   return 0;
 }

@@ -14,8 +14,8 @@ namespace tapegrad {
 ///   to int64 and, for a result of their own type, back, modulo 2^8 or 2^32; indices and class numbers may have these
 ///   types. Any other operation is an Error.
 /// - float16, and bfloat16 (float32 without its last 16 bits): linear() and embedding() accept such weights; arithmetic
-///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation is an Error
-///   (gather and pad, too: convert with to(kFloat32)), and there are no gradients of these types.
+///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation is an Error,
+///   gather and pad, too (convert with to(kFloat32)), or gives float32; there are no gradients of these types.
 enum class DType : uint8_t { boolean, uint8, int32, int64, float16, bfloat16, float32, float64 };
 
 /// The members of DType under the names that tensors are made with.

@@ -8,12 +8,14 @@
 namespace tapegrad {
 
 /// In order of promotion: see promoted_type. Operations compute in bool, int64, float32 and float64. The other types
-/// are for storage: views, copies, joining, reading by index and Tensor::to() work on any of them.
-/// - uint8 (images) and int32 (ids): comparisons and arithmetic convert to int64 and, for a result of their own type,
-///   back, modulo 2^8 or 2^32; indices and class numbers may have these types. Any other operation is an Error.
+/// are for storage: views, copies, joining (cat, stack, repeat, roll), reading by x(...), index_select and
+/// masked_select, and Tensor::to() work on any of them.
+/// - uint8 (images) and int32 (ids): also gather, pad, scatter and writing by index; comparisons and arithmetic convert
+///   to int64 and, for a result of their own type, back, modulo 2^8 or 2^32; indices and class numbers may have these
+///   types. Any other operation is an Error.
 /// - float16, and bfloat16 (float32 without its last 16 bits): linear() and embedding() accept such weights; arithmetic
-///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation is an Error, and
-///   there are no gradients of these types.
+///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation is an Error
+///   (gather and pad, too: convert with to(kFloat32)), and there are no gradients of these types.
 enum class DType : uint8_t { boolean, uint8, int32, int64, float16, bfloat16, float32, float64 };
 
 /// The members of DType under the names that tensors are made with.
@@ -129,8 +131,8 @@ decltype(auto) with_floating_type(DType dtype, F&& f) {
   if (!is_floating(dtype)) detail::refuse_to_compute(dtype);
   return dtype == DType::float32 ? f(float{}) : f(double{});
 }
-/// Calls f(T{}) with an unsigned integer of the size of `dtype`: for code that moves elements. Error for float16 and
-/// bfloat16.
+/// Calls f(T{}) with an unsigned integer of the size of `dtype`: for code that moves elements, gather and the like.
+/// Error for float16 and bfloat16, which would compile all of it once more.
 template <class F>
 decltype(auto) with_type_of_size(DType dtype, F&& f) {
   switch (item_size(dtype)) {

@@ -7,7 +7,8 @@
 //
 // A tensor among the entries may be an nn::Buffer, too.
 // Reading gives a view, or a copy where a tensor is among the entries. On the name of a tensor, the same can be written
-// to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in tensor.h).
+// to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in tensor.h). That makes the copy, too; masked_fill, where and
+// index_put do without.
 #pragma once
 
 #include <tapegrad/autograd/shape.h>

@@ -307,7 +307,7 @@ Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype)
   with_type(x.dtype(), [&](auto t) {
     const auto* const first = x.data<decltype(t)>();
     const auto* const end = write(values, x.mutable_data<decltype(t)>());
-    for (const auto* value = first; is_narrow_integer(wanted) && value < end; ++value) {
+    for (const auto* value = first; is_integer(wanted) && wanted != x.dtype() && value < end; ++value) {
       if (holds(wanted, std::trunc(static_cast<double>(*value)))) continue;
       fail("tensor", fmt::format("expected values that {} can hold, got {}", name(wanted), *value));
     }

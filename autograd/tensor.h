@@ -344,7 +344,7 @@ Tensor eye(int64_t n, DType dtype = kFloat32);
 
 /// A tensor of literal values, with one axis per level of braces: tensor({1., 2.}), tensor({{1, 2}, {3, 4}}). The type
 /// is `dtype`; by default float32 if any number is floating-point or there are none, else int64 if any is an integer,
-/// else bool. Error if lists on one level differ in length, and for a number that uint8 or int32 does not hold.
+/// else bool. Error if lists on one level differ in length, and for a number that an integer type does not hold.
 Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype = {});
 
 /// A copy of `count` values in row-major order. Error unless count == shape.numel().

@@ -69,6 +69,18 @@ if(PYTHON3)
   add_test(NAME house_signatures COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tests/house/signatures.py)
   set_tests_properties(house_signatures PROPERTIES TIMEOUT 60 LABELS core)
   add_custom_target(test_house_signatures)  # nothing to build
+
+  # The Python lines of pages of docs/, in the folder of the program that writes what they read. Skipped if this Python has none of
+  # the modules that they import.
+  foreach(page start/start_2_model ideas/files/ideas_files)
+    cmake_path(GET page PARENT_PATH path)
+    cmake_path(GET page FILENAME program)
+    cmake_path(GET path FILENAME name)
+    add_test(NAME docs_python_${name} COMMAND ${PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/house/python_blocks.py
+             ${PROJECT_SOURCE_DIR}/docs/${path}.md ${PROJECT_BINARY_DIR}/docs_programs/${program})
+    set_tests_properties(docs_python_${name} PROPERTIES TIMEOUT 120 LABELS long SKIP_RETURN_CODE 77 FIXTURES_REQUIRED docs_${program})
+    add_custom_target(test_docs_python_${name} DEPENDS test_docs_${program})
+  endforeach()
 endif()
 
 # Projects that have tapegrad as a part are configured: its targets are there, those of its own build are not.

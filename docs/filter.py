@@ -2,6 +2,7 @@
 
     python3 docs/filter.py TOP FILE.md  prints the page of the project in TOP with
     - an anchor at each heading, and links to headings and pages that lead there,
+    - pictures by their names, which Doxygen finds in the folders of IMAGE_PATH,
     - the bare text of links to files that are not pages.
 
     python3 docs/filter.py TOP FILE.h   prints the header with
@@ -235,7 +236,8 @@ def page(top, path, text):
             line = f"{line} {{#{anchor(top, path, '' if first else heading.group(2))}}}"
             first = False
         elif not fenced:
-            line = re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", link, line)
+            line = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", link, line)
+            line = re.sub(r"!\[([^\]]*)\]\((?:[^)\s:]*/)?([^)\s/]+)\)", r"![\1](\2)", line)
         out.append(line)
     return "\n".join(out)
 

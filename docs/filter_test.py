@@ -62,5 +62,10 @@ class PageTest(unittest.TestCase):
                          ["# A page {#page-nn_README}", "## One `two` {#nn_README--one-two}",
                           "[a](#nn_README--one-two) b [c](http://x)", "```", "# [a](#b)", "```"])
 
+    def test_pictures(self):
+        top = pathlib.Path("/top")
+        self.assertEqual(docs_filter.page(top, top / "docs/a.md", "![A sum](ideas/sum.svg) ![b](b.svg) ![c](http://x/c.svg)"),
+                         "![A sum](sum.svg) ![b](b.svg) ![c](http://x/c.svg)")
+
 
 unittest.main()

@@ -4,6 +4,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages="g++ cmake ninja-build libblis-serial-dev liblapack-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev zlib1g-dev libgtest-dev"
 mpi="libopenmpi-dev openmpi-bin"  # optional: training by several processes
 images="libpng-dev libjpeg-dev"   # optional: images in files
+browser="chromium fonts-noto-cjk fonts-dejavu-core"  # of tests/pages.sh
 
 say() { printf '\n== %s\n' "$*"; }
 

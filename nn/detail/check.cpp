@@ -1,4 +1,4 @@
-// Checks of a model's configuration.
+// Checks of a model's configuration and of its input.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/detail/check.h>
@@ -23,6 +23,11 @@ int64_t kv_width(std::string_view where, int64_t width, int64_t heads, int64_t k
                             kv_heads));
   }
   return width / heads * kv_heads;
+}
+
+void fail_ids(std::string_view where, std::string_view shape, const Tensor& ids) {
+  fail(where, fmt::format("expected ids int64 {}, got {} {}{}", shape, name(ids.dtype()), str(ids.shape()),
+                          ids.dtype() == kInt64 ? "" : " (convert with to(kInt64))"));
 }
 
 }  // namespace tapegrad::nn

@@ -1,5 +1,7 @@
-// Checks of a model's configuration.
+// Checks of a model's configuration and of its input.
 #pragma once
+
+#include <tapegrad/autograd/tensor.h>
 
 #include <cstdint>
 #include <string_view>
@@ -22,5 +24,8 @@ void require_divisible(std::string_view where, std::string_view name, int64_t si
 // The width of keys and values with `kv_heads` heads (0: `heads`), if queries with `heads` heads have `width`. Error
 // unless kv_heads divides heads.
 int64_t kv_width(std::string_view where, int64_t width, int64_t heads, int64_t kv_heads);
+
+// Error "[where] expected ids int64 shape, got float32 [2, 3]", with a hint for another type.
+[[noreturn]] void fail_ids(std::string_view where, std::string_view shape, const Tensor& ids);
 
 }  // namespace tapegrad::nn

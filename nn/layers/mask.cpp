@@ -1,5 +1,4 @@
 // Masks for attention.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/mask.h>
@@ -7,9 +6,7 @@
 namespace tapegrad::nn {
 
 Tensor padding_mask(const Tensor& ids, int64_t padding) {
-  if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail("padding_mask", fmt::format("expected ids int64 [B, S], got {} {}", name(ids.dtype()), str(ids.shape())));
-  }
+  if (ids.dim() != 2 || ids.dtype() != kInt64) fail_ids("padding_mask", "[B, S]", ids);
   return ne(ids, static_cast<double>(padding)).reshape({ids.size(0), 1, 1, ids.size(1)});
 }
 

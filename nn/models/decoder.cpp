@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/decoder.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/recompute.h>
 
@@ -26,9 +27,7 @@ void require_length(const Decoder& model, int64_t tokens) {
 // --- passes ---
 
 Tensor Decoder::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
-  if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail(names().model, fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
-  }
+  if (ids.dim() != 2 || ids.dtype() != kInt64) fail_ids(names().model, "[B, T]", ids);
   const int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
   require_length(*this, start + tokens);
   Tensor x = placed(embed(ids), start, cache);
@@ -59,8 +58,7 @@ Tensor Decoder::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) c
 Tensor Decoder::hidden_each(const Tensor& ids, std::span<KVCache* const> caches) const {
   const auto count = static_cast<int64_t>(caches.size());
   if (ids.dtype() != kInt64 || !(ids.shape() == Shape{count, 1})) {
-    fail(names().model, fmt::format("expected ids int64 [{}, 1], one for each cache, got {} {}", count,
-                                    name(ids.dtype()), str(ids.shape())));
+    fail_ids(names().model, fmt::format("[{}, 1], one for each cache", count), ids);
   }
   const Tensor tokens = embed(ids);  // [B, 1, C]
   std::vector<Tensor> rows;

@@ -147,9 +147,7 @@ Embeddings::Embeddings(const TransformerConfig& config, bool causal)
 }
 
 Tensor Embeddings::operator()(const Tensor& ids, int64_t start, const Tensor& mask, KVCache* cache) const {
-  if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail("embeddings", fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
-  }
+  if (ids.dim() != 2 || ids.dtype() != kInt64) fail_ids("embeddings", "[B, T]", ids);
   return dropout(norm(position_embeddings(token_embeddings(ids), start, mask, cache)));
 }
 

@@ -101,6 +101,9 @@ constexpr bool is_visitable() {
     return is_visitable<typename T::mapped_type>();
   } else if constexpr (ModuleList<T>) {
     return is_visitable<std::remove_reference_t<decltype(*std::declval<T&>().begin())>>();
+  } else if constexpr (std::is_aggregate_v<T> && has_array<T>()) {
+    static_assert(!has_array<T>(), "a plain struct has a C array: make it a std::array, or write a visit");
+    return true;
   } else if constexpr (std::is_aggregate_v<T> && count_members<T>() > 0) {
     return decltype(with_members<count_members<T>()>(std::declval<T&>(), [](auto&... members) {
       return std::bool_constant<(is_visitable<std::remove_reference_t<decltype(members)>>() || ...)>();

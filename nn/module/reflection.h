@@ -59,6 +59,47 @@ constexpr std::size_t count_members() {
   }
 }
 
+// Whether T{a, .., {inner..}, b, ..} compiles, with as many values before and after the inner list.
+template <class T, std::size_t... before, std::size_t... inner, std::size_t... after>
+constexpr bool initialised_by_list(std::index_sequence<before...>, std::index_sequence<inner...>,
+                                   std::index_sequence<after...>) {
+  return requires {
+    T{(static_cast<void>(before), AnyMember())...,
+      {(static_cast<void>(inner), AnyMember())...},
+      (static_cast<void>(after), AnyMember())...};
+  };
+}
+
+// Whether T{i values, {inner values}, after values} compiles.
+template <class T, std::size_t i, std::size_t inner, std::size_t after>
+constexpr bool takes_list_at() {
+  return initialised_by_list<T>(std::make_index_sequence<i>(), std::make_index_sequence<inner>(),
+                                std::make_index_sequence<after>());
+}
+
+// Whether value i of the n values that initialise T begins a C array of two elements or more. A list is one member, so
+// in place of an array it leaves fewer values for the others. (An empty list does for what has a default.)
+template <class T, std::size_t i, std::size_t n>
+constexpr bool begins_array() {
+  constexpr std::size_t others = n - 1 - i;
+  if constexpr (takes_list_at<T, i, 0, others>() || takes_list_at<T, i, 2, others>()) {
+    return false;
+  } else {
+    return []<std::size_t... fewer>(std::index_sequence<fewer...>) {
+      return ((takes_list_at<T, i, 0, fewer>() || takes_list_at<T, i, 2, fewer>()) || ...);
+    }
+    (std::make_index_sequence<others>());
+  }
+}
+
+// Whether a member is a C array. Each of its elements takes a value, so the members cannot be counted.
+template <class T>
+constexpr bool has_array() {
+  constexpr std::size_t n = count_members<T>();
+  return []<std::size_t... i>(std::index_sequence<i...>) { return (begins_array<T, i, n>() || ...); }
+  (std::make_index_sequence<n>());
+}
+
 // with_members<n>(t, f) calls f(member, member, ...) with all n members. (An
 // error of the compiler in one of these lines: the struct has a base class, or
 // a member that others cannot be converted to. Write a visit for it.)

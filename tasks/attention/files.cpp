@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/attention/files.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/train/files.h>
 
@@ -19,9 +20,9 @@ std::string AttentionFiles::text() const {
 }
 
 std::string AttentionFiles::told(std::size_t heads) const {
-  std::string out = fmt::format("Heatmaps of {} heads: {}, {}\n", heads, (folder / "attention.svg").string(),
-                                (folder / "attention.html").string());
-  if (!figures.empty()) out += fmt::format("Charts of the analysis: {}\n", (folder / "analysis.svg").string());
+  std::string out = said("Heatmaps of {} heads: {}, {}\n", heads, (folder / "attention.svg").string(),
+                         (folder / "attention.html").string());
+  if (!figures.empty()) out += said("Charts of the analysis: {}\n", (folder / "analysis.svg").string());
   return drawing::wrapped(out, 4);
 }
 

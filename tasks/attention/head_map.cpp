@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,8 +72,8 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
 
 drawing::Drawing draw(const HeadMap& head) {
   return draw(drawing::Heatmap{.title = head.name,
-                               .row_axis = head.row_axis,
-                               .column_axis = head.column_axis,
+                               .row_axis = said(head.row_axis),
+                               .column_axis = said(head.column_axis),
                                .row_labels = head.row_tokens,
                                .column_labels = head.column_tokens,
                                .values = head.weights,
@@ -92,14 +93,14 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
   for (const HeadMap& head : heads) {
     if (head.group != group) {
       group = head.group;
-      out += fmt::format("{}\n", group);
+      out += fmt::format("{}\n", shown(group));
     }
     const Focus focus = focus_of(head);
-    out += fmt::format("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
-                       100 * focus.diagonal);
+    out += said("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
+                100 * focus.diagonal);
     if (group == shaded) shades.push_back({head.name, head.row_tokens, head.weights});
   }
-  return out + fmt::format("\n{}({})\n\n{}", about, drawing::shades_legend(), drawing::shaded_maps(shades));
+  return out + fmt::format("\n{}({})\n\n{}", about, said(drawing::shades_legend()), drawing::shaded_maps(shades));
 }
 
 std::string heads_html(const std::vector<HeadMap>& heads) {
@@ -127,7 +128,8 @@ nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
     std::vector<int64_t> weights;  // 0 where it is not finite
     for (const float weight : head.weights) weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
     all.push_back({{"name", head.name},
-                   {"group", head.group},
+                   {"group", shown(head.group)},
+                   {"self", head.self},
                    {"rows", head.row_tokens},
                    {"columns", head.column_tokens},
                    {"weights", weights}});
@@ -154,6 +156,17 @@ std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
     head.column_tokens.resize(static_cast<std::size_t>(columns));
   }
   return heads;
+}
+
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
+  std::vector<HeadMap> found;
+  for (const HeadMap& head : heads)
+    if (head.name.find(only) != std::string::npos) found.push_back(head);
+  if (found.empty() && !heads.empty()) {
+    bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
+                                      heads.front().name, heads.back().name, only));
+  }
+  return found;
 }
 
 }  // namespace tapegrad::tasks

@@ -32,6 +32,9 @@ struct HeadMap {
 /// numbers where the columns are not its tokens. Error if the attention has no weights.
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like);
 
+/// Those whose name contains `only`. BadRequest, with the names there are, if none does.
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only);
+
 drawing::Drawing draw(const HeadMap& head);
 /// All heads in one drawing.
 drawing::Drawing draw(const std::vector<HeadMap>& heads);
@@ -40,8 +43,8 @@ drawing::Drawing draw(const std::vector<HeadMap>& heads);
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
 /// The heads as HTML: for every group a heading, a scale up to its largest weight, and cards.
 std::string heads_html(const std::vector<HeadMap>& heads);
-/// The data of the widget touch/attention.js: {"heads": [{"name", "group", "rows", "columns", "weights"}]}, in
-/// ten-thousandths.
+/// The heads for the widget touch/attention.js: {"heads": [{"name", "group", "self", "rows", "columns", "weights"}]},
+/// weights in ten-thousandths.
 nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads);
 /// The first rows and columns of the heads, as many as a page can hold; `cut` is set if some were left out.
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut);

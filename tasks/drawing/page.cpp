@@ -19,7 +19,9 @@ p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
 .fact { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 16px; }
 .fact b { display: block; font-size: 20px; } .fact span { color: var(--soft); font-size: 13px; }
 .maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(410px, 100%), 1fr)); gap: 12px; margin: 12px 0; }
-.maps .card { margin: 0; min-width: 0; } .maps .wide { grid-column: 1 / -1; } 
+.maps .card { margin: 0; min-width: 0; } .maps .wide { grid-column: 1 / -1; }
+.whole, .parts { grid-column: 1 / -1; min-width: 0; } .parts { display: none; }
+@media (max-width: 820px) { .whole { display: none; } .parts { display: block; } .parts .card { margin: 0 0 12px; } }
 .card svg { min-width: var(--least); max-width: 100%; height: auto; display: block; margin: 0 auto; }
 pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
@@ -46,6 +48,15 @@ void card(std::string& out, const Drawing& drawing) {
   constexpr double kWide = 540;   // wider drawings take a whole row
   out += fmt::format("<div class=\"card{}\" style=\"--least: {:.0f}px\">\n{}</div>\n",
                      drawing.width > kWide ? " wide" : "", kLeast * drawing.width, svg_element(drawing));
+}
+
+void card(std::string& out, const Drawing& drawing, const std::vector<Drawing>& parts) {
+  if (parts.size() < 2) return card(out, drawing);
+  out += "<div class=\"whole\">\n";
+  card(out, drawing);
+  out += "</div>\n<div class=\"parts\">\n";
+  for (const Drawing& part : parts) card(out, part);
+  out += "</div>\n";
 }
 
 }  // namespace tapegrad::drawing

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::drawing {
 
@@ -18,5 +19,7 @@ std::string page(std::string_view title, std::string_view body, const PageOption
 
 /// Appends a drawing in a frame to the HTML in `out`. On narrow screens it shrinks to 70 %, then scrolls.
 void card(std::string& out, const Drawing& drawing);
+/// The same for a drawing that is wider than a narrow screen: there, its parts take its place, one below the other.
+void card(std::string& out, const Drawing& drawing, const std::vector<Drawing>& parts);
 
 }  // namespace tapegrad::drawing

@@ -11,7 +11,13 @@ namespace {
 double font_size(Type type) { return type == Type::title ? 14 : type == Type::normal ? 12 : 11; }
 
 std::string_view font_class(Type type) {
-  return type == Type::title ? " class=\"title\"" : type == Type::small ? " class=\"small\"" : "";
+  switch (type) {
+    case Type::title: return " class=\"title\"";
+    case Type::small: return " class=\"small\"";
+    case Type::code: return " class=\"code\"";
+    case Type::normal: break;
+  }
+  return "";
 }
 
 // Widths of the characters ' ' to '~' in DejaVu Sans, in hundredths of the font size.
@@ -32,8 +38,10 @@ void write_text(std::string& out, double x, double y, std::string_view anchor, s
 double text_width(std::string_view text, Type type) {
   double units = 0;  // hundredths of the font size
   for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;  // a later byte of a character
-    units += c >= 32 && c < 127 ? kAdvances[c - 32] : 84;
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) == 0x80) continue;            // a later byte of a character
+    const bool wide = byte >= 0xE3 && byte < 0xEE;  // of Chinese, Japanese and Korean, which are square
+    units += type == Type::code && !wide ? 60.2 : c >= 32 && c < 127 ? kAdvances[c - 32] : wide ? 100 : 84;
   }
   return units / 100 * font_size(type) * (type == Type::title ? 1.14 : 1);
 }
@@ -83,7 +91,7 @@ Drawing grid(const std::vector<Drawing>& parts, int columns) {
 std::string_view drawing_style() {
   return R"(svg text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #5a6675; }
 svg text.title { font-size: 14px; font-weight: 600; fill: #1c2430; }
-svg text.small { font-size: 11px; }
+svg text.small { font-size: 11px; } svg text.code { font: 11px ui-monospace, "DejaVu Sans Mono", monospace; }
 svg .on-paper text { fill: #1c2430; } svg .on-ink text { fill: #ffffff; }
 svg .rule { stroke: #dfe4ea; fill: none; } svg .zero { stroke: #9aa5b1; fill: none; }
 svg .frame { stroke: #dfe4ea; fill: none; }

@@ -26,12 +26,12 @@ std::string_view drawing_style();
 
 // ---- to draw something else ----
 
-/// Sizes of text: 14, 12 and 11 pixels.
-enum class Type { title, normal, small };
+/// Sizes of text: 14, 12 and 11 pixels; code: 11, in a typewriter face.
+enum class Type { title, normal, small, code };
 /// Appends a <text> element at (x, y), which is its start, middle or end as `anchor` says. `more`: further attributes.
 void write_text(std::string& out, double x, double y, std::string_view anchor, std::string_view what,
                 Type type = Type::normal, std::string_view more = "");
-/// The width of a text in pixels, in DejaVu Sans, the widest of the fonts that browsers choose.
+/// The width of a text in pixels, in DejaVu Sans or DejaVu Sans Mono, the widest of the fonts that browsers choose.
 double text_width(std::string_view text, Type type = Type::normal);
 /// The text with &, <, > and quotes escaped, for SVG and HTML, and U+FFFD in place of bytes that are not UTF-8 and of
 /// control characters other than tab and line breaks.

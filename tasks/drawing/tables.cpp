@@ -84,6 +84,13 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::size_t sign = number < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > 3 + sign;) digits.insert(at -= 3, 1, ',');
+  return digits;
+}
+
 std::string bracket_table(const Tensor& x, const BracketTable& how) {
   if (x.numel() != static_cast<int64_t>(how.rows.size() * how.columns.size())) {
     fail("bracket_table", fmt::format("expected {} rows and {} columns, got a tensor {}", how.rows.size(),

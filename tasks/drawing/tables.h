@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ std::string padded(std::string_view text, std::size_t width);
 
 /// A number with `digits` after the decimal point; zero has no sign.
 std::string fixed(double value, int digits);
+/// A whole number with its thousands separated: "1,234,567".
+std::string grouped(int64_t number);
 
 /// A floating tensor of one or two axes as NumPy prints it: at most eight digits, no trailing zeros.
 std::string numpy_text(const Tensor& x);

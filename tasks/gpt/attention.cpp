@@ -11,6 +11,7 @@
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/tutorial/widget.h>
 
@@ -43,14 +44,15 @@ std::string group_of(int64_t layer) { return fmt::format("layer {}", layer); }
 
 }  // namespace
 
-std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids,
-                            const data::Tokenizer* tokenizer) {
+std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids, const data::Tokenizer* tokenizer,
+                            Tensor* logits) {
   nn::AttentionMaps maps;
-  static_cast<void>(model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps));
+  const Tensor out = model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps);
+  if (logits != nullptr) *logits = out[0];
   HeadMap like;
   like.name = "gpt";
-  like.row_axis = "token (query)";
-  like.column_axis = "position of the key";
+  like.row_axis = translatable("token (query)");
+  like.column_axis = translatable("position of the key");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     like.row_tokens.push_back(label_of(ids[i], tokenizer));
     like.column_tokens.push_back(std::to_string(i));
@@ -67,11 +69,23 @@ std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>
   return heads;
 }
 
+Decoding decoding_of(const std::vector<HeadMap>& heads, const Tensor& logits, const std::vector<int64_t>& ids,
+                     int64_t given, const data::Tokenizer* tokenizer) {
+  const int64_t rows = heads.at(0).rows();
+  std::vector<int64_t> next(ids.begin() + 1, ids.end());
+  next.push_back(argmax(logits[-1]).item<int64_t>());
+  return {.group = "",
+          .read = {heads[0].row_tokens[0]},
+          .steps = decoding_steps(narrow(logits, 0, 0, rows), next, given - 1,
+                                  [tokenizer](int64_t id) { return label_of(id, tokenizer); })};
+}
+
 int attention_gpt(const GPTAttentionRequest& request) {
   request.AttentionOutput::check();
   require(request.prompt.empty() || request.prompt_ids.empty(), "--prompt-ids", "expected no --prompt, got both");
   const TrainedGPT trained = load_gpt(request.model, {.adapter = request.adapter});
   std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
+  std::size_t given = ids.size();
   if (request.max_new_tokens > 0) {
     nn::DecoderNext next(*trained.model);
     nn::GenerateOptions options{.max_new_tokens = request.max_new_tokens};
@@ -80,8 +94,12 @@ int attention_gpt(const GPTAttentionRequest& request) {
     for (const int64_t id : found.to_vector<int64_t>()) ids.push_back(id);
   }
   const auto most = static_cast<std::size_t>(trained.model->longest_input());
-  if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
-  const std::vector<HeadMap> heads = attend(*trained.model, ids, trained.tokenizer.get());
+  if (ids.size() > most) {
+    given -= std::min(given, ids.size() - most);
+    ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+  }
+  Tensor logits;
+  const std::vector<HeadMap> heads = attend(*trained.model, ids, trained.tokenizer.get(), &logits);
   const std::vector<HeadFigures> figures = request.analyze ? analyse(heads) : std::vector<HeadFigures>();
 
   const fs::path model = request.model.empty() ? last_run(kGPTTask) : fs::path(request.model);
@@ -91,15 +109,17 @@ int attention_gpt(const GPTAttentionRequest& request) {
   const std::vector<HeadMap> drawn = drawable(heads, cut);
   const std::string text =
       trained.tokenizer ? data::valid_utf8(trained.text(ids)) : fmt::format("{}", fmt::join(ids, " "));
-  std::string body = "<h1>GPT: attention</h1>\n";
+  std::string body = fmt::format("<h1>{}</h1>\n", said("GPT: attention"));
   if (!figures.empty()) body += analysis_html(figures);
-  body += "<h2>One token in every head</h2>\n" + tutorial::widget_html("attention", heads_json(drawn));
-  body += fmt::format(
-      "<h2>Attention</h2>\n<p>Each row has the attention weights of one token, which add up to 1.{}</p>\n"
-      "<div class=\"card\">{}</div>\n{}",
-      cut ? fmt::format(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : "",
-      drawing::escape_markup(text), heads_html(drawn));
-  files.write(draw(drawn), drawing::page("tapegrad: attention of gpt", body, {.style = tutorial::widget_style()}));
+  body += player_html(drawn, decoding_of(drawn, logits, ids, static_cast<int64_t>(given), trained.tokenizer.get()));
+  body += fmt::format("<h2>{}</h2>\n<p>{}{}</p>\n<div class=\"card\">{}</div>\n{}", said("Attention"),
+                      said("Each row has the attention weights of one token, which add up to 1."),
+                      cut ? said(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : std::string(),
+                      drawing::escape_markup(text), heads_html(drawn));
+  files.write(draw(heads_named(drawn, request.only)),
+              drawing::page(
+                  "tapegrad: attention of gpt", body,
+                  {.language = tutorial::code_of(tutorial::language_of_locale()), .style = tutorial::widget_style()}));
 
   if (request.json) {
     nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};
@@ -107,14 +127,14 @@ int attention_gpt(const GPTAttentionRequest& request) {
     print_now(json::text_of(json) + "\n");
     return 0;
   }
-  print_text(fmt::format("=== Attention: gpt ===\nModel: {}\n{}", model.string(),
-                         drawing::wrapped(fmt::format("Text: {}\n", text), 4)));
+  print_text(said("=== Attention: {} ===\nModel: {}\n{}", kGPTTask, model.string(),
+                  drawing::wrapped(said("Text: {}\n", text), 4)));
   if (!request.quiet) {
     bool cut_for_terminal = false;
     print_text(fmt::format(
         "\n{}{}",
         heads_text(drawable(heads, cut_for_terminal), group_of(static_cast<int64_t>(trained.model->blocks()) - 1),
-                   "The last layer: a row is a token, a column a position\n"),
+                   said("The last layer: a row is a token, a column a position\n")),
         files.text()));
   }
   print_text(files.told(heads.size()));

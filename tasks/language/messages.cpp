@@ -7,9 +7,10 @@
 namespace tapegrad::tasks {
 
 std::span<const std::span<const Message>> all_messages() {
-  static const std::span<const Message> kTables[] = {language::verbs(),  language::training(), language::models(),
-                                                     language::data(),   language::trained(),  language::pictures(),
-                                                     language::reports()};
+  static const std::span<const Message> kTables[] = {language::verbs(),     language::training(), language::models(),
+                                                     language::data(),      language::trained(),  language::pictures(),
+                                                     language::reports(),   language::topics(),   language::measured(),
+                                                     language::explained(), language::player()};
   return kTables;
 }
 
@@ -26,5 +27,7 @@ std::string_view in_language(std::string_view english, tutorial::Language langua
 }
 
 std::string_view shown(std::string_view english) { return in_language(english, tutorial::language_of_locale()); }
+
+std::string said(std::string_view english) { return std::string(shown(english)); }
 
 }  // namespace tapegrad::tasks

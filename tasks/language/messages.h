@@ -1,10 +1,12 @@
 // The Korean of what the command says. English is the key; errors stay English, which is what people search for.
 #pragma once
 
+#include <fmt/core.h>
 #include <tapegrad/tasks/language/message.h>
 #include <tapegrad/tasks/tutorial/language.h>
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tapegrad::tasks {
@@ -16,5 +18,17 @@ std::span<const std::span<const Message>> all_messages();
 std::string_view in_language(std::string_view english, tutorial::Language language);
 /// The text in the language of the environment.
 std::string_view shown(std::string_view english);
+
+/// The same as a string. Its argument is a literal where possible: a test demands Korean for each literal in a call.
+std::string said(std::string_view english);
+/// fmt::format of the text in the language of the environment. The Korean has the same replacement fields; where their
+/// order differs, they are numbered.
+template <class First, class... Rest>
+std::string said(fmt::format_string<First, Rest...> english, First&& first, Rest&&... rest) {
+  const fmt::string_view key = english;
+  return fmt::vformat(shown({key.data(), key.size()}), fmt::make_format_args(first, rest...));
+}
+/// Marks a literal that reaches said() through a table: it needs Korean, too.
+constexpr std::string_view translatable(std::string_view english) { return english; }
 
 }  // namespace tapegrad::tasks

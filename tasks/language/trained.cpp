@@ -35,6 +35,8 @@ constexpr Message kTrained[] = {
      "빔 서치가 로그 확률을 ((5 + length) / 6)^A로 나눕니다. 클수록 긴 글을 더 고릅니다"},
     {"folder for attention.svg and attention.html", "attention.svg와 attention.html을 둘 폴더"},
     {"the model's", "모델의 폴더"},
+    {"draw into attention.svg only the heads whose name contains this, as \"layer 1\"",
+     "attention.svg에는 이름에 이 말이 든 헤드만 그립니다. 예: \"layer 1\""},
     {"write the files, and draw nothing in the terminal", "파일만 쓰고 터미널에는 그리지 않습니다"},
     {"also compute singular values, entropy, frequencies and energy of every head, and check the tutorial's claims",
      "모든 헤드의 특잇값, 엔트로피, 주파수, 에너지도 계산하여 튜토리얼의 주장을 확인합니다"},

@@ -128,6 +128,14 @@ void add_chart(std::vector<LineChart>& charts, std::span<const NamedRun> runs, d
   if (any) charts.push_back(std::move(chart));
 }
 
+std::vector<LineChart> chosen(std::vector<LineChart> charts, const std::string& only) {
+  std::vector<std::string> titles;
+  for (const LineChart& chart : charts) titles.push_back(chart.title);
+  std::erase_if(charts, [&](const LineChart& chart) { return chart.title.find(only) == std::string::npos; });
+  require(!charts.empty(), "--only", fmt::format("expected a part of {}, got \"{}\"", listed(titles, "or"), only));
+  return charts;
+}
+
 double figure_of(const StepMetrics& m, const std::string& name) {
   for (const train::Figure& figure : m.figures)
     if (figure.name == name) return figure.value;
@@ -241,6 +249,7 @@ void PlotRequest::list(Fields& f) {
         smooth);
   f.add({.name = "first-step", .help = "leave out earlier steps", .limits = {.least = 1}}, first_step);
   f.add({.name = "log-loss", .help = "logarithmic axes of losses"}, log_loss);
+  f.add({.name = "only", .help = "only the charts whose title contains this, as Loss", .type = "TEXT"}, only);
   f.add({.name = "quiet", .help = "write the pictures, and print no table"}, quiet);
   add_json(f, json);
 }
@@ -276,7 +285,7 @@ int plot(const PlotRequest& request) {
   require(!request.json || !request.quiet, "--json", "prints the figures that --quiet leaves out");
   const std::vector<NamedRun> runs = read_runs(request);
   std::vector<drawing::Drawing> drawings;
-  for (const LineChart& chart : charts_of(runs, request)) drawings.push_back(draw(chart));
+  for (const LineChart& chart : chosen(charts_of(runs, request), request.only)) drawings.push_back(draw(chart));
   const fs::path folder(request.out), svg = folder / "plot.svg", html = folder / "plot.html";
   as_bad_request("--out", [&] { train::create_folder(folder); });
   train::replace_file(svg, drawing::svg_file(drawing::grid(drawings, 1)));

@@ -21,6 +21,7 @@ struct PlotRequest {
   bool log_loss = false;
   bool quiet = false;
   bool json = false;
+  std::string only;  // charts whose title contains this
 
   void list(Fields& fields);
 };

@@ -11,6 +11,10 @@ const std::string& text_of(const ModelText& text, const fs::path& path, std::str
   return found->second;
 }
 
+std::string task_of_model(const fs::path& path) {
+  return task_of_json(path.string(), text_of(SafeTensorsFile(path.string()).metadata(), path, "config"));
+}
+
 void load_model(Recipe& recipe, const fs::path& path, const Fields& asked, const Given& given) {
   const SafeTensors loaded = train::load_checked(path);
   const std::string& config = text_of(loaded.metadata, path, "config");

@@ -13,6 +13,9 @@ namespace tapegrad::tasks {
 /// `asked` instead of the run's. Error for a file that is damaged, BadRequest for a model of another task.
 void load_model(Recipe& recipe, const fs::path& path, const Fields& asked = {}, const Given& given = {});
 
+/// The task that a model file was trained for. Error for a file that is not a model.
+std::string task_of_model(const fs::path& path);
+
 /// The text of a model file under this key. Error that names the file where there is none.
 const std::string& text_of(const ModelText& text, const fs::path& path, std::string_view key);
 

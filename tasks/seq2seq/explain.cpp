@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/attention/files.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
@@ -48,7 +49,7 @@ int attention(const AttentionRequest& request) {
 
   const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
   const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
-  files.write(draw(sample.heads), attention_html(task, trained.options(), sample, figures));
+  files.write(draw(heads_named(sample.heads, request.only)), attention_html(task, trained.options(), sample, figures));
   if (request.json) {
     nlohmann::ordered_json json{{"task", info.name},
                                 {"model", file.string()},
@@ -58,10 +59,10 @@ int attention(const AttentionRequest& request) {
     print_now(json::text_of(json) + "\n");
     return 0;
   }
-  print_text(fmt::format("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
-                         drawing::wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
-                                                      task.target_text(sample.answer.output)),
-                                          4)));
+  print_text(said("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
+                  drawing::wrapped(said("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                                        task.target_text(sample.answer.output)),
+                                   4)));
   if (!request.quiet) print_text(fmt::format("\n{}{}", attention_text(sample), files.text()));
   print_text(files.told(sample.heads.size()));
   return 0;

@@ -38,10 +38,11 @@ void pictures(std::string& out, const Task& task, const std::vector<Answer>& all
 
 void maps(std::string& out, const Task& task, const AttentionSample& sample) {
   out += fmt::format(
-      "<h2>{}</h2>\n<p>Input {}, output {}. Each row has the attention weights of one token, which add up to 1. "
-      "Darker (in dark mode: brighter) means more weight.</p>\n",
-      shown("Attention"), drawing::escape_markup(task.source_text(sample.answer.input)),
-      drawing::escape_markup(task.target_text(sample.answer.output)));
+      "<h2>{}</h2>\n<p>{} {}</p>\n", shown("Attention"),
+      said("Input {}, output {}.", drawing::escape_markup(task.source_text(sample.answer.input)),
+           drawing::escape_markup(task.target_text(sample.answer.output))),
+      said("Each row has the attention weights of one token, which add up to 1. Darker (in dark mode: brighter) means "
+           "more weight."));
   out += heads_html(sample.heads);
 }
 
@@ -66,12 +67,17 @@ std::string drawing_html(std::string_view title, const drawing::Drawing& drawing
 
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample,
                            const std::vector<HeadFigures>& figures) {
-  std::string body = fmt::format("<h1>{} task: attention</h1>\n", drawing::escape_markup(options.info->name));
+  Decoding decoding{.group = kCrossGroup, .read = {}, .steps = sample.steps, .ends = true};
+  for (std::size_t written = 0; written <= sample.steps.size(); ++written)
+    if (auto picture = task.picture_of_part(sample.answer, written)) decoding.pictures.push_back(std::move(*picture));
+  std::string body =
+      fmt::format("<h1>{}</h1>\n", said("{} task: attention", drawing::escape_markup(options.info->name)));
   if (!figures.empty()) body += analysis_html(figures);
-  body += "<h2>One token in every head</h2>\n" + tutorial::widget_html("attention", heads_json(sample.heads));
+  body += player_html(sample.heads, decoding);
   maps(body, task, sample);
-  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
-                       {.style = tutorial::widget_style()});
+  return drawing::page(
+      fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
+      {.language = tutorial::code_of(tutorial::language_of_locale()), .style = tutorial::widget_style()});
 }
 
 }  // namespace tapegrad::tasks

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <algorithm>
@@ -17,17 +18,15 @@ std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tok
   return out;
 }
 
-constexpr const char* kCross = "cross-attention (decoder to encoder)";
-
 // The name, group and axes of the heads of a path such as "decoder.layers.1.cross_attn".
 HeadMap named(std::string_view path) {
   const bool decoder = path.starts_with("decoder"), cross = path.find("cross") != std::string_view::npos;
   HeadMap head;
   head.name = decoder ? (cross ? "cross" : "decoder") : "encoder";
-  head.group = cross ? kCross : decoder ? "decoder self-attention" : "encoder self-attention";
+  head.group = cross ? kCrossGroup : decoder ? "decoder self-attention" : "encoder self-attention";
   head.self = !cross;
-  head.row_axis = decoder ? "read by the decoder" : "source (query)";
-  head.column_axis = decoder && !cross ? "read by the decoder (key)" : "source (key)";
+  head.row_axis = decoder ? translatable("read by the decoder") : translatable("source (query)");
+  head.column_axis = decoder && !cross ? translatable("read by the decoder (key)") : translatable("source (key)");
   const std::size_t at = path.find("layers.");
   if (at != std::string_view::npos) head.layer = std::stoll(std::string(path.substr(at + 7)));
   return head;
@@ -67,10 +66,12 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   output = narrow(output, 1, 0, length);
   const Tensor read = shifted(task, output);
   nn::AttentionMaps maps;
-  static_cast<void>(model(example.source, read, mask, nn::causal_mask(length), &maps));
+  const Tensor outputs = model(example.source, read, mask, nn::causal_mask(length), &maps);
 
   AttentionSample out;
   out.answer = answer;
+  out.steps = decoding_steps(outputs[0], output.to_vector<int64_t>(), 0,
+                             [&task](int64_t token) { return task.token_text(token); });
   const std::vector<std::string> source_texts = texts(task, example.source), read_texts = texts(task, read);
   for (std::size_t i = 0; i < maps.size(); ++i) {
     HeadMap like = named(maps[i].name);
@@ -86,8 +87,9 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
 }
 
 std::string attention_text(const AttentionSample& sample) {
-  return heads_text(sample.heads, kCross,
-                    "Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source ");
+  return heads_text(
+      sample.heads, kCrossGroup,
+      said("Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source "));
 }
 
 }  // namespace tapegrad::tasks

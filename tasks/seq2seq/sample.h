@@ -1,6 +1,7 @@
 // One example through a trained model: what it answers, and what every attention head looked at.
 #pragma once
 
+#include <tapegrad/tasks/attention/decoding.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 
@@ -21,7 +22,9 @@ std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int6
 struct AttentionSample {
   Answer answer;
   std::vector<HeadMap> heads;
+  std::vector<DecodingStep> steps;  // in which the decoder wrote it
 };
+inline constexpr const char* kCrossGroup = "cross-attention (decoder to encoder)";  // of heads
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);
 
 // A view for the terminal: for every head where its weight lies, and the decoder's cross-attention as shades.

@@ -108,6 +108,10 @@ class Task {
   virtual std::string samples_text(const std::vector<Answer>& /*answers*/) const { return ""; }
   // An answer as a picture, where the task has one.
   virtual std::optional<drawing::Drawing> picture(const Answer& /*answer*/) const { return {}; }
+  // What is known of an answer of which the first tokens are written, as a picture, where the task has one.
+  virtual std::optional<drawing::Drawing> picture_of_part(const Answer& /*answer*/, std::size_t /*written*/) const {
+    return {};
+  }
   // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
   virtual std::string explain(const Batch* example) const = 0;
   // What `test` reports in addition to the rates; predicted [N, T] answers `tests`.

@@ -45,6 +45,10 @@ void AttentionOutput::list(Fields& f) {
                  "tutorial's claims"},
         analyze);
   f.add({.name = "json", .help = "print the figures of --analyze as one JSON object"}, json);
+  f.add({.name = "only",
+         .help = "draw into attention.svg only the heads whose name contains this, as \"layer 1\"",
+         .type = "TEXT"},
+        only);
 }
 
 void AttentionOutput::check() const {

@@ -35,6 +35,7 @@ struct AttentionOutput {
   bool quiet = false;  // files only
   bool analyze = false;
   bool json = false;  // the figures of `analyze` as one JSON object
+  std::string only;   // heads whose name contains this
 
   void list(Fields& fields);
   /// BadRequest for JSON without figures.

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <cmath>
@@ -29,28 +30,28 @@ Exhibit show_time_flies() {
     fmt::format_to(std::back_inserter(out), "{}:\n {}\n", name, drawing::numpy_text(values));
   };
   const auto shape = [&](std::string_view name, const Tensor& values) {
-    fmt::format_to(std::back_inserter(out), "{} shape: {}\n", name, drawing::tuple_text(values.shape()));
+    out += said("{} shape: {}\n", name, drawing::tuple_text(values.shape()));
   };
-  out += "1. Words as vectors, one per row\n\n";
-  shape("Input matrix", x);
-  array("Input matrix", x);
-  array("\nInput matrix transpose", x.t());
-  out += "\n2. Similarity: the dot products of all pairs of words\n\n";
-  shape("Similarity matrix", scores);
-  out += "Similarity matrix:\n" + drawing::bracket_table(scores, {words, words, 9});
-  out += "\n3. Weights: the softmax of each row, which sums to 1\n\n";
-  shape("Attention weights", weights);
-  array("Attention weights", weights);
-  out += "\n4. Context: the mean of all words, with these weights\n\n";
-  shape("Contextualized vectors", context);
-  array("Contextualized vectors", context);
+  out += said("1. Words as vectors, one per row\n\n");
+  shape(said("Input matrix"), x);
+  array(said("Input matrix"), x);
+  array("\n" + said("Input matrix transpose"), x.t());
+  out += said("\n2. Similarity: the dot products of all pairs of words\n\n");
+  shape(said("Similarity matrix"), scores);
+  out += said("Similarity matrix") + ":\n" + drawing::bracket_table(scores, {words, words, 9});
+  out += said("\n3. Weights: the softmax of each row, which sums to 1\n\n");
+  shape(said("Attention weights"), weights);
+  array(said("Attention weights"), weights);
+  out += said("\n4. Context: the mean of all words, with these weights\n\n");
+  shape(said("Contextualized vectors"), context);
+  array(said("Contextualized vectors"), context);
 
-  return {"Attention step by step (8.2.1, 8.2.2)",
+  return {said("Attention step by step (8.2.1, 8.2.2)"),
           out,
-          {draw_matrix("1. Word vectors", x, words, kThree, 0, 1, 1),
-           draw_matrix("2. Similarity", scores, words, words, 0, 1.5),
-           draw_matrix("3. Attention weights", weights, words, words, 0, 0.5, 3),
-           draw_matrix("4. Contextual vectors", context, words, kThree, 0, 1, 3)}};
+          {draw_matrix(said("1. Word vectors"), x, words, kThree, 0, 1, 1),
+           draw_matrix(said("2. Similarity"), scores, words, words, 0, 1.5),
+           draw_matrix(said("3. Attention weights"), weights, words, words, 0, 0.5, 3),
+           draw_matrix(said("4. Contextual vectors"), context, words, kThree, 0, 1, 3)}};
 }
 
 struct Journey {
@@ -73,18 +74,18 @@ Exhibit show_journey() {
   };
 
   const Tensor scores = matmul(x, x.t()), weights = softmax(scores);
-  out += "Without trainable weights\n\n";
-  step("1. Scores: the dot products of all pairs of words", scores);
-  step("2. Weights: the softmax of each row", weights);
-  step("3. Context: the mean of all words, with these weights", matmul(weights, x));
+  out += said("Without trainable weights\n\n");
+  step(said("1. Scores: the dot products of all pairs of words"), scores);
+  step(said("2. Weights: the softmax of each row"), weights);
+  step(said("3. Context: the mean of all words, with these weights"), matmul(weights, x));
 
   manual_seed(123);
   const Tensor query = rand({3, 2}), key = rand({3, 2}), value = rand({3, 2});
   const Tensor weighted = softmax(matmul(matmul(x, query), matmul(x, key).t()) * scale);
-  out += "With random weights for queries, keys and values, uniform in [0, 1), seed 123\n\n";
-  step("4. The query of \"journey\"", matmul(x[1], query));
-  step("5. Its weights: softmax of query @ keys / sqrt(2)", weighted[1]);
-  step("6. Context of each word: weights @ values", matmul(weighted, matmul(x, value)));
+  out += said("With random weights for queries, keys and values, uniform in [0, 1), seed 123\n\n");
+  step(said("4. The query of \"journey\""), matmul(x[1], query));
+  step(said("5. Its weights: softmax of query @ keys / sqrt(2)"), weighted[1]);
+  step(said("6. Context of each word: weights @ values"), matmul(weighted, matmul(x, value)));
 
   manual_seed(789);
   const nn::Linear to_query(3, 2, false), to_key(3, 2, false), to_value(3, 2, false);
@@ -92,22 +93,22 @@ Exhibit show_journey() {
   const Tensor hidden = !nn::causal_mask(6);
   const Tensor masked = masked_fill(linear_scores, hidden, -std::numeric_limits<double>::infinity());
   const Tensor causal = softmax(masked * scale);
-  out += "With linear layers for queries, keys and values, random, seed 789\n\n";
-  step("7. Context of each word", matmul(softmax(linear_scores * scale), to_value(x)));
-  step("8. Weights", softmax(linear_scores * scale));
-  step("9. Scores, with later words masked", masked);
-  step("10. Their weights: rows still sum to 1", causal);
+  out += said("With linear layers for queries, keys and values, random, seed 789\n\n");
+  step(said("7. Context of each word"), matmul(softmax(linear_scores * scale), to_value(x)));
+  step(said("8. Weights"), softmax(linear_scores * scale));
+  step(said("9. Scores, with later words masked"), masked);
+  step(said("10. Their weights: rows still sum to 1"), causal);
   manual_seed(123);
   const Tensor dropped = dropout(causal, 0.5);
-  step("11. After dropout of one half (seed 123): the remaining weights double", dropped);
+  step(said("11. After dropout of one half (seed 123): the remaining weights double"), dropped);
   out.pop_back();
 
-  return {"Attention step by step: your journey starts with one step",
+  return {said("Attention step by step: your journey starts with one step"),
           out,
-          {draw_matrix("1. Scores, without weights", scores, journey.words, journey.words, 0, 1.5),
-           draw_matrix("2. Weights", weights, journey.words, journey.words, 0, 0.5, 3),
-           draw_matrix("10. Causal weights (linear layers)", causal, journey.words, journey.words, 0, 1, 3),
-           draw_matrix("11. After dropout", dropped, journey.words, journey.words, 0, 2, 3)}};
+          {draw_matrix(said("1. Scores, without weights"), scores, journey.words, journey.words, 0, 1.5),
+           draw_matrix(said("2. Weights"), weights, journey.words, journey.words, 0, 0.5, 3),
+           draw_matrix(said("10. Causal weights (linear layers)"), causal, journey.words, journey.words, 0, 1, 3),
+           draw_matrix(said("11. After dropout"), dropped, journey.words, journey.words, 0, 2, 3)}};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/nn/window.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/show.h>
@@ -66,8 +67,9 @@ struct Task {
   Batch (*draw)(int64_t length, Generator& generator);
   int64_t evaluated;  // batches
 };
-constexpr Task kTasks[] = {{"copy", "Copy: accuracy by seconds of processor time", draw_copy, 4},
-                           {"needle", "Needle: accuracy by seconds of processor time", draw_needle, 16}};
+constexpr Task kTasks[] = {
+    {translatable("copy"), translatable("Copy: accuracy by seconds of processor time"), draw_copy, 4},
+    {translatable("needle"), translatable("Needle: accuracy by seconds of processor time"), draw_needle, 16}};
 
 struct Layer {
   explicit Layer(const nn::SelfAttentionConfig& config)
@@ -193,12 +195,12 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const uint64_t seed = request.seed.value_or(0);
   std::vector<Form> forms = forms_for(length);
   Exhibit exhibit;
-  exhibit.title = "Accuracy of the forms of attention";
+  exhibit.title = said("Accuracy of the forms of attention");
   exhibit.columns = 1;
   std::vector<std::vector<Run>> runs;  // [tasks][forms]
   for (const Task& task : kTasks) {
     drawing::LineChart chart{
-        .title = std::string(task.title), .x_label = "seconds", .y_label = "accuracy", .y_low = 0, .y_high = 1};
+        .title = said(task.title), .x_label = said("seconds"), .y_label = said("accuracy"), .y_low = 0, .y_high = 1};
     runs.emplace_back();
     for (const Form& form : forms) {
       const Run run = train_for(seconds, task, length, form.choice, seed);
@@ -207,15 +209,17 @@ Exhibit exhibit_of(const ShowRequest& request) {
     }
     exhibit.drawings.push_back(draw(chart));
   }
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "Inputs of {} tokens. Each training run took {} seconds of processor time.\n"
       "Copy: read {} tokens, each half of the length away. Needle: read {} tokens,\n"
       "each somewhere in noise. A token has the address (positional encoding) of the\n"
       "position that asks for it.\n"
-      "Models: one layer, width {}, {} heads, not causal, batches of {}.\n\n"
-      "{:>10}{:>12}{:>9}{:>12}{:>12}{:>9}{:>12}\n",
-      length, seconds, length / 2, length / 16, kWidth, kHeads, kBatch, "", "copy", "steps", "ms/step", "needle",
-      "steps", "ms/step");
+      "Models: one layer, width {}, {} heads, not causal, batches of {}.\n\n",
+      length, seconds, length / 2, length / 16, kWidth, kHeads, kBatch);
+  exhibit.text += fmt::format("{:>10}", "");
+  for (const Task& task : kTasks)
+    exhibit.text += fmt::format("{:>12}{:>9}{:>12}", said(task.name), said("steps"), said("ms/step"));
+  exhibit.text += "\n";
   for (std::size_t i = 0; i < forms.size(); ++i) {
     exhibit.text += fmt::format("{:>10}", forms[i].name);
     for (const std::vector<Run>& of_task : runs) {
@@ -225,8 +229,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
     }
     exhibit.text += "\n";
   }
-  exhibit.text +=
-      fmt::format("\nAccuracy on new inputs; guessing gives {:.3f}. Options of the forms:\n", 1.0 / kClasses);
+  exhibit.text += said("\nAccuracy on new inputs; guessing gives {:.3f}. Options of the forms:\n", 1.0 / kClasses);
   for (Form& form : forms) {
     std::string options;
     for (const nn::Field& field : nn::fields_of(form.choice))

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/show.h>
@@ -85,21 +86,24 @@ std::string cell(double value, int digits) {
 
 std::string table(std::string_view title, const std::vector<int64_t>& lengths, const std::vector<Cost>& costs,
                   std::vector<double> Cost::*member, int64_t first) {
-  std::string out = fmt::format("{}\n{:>8}", title, "tokens");
+  std::string out = fmt::format("{}\n{:>8}", title, said("tokens"));
   for (const Cost& cost : costs) out += fmt::format("{:>11}", cost.name);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     out += fmt::format("\n{:>8}", lengths[i]);
     for (const Cost& cost : costs) out += cell((cost.*member)[i], 1);
   }
-  out += fmt::format("\n{:>8}", "slope");
+  out += fmt::format("\n{:>8}", said("slope"));
   for (const Cost& cost : costs) out += cell(slope(lengths, cost.*member, first), 2);
   return out + "\n\n";
 }
 
 drawing::Drawing chart(std::string title, std::string label, const std::vector<int64_t>& lengths,
                        const std::vector<Cost>& costs, std::vector<double> Cost::*member) {
-  drawing::LineChart out{
-      .title = std::move(title), .x_label = "log2 of the number of tokens", .y_label = std::move(label), .log_y = true};
+  drawing::LineChart out{.title = std::move(title),
+                         .x_label = said("log2 of the number of tokens"),
+                         .y_label = std::move(label),
+                         .log_y = true,
+                         .log_label = said("logarithmic")};
   for (const Cost& cost : costs) {
     drawing::Series series{.name = std::string(cost.name), .y = cost.*member};
     for (const int64_t length : lengths) series.x.push_back(std::log2(static_cast<double>(length)));
@@ -129,24 +133,24 @@ Exhibit exhibit_of(const ShowRequest& request) {
   }
   const int64_t first = std::min<int64_t>(4096, lengths[lengths.size() - 2]);
   Exhibit exhibit;
-  exhibit.title = "Cost of the forms of attention";
+  exhibit.title = said("Cost of the forms of attention");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "{} heads of size {}, one sequence, forward and backward. Processor time of all\n"
       "threads ({}), with the default options of each form. Memory: without input and\n"
       "parameters. Passes of more than {:.0f} seconds are left out.\n\n",
       width / kHeadSize, kHeadSize, num_threads(), kMostSeconds);
-  exhibit.text += table("Time in milliseconds", lengths, costs, &Cost::milliseconds, first);
-  exhibit.text += table("Memory in megabytes", lengths, costs, &Cost::megabytes, first);
-  exhibit.text += fmt::format(
+  exhibit.text += table(said("Time in milliseconds"), lengths, costs, &Cost::milliseconds, first);
+  exhibit.text += table(said("Memory in megabytes"), lengths, costs, &Cost::megabytes, first);
+  exhibit.text += said(
       "The slope is that of a line fitted to the logarithms, from {} tokens on: 1 for\n"
       "a cost proportional to the length, 2 for a cost proportional to its square.\n"
       "Full attention does not store the scores of all pairs, so its memory is also\n"
       "proportional to the length.\n",
       first);
   exhibit.drawings = {
-      chart("Time of a layer, forward and backward", "milliseconds", lengths, costs, &Cost::milliseconds),
-      chart("Memory of a layer, forward and backward", "megabytes", lengths, costs, &Cost::megabytes)};
+      chart(said("Time of a layer, forward and backward"), said("milliseconds"), lengths, costs, &Cost::milliseconds),
+      chart(said("Memory of a layer, forward and backward"), said("megabytes"), lengths, costs, &Cost::megabytes)};
   return exhibit;
 }
 

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
@@ -124,8 +125,9 @@ Measured measure(const Stack& stack, int64_t length, int64_t dim, uint64_t seed)
 }
 
 std::string table_of(const Stack& stack, const Measured& m) {
-  std::string out = fmt::format("\n{}\n{:<8}{:>6}{:>12}{:>18}{:>17}{:>18}\n", stack.name, "layers", "rank",
-                                "similarity", "signal to noise", "weights' rank", "gradient ratio");
+  std::string out =
+      fmt::format("\n{}\n{:<8}{:>6}{:>12}{:>18}{:>17}{:>18}\n", stack.name, said("layers"), said("rank"),
+                  said("similarity"), said("signal to noise"), said("weights' rank"), said("gradient ratio"));
   for (std::size_t i = 0; i < m.depths.size(); ++i) {
     const auto at = static_cast<std::size_t>(m.depths[i]) - 1;
     out += fmt::format("{:<8}{:>6.0f}{:>12.4f}{:>18.2g}{:>17.1f}{:>18.3g}\n", m.depths[i], m.rank[at], m.similarity[at],
@@ -148,19 +150,23 @@ std::string verdict(const Stack& stack, const Measured& m, int64_t length) {
   std::size_t collapsed = 0;
   while (collapsed < m.rank.size() && m.rank[collapsed] > 1) ++collapsed;
   out += collapsed < m.rank.size()
-             ? fmt::format("the token matrix has rank 1 after layer {} (similarity {:.4f})", collapsed + 1,
-                           m.similarity[collapsed])
-             : fmt::format("the rank never falls to 1; it is {:.0f} after {} layers", m.rank.back(), kDeepest);
+             ? said("the token matrix has rank 1 after layer {} (similarity {:.4f})", collapsed + 1,
+                    m.similarity[collapsed])
+             : said("the rank never falls to 1; it is {:.0f} after {} layers", m.rank.back(), kDeepest);
   const double share = m.weights_rank.back() / static_cast<double>(length);
-  out += fmt::format(". The attention weights of layer {} have a rank of {:.2f} n: the tutorial's {} n {}. ", kDeepest,
-                     share, kTutorialRank, share <= kTutorialRank ? "is not exceeded" : "is exceeded");
+  out +=
+      share <= kTutorialRank
+          ? said(". The attention weights of layer {} have a rank of {:.2f} n: the tutorial's {} n is not exceeded. ",
+                 kDeepest, share, kTutorialRank)
+          : said(". The attention weights of layer {} have a rank of {:.2f} n: the tutorial's {} n is exceeded. ",
+                 kDeepest, share, kTutorialRank);
   const auto decay = decay_of(m);
-  out += fmt::format(
-      "From layer to layer the ratio of signal to noise is multiplied by e^{:.2f} (the tutorial: e^{}){}. ",
-      decay.second, kTutorialDecay,
-      decay.first < m.signal.size() ? fmt::format("; after layer {} only rounding is left", decay.first) : "");
-  out += fmt::format("The gradient of the first of {} layers is {:.2g} times that of the last one.\n", kDeepest,
-                     m.gradient.back());
+  out +=
+      said("From layer to layer the ratio of signal to noise is multiplied by e^{:.2f} (the tutorial: e^{}){}. ",
+           decay.second, kTutorialDecay,
+           decay.first < m.signal.size() ? said("; after layer {} only rounding is left", decay.first) : std::string());
+  out += said("The gradient of the first of {} layers is {:.2g} times that of the last one.\n", kDeepest,
+              m.gradient.back());
   return drawing::wrapped(out);
 }
 
@@ -168,9 +174,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t length = request.length.value_or(32), dim = request.dim.value_or(64);
   require(dim % 8 == 0, "--dim", fmt::format("must be a multiple of 8, got {}", dim));
   Exhibit exhibit;
-  exhibit.title = "Tokens and gradients in deep stacks of random layers (8.2.3, 8.4)";
+  exhibit.title = said("Tokens and gradients in deep stacks of random layers (8.2.3, 8.4)");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "{} random tokens of width {} pass through random encoder layers ({} heads,\n"
       "feed-forward blocks of width {}, xavier-uniform, float64). After each layer:\n"
       "  rank             singular values of the tokens above {:g} of the largest\n"
@@ -182,18 +188,26 @@ Exhibit exhibit_of(const ShowRequest& request) {
       "                   that of the last layer's, in a stack of this depth with a\n"
       "                   final normalisation and a random linear loss\n",
       length, dim, kHeads, 4 * dim, kTolerance, kNoise);
-  drawing::LineChart rank{.title = "Rank of the tokens", .x_label = "layer", .y_label = "rank", .y_low = 0};
-  drawing::LineChart similarity{
-      .title = "Similarity of the tokens", .x_label = "layer", .y_label = "mean cosine", .y_low = -0.1, .y_high = 1};
-  drawing::LineChart signal{
-      .title = "Signal to noise", .x_label = "layer", .y_label = "ratio of variances", .log_y = true};
-  drawing::LineChart gradient{.title = "Gradient of the first layer over that of the last one",
-                              .x_label = "layers of the stack",
-                              .y_label = "ratio of norms",
-                              .log_y = true};
+  drawing::LineChart rank{
+      .title = said("Rank of the tokens"), .x_label = said("layer"), .y_label = said("rank"), .y_low = 0};
+  drawing::LineChart similarity{.title = said("Similarity of the tokens"),
+                                .x_label = said("layer"),
+                                .y_label = said("mean cosine"),
+                                .y_low = -0.1,
+                                .y_high = 1};
+  drawing::LineChart signal{.title = said("Signal to noise"),
+                            .x_label = said("layer"),
+                            .y_label = said("ratio of variances"),
+                            .log_y = true,
+                            .log_label = said("logarithmic")};
+  drawing::LineChart gradient{.title = said("Gradient of the first layer over that of the last one"),
+                              .x_label = said("layers of the stack"),
+                              .y_label = said("ratio of norms"),
+                              .log_y = true,
+                              .log_label = said("logarithmic")};
   std::string told;
   for (const Stack& stack : {Stack{"Pre-LN", false, false}, Stack{"Post-LN", true, false},
-                             Stack{"Attention alone, without residuals", false, true}}) {
+                             Stack{said("Attention alone, without residuals"), false, true}}) {
     const Measured m = measure(stack, length, dim, request.seed.value_or(0));
     exhibit.text += table_of(stack, m);
     told += "\n" + verdict(stack, m, length);

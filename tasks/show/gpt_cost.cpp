@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
@@ -142,9 +143,9 @@ std::string short_cell(double value, int width) { return cell(value, width, valu
 
 std::string table(std::string_view title, const std::vector<Point>& points, const Threads& threads, int64_t first) {
   const bool both = threads.count() == 2;
-  std::string out = fmt::format("{}\n{:>6}{:>8}{:>11}", title, "batch", "tokens", "ms");
-  if (both) out += fmt::format("{:>11}{:>9}", fmt::format("{} thr.", threads.all()), "speed-up");
-  out += fmt::format("{:>10}{:>10}{:>13}\n", "tokens/s", "MB", "attention MB");
+  std::string out = fmt::format("{}\n{:>6}{:>8}{:>11}", title, said("batch"), said("tokens"), "ms");
+  if (both) out += fmt::format("{:>11}{:>9}", said("{} thr.", threads.all()), said("speed-up"));
+  out += fmt::format("{:>10}{:>10}{:>13}\n", said("tokens/s"), "MB", said("attention MB"));
   for (const Point& at : points) {
     const double best = at.seconds[both ? 1 : 0];
     out += fmt::format("{:>6}{:>8}{}", at.batch, at.tokens(), short_cell(1e3 * at.seconds[0], 11));
@@ -153,7 +154,7 @@ std::string table(std::string_view title, const std::vector<Point>& points, cons
            short_cell(1e-6 * at.attention_bytes, 13) + "\n";
   }
   const auto time = [&](int which) { return slope(points, first, [=](const Point& at) { return at.seconds[which]; }); };
-  out += fmt::format("{:>14}{}", "slope", cell(time(0), 11, 2));
+  out += fmt::format("{:>14}{}", said("slope"), cell(time(0), 11, 2));
   if (both) out += cell(time(1), 11, 2) + std::string(9, ' ');
   out += std::string(10, ' ') + cell(slope(points, first, [](const Point& at) { return at.bytes; }), 10, 2);
   return out + cell(slope(points, first, [](const Point& at) { return at.attention_bytes; }), 13, 2) + "\n\n";
@@ -170,8 +171,11 @@ drawing::Series curve(std::string name, const std::vector<Point>& points, const 
 }
 
 drawing::LineChart empty_chart(std::string title, std::string label) {
-  return {
-      .title = std::move(title), .x_label = "log2 of the number of tokens", .y_label = std::move(label), .log_y = true};
+  return {.title = std::move(title),
+          .x_label = said("log2 of the number of tokens"),
+          .y_label = std::move(label),
+          .log_y = true,
+          .log_label = said("logarithmic")};
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {
@@ -190,40 +194,41 @@ Exhibit exhibit_of(const ShowRequest& request) {
 
   const int64_t first = std::min<int64_t>(1024, longest / 2);
   Exhibit exhibit;
-  exhibit.title = "What a training step of a GPT costs";
+  exhibit.title = said("What a training step of a GPT costs");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "{} layers of width {}, heads of size {}, vocabulary {}, no dropout. A step is\n"
       "forward, loss, backward and AdamW: wall time, the best of some steps. MB: the\n"
       "most memory in use during a step beyond parameters and optimiser, in blocks of\n"
       "more than 64 KiB; attention MB: during forward and backward of one layer's\n"
       "causal attention, beyond its inputs.\n\n",
       kLayers, width, kHeadSize, kVocabulary);
-  exhibit.text += table("One sequence", lengths, threads, first);
-  exhibit.text += table(fmt::format("Sequences of {} tokens", sequence), batches, threads, first);
-  exhibit.text += fmt::format(
+  exhibit.text += table(said("One sequence"), lengths, threads, first);
+  exhibit.text += table(said("Sequences of {} tokens", sequence), batches, threads, first);
+  exhibit.text += said(
       "The slope is that of the line through the logarithms, from {} tokens on:\n"
       "1 where the cost grows with the tokens, 2 where it grows with their square.\n",
       first);
 
-  drawing::LineChart time = empty_chart("Time of a training step", "milliseconds");
-  drawing::LineChart rate = empty_chart("Speed of training", "tokens per second");
-  drawing::LineChart memory = empty_chart("Memory of a training step", "megabytes");
+  drawing::LineChart time = empty_chart(said("Time of a training step"), said("milliseconds"));
+  drawing::LineChart rate = empty_chart(said("Speed of training"), said("tokens per second"));
+  drawing::LineChart memory = empty_chart(said("Memory of a training step"), said("megabytes"));
   for (int which = 0; which < threads.count(); ++which) {
-    const std::string suffix = fmt::format(", {} thread{}", which == 0 ? 1 : threads.all(), which == 0 ? "" : "s");
-    for (const auto& [name, points] : {std::pair{"one sequence", &lengths}, std::pair{"batches", &batches}}) {
-      time.series.push_back(curve(name + suffix, *points, [=](const Point& at) { return 1e3 * at.seconds[which]; }));
-      rate.series.push_back(curve(name + suffix, *points, [=](const Point& at) {
-        return static_cast<double>(at.tokens()) / at.seconds[which];
-      }));
+    for (const auto& [what, points] :
+         {std::pair{said("one sequence"), &lengths}, std::pair{said("batches"), &batches}}) {
+      const std::string name =
+          which == 0 ? said("{}, {} thread", what, 1) : said("{}, {} threads", what, threads.all());
+      time.series.push_back(curve(name, *points, [=](const Point& at) { return 1e3 * at.seconds[which]; }));
+      rate.series.push_back(
+          curve(name, *points, [=](const Point& at) { return static_cast<double>(at.tokens()) / at.seconds[which]; }));
     }
   }
-  memory.series.push_back(curve("one sequence", lengths, [](const Point& at) { return 1e-6 * at.bytes; }));
-  drawing::Series dashed = curve("batches", batches, [](const Point& at) { return 1e-6 * at.bytes; });
+  memory.series.push_back(curve(said("one sequence"), lengths, [](const Point& at) { return 1e-6 * at.bytes; }));
+  drawing::Series dashed = curve(said("batches"), batches, [](const Point& at) { return 1e-6 * at.bytes; });
   dashed.mark = drawing::Series::Mark::dashes;  // it may cover the first curve
   memory.series.push_back(std::move(dashed));
   memory.series.push_back(
-      curve("attention alone, one sequence", lengths, [](const Point& at) { return 1e-6 * at.attention_bytes; }));
+      curve(said("attention alone, one sequence"), lengths, [](const Point& at) { return 1e-6 * at.attention_bytes; }));
   exhibit.drawings = {draw(time), draw(rate), draw(memory)};
   return exhibit;
 }

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/train/loop.h>
 
@@ -28,7 +29,9 @@ constexpr int64_t kShownParts[] = {0, 2, 4, 8, 16};  // in the tables
 constexpr double kMost = 0.5;                        // a head has a role if it gets more than this share
 
 constexpr std::size_t kPrevious = 0, kSame = 1, kNext = 2, kRoles = 5;
-constexpr std::array<const char*, kRoles> kNames = {"previous", "same", "next", "first", "separator"};
+constexpr std::array<std::string_view, kRoles> kNames = {translatable("previous"), translatable("same"),
+                                                         translatable("next"), translatable("first"),
+                                                         translatable("separator")};
 using Shares = std::array<double, kRoles>;  // means over queries, from 0 to 1
 
 // Texts [count, 2 + 2 length]: the first token, `length` different symbols, the separator, and the same symbols.
@@ -137,10 +140,10 @@ bool has_role(const Shares& shares) { return shares[role_of(shares)] > kMost; }
 // The largest share, in percent, and its role.
 std::string cell_of(const Shares& shares) {
   const std::size_t role = role_of(shares);
-  return fmt::format("{} {:.0f}", has_role(shares) ? kNames[role] : "mixed", 100 * shares[role]);
+  return fmt::format("{} {:.0f}", said(has_role(shares) ? kNames[role] : translatable("mixed")), 100 * shares[role]);
 }
 
-std::vector<const Point*> shown(const std::vector<Point>& points) {
+std::vector<const Point*> points_of_tables(const std::vector<Point>& points) {
   std::vector<const Point*> out;
   const int64_t steps = points.back().step;
   for (const Point& point : points)
@@ -151,7 +154,7 @@ std::vector<const Point*> shown(const std::vector<Point>& points) {
 }
 
 std::string table_of(const std::vector<const Point*>& points, Shares Head::*shares) {
-  std::string out = fmt::format("{:<8}", "step");
+  std::string out = fmt::format("{:<8}", said("step"));
   for (const Point* const point : points) out += fmt::format("{:>14}", point->step);
   for (std::size_t i = 0; i < points.front()->heads.size(); ++i) {
     out += fmt::format("\n{:<8}", points.front()->heads[i].name);
@@ -162,8 +165,11 @@ std::string table_of(const std::vector<const Point*>& points, Shares Head::*shar
 
 drawing::LineChart chart_of(std::string title, const std::vector<Point>& points, Shares Head::*shares,
                             std::size_t role) {
-  drawing::LineChart chart{
-      .title = std::move(title), .x_label = "step", .y_label = "share of the weights", .y_low = 0, .y_high = 1};
+  drawing::LineChart chart{.title = std::move(title),
+                           .x_label = said("step"),
+                           .y_label = said("share of the weights"),
+                           .y_low = 0,
+                           .y_high = 1};
   std::vector<double> steps, accuracies;
   for (const Point& point : points) {
     steps.push_back(static_cast<double>(point.step));
@@ -174,20 +180,24 @@ drawing::LineChart chart_of(std::string title, const std::vector<Point>& points,
     for (const Point& point : points) series.y.push_back((point.heads[i].*shares)[role]);
     chart.series.push_back(std::move(series));
   }
-  chart.series.push_back({.name = "accuracy", .x = steps, .y = accuracies, .mark = drawing::Series::Mark::dashes});
+  chart.series.push_back(
+      {.name = said("accuracy"), .x = steps, .y = accuracies, .mark = drawing::Series::Mark::dashes});
   return chart;
 }
 
 // What the numbers say.
 std::string verdict(const std::vector<Point>& points) {
   std::string out;
-  for (const auto& [shares, name] : {std::pair(&Head::reading, "reading"), std::pair(&Head::writing, "writing")}) {
-    const auto count = [shares = shares](const Point& point) {
+  for (const bool reading : {true, false}) {
+    const auto count = [shares = reading ? &Head::reading : &Head::writing](const Point& point) {
       return std::count_if(point.heads.begin(), point.heads.end(),
                            [&](const Head& head) { return has_role(head.*shares); });
     };
-    out += fmt::format("While {}, {} of {} heads have a role at first, {} after training.\n", name,
-                       count(points.front()), points.front().heads.size(), count(points.back()));
+    const auto first = count(points.front()), last = count(points.back());
+    const std::size_t heads = points.front().heads.size();
+    out += reading
+               ? said("While reading, {} of {} heads have a role at first, {} after training.\n", first, heads, last)
+               : said("While writing, {} of {} heads have a role at first, {} after training.\n", first, heads, last);
   }
   const auto writes = [](const Point& point) {
     return std::find_if(point.heads.begin(), point.heads.end(),
@@ -195,9 +205,9 @@ std::string verdict(const std::vector<Point>& points) {
   };
   const auto found = std::find_if(points.begin(), points.end(),
                                   [&](const Point& point) { return writes(point) != point.heads.end(); });
-  if (found == points.end()) return out + "No head looks mostly at the symbol that is to be written next.\n";
+  if (found == points.end()) return out + said("No head looks mostly at the symbol that is to be written next.\n");
   const double before = found == points.begin() ? found->accuracy : (found - 1)->accuracy;
-  out += fmt::format(
+  out += said(
       "Head {} is the first that looks mostly at the symbol to be written next, at step {}: there the accuracy is "
       "{:.2f}, at the measurement before it {:.2f}, and at last {:.2f}.\n",
       writes(*found)->name, found->step, found->accuracy, before, points.back().accuracy);
@@ -207,11 +217,11 @@ std::string verdict(const std::vector<Point>& points) {
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t length = request.length.value_or(8), steps = request.steps.value_or(400);
   const std::vector<Point> points = train(length, steps, request.seed.value_or(0));
-  const std::vector<const Point*> in_tables = shown(points);
+  const std::vector<const Point*> in_tables = points_of_tables(points);
   Exhibit exhibit;
-  exhibit.title = "What the heads of a small GPT do during training (8.2.4)";
+  exhibit.title = said("What the heads of a small GPT do during training (8.2.4)");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "A GPT of {} layers with {} heads (width {}) reads a first token, {} different\n"
       "symbols of {} and a separator, and writes the symbols down again: {} steps with\n"
       "batches of {}. The role of a head is what gets most of its attention weights, in\n"
@@ -223,17 +233,19 @@ Exhibit exhibit_of(const ShowRequest& request) {
       "All texts have one length, and positions are learned: a head can find the symbol\n"
       "to write next by its position alone.\n\n",
       kLayers, kHeads, kWidth, length, kSymbols, steps, kBatch, kTested, 100 * kMost);
-  exhibit.text += "Queries that read (head 2.1: the first one of layer 2):\n" + table_of(in_tables, &Head::reading) +
-                  "\nQueries that write:\n" + table_of(in_tables, &Head::writing);
-  for (const auto& [name, member] : {std::pair("loss", &Point::loss), std::pair("accuracy", &Point::accuracy)}) {
+  exhibit.text += said("Queries that read (head 2.1: the first one of layer 2):\n") +
+                  table_of(in_tables, &Head::reading) + said("\nQueries that write:\n") +
+                  table_of(in_tables, &Head::writing);
+  for (const auto& [name, member] :
+       {std::pair(said("loss"), &Point::loss), std::pair(said("accuracy"), &Point::accuracy)}) {
     exhibit.text += fmt::format("{}{:<8}", member == &Point::loss ? "\n" : "", name);
     for (const Point* const point : in_tables) exhibit.text += fmt::format("{:>14.3f}", point->*member);
     exhibit.text += "\n";
   }
   exhibit.text += "\n" + verdict(points);
   exhibit.drawings = {
-      draw(chart_of("Writing: share of the symbol to write next, by head", points, &Head::writing, kNext)),
-      draw(chart_of("Reading: share of the token before, by head", points, &Head::reading, kPrevious))};
+      draw(chart_of(said("Writing: share of the symbol to write next, by head"), points, &Head::writing, kNext)),
+      draw(chart_of(said("Reading: share of the token before, by head"), points, &Head::reading, kPrevious))};
   return exhibit;
 }
 

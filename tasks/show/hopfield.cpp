@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/ode.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <cmath>
@@ -63,47 +64,53 @@ std::vector<Network> networks_of(int64_t count, int64_t dim, Generator& generato
   const auto width = static_cast<double>(dim);
   const Tensor x = randn({count, dim}, kFloat64, &generator), other = randn({count, dim}, kFloat64, &generator);
   const Tensor g = randn({dim, dim}, kFloat64, &generator), identity = eye(dim, kFloat64);
-  return {{.name = "patterns fixed, W = I", .start = other, .w = identity, .patterns = x},
-          {.name = "tutorial's, W = I", .start = x, .w = identity},
-          {.name = "tutorial's, W symmetric", .start = x, .w = (g + g.t()) / std::sqrt(8 * width)},
-          {.name = "tutorial's, any W", .start = x, .w = g / std::sqrt(width)}};
+  return {{.name = said("patterns fixed, W = I"), .start = other, .w = identity, .patterns = x},
+          {.name = said("tutorial's, W = I"), .start = x, .w = identity},
+          {.name = said("tutorial's, W symmetric"), .start = x, .w = (g + g.t()) / std::sqrt(8 * width)},
+          {.name = said("tutorial's, any W"), .start = x, .w = g / std::sqrt(width)}};
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t count = request.length.value_or(8), dim = request.dim.value_or(16);
   Generator generator(request.seed.value_or(0));
   Exhibit exhibit;
-  exhibit.title = "Attention as a Hopfield network: the differential equation (8.2.3)";
+  exhibit.title = said("Attention as a Hopfield network: the differential equation (8.2.3)");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "tau dX/dt = -X + softmax(X W X^T) X W for {} random states of width {},\n"
       "solved from 0 to {:.0f} tau (dopri5, tolerance 1e-8). Energy: the sum over the\n"
       "states of |x|^2 / 2 - log sum_j exp(x W x_j). Similarity: the mean cosine\n"
       "between two states. In the first row the patterns are fixed and only the queries\n"
-      "move, as in Ramsauer et al. 2021. Random W have eigenvalues of about 1 and less.\n\n"
-      "{:<24}{:>11}{:>11}{:>9}{:>12}{:>12}\n{:<24}{:>11}{:>11}{:>9}{:>12}{:>12}\n",
-      count, dim, kEnd, "", "energy", "energy", "rises", "similarity", "similarity", "", "at first", "at last",
-      fmt::format("of {}", kTimes - 1), "at first", "at last");
-  drawing::LineChart energy{.title = "Energy, minus that of the start", .x_label = "t / tau", .y_label = "energy"};
-  drawing::LineChart similarity{
-      .title = "Similarity of the states", .x_label = "t / tau", .y_label = "mean cosine", .y_low = -1, .y_high = 1};
+      "move, as in Ramsauer et al. 2021. Random W have eigenvalues of about 1 and less.\n\n",
+      count, dim, kEnd);
+  exhibit.text +=
+      fmt::format("{:<24}{:>11}{:>11}{:>9}{:>12}{:>12}\n{:<24}{:>11}{:>11}{:>9}{:>12}{:>12}\n", "", said("energy"),
+                  said("energy"), said("rises"), said("similarity"), said("similarity"), "", said("at first"),
+                  said("at last"), said("of {}", kTimes - 1), said("at first"), said("at last"));
+  drawing::LineChart energy{
+      .title = said("Energy, minus that of the start"), .x_label = "t / tau", .y_label = said("energy")};
+  drawing::LineChart similarity{.title = said("Similarity of the states"),
+                                .x_label = "t / tau",
+                                .y_label = said("mean cosine"),
+                                .y_low = -1,
+                                .y_high = 1};
   std::string told;
   for (const Network& network : networks_of(count, dim, generator)) {
     const Solution s = solve(network);
     exhibit.text += fmt::format("{:<24}{:>11.3f}{:>11.3f}{:>9}{:>12.3f}{:>12.3f}\n", network.name, s.energies.front(),
                                 s.energies.back(), s.rises, s.similarity.front(), s.similarity.back());
-    told += s.rises == 0
-                ? fmt::format("{}: the energy never rises.\n", network.name)
-                : fmt::format("{}: the energy rises in {} of {} intervals.\n", network.name, s.rises, kTimes - 1);
+    told += s.rises == 0 ? said("{}: the energy never rises.\n", network.name)
+                         : said("{}: the energy rises in {} of {} intervals.\n", network.name, s.rises, kTimes - 1);
     std::vector<double> change;
     for (const double e : s.energies) change.push_back(e - s.energies.front());
     energy.series.push_back({.name = network.name, .x = s.times, .y = change});
     similarity.series.push_back({.name = network.name, .x = s.times, .y = s.similarity});
   }
   exhibit.text += "\n" + told +
-                  "\nWith fixed patterns and a symmetric W the slope is minus the gradient of the\n"
-                  "energy. In the tutorial's equation the patterns move, too, and the gradient has\n"
-                  "a second term that the equation lacks: nothing guarantees that the energy falls.\n";
+                  said(
+                      "\nWith fixed patterns and a symmetric W the slope is minus the gradient of the\n"
+                      "energy. In the tutorial's equation the patterns move, too, and the gradient has\n"
+                      "a second term that the equation lacks: nothing guarantees that the energy falls.\n");
   exhibit.drawings = {draw(energy), draw(similarity)};
   return exhibit;
 }

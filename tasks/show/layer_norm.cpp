@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
@@ -38,37 +39,38 @@ Tensor deviations(const Tensor& x) { return sqrt(var(x, {-1}, true, 0)); }
 std::string tell_shapes(const Data& data, const Tensor& normal, const Tensor& scaled) {
   std::string out;
   const auto shape = [&](std::string_view name, const Tensor& x) {
-    fmt::format_to(std::back_inserter(out), "{} Shape: {}\n", name, drawing::tuple_text(x.shape()));
+    out += said("{} Shape: {}\n", name, drawing::tuple_text(x.shape()));
   };
-  shape("Input Data", data.x);
-  shape("Mean", means(data.x));
-  shape("Standard Deviation", deviations(data.x));
-  shape("Normalized Data", normal);
-  fmt::format_to(std::back_inserter(out), "Gamma (Scale) Values:\n {}\nBeta (Shift) Values:\n {}\n",
-                 drawing::numpy_text(data.gamma), drawing::numpy_text(data.beta));
-  shape("Scaled & Shifted Data", scaled);
+  shape(said("Input Data"), data.x);
+  shape(said("Mean"), means(data.x));
+  shape(said("Standard Deviation"), deviations(data.x));
+  shape(said("Normalized Data"), normal);
+  out += said("Gamma (Scale) Values:\n {}\nBeta (Shift) Values:\n {}\n", drawing::numpy_text(data.gamma),
+              drawing::numpy_text(data.beta));
+  shape(said("Scaled & Shifted Data"), scaled);
   return out;
 }
 
 // Mean and deviation of each token of the first sequence at the three stages.
 std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& scaled) {
   std::vector<std::string> rows;
-  for (int64_t t = 0; t < x.size(1); ++t) rows.push_back(fmt::format("token {}", t));
+  for (int64_t t = 0; t < x.size(1); ++t) rows.push_back(said("token {}", t));
   std::vector<Tensor> columns;
   for (const Tensor& stage : {x, normal, scaled}) {
     columns.push_back(means(stage)[0]);
     columns.push_back(deviations(stage)[0]);
   }
   const Tensor table = cat(columns, 1);
-  return "First sequence     data              normalised        scaled, shifted\n" +
-         drawing::bracket_table(table, {rows, {"mean", "std", "mean", "std", "mean", "std"}, 9});
+  return said("First sequence     data              normalised        scaled, shifted\n") +
+         drawing::bracket_table(
+             table, {rows, {said("mean"), said("std"), said("mean"), said("std"), said("mean"), said("std")}, 9});
 }
 
 // One column of dots per token, with a tick at its mean.
 drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
   const std::vector<double> values = x.to_vector<double>(), middles = means(x).to_vector<double>();
-  drawing::Series features{"features", {}, {}, false, drawing::Series::Mark::dots},
-      ticks{"mean", {}, {}, false, drawing::Series::Mark::ticks};
+  drawing::Series features{said("feature"), {}, {}, false, drawing::Series::Mark::dots},
+      ticks{said("mean"), {}, {}, false, drawing::Series::Mark::ticks};
   const std::size_t dim = static_cast<std::size_t>(x.size(2));
   for (std::size_t i = 0; i < values.size(); ++i) {
     features.x.push_back(static_cast<double>(i / dim));
@@ -79,8 +81,8 @@ drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
     ticks.y.push_back(middles[t]);
   }
   return draw(drawing::LineChart{.title = std::move(title),
-                                 .x_label = "token (both sequences)",
-                                 .y_label = "value",
+                                 .x_label = said("token (both sequences)"),
+                                 .y_label = said("value"),
                                  .series = {features, ticks},
                                  .width = 330,
                                  .height = 190});
@@ -97,7 +99,7 @@ drawing::Drawing draw_density(std::string title, const Tensor& x) {
   for (const double v : values)
     inside[static_cast<std::size_t>(std::clamp<double>(std::floor((v - low) / bin), 0, kBins - 1))] +=
         1 / (count * bin);
-  drawing::Series bins{"values"}, curve{"smooth"};
+  drawing::Series bins{said("values")}, curve{said("smooth")};
   for (std::size_t i = 0; i < inside.size(); ++i) {
     for (const std::size_t edge : {i, i + 1}) {
       bins.x.push_back(low + bin * static_cast<double>(edge));
@@ -112,8 +114,8 @@ drawing::Drawing draw_density(std::string title, const Tensor& x) {
     curve.y.push_back(mean(exp(-0.5 * square(distance))).item() / (width * kRootOfTwoPi));
   }
   return draw(drawing::LineChart{.title = std::move(title),
-                                 .x_label = "value",
-                                 .y_label = "density",
+                                 .x_label = said("value"),
+                                 .y_label = said("density"),
                                  .series = {bins, curve},
                                  .width = 330,
                                  .height = 190});
@@ -136,27 +138,27 @@ Exhibit show_layer_norm(const ShowRequest& request) {
   const std::vector<double> gamma = data.gamma.to_vector<double>(), beta = data.beta.to_vector<double>();
   const double range = std::max(largest(normal), largest(scaled));
 
-  Exhibit out{"Layer normalisation (8.4.1)", tell_shapes(data, normal, scaled), {}};
+  Exhibit out{said("Layer normalisation (8.4.1)"), tell_shapes(data, normal, scaled), {}};
   out.text += '\n';
   out.text += tell_tokens(data.x, normal, scaled);
-  out.text +=
+  out.text += said(
       "\nEach token is normalised independently, over all of its features:\n"
-      "gamma * (x - mean) / (std + 1e-6) + beta.\n";
-  out.drawings = {draw_density("1. Data", data.x),
-                  draw_density("2. Normalised: mean 0, deviation 1", normal),
-                  draw_density("3. Scaled by gamma, shifted by beta", scaled),
-                  draw_tokens("1. Data, token by token", data.x),
-                  draw_tokens("2. Normalised", normal),
-                  draw_tokens("3. Scaled and shifted", scaled),
-                  draw(drawing::BarChart{.title = "Gamma (scale) and beta (shift), by feature",
+      "gamma * (x - mean) / (std + 1e-6) + beta.\n");
+  out.drawings = {draw_density(said("1. Data"), data.x),
+                  draw_density(said("2. Normalised: mean 0, deviation 1"), normal),
+                  draw_density(said("3. Scaled by gamma, shifted by beta"), scaled),
+                  draw_tokens(said("1. Data, token by token"), data.x),
+                  draw_tokens(said("2. Normalised"), normal),
+                  draw_tokens(said("3. Scaled and shifted"), scaled),
+                  draw(drawing::BarChart{.title = said("Gamma (scale) and beta (shift), by feature"),
                                          .labels = features,
-                                         .series = {{"gamma", {}, gamma}, {"beta", {}, beta}},
+                                         .series = {{said("gamma"), {}, gamma}, {said("beta"), {}, beta}},
                                          .width = 330,
                                          .height = 190}),
-                  draw_matrix("First sequence: data, token by feature", data.x[0], tokens, features,
+                  draw_matrix(said("First sequence: data, token by feature"), data.x[0], tokens, features,
                               -largest(data.x[0]), largest(data.x[0])),
-                  draw_matrix("First sequence, normalised", normal[0], tokens, features, -range, range),
-                  draw_matrix("First sequence, scaled and shifted", scaled[0], tokens, features, -range, range)};
+                  draw_matrix(said("First sequence, normalised"), normal[0], tokens, features, -range, range),
+                  draw_matrix(said("First sequence, scaled and shifted"), scaled[0], tokens, features, -range, range)};
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/train/loop.h>
 
@@ -158,31 +159,32 @@ Run train(bool masked, const Language& language, int64_t length, int64_t steps, 
 std::string verdict(const Run& masked, const Run& open, double entropy) {
   std::string out;
   if (open.last.loss < entropy) {
-    out += fmt::format(
+    out += said(
         "Without the mask the loss is {:.3f} below the entropy of the language, which no\n"
         "model can do that reads earlier tokens only: this one reads the next token.\n",
         entropy - open.last.loss);
   } else {
-    out +=
+    out += said(
         "Without the mask the loss is not below the entropy of the language: the model\nhas not (yet) learned to "
-        "read the next token.\n";
+        "read the next token.\n");
   }
   const double chance = static_cast<double>(kSuccessors) / kTokens;
-  out += fmt::format(
+  out += said(
       "When later tokens are hidden, as in generation, its loss is {:.3f}, {} than\n"
       "that of guessing ({:.3f}). {:.0f} % of the successions that it writes are allowed,\n"
       "with the mask {:.0f} %; by chance it would be {:.0f} %.\n",
-      open.last.hidden_loss, open.last.hidden_loss > std::log(kTokens) ? "more" : "not more",
+      open.last.hidden_loss, open.last.hidden_loss > std::log(kTokens) ? said("more") : said("not more"),
       std::log(static_cast<double>(kTokens)), 100 * open.last.allowed, 100 * masked.last.allowed, 100 * chance);
   return out;
 }
 
 drawing::LineChart chart_of(std::string_view title, std::string_view label, const Run& masked, const Run& open,
                             std::vector<double> Run::*values, double line, std::string_view name) {
-  drawing::LineChart chart{.title = std::string(title), .x_label = "step", .y_label = std::string(label), .y_low = 0};
+  drawing::LineChart chart{
+      .title = std::string(title), .x_label = said("step"), .y_label = std::string(label), .y_low = 0};
   chart.y_high = values == &Run::allowed ? 1 : 0;
-  chart.series = {{.name = "causal mask", .x = masked.steps, .y = masked.*values},
-                  {.name = "no mask", .x = open.steps, .y = open.*values},
+  chart.series = {{.name = said("causal mask"), .x = masked.steps, .y = masked.*values},
+                  {.name = said("no mask"), .x = open.steps, .y = open.*values},
                   {.name = std::string(name),
                    .x = {masked.steps.front(), masked.steps.back()},
                    .y = {line, line},
@@ -199,31 +201,31 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const double entropy = std::log(static_cast<double>(kSuccessors));
 
   Exhibit exhibit;
-  exhibit.title = "Training without the causal mask (8.2.5)";
+  exhibit.title = said("Training without the causal mask (8.2.5)");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "A language of {} tokens; each has {} equally likely successors. Its entropy is\n"
       "log {} = {:.3f} per token. Two equal models (2 layers, width 64, 4 heads) predict\n"
       "the next token of texts of {} tokens, {} steps with batches of {}. Losses and\n"
-      "generated texts are those of {} new texts; a text begins with one given token.\n\n"
-      "{:<46}{:>12}{:>12}\n",
-      kTokens, kSuccessors, kSuccessors, entropy, length, steps, kBatch, kTexts, "", "causal mask", "no mask");
+      "generated texts are those of {} new texts; a text begins with one given token.\n\n",
+      kTokens, kSuccessors, kSuccessors, entropy, length, steps, kBatch, kTexts);
+  exhibit.text += fmt::format("{:<46}{:>12}{:>12}\n", "", said("causal mask"), said("no mask"));
   const auto row = [&](std::string_view name, double a, double b) {
     exhibit.text += fmt::format("{:<46}{:>12.4f}{:>12.4f}\n", name, a, b);
   };
-  row("loss before the first step", masked.losses.front(), open.losses.front());
-  row("loss after the last step", masked.last.loss, open.last.loss);
-  row("the same when later tokens are hidden", masked.last.hidden_loss, open.last.hidden_loss);
-  row("allowed successions in generated texts", masked.last.allowed, open.last.allowed);
-  row("change of other logits by another last token", masked.moved, open.moved);
-  exhibit.text += fmt::format(
+  row(said("loss before the first step"), masked.losses.front(), open.losses.front());
+  row(said("loss after the last step"), masked.last.loss, open.last.loss);
+  row(said("the same when later tokens are hidden"), masked.last.hidden_loss, open.last.hidden_loss);
+  row(said("allowed successions in generated texts"), masked.last.allowed, open.last.allowed);
+  row(said("change of other logits by another last token"), masked.moved, open.moved);
+  exhibit.text += said(
       "\nGenerated (! precedes a token that must not follow its predecessor):\n"
       "  causal mask: {}\n  no mask:     {}\n\n{}",
       masked.sample, open.sample, verdict(masked, open, entropy));
-  exhibit.drawings = {
-      draw(chart_of("Loss on new texts", "loss", masked, open, &Run::losses, entropy, "entropy of the language")),
-      draw(chart_of("Generated texts: share of allowed successions", "share", masked, open, &Run::allowed,
-                    static_cast<double>(kSuccessors) / kTokens, "by chance"))};
+  exhibit.drawings = {draw(chart_of(said("Loss on new texts"), said("loss"), masked, open, &Run::losses, entropy,
+                                    said("entropy of the language"))),
+                      draw(chart_of(said("Generated texts: share of allowed successions"), said("share"), masked, open,
+                                    &Run::allowed, static_cast<double>(kSuccessors) / kTokens, said("by chance")))};
   return exhibit;
 }
 

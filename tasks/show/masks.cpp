@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ class Steps {
       text += drawing::bracket_table(x, {words_, words_, width_, digits, exponent});
     } else {
       text += drawing::shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
-      fmt::format_to(std::back_inserter(text), "({})\n", drawing::shades_legend());
+      fmt::format_to(std::back_inserter(text), "({})\n", said(drawing::shades_legend()));
     }
     text += told.empty() ? "" : fmt::format("\n{}\n", told);
   }
@@ -80,28 +81,28 @@ Exhibit show_causal_mask(const ShowRequest& request) {
   const Tensor weights = softmax(masked);
 
   Steps steps(words);
-  steps.add("Attention scores", scores, 2, false, "Rows are queries, columns are keys.");
+  steps.add(said("Attention scores"), scores, 2, false, said("Rows are queries, columns are keys."));
   steps.line();
-  steps.add("Lower triangular mask (1: allowed, 0: blocked)", ones_and_zeros, 2, false,
-            "A word attends to itself and to earlier words: the diagonal and all below it.");
+  steps.add(said("Lower triangular mask (1: allowed, 0: blocked)"), ones_and_zeros, 2, false,
+            said("A word attends to itself and to earlier words: the diagonal and all below it."));
   steps.line();
-  steps.add("The mask with -inf instead of 0", ones_and_inf, 1, true, "The exponential of -inf is 0.");
+  steps.add(said("The mask with -inf instead of 0"), ones_and_inf, 1, true, said("The exponential of -inf is 0."));
   steps.line();
-  steps.add("Scores with the mask added", added, 1, false,
-            "This is what the tutorial prints: its mask adds 1 to allowed scores, so 0.90\n"
-            "becomes 1.9. The softmax is unchanged, because it depends only on differences\n"
-            "within a row. tapegrad adds nothing: blocked scores become -inf, the others\n"
-            "keep their values.");
+  steps.add(said("Scores with the mask added"), added, 1, false,
+            said("This is what the tutorial prints: its mask adds 1 to allowed scores, so 0.90\n"
+                 "becomes 1.9. The softmax is unchanged, because it depends only on differences\n"
+                 "within a row. tapegrad adds nothing: blocked scores become -inf, the others\n"
+                 "keep their values."));
   steps.line();
-  steps.add("Attention weights (softmax of each row)", weights, 2, false, "");
-  steps.text += "\nEach row sums to 1, and no weight falls on a later word.\n";
+  steps.add(said("Attention weights (softmax of each row)"), weights, 2, false, "");
+  steps.text += said("\nEach row sums to 1, and no weight falls on a later word.\n");
 
-  return {"Causal mask (8.2.5)",
+  return {said("Causal mask (8.2.5)"),
           steps.text,
-          {draw_matrix("1. Attention scores", scores, words, words, 0, 1),
-           draw_matrix("2. Mask (1: allowed)", ones_and_zeros, words, words, 0, 2, 0),
-           draw_matrix("4. Masked scores", masked, words, words, 0, 1),
-           draw_matrix("5. Attention weights", weights, words, words, 0, 1)}};
+          {draw_matrix(said("1. Attention scores"), scores, words, words, 0, 1),
+           draw_matrix(said("2. Mask (1: allowed)"), ones_and_zeros, words, words, 0, 2, 0),
+           draw_matrix(said("4. Masked scores"), masked, words, words, 0, 1),
+           draw_matrix(said("5. Attention weights"), weights, words, words, 0, 1)}};
 }
 
 namespace {
@@ -144,14 +145,15 @@ std::string show_sentences(const Sentences& sentences) {
     line.erase(line.find_last_not_of(' ') + 1);
     if (words.size() <= static_cast<std::size_t>(kMostInTables)) out += line + '\n';
   }
-  return out + fmt::format("token ids:\n{}", str(sentences.ids));
+  return out + said("token ids:\n{}", str(sentences.ids));
 }
 
 int64_t shortest(const Sentences& sentences) {
   return argmin(sum(ne(sentences.ids, 0).to(kInt64), {1})).item<int64_t>();
 }
 
-constexpr std::string_view kOrdinals[] = {"first", "second", "third", "fourth"};
+constexpr std::string_view kOrdinals[] = {translatable("first"), translatable("second"), translatable("third"),
+                                          translatable("fourth")};
 
 }  // namespace
 
@@ -167,40 +169,42 @@ Exhibit show_padding_mask(const ShowRequest& request) {
   const std::vector<std::string>& padded_words = sentences.words[static_cast<std::size_t>(padded)];
 
   Steps steps(words);
-  steps.plain("Four sentences, padded to one length", show_sentences(sentences), "The padding token PAD has the id 0.");
+  steps.plain(said("Four sentences, padded to one length"), show_sentences(sentences),
+              said("The padding token PAD has the id 0."));
   steps.line();
-  steps.plain("Padding mask (1: a word, 0: padding)", str(seen.reshape({4, 1, length}).to(kFloat32)),
-              "One row per sentence; it applies to every query.");
+  steps.plain(said("Padding mask (1: a word, 0: padding)"), str(seen.reshape({4, 1, length}).to(kFloat32)),
+              said("One row per sentence; it applies to every query."));
   steps.line();
-  steps.add("Attention scores (first sentence)", scores, 2, false, "");
+  steps.add(said("Attention scores (first sentence)"), scores, 2, false, "");
   steps.line();
-  steps.add("Scores with the padding mask applied (first sentence)", masked_fill(scores, !seen[0][0], -kInf), 1, true,
-            "Scores of padding would be -inf; the first sentence has none.");
+  steps.add(said("Scores with the padding mask applied (first sentence)"), masked_fill(scores, !seen[0][0], -kInf), 1,
+            true, said("Scores of padding would be -inf; the first sentence has none."));
   steps.line();
-  steps.add("Attention weights (first sentence)", weights_of(0), 2, false, "Each row sums to 1.");
+  steps.add(said("Attention weights (first sentence)"), weights_of(0), 2, false, said("Each row sums to 1."));
   if (padded != 0) {
-    const std::string_view ordinal = kOrdinals[padded];
+    const std::string ordinal = said(kOrdinals[padded]);
     steps.line();
     Steps second(padded_words, 5);
-    second.add(fmt::format("Beyond the tutorial, the {} sentence with the same scores, masked", ordinal),
-               masked_fill(scores, !seen[padded][0], -kInf), 1, true, "Padding is masked in every row.");
+    second.add(said("Beyond the tutorial, the {} sentence with the same scores, masked", ordinal),
+               masked_fill(scores, !seen[padded][0], -kInf), 1, true, said("Padding is masked in every row."));
     second.line();
-    second.add(fmt::format("Its attention weights ({} sentence)", ordinal), weights_of(padded), 2, false, "");
-    second.text +=
+    second.add(said("Its attention weights ({} sentence)", ordinal), weights_of(padded), 2, false, "");
+    second.text += said(
         "\nPadding gets no weight. The rows of the padding tokens are computed, but never\n"
-        "used: a padding mask masks columns (keys), not rows (queries).\n";
+        "used: a padding mask masks columns (keys), not rows (queries).\n");
     steps.text += second.text;
   }
 
-  Exhibit out{"Padding mask (8.2.5)", steps.text, {}};
-  std::vector<std::string> names(std::begin(kOrdinals), std::end(kOrdinals)), columns;
+  Exhibit out{said("Padding mask (8.2.5)"), steps.text, {}};
+  std::vector<std::string> names, columns;
+  for (const std::string_view ordinal : kOrdinals) names.push_back(said(ordinal));
   for (int64_t i = 0; i < length; ++i) columns.push_back(fmt::format("{}", i + 1));
-  out.drawings.push_back(draw_matrix("Padding mask (1: a word), by sentence", seen.reshape({4, length}).to(kFloat32),
-                                     names, columns, 0, 2, 0));
-  out.drawings.push_back(draw_matrix("Attention scores (first sentence)", scores, words, words, 0, 1));
-  out.drawings.push_back(draw_matrix("Weights, first sentence", weights_of(0), words, words, 0, 1));
+  out.drawings.push_back(draw_matrix(said("Padding mask (1: a word), by sentence"),
+                                     seen.reshape({4, length}).to(kFloat32), names, columns, 0, 2, 0));
+  out.drawings.push_back(draw_matrix(said("Attention scores (first sentence)"), scores, words, words, 0, 1));
+  out.drawings.push_back(draw_matrix(said("Weights, first sentence"), weights_of(0), words, words, 0, 1));
   if (padded != 0)
-    out.drawings.push_back(draw_matrix(fmt::format("Weights, {} sentence", kOrdinals[padded]), weights_of(padded),
+    out.drawings.push_back(draw_matrix(said("Weights, {} sentence", said(kOrdinals[padded])), weights_of(padded),
                                        padded_words, padded_words, 0, 1));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
@@ -61,16 +62,16 @@ std::vector<drawing::Drawing> drawings_of(const Seen& seen) {
   for (const int64_t i : kOther) second.push_back(first[static_cast<std::size_t>(i)]);
   for (int64_t i = 0; i < kShown; ++i) features.push_back(fmt::format("{}", i));
   const double high = std::max(amax(abs(seen.first)).item(), amax(abs(seen.second)).item());
-  return {draw_matrix(fmt::format("{}: first sentence", seen.name), narrow(seen.first, 1, 0, kShown), first, features,
-                      -high, high),
-          draw_matrix(fmt::format("{}: second sentence", seen.name), narrow(seen.second, 1, 0, kShown), second,
-                      features, -high, high)};
+  return {draw_matrix(said("{}: first sentence", seen.name), narrow(seen.first, 1, 0, kShown), first, features, -high,
+                      high),
+          draw_matrix(said("{}: second sentence", seen.name), narrow(seen.second, 1, 0, kShown), second, features,
+                      -high, high)};
 }
 
 // "a, b and c"; "none" for no names.
 std::string list_of(const std::vector<std::string>& names) {
   std::string out = names.empty() ? "none" : names.front();
-  for (std::size_t i = 1; i < names.size(); ++i) out += (i + 1 == names.size() ? " and " : ", ") + names[i];
+  for (std::size_t i = 1; i < names.size(); ++i) out += (i + 1 == names.size() ? said(" and ") : ", ") + names[i];
   return out;
 }
 
@@ -81,25 +82,26 @@ Exhibit exhibit_of(const ShowRequest& request) {
   std::vector<Seen> all;
   for (const std::string_view name : nn::position_names())
     all.push_back(seen_by(name, nn::positions_named(name), false, dim, seed));
-  all.push_back(seen_by("none, causal", nn::Positions::none, true, dim, seed));
+  all.push_back(seen_by(said("none, causal"), nn::Positions::none, true, dim, seed));
 
   Exhibit exhibit;
-  exhibit.title = "Attention without positions cannot see the order of words (001)";
-  exhibit.text = fmt::format(
+  exhibit.title = said("Attention without positions cannot see the order of words (001)");
+  exhibit.text = said(
       "Two sentences of the same words:\n  {}\n  {}\n"
       "An encoder of random weights (2 layers, width {}, 4 heads, float64) reads both.\n"
       "The largest difference of a word's vector between the sentences, wherever the\n"
-      "word is, and of the mean of all vectors:\n\n"
-      "{:<18}{:>12}{:>12}  {}\n",
-      sentence(false), sentence(true), dim, "positions", "word", "mean", "tells them apart");
+      "word is, and of the mean of all vectors:\n\n",
+      sentence(false), sentence(true), dim);
+  exhibit.text +=
+      fmt::format("{:<18}{:>12}{:>12}  {}\n", said("positions"), said("word"), said("mean"), said("tells them apart"));
   std::vector<std::string> blind;
   for (const Seen& seen : all) {
     const bool apart = seen.word > kEqual;
-    exhibit.text +=
-        fmt::format("{:<18}{:>12.2g}{:>12.2g}  {}\n", seen.name, seen.word, seen.mean, apart ? "yes" : "no");
+    exhibit.text += fmt::format("{:<18}{:>12.2g}{:>12.2g}  {}\n", seen.name, seen.word, seen.mean,
+                                apart ? said("yes") : said("no"));
     if (!apart) blind.push_back(seen.name);
   }
-  exhibit.text += drawing::wrapped(fmt::format(
+  exhibit.text += drawing::wrapped(said(
       "\nNot told apart with: {}. There the vectors of the second sentence are those of the first one in another "
       "order, "
       "up to rounding, whatever is learned later: \"who is the cat\" has one answer for both. (\"index\" adds the "

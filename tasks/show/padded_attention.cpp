@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <cmath>
@@ -50,39 +51,40 @@ Exhibit show_padded_attention(const ShowRequest& request) {
     out +=
         fmt::format("{}\n{}{}\n\n", headline, drawing::bracket_table(x, {names, names, width, digits, exponent}), told);
   };
-  out += fmt::format(
+  out += said(
       "{} words and {} padding tokens; one of {} heads of a model of width {}.\nRows are queries, "
       "columns are keys.\n\n",
       words, length - words, kPaddedHeads, kModel);
-  table("1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9", rows.to(kFloat32), 0, false,
-        "It is the same for all keys of a query: whole rows are lowered.");
-  table("2. Its weights", their_weights, 2, false,
-        fmt::format("Words give {:.0f} % of their weight to padding. The rows of padding are uniform:\n"
-                    "float32 rounds the scores next to 1e9 away, and softmax ignores a constant.",
-                    100 * on_padding(their_weights, words, 0, words)));
-  table("3. A padding mask, [B, 1, 1, S]: 1 masks a key", columns.to(kFloat32), 0, false,
-        "It is the same for all queries: whole columns are masked.");
-  table("4. The weights with it", our_weights, 2, false,
-        fmt::format("Padding gets {:.0f} % of the weight.", 100 * on_padding(our_weights, words, 0, length)));
+  table(said("1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9"), rows.to(kFloat32), 0, false,
+        said("It is the same for all keys of a query: whole rows are lowered."));
+  table(said("2. Its weights"), their_weights, 2, false,
+        said("Words give {:.0f} % of their weight to padding. The rows of padding are uniform:\n"
+             "float32 rounds the scores next to 1e9 away, and softmax ignores a constant.",
+             100 * on_padding(their_weights, words, 0, words)));
+  table(said("3. A padding mask, [B, 1, 1, S]: 1 masks a key"), columns.to(kFloat32), 0, false,
+        said("It is the same for all queries: whole columns are masked."));
+  table(said("4. The weights with it"), our_weights, 2, false,
+        said("Padding gets {:.0f} % of the weight.", 100 * on_padding(our_weights, words, 0, length)));
   const auto spread = [](const Tensor& x) { return std::sqrt(mean(square(x - mean(x))).item()); };
-  out += fmt::format(
+  out += said(
       "5. The scale\nA score is a sum of {} products: its deviation is about {:.0f}, here {:.2f}.\n"
       "Over sqrt(d_model) = {:.0f}, as in the tutorial, it is {:.2f};\nover sqrt(head_dim) = {:.0f} it is {:.2f}.\n\n",
       kHeadDim, std::sqrt(static_cast<double>(kHeadDim)), spread(products), std::sqrt(static_cast<double>(kModel)),
       spread(theirs), std::sqrt(static_cast<double>(kHeadDim)), spread(ours));
-  out +=
-      "6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
-      "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\ngives zeros, never NaN: ";
   const Tensor empty =
       softmax(masked_fill(ours, ones({length, length}, kBool), -std::numeric_limits<double>::infinity()));
-  out += fmt::format("softmax of a masked row sums to {:.0f}.\n", sum(empty[0]).item());
+  out += said(
+      "6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
+      "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\n"
+      "gives zeros, never NaN: softmax of a masked row sums to {:.0f}.\n",
+      sum(empty[0]).item());
 
-  return {"Padded attention (tutorial 002)",
+  return {said("Padded attention (tutorial 002)"),
           out,
-          {draw_matrix("1. The tutorial's mask (1: lowered)", rows.to(kFloat32), names, names, 0, 2, 0),
-           draw_matrix("3. A mask of keys (1: masked)", columns.to(kFloat32), names, names, 0, 2, 0),
-           draw_matrix("2. Weights with the tutorial's mask", their_weights, names, names, 0, 1),
-           draw_matrix("4. Weights with a mask of keys", our_weights, names, names, 0, 1)}};
+          {draw_matrix(said("1. The tutorial's mask (1: lowered)"), rows.to(kFloat32), names, names, 0, 2, 0),
+           draw_matrix(said("3. A mask of keys (1: masked)"), columns.to(kFloat32), names, names, 0, 2, 0),
+           draw_matrix(said("2. Weights with the tutorial's mask"), their_weights, names, names, 0, 1),
+           draw_matrix(said("4. Weights with a mask of keys"), our_weights, names, names, 0, 1)}};
 }
 
 }  // namespace tapegrad::tasks

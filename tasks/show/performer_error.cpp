@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/performer.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <cmath>
@@ -43,7 +44,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
     bool causal;
     std::vector<double> errors = {};
   };
-  Column columns[] = {{"1/4", 0.25, false}, {"1/4, causal", 0.25, true}, {"1/2", 0.5, false}};
+  Column columns[] = {{"1/4", 0.25, false}, {translatable("1/4, causal"), 0.25, true}, {"1/2", 0.5, false}};
   std::vector<double> counts;
   for (const int64_t count : kCounts) counts.push_back(static_cast<double>(count));
   for (Column& column : columns) {
@@ -53,39 +54,41 @@ Exhibit exhibit_of(const ShowRequest& request) {
   }
 
   Exhibit exhibit;
-  exhibit.title = "The error of Performer's attention";
+  exhibit.title = said("The error of Performer's attention");
   exhibit.columns = 1;
-  exhibit.text = fmt::format(
+  exhibit.text = said(
       "Attention of {} tokens, heads of size {}. Error: root mean square of the\n"
       "difference from softmax attention, over {} draws of orthogonal features.\n"
       "Queries, keys and values are normal; the columns give the standard deviation of\n"
-      "queries and keys.\n\n"
-      "{:>9}",
-      kTokens, dim, kDraws, "features");
-  for (const Column& column : columns) exhibit.text += fmt::format("{:>13}", column.name);
+      "queries and keys.\n\n",
+      kTokens, dim, kDraws);
+  exhibit.text += fmt::format("{:>9}", said("features"));
+  for (const Column& column : columns) exhibit.text += fmt::format("{:>13}", said(column.name));
   for (std::size_t i = 0; i < counts.size(); ++i) {
     exhibit.text += fmt::format("\n{:>9}", kCounts[i]);
     for (const Column& column : columns) exhibit.text += fmt::format("{:>13.5f}", column.errors[i]);
   }
-  exhibit.text += fmt::format("\n{:>9}", "slope");
+  exhibit.text += fmt::format("\n{:>9}", said("slope"));
   for (const Column& column : columns) exhibit.text += fmt::format("{:>13.3f}", log_slope(counts, column.errors));
-  exhibit.text +=
+  exhibit.text += said(
       "\n\nThe slope is that of a line fitted to the logarithms. In theory it is -1/2,\n"
       "because the estimate is a mean over the features. Larger queries and keys have\n"
-      "larger errors, and need more features to reach this slope.\n";
+      "larger errors, and need more features to reach this slope.\n");
 
-  drawing::LineChart chart{.title = "Error of Performer's attention",
-                           .x_label = "log2 of the number of features",
-                           .y_label = "root mean square error",
-                           .log_y = true};
+  drawing::LineChart chart{.title = said("Error of Performer's attention"),
+                           .x_label = said("log2 of the number of features"),
+                           .y_label = said("root mean square error"),
+                           .log_y = true,
+                           .log_label = said("logarithmic")};
   std::vector<double> exponents;
   for (const double count : counts) exponents.push_back(std::log2(count));
   for (const Column& column : columns) {
-    chart.series.push_back({.name = std::string(column.name), .x = exponents, .y = column.errors});
+    chart.series.push_back({.name = said(column.name), .x = exponents, .y = column.errors});
   }
   std::vector<double> theory;
   for (const double count : counts) theory.push_back(columns[0].errors[0] * std::sqrt(counts[0] / count));
-  chart.series.push_back({.name = "slope -1/2", .x = exponents, .y = theory, .mark = drawing::Series::Mark::dashes});
+  chart.series.push_back(
+      {.name = said("slope -1/2"), .x = exponents, .y = theory, .mark = drawing::Series::Mark::dashes});
   exhibit.drawings = {draw(chart)};
   return exhibit;
 }

@@ -11,6 +11,7 @@
 #include <tapegrad/nn/recurrent.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/train/loop.h>
@@ -162,7 +163,7 @@ std::vector<Run> runs_of(const Plan& plan) {
   manual_seed(plan.seed);
   runs.push_back(train("GRU", plan, Recurrent(false)));
   manual_seed(plan.seed);
-  runs.push_back(train("GRU, attention", plan, Recurrent(true)));
+  runs.push_back(train(said("GRU, attention"), plan, Recurrent(true)));
   manual_seed(plan.seed);
   runs.push_back(train("Transformer", plan, Parallel(longest)));
   return runs;
@@ -177,12 +178,12 @@ int64_t reach_of(const Run& run, const std::vector<int64_t>& lengths, double lea
 
 void tell(Exhibit& exhibit, std::string_view task, const std::vector<Run>& runs, const std::vector<int64_t>& lengths) {
   constexpr double kReached = 0.9;
-  exhibit.text += fmt::format("\n{}\n{:<16}", task, "length");
+  exhibit.text += fmt::format("\n{}\n{:<16}", task, said("length"));
   for (const int64_t length : lengths) exhibit.text += fmt::format("{:>7}", length);
-  exhibit.text += fmt::format("{:>8}", "seconds");
-  drawing::LineChart chart{.title = fmt::format("{}: accuracy by length", task),
-                           .x_label = "length",
-                           .y_label = "accuracy",
+  exhibit.text += fmt::format("{:>8}", said("seconds"));
+  drawing::LineChart chart{.title = said("{}: accuracy by length", task),
+                           .x_label = said("length"),
+                           .y_label = said("accuracy"),
                            .y_low = 0,
                            .y_high = 1};
   std::string told;
@@ -193,9 +194,10 @@ void tell(Exhibit& exhibit, std::string_view task, const std::vector<Run>& runs,
     exhibit.text += fmt::format("{:>8.1f}", run.seconds);
     chart.series.push_back({.name = run.name, .x = x, .y = run.accuracies});
     const int64_t reach = reach_of(run, lengths, kReached);
-    told += reach == 0 ? fmt::format("{}: below {} at every length.\n", run.name, kReached)
-                       : fmt::format("{}: at least {} up to length {}{}.\n", run.name, kReached, reach,
-                                     reach == lengths.back() ? ", the longest" : "");
+    told += reach == 0 ? said("{}: below {} at every length.\n", run.name, kReached)
+            : reach == lengths.back()
+                ? said("{}: at least {} up to length {}, the longest.\n", run.name, kReached, reach)
+                : said("{}: at least {} up to length {}.\n", run.name, kReached, reach);
   }
   exhibit.text += "\n" + told;
   exhibit.drawings.push_back(draw(chart));
@@ -208,16 +210,16 @@ Exhibit exhibit_of(const ShowRequest& request) {
                [longest](int64_t length) { return length < longest; });
   lengths.push_back(longest);
   Exhibit exhibit;
-  exhibit.title = "Recurrent networks, attention and length (8.1, 8.2.1)";
+  exhibit.title = said("Recurrent networks, attention and length (8.1, 8.2.1)");
   exhibit.columns = 1;
   std::vector<Run> runs;
   for (const bool backwards : {false, true}) {
     runs = runs_of({backwards, steps, lengths, request.seed.value_or(0)});
-    tell(exhibit, backwards ? "Write it backwards" : "Write it down again", runs, lengths);
+    tell(exhibit, backwards ? said("Write it backwards") : said("Write it down again"), runs, lengths);
   }
   std::string models;
-  for (const Run& run : runs) models += fmt::format("  {:<16}{:>8} parameters\n", run.name, run.parameters);
-  exhibit.text = fmt::format(
+  for (const Run& run : runs) models += said("  {:<16}{:>8} parameters\n", run.name, run.parameters);
+  exhibit.text = said(
                      "Sequences of {} symbols. Each model took {} steps with batches of {}, whose\n"
                      "lengths go round those of the table. Share of right symbols in what the model\n"
                      "writes, its own symbols being its input, for {} new sequences of each length;\n"

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
@@ -112,6 +113,14 @@ constexpr Topic kTopics[] = {
              .limits = {.least = 8, .most = 512},
              .otherwise = "32"},
      .seed = {.help = "random seed of the models", .otherwise = "0"}},
+    {.name = "relative-positions",
+     .help = "T5's bias as the tutorial writes it and as the paper has it, and products of Toeplitz matrices (8.3.2)",
+     .make = show_relative_positions,
+     .length = {.help = "largest Toeplitz matrix, from 32 to 8192 rows",
+                .limits = {.least = 32, .most = 8192},
+                .otherwise = "2048"},
+     .dim = {.help = "size of a head, from 1 to 64", .limits = {.least = 1, .most = 64}, .otherwise = "16"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
     {.name = "recurrent-lengths",
      .help = "accuracy by length of a recurrent network, the same with attention, and a Transformer (8.1, 8.2.1)",
      .make = show_recurrent_lengths,
@@ -144,14 +153,26 @@ constexpr Topic kTopics[] = {
                .limits = {.least = 1, .most = 100000},
                .otherwise = "400"},
      .threads = true},
+    {.name = "architecture",
+     .help = "a model part by part: shapes, parameters, and the C++ of each part (8.4; tutorial 000)",
+     .make = show_architecture,
+     .model = {.help = "trained Transformer, GPT or Llama to draw: folder or model file of a run, or a folder with "
+                       "config.json",
+               .type = "PATH",
+               .otherwise = "an untrained Transformer of the copy task"}},
 };
 
 std::string html_of(const Exhibit& exhibit) {
   std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
-  for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
-  body += fmt::format("</div>\n<h2>Step by step</h2>\n<div class=\"card\"><pre>{}</pre></div>\n",
+  if (exhibit.whole.body.empty()) {
+    for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
+  } else {
+    drawing::card(body, exhibit.whole, exhibit.drawings);
+  }
+  body += fmt::format("</div>\n<h2>{}</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", said("Step by step"),
                       drawing::escape_markup(exhibit.text));
-  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body);
+  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
+                       {.language = tutorial::code_of(tutorial::language_of_locale())});
 }
 
 }  // namespace
@@ -172,6 +193,7 @@ void ShowRequest::list(Fields& f) {
   add("seconds", found->seconds, seconds);
   add("steps", found->steps, steps);
   add("example", found->example, example);
+  add("model", found->model, model);
   f.add({.name = "out", .help = "folder for the pictures", .type = "DIR"}, out);
   f.add({.name = "quiet", .help = "write the pictures, and print no tables"}, quiet);
 }
@@ -211,10 +233,12 @@ int show(const ShowRequest& request) {
   const fs::path folder(request.out);
   as_bad_request("--out", [&] { train::create_folder(folder); });
   const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
-  train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
+  train::replace_file(
+      svg,
+      drawing::svg_file(exhibit.whole.body.empty() ? drawing::grid(exhibit.drawings, exhibit.columns) : exhibit.whole));
   train::replace_file(html, html_of(exhibit));
   if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
-  print_text(fmt::format("Pictures: {}, {}\n", svg.string(), html.string()));
+  print_text(said("Pictures: {}, {}\n", svg.string(), html.string()));
   return 0;
 }
 

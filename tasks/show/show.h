@@ -24,6 +24,7 @@ struct ShowRequest {
   std::optional<double> seconds;
   std::optional<int64_t> steps;
   std::string example = "time-flies";
+  std::string model;   // a trained model
   bool quiet = false;  // files only
 
   void list(Fields& fields);  // those that the topic has
@@ -36,13 +37,15 @@ struct Exhibit {
   std::string text;  // for a terminal of 80 columns
   std::vector<drawing::Drawing> drawings;
   int columns = 2;  // of drawings in the .svg file
+  // All of it as one drawing, which the drawings are the parts of: in the .svg file, and on pages that are wide enough.
+  drawing::Drawing whole = {};
 };
 
 struct Topic {
   std::string_view name, help;
   Exhibit (*make)(const ShowRequest& request);
   // These options, with help and limits; without help if the topic has no such option.
-  Setting length = {}, dim = {}, seed = {}, example = {}, seconds = {}, steps = {};
+  Setting length = {}, dim = {}, seed = {}, example = {}, seconds = {}, steps = {}, model = {};
   bool threads = false;  // has --threads
 };
 std::span<const Topic> topics();
@@ -60,12 +63,14 @@ Exhibit show_attention_accuracy(const ShowRequest& request);  // 8.2.3, measured
 Exhibit show_performer_error(const ShowRequest& request);     // 8.2.3, measured
 Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 
-Exhibit show_mask_leak(const ShowRequest& request);          // 8.2.5, trained
-Exhibit show_order_blindness(const ShowRequest& request);    // tutorial 001, 2.1
-Exhibit show_hopfield(const ShowRequest& request);           // 8.2.3, deep dive 3.2
-Exhibit show_recurrent_lengths(const ShowRequest& request);  // 8.1, 8.2.1, trained
-Exhibit show_depth(const ShowRequest& request);              // 8.2.3, deep dives 4.1 and 6.2; 8.4
-Exhibit show_head_roles(const ShowRequest& request);         // 8.2.4, trained
+Exhibit show_mask_leak(const ShowRequest& request);           // 8.2.5, trained
+Exhibit show_order_blindness(const ShowRequest& request);     // tutorial 001, 2.1
+Exhibit show_relative_positions(const ShowRequest& request);  // 8.3.2, deep dive 2 and appendix
+Exhibit show_hopfield(const ShowRequest& request);            // 8.2.3, deep dive 3.2
+Exhibit show_recurrent_lengths(const ShowRequest& request);   // 8.1, 8.2.1, trained
+Exhibit show_depth(const ShowRequest& request);               // 8.2.3, deep dives 4.1 and 6.2; 8.4
+Exhibit show_head_roles(const ShowRequest& request);          // 8.2.4, trained
+Exhibit show_architecture(const ShowRequest& request);        // 8.4, and tutorial 000
 
 // --- shared by the topics ---
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/recipe.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
@@ -167,8 +168,7 @@ void Request::list(Fields& f) {
 Step read_step(const Request& request) {
   require(!request.model.empty(), "--model", "expected the folder or model file of a run, got none");
   const fs::path file = model_file("explain step", "copy", request.model);
-  const std::string task =
-      task_of_json(file.string(), text_of(train::load_checked(file.string()).metadata, file, "config"));
+  const std::string task = task_of_model(file);
   if (task == kGPTTask) return gpt_step(request);
   for (const TaskInfo* info : all_tasks())
     if (info->name == task) return transformer_step(request, file, *info);
@@ -199,7 +199,7 @@ int explain_step(const Request& request) {
   int64_t operations = 0;
   for (const auto& node : json["nodes"]) operations += node["inputs"].empty() ? 0 : 1;
   print_text(drawing::wrapped(
-      fmt::format("=== One training step: {} ===\nExample: {}\n{} operations; loss {:.6f}, after one update {:.6f}\n"
+      said("=== One training step: {} ===\nExample: {}\n{} operations; loss {:.6f}, after one update {:.6f}\n"
                   "Page: {} ({:.1f} MB)\n",
                   step.task, step.what, operations, loss, json["loss_after"].get<double>(),
                   (folder / "step.html").string(), megabytes),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/train/report.h>
 #include <tapegrad/version.h>
 
@@ -12,6 +13,7 @@ namespace tapegrad::train {
 namespace {
 
 using drawing::escape_markup;
+using drawing::grouped;
 using drawing::LineChart;
 using drawing::Series;
 
@@ -19,13 +21,6 @@ std::string in(const ReportText& text, std::string_view english) { return std::s
 
 void fact(std::string& out, std::string_view value, std::string_view name) {
   out += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", escape_markup(value), escape_markup(name));
-}
-
-// 5000 -> "5,000".
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
 }
 
 void add(Series& series, double x, double y) {

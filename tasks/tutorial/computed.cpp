@@ -5,6 +5,7 @@
 namespace tapegrad::tasks::tutorial {
 
 Computed computed(const Page& page) {
+  const LanguageScope english(Language::en);  // figures are for both languages
   Computed out{&page, {}, {}, {}, {}, {}};
   for (const Lines& lines : page.lines) out.snippets.push_back(snippet(lines.snippet));
   if (page.numbers != nullptr) out.numbers = page.numbers();

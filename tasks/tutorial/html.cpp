@@ -126,8 +126,8 @@ class HtmlWriter {
     heading(Part::figures);
     for (const Figure& figure : made_.figures) {
       out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", escape_markup(in(figure.caption)));
-      if (figure.panels.empty()) {
-        drawing::card(out_, figure.drawing);
+      if (!figure.drawing.body.empty()) {
+        drawing::card(out_, figure.drawing, figure.panels);
       } else {
         out_ += "<div class=\"maps\">\n";
         for (const drawing::Drawing& panel : figure.panels) drawing::card(out_, panel);

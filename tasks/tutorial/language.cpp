@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/tutorial/language.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 namespace tapegrad::tasks::tutorial {
@@ -11,11 +12,14 @@ namespace {
 
 constexpr const char* kVariable = "TAPEGRAD_LANG";
 
+thread_local std::optional<Language> scope;
+
 }  // namespace
 
 std::string_view code_of(Language language) { return language == Language::ko ? "ko" : "en"; }
 
 Language language_of_locale() {
+  if (scope) return *scope;
   for (const char* const name : {kVariable, "LC_ALL", "LC_MESSAGES", "LANG"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
@@ -25,6 +29,9 @@ Language language_of_locale() {
 }
 
 void set_language(Language language) { setenv(kVariable, std::string(code_of(language)).c_str(), 1); }
+
+LanguageScope::LanguageScope(Language language) : before_(scope) { scope = language; }
+LanguageScope::~LanguageScope() { scope = before_; }
 
 Language language_of(std::string_view code) {
   if (code.empty()) return language_of_locale();

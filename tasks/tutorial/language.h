@@ -1,6 +1,7 @@
 // Korean and English: texts in both, and the language that a reader wants.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace tapegrad::tasks::tutorial {
@@ -23,6 +24,17 @@ struct Text {
 Language language_of_locale();
 /// Makes it the language of this process and its children, in the environment. Before other threads start.
 void set_language(Language language);
+/// For this thread, the language of the environment is another one while this lives.
+class LanguageScope {
+ public:
+  explicit LanguageScope(Language language);
+  ~LanguageScope();
+  LanguageScope(const LanguageScope&) = delete;
+  LanguageScope& operator=(const LanguageScope&) = delete;
+
+ private:
+  std::optional<Language> before_;
+};
 /// The language of this code; that of the environment for an empty one. BadRequest about --lang for any other text.
 Language language_of(std::string_view code);
 

@@ -39,8 +39,9 @@ struct Number {
 
 struct Figure {
   Text caption = {};
-  drawing::Drawing drawing = {};              ///< one drawing,
-  std::vector<drawing::Drawing> panels = {};  ///< or several, side by side where the page is wide enough
+  drawing::Drawing drawing = {};  ///< one drawing,
+  /// or several, side by side where the page is wide enough. With both, the panels are the drawing on a narrow page.
+  std::vector<drawing::Drawing> panels = {};
 };
 
 /// Something to touch: an element with data-widget="<widget>", which the script touch/<widget>.js fills. The page is

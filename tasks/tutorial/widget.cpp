@@ -27,6 +27,7 @@ body { overflow-wrap: break-word; } :lang(ko) { word-break: keep-all; } .widget,
 .touch label { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; margin: 4px 0; } .touch input[type=range] { flex: 1 1 140px; min-width: 0; }
 .cells { width: auto; font-size: 12px; } .cells td, .cells th { padding: 3px 6px; text-align: right; border: 1px solid var(--edge); white-space: nowrap; }
 .tokens { display: flex; flex-wrap: wrap; gap: 4px; margin: 4px 0 10px; align-items: center; } select, button, input { font: inherit; max-width: 100%; }
+.sides { display: flex; flex-wrap: wrap; gap: 12px; align-items: flex-start; } .sides > * { max-width: 100%; min-width: 0; }
 .chosen { outline: 2px solid var(--heat); } .soft { color: var(--soft); font-size: 12px; }
 )";
 }

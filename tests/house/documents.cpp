@@ -1,4 +1,5 @@
-// The documents: every link between them leads to a file and a heading, and every test that docs/ names exists.
+// The documents: every link between them leads to a file and a heading, every test that docs/ names exists, blocks are
+// parts of programs that run, and what the compiler says about a mistake is what its test expects.
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
 
@@ -42,7 +43,7 @@ Texts texts_of(const std::string& extension, const std::vector<std::string>& fol
 
 Texts documents() {
   Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "tasks", "tests", "bench", "docs"});
-  for (const char* const name : {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"}) {
+  for (const char* const name : {"README.md", "README.ko.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"}) {
     found.emplace(name, text_of(fs::path(kSourceDir) / name));
   }
   return found;
@@ -113,9 +114,8 @@ Names lost_tests(const Texts& texts, const Names& tests) {
   return lost;
 }
 
-// Blocks of code of the languages `language` in the pages of docs/ that are no lines of a file of docs/programs with
-// this extension, whatever the indentation: the programs are compiled and run, and print their text files
-// (cmake/programs.cmake).
+// Blocks of code of the language `language` in the pages of docs/ that are no lines of one of `files`, whatever the
+// indentation.
 Names lost_blocks(const Texts& pages, const std::string& language, const Texts& files) {
   const auto lines_of = [](const std::string& text) {
     std::string lines = "\n", line;
@@ -136,6 +136,71 @@ Names lost_blocks(const Texts& pages, const std::string& language, const Texts& 
     }
   }
   return lost;
+}
+
+// The names of a row's tests of mistakes, `nn_mistake_x`, and `..._y` for the same folder, as paths of their programs.
+std::vector<std::string> mistakes_in(const std::string& row) {
+  static const std::regex name("`(?:(autograd|nn)_mistake|\\.\\.\\.)_(\\w+)`");
+  std::vector<std::string> programs;
+  std::string folder;
+  for (const std::smatch& match : matches(row, name)) {
+    if (match[1].matched) folder = match[1];
+    programs.push_back("tests/" + folder + "/mistakes/" + match[2].str() + ".cpp");
+  }
+  return programs;
+}
+
+// The pattern in the first line of a mistake's program, which the compiler's message must match.
+std::regex message_of(const std::string& program) {
+  std::string pattern;
+  for (const char c : program.substr(3, program.find('\n') - 3)) {
+    if (c == '{' || c == '}') pattern += '\\';  // plain in a pattern of CMake
+    pattern += c;
+  }
+  return std::regex(pattern);
+}
+
+// Mistakes in the tables of docs/ whose row does not have the message that their test expects, and those without a row.
+Names lost_messages(const Texts& pages, const Texts& programs) {
+  Names lost, found;
+  for (const auto& [path, text] : pages) {
+    if (!path.starts_with("docs/")) continue;
+    std::string row;
+    for (std::istringstream lines(text); std::getline(lines, row);) {
+      for (const std::string& program : mistakes_in(row)) {
+        const auto there = programs.find(program);
+        found.insert(program);
+        if (there == programs.end() || !std::regex_search(row, message_of(there->second)))
+          lost.insert(path + " -> " + program);
+      }
+    }
+  }
+  for (const auto& [path, text] : programs) {
+    if (path.find("/mistakes/") != std::string::npos && !found.contains(path)) lost.insert(path + " has no row");
+  }
+  return lost;
+}
+
+// Pages with lines of Python that no test of cmake/programs.cmake runs.
+Names lost_python(const Texts& pages, const std::string& cmake) {
+  Names lost;
+  for (const auto& [path, text] : pages) {
+    if (!path.starts_with("docs/") || text.find("```python\n") == std::string::npos) continue;
+    const std::string name = path.substr(5, path.size() - 8);  // without docs/ and .md
+    if (cmake.find(" " + name + "/") == std::string::npos) lost.insert(path);
+  }
+  return lost;
+}
+
+// Pages of docs/ideas that are too long, or have not one picture.
+Names pages_of_ideas_unlike_the_others(const Texts& pages) {
+  static const std::regex picture("!\\[[^\\]]+\\]\\([^)]+\\.svg\\)");
+  Names unlike;
+  for (const auto& [path, text] : pages) {
+    if (!path.starts_with("docs/ideas/") || path.ends_with("README.md")) continue;
+    if (std::ranges::count(text, '\n') > 150 || matches(text, picture).size() != 1) unlike.insert(path);
+  }
+  return unlike;
 }
 
 Names all_tests() {
@@ -173,9 +238,19 @@ TEST(Documents, AWrongOfEachKindIsFound) {
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
 }
 
+// The programs are compiled and run, and print their text files (cmake/programs.cmake); so are the examples.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
-  EXPECT_EQ(lost_blocks(documents(), "cpp", texts_of(".cpp", {"docs/programs"})), Names());
+  Texts programs = texts_of(".cpp", {"docs/programs"});
+  programs.merge(texts_of(".h", {"tasks/examples/ported"}));
+  EXPECT_EQ(lost_blocks(documents(), "cpp", programs), Names());
   EXPECT_EQ(lost_blocks(documents(), "text", texts_of(".txt", {"docs/programs"})), Names());
+}
+
+// What pages compare with, in LibTorch and Python, is run by hand.
+TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
+  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"docs/programs/peers"})), Names());
+  const Texts ports = {{"docs/ports.md", text_of(fs::path(kSourceDir) / "docs/ports.md")}};
+  EXPECT_EQ(lost_blocks(ports, "py", texts_of(".py", {"docs/programs/peers"})), Names());
 }
 
 TEST(Documents, BlocksThatNothingRunsAreFound) {
@@ -183,6 +258,35 @@ TEST(Documents, BlocksThatNothingRunsAreFound) {
                        {"nn/b.md", "```cpp\ng();\n```\n"}};
   EXPECT_EQ(lost_blocks(pages, "cpp", {{"docs/programs/a.cpp", "  int x = 1;\n  f(x);\n  g(x);\n"}}),
             Names{"docs/a.md: f(y);\n"});
+}
+
+TEST(Documents, MistakesHaveTheWordsOfTheirTests) {
+  EXPECT_EQ(lost_messages(documents(), texts_of(".cpp", {"tests/nn/mistakes", "tests/autograd/mistakes"})), Names());
+}
+
+TEST(Documents, MistakesWithOtherWordsAreFound) {
+  const Texts programs = {{"tests/nn/mistakes/a.cpp", "// use x.0, {2}. instead\n"},
+                          {"tests/nn/mistakes/b.cpp", "// say b\n"},
+                          {"tests/nn/mistakes/c.cpp", "// say c\n"}};
+  const Texts pages = {
+      {"docs/a.md", "| `use x(0, {2}) instead` | `nn_mistake_a`, `..._b` |\n| d | `nn_mistake_d` |\n"}};
+  EXPECT_EQ(lost_messages(pages, programs),
+            (Names{"docs/a.md -> tests/nn/mistakes/b.cpp", "docs/a.md -> tests/nn/mistakes/d.cpp",
+                   "tests/nn/mistakes/c.cpp has no row"}));
+}
+
+TEST(Documents, PythonIsRun) {
+  EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/programs.cmake")), Names());
+  EXPECT_EQ(lost_python({{"docs/a/b.md", "```python\n1\n```\n"}, {"docs/c.md", "```python\n1\n```\n"}}, "(page a/b/x)"),
+            Names{"docs/c.md"});
+}
+
+TEST(Documents, IdeasHaveADrawingAndAreShort) {
+  EXPECT_EQ(pages_of_ideas_unlike_the_others(documents()), Names());
+  EXPECT_EQ(pages_of_ideas_unlike_the_others({{"docs/ideas/a.md", "![A](a.svg)\n"},
+                                              {"docs/ideas/b.md", "no drawing\n"},
+                                              {"docs/ideas/c.md", "![C](c.svg)" + std::string(151, '\n')}}),
+            (Names{"docs/ideas/b.md", "docs/ideas/c.md"}));
 }
 
 }  // namespace

@@ -208,7 +208,7 @@ TEST(Mask, PaddingAndCausal) {
   EXPECT_EQ(error_of([] {
               nn::padding_mask(tg::ones({2, 2}));
             }),
-            "[padding_mask] expected ids int64 [B, S], got float32 [2, 2]");
+            "[padding_mask] expected ids int64 [B, S], got float32 [2, 2] (convert with to(kInt64))");
 }
 
 TEST(Mask, CausalityIsExact) {  // later tokens do not change a bit of earlier outputs

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tg = tapegrad;
@@ -57,7 +58,7 @@ struct Case {
     if (v.size() == 2) return {v[0], v[1]};
     if (v.size() == 3) return {v[0], v[1], v[2]};
     if (v.empty()) return {};
-    return {v[0], v[1], v[2], v[3]};
+    return {v[0], v[1], v[2], v[3]};  // PerAxis counts them, and operations reject the count
   }
   tg::DType dtype() const;  // the argument `dtype`
   tg::Reduction reduction() const {
@@ -85,11 +86,24 @@ void add_modules();                                                             
 void add_optimisers();                                                                         // optimisers.cpp
 int run_programs(const char* programs, const char* data, const char* results, int64_t first);  // programs.cpp
 
-inline tg::DType dtype_of_code(int64_t c) {
-  return c == 0 ? tg::kBool : c == 1 ? tg::kInt64 : c == 3 ? tg::kFloat32 : tg::kFloat64;
+// The codes of types on the wire: protocol.py has the same.
+inline constexpr std::pair<int64_t, tg::DType> kCodes[] = {
+    {0, tg::kBool},  {1, tg::kInt64}, {3, tg::kFloat32}, {4, tg::kFloat64},
+    {5, tg::kUInt8}, {6, tg::kInt32}, {7, tg::kFloat16}, {8, tg::kBFloat16},
+};
+inline tg::DType dtype_of_code(int64_t code) {
+  for (const auto& [c, dtype] : kCodes)
+    if (c == code) return dtype;
+  tg::fail("bridge", "no type has the code " + std::to_string(code));
 }
-inline int64_t code_of_dtype(tg::DType d) {
-  return d == tg::kBool ? 0 : d == tg::kInt64 ? 1 : d == tg::kFloat32 ? 3 : 4;
+inline int64_t code_of_dtype(tg::DType dtype) {
+  for (const auto& [c, d] : kCodes)
+    if (d == dtype) return c;
+  return -1;
 }
-tg::ConvOptions conv_options(const Case& c);  // operations/image.cpp
+// Options that functions and modules share: operations/image.cpp.
+tg::ConvOptions conv_options(const Case& c);
+tg::ConvTransposeOptions conv_transpose_options(const Case& c);
+tg::MaxPoolOptions max_pool_options(const Case& c);
+tg::AvgPoolOptions avg_pool_options(const Case& c);
 inline tg::DType Case::dtype() const { return dtype_of_code(i("dtype")); }

@@ -50,10 +50,6 @@ tg::ConvOptions conv_module_options(const Case& c) {
                                       : tg::PadMode::constant;
   return o;
 }
-tg::ConvTransposeOptions transpose_options(const Case& c) {
-  return {c.per_axis("stride", 1), c.per_axis("padding", 0), c.per_axis("output_padding", 0), c.per_axis("dilation", 1),
-          c.i("groups", 1)};
-}
 nn::BatchNormOptions batch_norm_options(const Case& c) {
   nn::BatchNormOptions o{.eps = c.d("eps"),
                          .momentum = c.od("momentum"),
@@ -137,7 +133,7 @@ void add_layers(Calls& on) {
     return simple(c, nn::BatchNorm2d(c.i("num_features"), batch_norm_options(c)));
   };
   on["nn.BatchNorm3d"] = [](Case& c) -> TV {
-    return simple(c, nn::BatchNorm(c.i("num_features"), batch_norm_options(c)));
+    return simple(c, nn::BatchNorm3d(c.i("num_features"), batch_norm_options(c)));
   };
   on["nn.InstanceNorm1d"] = [](Case& c) -> TV {
     return simple(c, nn::InstanceNorm1d(c.i("num_features"), instance_norm_options(c)));
@@ -146,60 +142,59 @@ void add_layers(Calls& on) {
     return simple(c, nn::InstanceNorm2d(c.i("num_features"), instance_norm_options(c)));
   };
   on["nn.InstanceNorm3d"] = [](Case& c) -> TV {
-    return simple(c, nn::InstanceNorm(c.i("num_features"), instance_norm_options(c)));
+    return simple(c, nn::InstanceNorm3d(c.i("num_features"), instance_norm_options(c)));
   };
 }
 
+template <class M>
+void add_convolution(Calls& on, const std::string& name) {
+  on["nn." + name] = [](Case& c) -> TV {
+    const int64_t in = c.i("in_channels"), out = c.i("out_channels");
+    const bool bias = c.b("bias", true);
+    if constexpr (std::is_same_v<M, nn::Conv1d>)
+      return simple(c, M(in, out, c.i("kernel_size"), conv_module_options(c), bias));
+    else if constexpr (std::is_same_v<M, nn::ConvTranspose1d>)
+      return simple(c, M(in, out, c.i("kernel_size"), conv_transpose_options(c), bias));
+    else if constexpr (std::is_same_v<M, nn::ConvTranspose2d> || std::is_same_v<M, nn::ConvTranspose3d>)
+      return simple(c, M(in, out, c.per_axis("kernel_size"), conv_transpose_options(c), bias));
+    else
+      return simple(c, M(in, out, c.per_axis("kernel_size"), conv_module_options(c), bias));
+  };
+}
 void add_convolutions(Calls& on) {
-  on["nn.Conv1d"] = [](Case& c) -> TV {
-    return simple(c, nn::Conv1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"), conv_module_options(c),
-                                c.b("bias", true)));
-  };
-  on["nn.Conv2d"] = [](Case& c) -> TV {
-    return simple(c, nn::Conv2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"),
-                                conv_module_options(c), c.b("bias", true)));
-  };
-  on["nn.ConvTranspose1d"] = [](Case& c) -> TV {
-    return simple(c, nn::ConvTranspose1d(c.i("in_channels"), c.i("out_channels"), c.i("kernel_size"),
-                                         transpose_options(c), c.b("bias", true)));
-  };
-  on["nn.ConvTranspose2d"] = [](Case& c) -> TV {
-    return simple(c, nn::ConvTranspose2d(c.i("in_channels"), c.i("out_channels"), c.per_axis("kernel_size"),
-                                         transpose_options(c), c.b("bias", true)));
-  };
+  add_convolution<nn::Conv1d>(on, "Conv1d");
+  add_convolution<nn::Conv2d>(on, "Conv2d");
+  add_convolution<nn::Conv3d>(on, "Conv3d");
+  add_convolution<nn::ConvTranspose1d>(on, "ConvTranspose1d");
+  add_convolution<nn::ConvTranspose2d>(on, "ConvTranspose2d");
+  add_convolution<nn::ConvTranspose3d>(on, "ConvTranspose3d");
 }
 
+template <class M>
+void add_max_pool(Calls& on, const std::string& name) {
+  on["nn." + name] = [](Case& c) -> TV { return simple(c, M(c.per_axis("kernel_size"), max_pool_options(c))); };
+}
+template <class M>
+void add_avg_pool(Calls& on, const std::string& name) {
+  on["nn." + name] = [](Case& c) -> TV { return simple(c, M(c.per_axis("kernel_size"), avg_pool_options(c))); };
+}
+template <class M>
+void add_adaptive_pool(Calls& on, const std::string& name) {
+  on["nn." + name] = [](Case& c) -> TV { return simple(c, M(c.per_axis("output_size"))); };
+}
 void add_pooling(Calls& on) {
-  on["nn.MaxPool1d"] = [](Case& c) -> TV {
-    return simple(c, nn::MaxPool1d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0),
-                                                               c.per_axis("dilation", 1), c.b("ceil_mode")}));
-  };
-  on["nn.MaxPool2d"] = [](Case& c) -> TV {
-    return simple(c, nn::MaxPool2d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0),
-                                                               c.per_axis("dilation", 1), c.b("ceil_mode")}));
-  };
-  on["nn.AvgPool1d"] = [](Case& c) -> TV {
-    return simple(
-        c, nn::AvgPool1d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0), c.b("ceil_mode"),
-                                                     c.b("count_include_pad", true), c.oi("divisor_override")}));
-  };
-  on["nn.AvgPool2d"] = [](Case& c) -> TV {
-    return simple(
-        c, nn::AvgPool2d(c.per_axis("kernel_size"), {c.per_axis("stride"), c.per_axis("padding", 0), c.b("ceil_mode"),
-                                                     c.b("count_include_pad", true), c.oi("divisor_override")}));
-  };
-  on["nn.AdaptiveAvgPool1d"] = [](Case& c) -> TV {
-    return simple(c, nn::AdaptiveAvgPool1d(c.per_axis("output_size")));
-  };
-  on["nn.AdaptiveAvgPool2d"] = [](Case& c) -> TV {
-    return simple(c, nn::AdaptiveAvgPool2d(c.per_axis("output_size")));
-  };
-  on["nn.AdaptiveMaxPool1d"] = [](Case& c) -> TV {
-    return simple(c, nn::AdaptiveMaxPool1d(c.per_axis("output_size")));
-  };
-  on["nn.AdaptiveMaxPool2d"] = [](Case& c) -> TV {
-    return simple(c, nn::AdaptiveMaxPool2d(c.per_axis("output_size")));
-  };
+  add_max_pool<nn::MaxPool1d>(on, "MaxPool1d");
+  add_max_pool<nn::MaxPool2d>(on, "MaxPool2d");
+  add_max_pool<nn::MaxPool3d>(on, "MaxPool3d");
+  add_avg_pool<nn::AvgPool1d>(on, "AvgPool1d");
+  add_avg_pool<nn::AvgPool2d>(on, "AvgPool2d");
+  add_avg_pool<nn::AvgPool3d>(on, "AvgPool3d");
+  add_adaptive_pool<nn::AdaptiveAvgPool1d>(on, "AdaptiveAvgPool1d");
+  add_adaptive_pool<nn::AdaptiveAvgPool2d>(on, "AdaptiveAvgPool2d");
+  add_adaptive_pool<nn::AdaptiveAvgPool3d>(on, "AdaptiveAvgPool3d");
+  add_adaptive_pool<nn::AdaptiveMaxPool1d>(on, "AdaptiveMaxPool1d");
+  add_adaptive_pool<nn::AdaptiveMaxPool2d>(on, "AdaptiveMaxPool2d");
+  add_adaptive_pool<nn::AdaptiveMaxPool3d>(on, "AdaptiveMaxPool3d");
 }
 
 void add_recurrent(Calls& on) {

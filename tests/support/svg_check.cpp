@@ -140,8 +140,9 @@ class Reader {
     const std::string type_name = value("class");
     const drawing::Type type = type_name.find("title") != type_name.npos   ? drawing::Type::title
                                : type_name.find("small") != type_name.npos ? drawing::Type::small
+                               : type_name.find("code") != type_name.npos  ? drawing::Type::code
                                                                            : drawing::Type::normal;
-    const double size = type == drawing::Type::title ? 14 : type == drawing::Type::small ? 11 : 12;
+    const double size = type == drawing::Type::title ? 14 : type == drawing::Type::normal ? 12 : 11;
     const double wide = drawing::text_width(text, type), x = number(attributes, "x"), y = number(attributes, "y");
     const std::string anchor = value("text-anchor");
     const double left = anchor == "middle" ? x - wide / 2 : anchor == "end" ? x - wide : x;

@@ -140,6 +140,15 @@ TEST(AttentionCommand, AnalysesEveryTask) {
   }
   expect_error(run_command({"attention", "copy", "--json"}), 2,
                {"[--json] expected --analyze, whose figures it prints"});
+  const Arguments chosen{"attention", "copy", "--model", folder / "copy", "--out", folder / "one", "--only"};
+  const Ran one = successful(run_command(joined(chosen, {"cross layer 0, head 1"})));
+  EXPECT_NE(one.out.find("encoder layer 0, head 0"), std::string::npos) << one.out;  // the text and the page have all
+  const std::string picture = slurp(folder / "one/attention.svg");
+  EXPECT_NE(picture.find("cross layer 0, head 1"), std::string::npos);
+  EXPECT_EQ(picture.find("encoder"), std::string::npos);
+  expect_error(
+      run_command(joined(chosen, {"layer 7"})), 2,
+      {"[--only] expected a part of a head's name, from \"encoder layer 0, head 0\" to \"cross layer", "layer 7"});
 }
 
 TEST(AttentionCommand, ShowsAGptsMaps) {

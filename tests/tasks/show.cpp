@@ -144,14 +144,15 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"picture"},
        {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
         "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error, "
-        "gpt-cost, mask-leak, order-blindness, recurrent-lengths, hopfield, depth, head-roles"}},
+        "gpt-cost, mask-leak, order-blindness, relative-positions, recurrent-lengths, hopfield, depth, head-roles, "
+        "architecture"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
       {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},
       {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
       {{"causal-mask", "--dim", "4"},
        {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost, performer-error, gpt-cost, "
-        "order-blindness, hopfield and depth, not of causal-mask"}},
+        "order-blindness, relative-positions, hopfield and depth, not of causal-mask"}},
       {{"causal-mask", "--seed", "-1"}, {"[--seed] must not be negative, got -1"}},
       {{"positional-encoding", "--length", "1"}, {"[--length] must be between 2 and 1000, got 1"}},
       {{"positional-encoding", "--dim", "12"}, {"[--dim] must be between 16 and 4096, got 12"}},
@@ -166,6 +167,8 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"mask-leak", "--length", "3"}, {"[--length] must be between 4 and 512, got 3"}},
       {{"mask-leak", "--steps", "0"}, {"[--steps] must be between 1 and 100000, got 0"}},
       {{"order-blindness", "--dim", "12"}, {"[--dim] must be a multiple of 8, got 12"}},
+      {{"relative-positions", "--length", "31"}, {"[--length] must be between 32 and 8192, got 31"}},
+      {{"relative-positions", "--dim", "65"}, {"[--dim] must be between 1 and 64, got 65"}},
       {{"head-roles", "--length", "33"}, {"[--length] must be between 4 and 32, got 33"}},
       {{"depth", "--length", "1"}, {"[--length] must be between 2 and 256, got 1"}},
       {{"depth", "--dim", "12"}, {"[--dim] must be a multiple of 8, got 12"}},

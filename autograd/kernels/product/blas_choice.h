@@ -95,7 +95,7 @@ inline bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t
   return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
 }
 
-// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/README.md has the measurements. It packs
+// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/NOTES.md has the measurements. It packs
 // both operands; our tiles read rows of A in place, which pays for the narrow ones.
 template <class T>
 bool faster_on_blis(const Product<T>& p) {

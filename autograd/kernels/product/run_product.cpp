@@ -83,15 +83,29 @@ void multiply_runs(const runs::Product<T>& product) {
 }
 
 template <class T>
-void interleave(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, int64_t pitch) {
+const runs::Kernels<T>& run_kernels();
+
+template <class T>
+void interleave_list(int64_t planes, int64_t n, const T* const* from, T* to, int64_t pitch) {
   if (planes == 1 && pitch == 1) {
-    std::copy_n(from, n, to);
+    std::copy_n(from[0], n, to);
     return;
   }
-  if (planes == 0) return;
+  const T* columns[kLanes<T>];
   // from the last planes to the first, so that a vector's excess lanes are overwritten afterwards
-  for (int64_t p = (planes - 1) / kLanes<T> * kLanes<T>; p >= 0; p -= kLanes<T>) {
-    transpose_lanes(n, std::min(kLanes<T>, planes - p), from + p * plane, plane, to + p, pitch);
+  for (int64_t p = (planes - 1) / kLanes<T> * kLanes<T>; planes > 0 && p >= 0; p -= kLanes<T>) {
+    for (int64_t j = 0; j < kLanes<T>; ++j) columns[j] = from[std::min(p + j, planes - 1)];
+    transpose_columns<T>(n, columns, to + p, pitch);
+  }
+}
+
+template <class T>
+void interleave(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, int64_t pitch) {
+  const T* list[kLanes<T>];
+  for (int64_t p = (planes - 1) / kLanes<T> * kLanes<T>; planes > 0 && p >= 0; p -= kLanes<T>) {
+    const int64_t some = std::min(kLanes<T>, planes - p);
+    for (int64_t j = 0; j < some; ++j) list[j] = from + (p + j) * plane;
+    run_kernels<T>().interleave_list(some, n, list, to + p, pitch);
   }
 }
 
@@ -119,7 +133,8 @@ void separate(int64_t planes, int64_t n, const T* from, int64_t pitch, const T* 
 
 template <class T>
 const runs::Kernels<T>& run_kernels() {
-  static constexpr runs::Kernels<T> kTable{2 * kLanes<T>, multiply_runs<T>, interleave<T>, separate<T>};
+  static constexpr runs::Kernels<T> kTable{2 * kLanes<T>, multiply_runs<T>, interleave<T>, interleave_list<T>,
+                                           separate<T>};
   return kTable;
 }
 const runs::Kernels<float>& run_kernels_float() { return run_kernels<float>(); }

@@ -35,6 +35,8 @@ struct Kernels {
   /// to[i * pitch + p] = from[p * plane + i] for p < planes, i < n. Writes up to cols / 2 - 1 more elements after each
   /// i, including the last one.
   void (*interleave)(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, int64_t pitch);
+  /// The same for planes anywhere in memory: to[i * pitch + p] = from[p][i].
+  void (*interleave_list)(int64_t planes, int64_t n, const T* const* from, T* to, int64_t pitch);
   /// to[p * plane + i] = from[i * pitch + p] + bias[p]; writes no other elements. bias may be nullptr.
   void (*separate)(int64_t planes, int64_t n, const T* from, int64_t pitch, const T* bias, T* to, int64_t plane);
 };

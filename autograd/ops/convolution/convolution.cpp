@@ -1,5 +1,6 @@
 // conv1d, conv2d, conv3d, and their transposes: checks, and what is recorded. Convolutions of volumes are those of
-// images whose channels include the depths of a window.
+// images whose channels include the depths of a window (ConvShape).
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/op_timer.h>
@@ -8,6 +9,7 @@
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_call.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_depth.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 #include <tapegrad/autograd/ops/detail/by_example.h>
@@ -15,53 +17,41 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 namespace tapegrad {
 namespace {
 
 const Op kConv1d{"conv1d"};
 const Op kConv2d{"conv2d"};
+const Op kConv3d{"conv3d"};
 const Op kConvTranspose1d{"conv_transpose1d"};
 const Op kConvTranspose2d{"conv_transpose2d"};
+const Op kConvTranspose3d{"conv_transpose3d"};
 const Op kConvWeight{"conv_weight"};  // the gradient for the weight, which only backward records
 
-// A convolution of tensors; ConvShape does not know whether they have rows and a batch.
-struct Convolution {
-  ConvShape shape;
-  ConvAxis depth;        // of volumes
-  bool images = false;   // [.., H, W], not [.., L]
-  bool batched = false;  // [N, ..]
+// The operation, and its transpose.
+const Op& forward_of(const Convolution& conv) { return conv.axes == 1 ? kConv1d : conv.axes == 2 ? kConv2d : kConv3d; }
+const Op& transpose_of(const Convolution& conv) {
+  return conv.axes == 1 ? kConvTranspose1d : conv.axes == 2 ? kConvTranspose2d : kConvTranspose3d;
+}
 
-  const Op& forward() const { return images ? kConv2d : kConv1d; }
-  const Op& transpose() const { return images ? kConvTranspose2d : kConvTranspose1d; }
+// The sums of the planes of x, [images, channels]; planes first, because their elements are contiguous.
+Tensor sums_of_planes(const Convolution& conv, const Tensor& x) {
+  const Tensor sums = sum(x, conv.axes > 1 ? Axes{-2, -1} : Axes{-1});
+  if (!conv.volumes()) return conv.batched ? sums : sums.unsqueeze(0);
+  return sums.transpose(-2, -1).reshape({conv.shape.n, sums.size(-2)});
+}
 
-  Shape shape_of(int64_t channels, int64_t rows, int64_t cols) const {
-    Shape result;
-    if (batched) result.push_back(shape.n);
-    result.push_back(channels);
-    if (images) result.push_back(rows);
-    result.push_back(cols);
-    return result;
-  }
-  Shape x_shape() const { return shape_of(shape.groups * shape.c, shape.rows.size, shape.cols.size); }
-  Shape y_shape() const { return shape_of(shape.groups * shape.o, shape.rows.out, shape.cols.out); }
-  Shape weight_shape() const {
-    Shape result{shape.groups * shape.o, shape.c};
-    if (images) result.push_back(shape.rows.kernel);
-    result.push_back(shape.cols.kernel);
-    return result;
-  }
-};
-
-// The sum over all axes of x except the channels; planes first, because their elements are contiguous.
+// The sum over all axes of x except the channels.
 Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
-  const Tensor sums = sum(x, conv.images ? Axes{-2, -1} : Axes{-1});
-  return conv.batched ? sum(sums, 0) : sums;
+  const Tensor sums = sums_of_planes(conv, x);
+  return conv.batched || conv.volumes() ? sum(sums, 0) : sums.squeeze(0);
 }
 
 // The same for each example, [examples, channels].
 Tensor sum_of_channels(const Convolution& conv, const Tensor& x, int64_t examples) {
-  const Tensor sums = sum(x, conv.images ? Axes{-2, -1} : Axes{-1});
+  const Tensor sums = sums_of_planes(conv, x);
   return sum_of_rows(sums.reshape({examples, sums.size(0) / examples, sums.size(1)}));
 }
 
@@ -99,20 +89,55 @@ Tensor weight_gradients(Convolution conv, const Tensor& x, const Tensor& y, int6
   return weights;
 }
 
-// The convolution or its transpose, with a bias or an empty handle: each is the gradient of the other.
-Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Op& op = transposed ? conv.transpose() : conv.forward();
-  const OpTimer timer(op, {x, weight, bias});
-  const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
-  if (conv.shape.depthwise() || !conv.shape.pointwise()) count_convolution(conv.shape, x.dtype());  // else gemm does
+// y = the convolution or its transpose, of images or signals, or of volumes that need no copy; the transpose of
+// volumes: their images.
+void convolve_into(const ConvShape& shape, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const Tensor& y) {
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto run = !transposed     ? convolve<T>
                      : all_finite(w) ? convolve_transposed<T>
                                      : convolve_transposed_exactly<T>;
-    run(conv.shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_or_null(b)), y.mutable_data<T>());
+    run(shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_or_null(b)), y.mutable_data<T>());
   });
+}
+
+// The same for volumes: not recorded, [N, C, D, H, W].
+Tensor convolve_volumes_of(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight,
+                           const Tensor& bias) {
+  ConvShape shape = conv.shape;
+  const ConvAxis &depth = conv.shape.depth, plain{};
+  const Tensor volumes = conv.batched ? x.detach() : x.detach().unsqueeze(0);
+  const Tensor images =
+      Tensor::empty({shape.n, shape.groups * (transposed ? shape.c : shape.o),
+                     transposed ? shape.rows.size : shape.rows.out, transposed ? shape.cols.size : shape.cols.out},
+                    x.dtype());
+  if (!shape.pointwise()) {
+    const Tensor y = transposed ? images : Tensor::empty(conv.y_shape(), x.dtype());
+    convolve_into(shape, transposed, volumes, weight, bias, y);
+    return transposed ? depths_added(images, depth) : y;
+  }
+  shape.depth = plain;  // products of whole images
+  const Tensor from = transposed ? depths_swapped(volumes) : depth_windows(volumes, depth);
+  convolve_into(shape, transposed, from, weight, bias, images);
+  if (transposed) return depths_added(images, depth);
+  return depths_swapped(images.reshape({conv.batch(), depth.out, images.size(1), images.size(2), images.size(3)}));
+}
+
+// The convolution or its transpose, with a bias or an empty handle (a transpose of volumes has none): each is the
+// gradient of the other.
+Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Op& op = transposed ? transpose_of(conv) : forward_of(conv);
+  const OpTimer timer(op, {x, weight, bias});
+  if (conv.shape.depthwise() || !conv.shape.pointwise()) count_convolution(conv.shape, x.dtype());  // else gemm does
+  Tensor y;
+  if (conv.volumes()) {
+    y = convolve_volumes_of(conv, transposed, x, weight, bias).reshape(transposed ? conv.x_shape() : conv.y_shape());
+  } else {
+    y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
+    convolve_into(conv.shape, transposed, x, weight, bias, y);
+  }
   const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight);
   const bool wants_bias = bias.defined() && needs_grad(bias);
   if (!wants_x && !wants_weight && !wants_bias) return y;
@@ -123,7 +148,7 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
                   if (weight.defined() && pass.wants(0)) dx = convolved(conv, !transposed, dy, weight, {});
                   const Tensor &to = transposed ? x : dy, &from = transposed ? dy : x;
                   const int64_t examples = pass.examples;
-                  if (examples > 0 && conv.batched && conv.shape.n % examples == 0) {
+                  if (examples > 0 && conv.batched && conv.batch() % examples == 0) {
                     if (x.defined() && pass.wants(1)) dweight = weight_gradients(conv, from, to, examples);
                     if (wants_bias) dbias = sum_of_channels(conv, dy, examples);
                     return {dx, dweight, dbias};
@@ -154,112 +179,11 @@ Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y
                 });
 }
 
-// --- checks ---
-
-// The settings that all four operations have in common.
-struct Settings {
-  const PerAxis<int64_t>&stride, &padding, &dilation;
-  int64_t groups;
-};
+// --- the axes ---
 
 // A single window has no next one: the kernels need not step over a large distance to it.
 void shorten_stride(ConvAxis& axis) {
   if (axis.out == 1) axis.stride = std::min(axis.stride, axis.reach() + 1);
-}
-
-// An axis without its input and output sizes.
-ConvAxis axis_of(const Settings& settings, int axis, int64_t kernel) {
-  return {.kernel = kernel,
-          .stride = settings.stride[axis],
-          .padding = settings.padding[axis],
-          .dilation = settings.dilation[axis]};
-}
-
-struct ConvName {  // of an operation
-  std::string_view name;
-  int axes;
-  bool transposed;
-
-  [[noreturn]] void fail(const std::string& message) const { tapegrad::fail(name, message); }
-  std::string x() const { return axes == 1 ? "L" : axes == 2 ? "H, W" : "D, H, W"; }
-  std::string weight() const {
-    return fmt::format("[{}, {}]", transposed ? "C, O / groups" : "O, C / groups",
-                       axes == 1   ? "K"
-                       : axes == 2 ? "KH, KW"
-                                   : "KD, KH, KW");
-  }
-};
-
-// Everything but the sizes along the axes. Transposed: the channels of x are the weight's first axis.
-Convolution require_operands(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                             const Settings& settings) {
-  require_floating(op.name, {&x, &weight, &bias});
-  Convolution conv;
-  const int axes = op.axes;
-  const bool transposed = op.transposed;
-  conv.images = axes > 1;
-  conv.batched = x.dim() == axes + 2;
-  if (x.dim() != axes + 1 && x.dim() != axes + 2) {
-    op.fail(fmt::format("expected x [N, C, {0}] or [C, {0}], got {1}", op.x(), str(x.shape())));
-  }
-  if (weight.dim() != axes + 2) {
-    op.fail(fmt::format("expected a weight {}, got {}", op.weight(), str(weight.shape())));
-  }
-  settings.stride.require_axes(op.name, "stride", axes);
-  settings.padding.require_axes(op.name, "padding", axes);
-  settings.dilation.require_axes(op.name, "dilation", axes);
-  for (int i = 0; i < axes; ++i) {
-    const auto at_least = [&](std::string_view what, int64_t value, int64_t least) {
-      if (value < least) op.fail(fmt::format("expected a {} of at least {}, got {}", what, least, value));
-      // Positions, products and sums of these, must fit into 64 bits.
-      if (value > INT32_MAX) op.fail(fmt::format("expected a {} of at most {}, got {}", what, INT32_MAX, value));
-    };
-    at_least("stride", settings.stride[i], 1);
-    at_least("padding", settings.padding[i], 0);
-    at_least("dilation", settings.dilation[i], 1);
-    at_least("kernel size", weight.size(2 + i), 1);
-  }
-  if (settings.groups < 1) op.fail(fmt::format("expected 1 group or more, got {}", settings.groups));
-  const int64_t channels = x.size(conv.batched ? 1 : 0), first = weight.size(0);
-  if (first % settings.groups != 0) {
-    op.fail(fmt::format("expected {} channels divisible by {} groups, got {} (weight {})",
-                        transposed ? "input" : "output", settings.groups, first, str(weight.shape())));
-  }
-  const int64_t expected = transposed ? first : weight.size(1) * settings.groups;
-  if (channels != expected) {
-    op.fail(fmt::format("expected x with {} channels for weight {} and groups = {}, got {} (x {})", expected,
-                        str(weight.shape()), settings.groups, channels, str(x.shape())));
-  }
-  const int64_t results = transposed ? weight.size(1) * settings.groups : first;
-  if (bias.defined() && !(bias.shape() == Shape{results})) {
-    op.fail(fmt::format("expected a bias [{}], got {}", results, str(bias.shape())));
-  }
-  ConvShape& shape = conv.shape;
-  shape.n = conv.batched ? x.size(0) : 1;
-  shape.groups = settings.groups;
-  shape.o = first / settings.groups;
-  shape.c = weight.size(1);
-  if (axes == 3) conv.depth = axis_of(settings, 0, weight.size(2));
-  if (conv.images) shape.rows = axis_of(settings, axes - 2, weight.size(-2));
-  shape.cols = axis_of(settings, axes - 1, weight.size(-1));
-  return conv;
-}
-
-// The options of the planes of a volume.
-ConvOptions of_planes(const ConvOptions& options) {
-  const auto last_two = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
-  return {.stride = last_two(options.stride),
-          .padding = options.padding.same() ? ConvPadding(Padding::same) : ConvPadding(last_two(options.padding)),
-          .dilation = last_two(options.dilation),
-          .groups = options.groups};
-}
-ConvTransposeOptions of_planes(const ConvTransposeOptions& options) {
-  const auto last_two = [](const PerAxis<int64_t>& all) { return PerAxis<int64_t>{all[1], all[2]}; };
-  return {.stride = last_two(options.stride),
-          .padding = last_two(options.padding),
-          .output_padding = last_two(options.output_padding),
-          .dilation = last_two(options.dilation),
-          .groups = options.groups};
 }
 
 // Element k of the windows of an axis, as windows of one element.
@@ -270,24 +194,41 @@ ConvAxis one_tap(const ConvAxis& axis, int64_t k) {
   return tap;
 }
 
-// x [N, C, D, H, W] as images of the windows of depths, [N * OD, C * KD, H, W], in which conv2d sees the channels.
-// Depthwise, there is one convolution for each depth of the kernel: each plane is convolved by itself.
-Tensor volume_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const ConvOptions& options) {
-  const Tensor volumes = conv.batched ? x : x.unsqueeze(0);
-  Tensor y;
-  if (conv.shape.depthwise()) {
-    for (int64_t k = 0; k < conv.depth.kernel; ++k) {
-      const Tensor term = conv2d(depth_windows(volumes, one_tap(conv.depth, k)), weight.select(2, k),
-                                 k == 0 ? bias : Tensor(), of_planes(options));
-      y = k == 0 ? term : y + term;
-    }
-  } else {
-    y = conv2d(depth_windows(volumes, conv.depth), weight.flatten(1, 2), bias, of_planes(options));
-  }
-  const Tensor by_channel =
-      depths_swapped(y.reshape({volumes.size(0), conv.depth.out, y.size(1), y.size(2), y.size(3)}));
-  return conv.batched ? by_channel : by_channel.squeeze(0);
+// Depthwise, there is one convolution for each depth of the kernel: each plane is convolved by itself. Their sum is
+// computed at once. The gradients are computed one by one, in the order in which the terms' would be.
+Tensor depthwise_volumes(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const OpTimer timer(kConv3d, {x, weight, bias});
+  count_convolution(conv.shape, x.dtype());
+  const Tensor y = Tensor::empty(conv.y_shape(), x.dtype());
+  convolve_into(conv.shape, false, x, weight, bias, y);
+  const bool wants_weight = needs_grad(weight), wants_bias = bias.defined() && needs_grad(bias);
+  return record(kConv3d, y, {x, weight, bias},
+                [conv, x = kept_if(wants_weight, x), weight = kept_if(needs_grad(x), weight), wants_bias](
+                    const Tensor& dy, const BackwardPass& pass) -> Grads {
+                  const ConvAxis& depth = conv.shape.depth;
+                  const Convolution planes = conv.planes_of_channels();
+                  const Tensor images = depths_swapped(conv.batched ? dy : dy.unsqueeze(0)).flatten(0, 1);
+                  const int64_t examples =
+                      conv.batched && conv.batch() % std::max<int64_t>(1, pass.examples) == 0 ? pass.examples : 0;
+                  Tensor dx, dweight, dbias;
+                  for (int64_t k = depth.kernel - 1; k >= 0 && weight.defined() && pass.wants(0); --k) {
+                    const Tensor term =
+                        depths_added(convolved(planes, true, images, weight.select(2, k), {}), one_tap(depth, k))
+                            .reshape(conv.x_shape());
+                    dx = dx.defined() ? dx + term : term;
+                  }
+                  std::vector<Tensor> by_depth;
+                  for (int64_t k = 0; k < depth.kernel && x.defined() && pass.wants(1); ++k) {
+                    const Tensor from = depth_windows(conv.batched ? x : x.unsqueeze(0), one_tap(depth, k));
+                    by_depth.push_back(examples > 0 ? weight_gradients(planes, from, images, examples)
+                                                    : weight_gradient(planes, from, images));
+                  }
+                  if (!by_depth.empty()) dweight = stack(by_depth, -3);
+                  if (wants_bias) {
+                    dbias = examples > 0 ? sum_of_channels(planes, images, examples) : sum_of_channels(planes, images);
+                  }
+                  return {dx, dweight, dbias};
+                });
 }
 
 Tensor convolution(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -309,15 +250,17 @@ Tensor convolution(const ConvName& op, const Tensor& x, const Tensor& weight, co
     axis.out = room / axis.stride + 1;
     shorten_stride(axis);
   };
-  if (op.axes == 3) fit(conv.depth, x.size(-3));
-  if (conv.images) fit(conv.shape.rows, x.size(-2));
+  if (op.axes == 3) fit(conv.shape.depth, x.size(-3));
+  if (op.axes > 1) fit(conv.shape.rows, x.size(-2));
   fit(conv.shape.cols, x.size(-1));
   if (options.padding_mode == PadMode::constant) {
-    return op.axes == 3 ? volume_convolution(conv, x, weight, bias, options) : convolved(conv, false, x, weight, bias);
+    conv.count_images();
+    const bool by_depth = conv.volumes() && conv.shape.depthwise();
+    return by_depth ? depthwise_volumes(conv, x, weight, bias) : convolved(conv, false, x, weight, bias);
   }
 
   const auto after = [&](const ConvAxis& axis) { return same ? axis.reach() - axis.padding : axis.padding; };
-  const auto &rows = conv.shape.rows, &cols = conv.shape.cols, &depth = conv.depth;
+  const auto &rows = conv.shape.rows, &cols = conv.shape.cols, &depth = conv.shape.depth;
   const std::array<int64_t, 6> all = {cols.padding, after(cols),   rows.padding,
                                       after(rows),  depth.padding, after(depth)};
   const std::span<const int64_t> widths(all.data(), 2 * static_cast<std::size_t>(op.axes));
@@ -325,22 +268,22 @@ Tensor convolution(const ConvName& op, const Tensor& x, const Tensor& weight, co
                      {.stride = options.stride, .dilation = options.dilation, .groups = options.groups});
 }
 
-// The transpose of volume_convolution, step by step.
-Tensor transposed_volume_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                                     const ConvTransposeOptions& options) {
-  const Tensor images = depths_swapped(conv.batched ? x : x.unsqueeze(0)).flatten(0, 1);
+// The bias is added last. Depthwise, the transposes of the terms of depthwise_volumes are added.
+Tensor transposed_volumes(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor y;
   if (conv.shape.depthwise()) {
-    for (int64_t k = 0; k < conv.depth.kernel; ++k) {
-      const Tensor planes = conv_transpose2d(images, weight.select(2, k), {}, of_planes(options));
-      const Tensor term = depths_added(planes, one_tap(conv.depth, k));
+    const Convolution planes = conv.planes_of_channels();
+    const Tensor images = depths_swapped(conv.batched ? x : x.unsqueeze(0)).flatten(0, 1);
+    for (int64_t k = 0; k < conv.shape.depth.kernel; ++k) {
+      const Tensor term =
+          depths_added(convolved(planes, true, images, weight.select(2, k), {}), one_tap(conv.shape.depth, k));
       y = k == 0 ? term : y + term;
     }
+    y = y.reshape(conv.x_shape());
   } else {
-    y = depths_added(conv_transpose2d(images, weight.flatten(1, 2), {}, of_planes(options)), conv.depth);
+    y = convolved(conv, true, x, weight, {});
   }
-  if (bias.defined()) y = y + bias.reshape({-1, 1, 1, 1});
-  return conv.batched ? y : y.squeeze(0);
+  return bias.defined() ? y + bias.reshape({-1, 1, 1, 1}) : y;
 }
 
 Tensor transposed_convolution(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -365,11 +308,11 @@ Tensor transposed_convolution(const ConvName& op, const Tensor& x, const Tensor&
     }
     shorten_stride(axis);
   };
-  if (axes == 3) grow(conv.depth, x.size(-3), options.output_padding[0]);
-  if (conv.images) grow(conv.shape.rows, x.size(-2), options.output_padding[axes - 2]);
+  if (axes == 3) grow(conv.shape.depth, x.size(-3), options.output_padding[0]);
+  if (axes > 1) grow(conv.shape.rows, x.size(-2), options.output_padding[axes - 2]);
   grow(conv.shape.cols, x.size(-1), options.output_padding[axes - 1]);
-  if (axes == 3) return transposed_volume_convolution(conv, x, weight, bias, options);
-  return convolved(conv, true, x, weight, bias);
+  conv.count_images();
+  return axes == 3 ? transposed_volumes(conv, x, weight, bias) : convolved(conv, true, x, weight, bias);
 }
 
 }  // namespace

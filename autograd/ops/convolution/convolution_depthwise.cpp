@@ -24,6 +24,8 @@ struct TapRows {
   const int64_t* taps;
   const T* from;
   int64_t from_step;
+  // The taps are divided into so many parts of equal size, whose sums are added.
+  int64_t parts = 1;
 };
 
 template <class T>
@@ -45,23 +47,30 @@ namespace tapegrad::HWY_NAMESPACE {
 
 // y[j] = start + sum of weight[t] * from[taps[t] + j] over the taps, for kVecs vectors of which the last has `last`.
 template <int kVecs, class T>
-HWY_INLINE void combine(int64_t count, const int64_t* taps, const T* from, const T* weight, T start, T* y,
-                        int64_t last) {
-  Vec<T> sum[kVecs];
+HWY_INLINE void combine(const TapRows<T>& work, const T* from, const T* weight, T start, T* y, int64_t last) {
+  Vec<T> total[kVecs], sum[kVecs];
 #pragma GCC unroll 4
   for (int v = 0; v < kVecs; ++v) sum[v] = Vec<T>(start);
-  for (int64_t t = 0; t < count; ++t) {
-    const Vec<T> w = weight[t];
-    const T* const at = from + taps[t];
+  const int64_t size = work.count / work.parts;
+  for (int64_t part = 0, t = 0; part < work.parts; ++part) {
+    for (const int64_t end = t + size; t < end; ++t) {
+      const Vec<T> w = weight[t];
+      const T* const at = from + work.taps[t];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVecs; ++v) sum[v] = fma(w, load(at + v * kLanes<T>), sum[v]);
+      for (int v = 0; v < kVecs; ++v) sum[v] = fma(w, load(at + v * kLanes<T>), sum[v]);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; ++v) {
+      total[v] = part == 0 ? sum[v] : total[v] + sum[v];
+      sum[v] = Vec<T>(0);
+    }
   }
 #pragma GCC unroll 4
-  for (int v = 0; v + 1 < kVecs; ++v) store(sum[v], y + v * kLanes<T>);
+  for (int v = 0; v + 1 < kVecs; ++v) store(total[v], y + v * kLanes<T>);
   if (last == kLanes<T>) {
-    store(sum[kVecs - 1], y + (kVecs - 1) * kLanes<T>);
+    store(total[kVecs - 1], y + (kVecs - 1) * kLanes<T>);
   } else {
-    store(sum[kVecs - 1], y + (kVecs - 1) * kLanes<T>, last);
+    store(total[kVecs - 1], y + (kVecs - 1) * kLanes<T>, last);
   }
 }
 
@@ -74,10 +83,10 @@ void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_
       const int64_t some = std::min(4 * kLanes<T>, work.n - j), vecs = (some + kLanes<T> - 1) / kLanes<T>;
       const int64_t last = some - (vecs - 1) * kLanes<T>;
       switch (vecs) {
-        case 1: combine<1>(work.count, work.taps, from + j, weight, start, y + j, last); break;
-        case 2: combine<2>(work.count, work.taps, from + j, weight, start, y + j, last); break;
-        case 3: combine<3>(work.count, work.taps, from + j, weight, start, y + j, last); break;
-        default: combine<4>(work.count, work.taps, from + j, weight, start, y + j, last); break;
+        case 1: combine<1>(work, from + j, weight, start, y + j, last); break;
+        case 2: combine<2>(work, from + j, weight, start, y + j, last); break;
+        case 3: combine<3>(work, from + j, weight, start, y + j, last); break;
+        default: combine<4>(work, from + j, weight, start, y + j, last); break;
       }
     }
   }
@@ -171,7 +180,7 @@ class Planes {
   int64_t row_size() const { return columns_ * cols_.advance(); }
   int64_t size() const { return height_ * row_size(); }
 
-  void copy(const T* from, T* to) const {
+  [[gnu::noinline]] void copy(const T* from, T* to) const {
     const int64_t width = cols_.from(), step = cols_.advance();
     for (int64_t i = 0; i < height_; ++i, to += row_size()) {
       const int64_t row = first_row_ + i;
@@ -306,6 +315,97 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
   });
 }
 
+namespace {
+
+// Copies of the planes that a window of depths reads: those that the window before has read stay where they are.
+template <class T>
+class DepthWindow {
+ public:
+  DepthWindow(const Planes<T>& planes, const ConvAxis& axis)
+      : planes_(planes),
+        axis_(axis),
+        copies_((axis.kernel + 1) * planes.size() + kTapSlack),
+        depths_(axis.kernel),
+        wanted_(axis.kernel) {
+    std::fill_n(copies_.get() + axis.kernel * planes.size(), planes.size(), T(0));  // outside of the volume
+  }
+
+  const T* copies() const { return copies_.get(); }
+  void forget() { std::fill_n(depths_.get(), axis_.kernel, kNone); }
+
+  // Copies the planes of a window of `volume`; slots[k] is the place of the copy for element k of the kernel.
+  void read(const T* volume, int64_t plane, int64_t window, int64_t* slots) {
+    for (int64_t k = 0; k < axis_.kernel; ++k) {
+      const int64_t depth = window * axis_.stride - axis_.padding + k * axis_.dilation;
+      wanted_.get()[k] = depth >= 0 && depth < axis_.size ? depth : kNone;
+      slots[k] = depth >= 0 && depth < axis_.size ? place_of(depths_.get(), depth) : axis_.kernel;
+    }
+    for (int64_t k = 0, free = 0; k < axis_.kernel; ++k) {
+      const int64_t depth = wanted_.get()[k];
+      if (depth == kNone || slots[k] < axis_.kernel) continue;
+      while (place_of(wanted_.get(), depths_.get()[free]) < axis_.kernel && depths_.get()[free] != kNone) ++free;
+      planes_.copy(volume + depth * plane, copies_.get() + free * planes_.size());
+      depths_.get()[free] = depth;
+      slots[k] = free++;
+    }
+  }
+
+ private:
+  static constexpr int64_t kNone = -1;
+
+  int64_t place_of(const int64_t* list, int64_t depth) const {
+    return std::find(list, list + axis_.kernel, depth) - list;
+  }
+
+  const Planes<T>& planes_;
+  const ConvAxis& axis_;
+  const Scratch<T> copies_;
+  const Scratch<int64_t> depths_, wanted_;  // of the copies; of the window
+};
+
+}  // namespace
+
+// The sums of the planes of a kernel are added in order.
+template <class T>
+void convolve_volumes(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y) {
+  const TapKernels<T>& use = tap_kernels<T>();
+  const Planes<T> planes(shape, false);
+  const ConvAxis& depth = shape.depth;
+  const int64_t taps = shape.taps(), all = taps * depth.kernel;
+  const Scratch<int64_t> offsets(taps), places(taps);
+  planes.list_taps(ConvTaps(planes.rows()), 0, ConvTaps(planes.cols()), 0, offsets.get(), places.get());
+  const int64_t work = std::max<int64_t>(1, shape.out_image() * all * shape.o);
+  // Windows next to each other for one thread, which copies most planes once.
+  const int64_t blocks = pieces_of(depth.out, std::max(2 * depth.kernel, 8 * kGrain / work));
+  parallel_for(shape.n / depth.out * shape.groups * blocks, 1, [&](int64_t begin, int64_t end) {
+    DepthWindow<T> window(planes, depth);
+    const Scratch<int64_t> slots(depth.kernel), at(all);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t volume = i / blocks, group = volume % shape.groups, block = i % blocks;
+      window.forget();
+      for (int64_t d = depth.out * block / blocks; d < depth.out * (block + 1) / blocks; ++d) {
+        window.read(x + volume * depth.size * shape.image(), shape.image(), d, slots.get());
+        for (int64_t t = 0; t < all; ++t) {
+          at.get()[t] = slots.get()[t / taps] * planes.size() + offsets.get()[t % taps];
+        }
+        for (int64_t o = group * shape.o; o < (group + 1) * shape.o; ++o) {
+          use.combine_rows(
+              {.rows = shape.rows.out,
+               .n = shape.cols.out,
+               .count = all,
+               .taps = at.get(),
+               .from = window.copies(),
+               .from_step = shape.rows.stride * planes.row_size(),
+               .parts = depth.kernel},
+              weight + o * all, bias == nullptr ? T(0) : bias[o],
+              shape.y_plane(y, volume / shape.groups * depth.out + d, group) + (o - group * shape.o) * shape.y_step(),
+              shape.cols.out);
+        }
+      }
+    }
+  });
+}
+
 template <class T>
 void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* weight) {
   const TapKernels<T>& use = tap_kernels<T>();
@@ -340,6 +440,8 @@ void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* w
 
 template void convolve_planes<float>(const ConvShape&, bool, const float*, const float*, const float*, float*);
 template void convolve_planes<double>(const ConvShape&, bool, const double*, const double*, const double*, double*);
+template void convolve_volumes<float>(const ConvShape&, const float*, const float*, const float*, float*);
+template void convolve_volumes<double>(const ConvShape&, const double*, const double*, const double*, double*);
 template void convolve_planes_weight<float>(const ConvShape&, const float*, const float*, float*);
 template void convolve_planes_weight<double>(const ConvShape&, const double*, const double*, double*);
 

@@ -47,7 +47,7 @@ void add_broken(const ConvShape& shape, const Broken<T>* broken, int64_t count, 
       for (int64_t k = 0; k < count && !std::isnan(*x); ++k) {
         const int64_t row = source_of(shape.rows, i, broken[k].row), col = source_of(shape.cols, j, broken[k].col);
         if (row < 0 || col < 0) continue;
-        *x += y[broken[k].channel * shape.out_image() + row * shape.cols.out + col] * broken[k].value;
+        *x += y[broken[k].channel * shape.y_step() + row * shape.cols.out + col] * broken[k].value;
       }
     }
   }
@@ -70,7 +70,7 @@ void convolve_transposed_exactly(const ConvShape& shape, const T* y, const T* we
       const int64_t group = channel / shape.c;
       const int64_t count = list_broken(shape, weight, group, channel % shape.c, broken.get());
       for (int64_t n = 0; n < shape.n && count > 0; ++n) {
-        add_broken(shape, broken.get(), count, y + (n * shape.groups + group) * shape.o * shape.out_image(),
+        add_broken(shape, broken.get(), count, shape.y_plane(y, n, group),
                    x + (n * shape.groups * shape.c + channel) * shape.image());
       }
     }

@@ -153,19 +153,29 @@ class TapProduct {
   };
 
   void copy_source(const Window& window, int64_t group, const Range& images, const T* from, T* to) const {
-    const int64_t height = rows_.from(), width = cols_.from(), plane = height * width;
+    const int64_t height = rows_.from(), width = cols_.from();
     const int64_t row_size = window.cols.size() * channels_;
     const int64_t left = std::clamp<int64_t>(0, window.cols.begin, window.cols.end);
     const int64_t right = std::clamp<int64_t>(width, left, window.cols.end);
+    const Scratch<const T*> planes(channels_), line(channels_);
+    const Scratch<T> zeros(shape_.depth.padded() ? right - left : 0);
+    std::fill_n(zeros.get(), shape_.depth.padded() ? right - left : 0, T(0));
     for (int64_t n = images.begin; n < images.end; ++n) {
-      const T* const image = from + (n * shape_.groups + group) * channels_ * plane;
+      for (int64_t c = 0; c < channels_; ++c) {
+        planes.get()[c] =
+            rows_.transposed ? shape_.y_plane(from, n, group) + c * shape_.y_step() : shape_.x_plane(from, n, group, c);
+      }
       for (int64_t row = window.rows.begin; row < window.rows.end; ++row, to += row_size) {
         if (row < 0 || row >= height || left >= right) {
           std::fill_n(to, row_size, T(0));
           continue;
         }
         T* const begin = to + (left - window.cols.begin) * channels_;
-        use_.interleave(channels_, right - left, image + row * width + left, plane, begin, channels_);
+        for (int64_t c = 0; c < channels_; ++c) {
+          const T* const plane = planes.get()[c];
+          line.get()[c] = plane == nullptr ? zeros.get() : plane + row * width + left;
+        }
+        use_.interleave_list(channels_, right - left, line.get(), begin, channels_);
         std::fill(to, begin, T(0));
         std::fill(begin + (right - left) * channels_, to + row_size, T(0));
       }
@@ -292,16 +302,19 @@ class TapProduct {
   // Panel p of a block's result, with the bias, to planes.
   void store_panel(int64_t group, int64_t p, const Range& images, const Range& down, const Range& across,
                    const T* result, const T* bias, T* to) const {
-    const int64_t plane = rows_.to() * cols_.to(), first = group * columns_ + p * use_.cols;
+    const int64_t plane = rows_.to() * cols_.to(), first = p * use_.cols;
+    const int64_t step = rows_.transposed ? plane : shape_.y_step();
     const bool whole = across.size() == cols_.to();  // the rows of the block are contiguous in the result
     const int64_t lines = whole ? images.size() : images.size() * down.size();
     const int64_t line = whole ? down.size() * across.size() : across.size();
     for (int64_t at = 0; at < lines; ++at) {
       const int64_t n = images.begin + (whole ? at : at / down.size());
       const int64_t row = down.begin + (whole ? 0 : at % down.size());
-      T* const y = to + (n * shape_.groups * columns_ + first) * plane + row * cols_.to() + across.begin;
+      T* const image =
+          rows_.transposed ? to + (n * shape_.groups + group) * columns_ * plane : shape_.y_plane(to, n, group);
       use_.separate(panel_width(p), line, result + at * line * use_.cols, use_.cols,
-                    bias == nullptr ? nullptr : bias + first, y, plane);
+                    bias == nullptr ? nullptr : bias + group * columns_ + first,
+                    image + first * step + row * cols_.to() + across.begin, step);
     }
   }
 
@@ -346,7 +359,9 @@ template <class T>
 void product(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to) {
   const int64_t result = transposed ? shape.c * shape.image() : shape.o * shape.out_image();
   if (shape.n * shape.groups * result == 0) return;
-  if (shape.depthwise()) {
+  if (shape.depthwise() && shape.volumes()) {
+    convolve_volumes(shape, from, weight, bias, to);
+  } else if (shape.depthwise()) {
     convolve_planes(shape, transposed, from, weight, bias, to);
   } else if (shape.pointwise()) {
     multiply_planes(shape, transposed, from, weight, bias, to);

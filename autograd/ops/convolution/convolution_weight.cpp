@@ -28,7 +28,7 @@ class WeightProduct {
       : shape_(shape),
         x_(x),
         y_(y),
-        padded_(shape.rows.padded() || shape.cols.padded()),
+        padded_(shape.rows.padded() || shape.cols.padded() || shape.volumes()),
         out_rows_(shape.rows.out),
         out_cols_(shape.cols.out),
         elements_(shape.c * shape.taps()),
@@ -106,21 +106,22 @@ class WeightProduct {
   int64_t width(int64_t panel) const { return std::min(use_.cols, shape_.o - panel * use_.cols); }
   bool wide(int64_t panel) const { return width(panel) > use_.cols / 2; }
 
-  // Copies the part of x that y reads from row `row` and column `col` on, surrounded by zeros.
-  void copy_padded(const T* x, int64_t row, int64_t col, T* to) const {
+  // Copies the part of image n that y reads from row `row` and column `col` on, surrounded by zeros.
+  void copy_padded(int64_t n, int64_t group, int64_t row, int64_t col, T* to) const {
     const ConvAxis &down = shape_.rows, &across = shape_.cols;
     const int64_t first = col * across.stride - across.padding;
     const int64_t left = std::clamp<int64_t>(-first, 0, plane_cols_);
     const int64_t right = std::clamp<int64_t>(across.size - first, left, plane_cols_);
     for (int64_t c = 0; c < shape_.c; ++c) {
+      const T* const plane = shape_.x_plane(x_, n, group, c);
       for (int64_t i = 0; i < plane_rows_; ++i, to += plane_cols_) {
         const int64_t from_row = row * down.stride - down.padding + i;
-        if (from_row < 0 || from_row >= down.size) {
+        if (plane == nullptr || from_row < 0 || from_row >= down.size) {
           std::fill_n(to, plane_cols_, T(0));
           continue;
         }
         std::fill_n(to, left, T(0));
-        std::copy_n(x + (c * down.size + from_row) * across.size + first + left, right - left, to + left);
+        std::copy_n(plane + from_row * across.size + first + left, right - left, to + left);
         std::fill_n(to + right, plane_cols_ - right, T(0));
       }
     }
@@ -129,7 +130,7 @@ class WeightProduct {
   // The sums over the images [begin, end) of a group, for some panels.
   void multiply_block(int64_t group, int64_t begin, int64_t end, int64_t first_panel, int64_t last_panel,
                       T* sums) const {
-    const int64_t out_plane = out_rows_ * out_cols_, plane = plane_rows_ * plane_cols_;
+    const int64_t plane = plane_rows_ * plane_cols_;
     const Scratch<T> copy(padded_ ? images_ * shape_.c * plane : 0);
     const Scratch<T> panel(images_ * rows_ * cols_ * use_.cols + use_.cols);
     const Scratch<Run> runs(images_ * rows_);
@@ -144,9 +145,7 @@ class WeightProduct {
           const int64_t stride = padded_ ? shape_.c * plane : shape_.groups * shape_.c * plane;  // of images
           const int64_t corner = padded_ ? 0 : row * shape_.rows.stride * plane_cols_ + col * shape_.cols.stride;
           for (int64_t i = 0; i < images; ++i) {
-            if (padded_) {
-              copy_padded(x + i * shape_.groups * shape_.c * shape_.image(), row, col, copy.get() + i * stride);
-            }
+            if (padded_) copy_padded(n + i, group, row, col, copy.get() + i * stride);
             for (int64_t r = 0; r < rows; ++r) {
               runs.get()[i * rows + r] = {i * stride + corner + r * shape_.rows.stride * plane_cols_, cols};
             }
@@ -154,11 +153,11 @@ class WeightProduct {
           for (int64_t p = first_panel; p < last_panel; ++p) {
             const int64_t pitch = wide(p) ? use_.cols : use_.cols / 2;
             for (int64_t i = 0; i < images; ++i) {
-              const T* const y = y_ + (((n + i) * shape_.groups + group) * shape_.o + p * use_.cols) * out_plane;
+              const T* const y = shape_.y_plane(y_, n + i, group) + p * use_.cols * shape_.y_step();
               const bool whole = cols == out_cols_;  // rows without gaps between them
               const int64_t line = whole ? rows * cols : cols;
               for (int64_t r = 0; r < (whole ? 1 : rows); ++r) {
-                use_.interleave(width(p), line, y + (row + r) * out_cols_ + col, out_plane,
+                use_.interleave(width(p), line, y + (row + r) * out_cols_ + col, shape_.y_step(),
                                 panel.get() + (i * rows + r) * cols * pitch, pitch);
               }
             }

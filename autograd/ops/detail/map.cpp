@@ -63,6 +63,14 @@ void gather_row(const T* from, int64_t stride, int64_t n, T* to) {
   }
 }
 
+// Copies the first n elements after themselves, until there are `times` of them.
+template <class T>
+void repeat_row(T* row, int64_t n, int64_t times) {
+  for (int64_t done = n; done < n * times; done *= 2) {
+    std::memcpy(row + done, row, static_cast<std::size_t>(std::min(done, n * times - done)) * sizeof(T));
+  }
+}
+
 // Reads one operand in the order of y's elements: y's shape with neighbouring axes merged where the operand's strides
 // allow it.
 class StridedReader {
@@ -107,11 +115,18 @@ class StridedReader {
       offset += at[i] * strides_[i];
     }
     const int last = rank_ - 1;
+    const bool repeats = last > 0 && strides_[last - 1] == 0;
     while (n > 0) {
       const int64_t row = last < 0 ? 1 : std::min(n, sizes_[last] - at[last]);
       gather_row(base + offset, last < 0 ? 1 : strides_[last], row, to);
-      to += row;
-      n -= row;
+      int64_t times = 1;
+      if (repeats && row == sizes_[last]) {
+        times = std::min(n / row, sizes_[last - 1] - at[last - 1]);
+        repeat_row(to, row, times);
+        at[last - 1] += times - 1;
+      }
+      to += row * times;
+      n -= row * times;
       if (n == 0) return;
       at[last] += row;
       offset += row * strides_[last];

@@ -17,6 +17,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace tapegrad {
 
@@ -81,7 +82,8 @@ enum class SymbolOrder : uint8_t { less, less_equal, equal };                   
 class SymbolCondition;
 
 /// One element of a tensor, or a number, in a formula. Arithmetic, comparisons, and the functions of tensors of the
-/// same names work on it; they are found by its type, so a formula calls them without a namespace.
+/// same names work on it; they are found by its type, so a formula calls them without a namespace. It ends with the
+/// call of its formula: Error if it is kept and used later.
 class Symbol {
  public:
   Symbol(double number) : number_(number) {}  // NOLINT: numbers convert
@@ -168,14 +170,15 @@ class Symbol {
 
  private:
   friend SymbolGraph;
-  Symbol(SymbolGraph* graph, int32_t term) : graph_(graph), term_(term) {}
+  Symbol(SymbolGraph* graph, uint32_t use, int32_t term) : graph_(graph), use_(use), term_(term) {}
   static Symbol combine(SymbolArithmetic with, const Symbol& a, const Symbol& b);
   static Symbol limit(const Symbol& x, std::optional<double> low, std::optional<double> high);
   static Symbol negative(const Symbol& x);
   static Symbol power(const Symbol& a, const Symbol& b);
   static Symbol call(SymbolFunction f, const Symbol& x, double s0 = 0, double s1 = 0);
 
-  SymbolGraph* graph_ = nullptr;  // nullptr: a number
+  SymbolGraph* graph_ = nullptr;  // nullptr: a number. A FusedMemory owns it, beyond the call of the formula
+  uint32_t use_ = 0;              // of the graph, that of the call
   int32_t term_ = 0;
   double number_ = 0;
 };
@@ -216,18 +219,24 @@ class SymbolCondition {
   Symbol a_, b_;
 };
 
-/// For fuse(): the program that a type of formula gave last, which is used again if it is the same.
+/// For fuse(): the program that a type of formula gave last, which is used again if it is the same, and the graphs of
+/// its calls, which are used again, too. They are never freed before the program ends, so that a Symbol that outlives
+/// its call is recognised.
 class FusedMemory {
  public:
   FusedMemory();
   ~FusedMemory();
   /// The program of a formula, made at the first call with these symbols.
   std::shared_ptr<const FusedProgram> program_of(const SymbolGraph& graph, int32_t result, int operands);
+  /// An empty graph for one call, and its way back.
+  std::unique_ptr<SymbolGraph> take_graph();
+  void give_back(std::unique_ptr<SymbolGraph> graph);
 
  private:
   struct Last;
   std::mutex mutex_;
   std::unique_ptr<Last> last_;
+  std::vector<std::unique_ptr<SymbolGraph>> graphs_;  // of no call
 };
 
 /// For fuse(): one call of a formula.

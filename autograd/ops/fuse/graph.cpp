@@ -39,10 +39,23 @@ SymbolGraph& graph_of(std::initializer_list<Symbol> symbols) {
 SymbolGraph* SymbolGraph::of(std::initializer_list<Symbol> symbols) {
   SymbolGraph* graph = nullptr;
   for (const Symbol& x : symbols) {
+    if (!x.graph_) continue;
+    x.graph_->require_current(x);
     if (!graph) graph = x.graph_;
-    if (x.graph_ && x.graph_ != graph) kFuse.fail("expected symbols of one formula, got one of another formula");
+    if (x.graph_ != graph) kFuse.fail("expected symbols of one formula, got one of another formula");
   }
   return graph;
+}
+
+void SymbolGraph::require_current(const Symbol& x) const {
+  if (x.use_ == use()) return;
+  kFuse.fail("expected symbols of this call of the formula, got one of an earlier call (a symbol ends with its call)");
+}
+
+void SymbolGraph::clear() {
+  terms_.clear();
+  table_.clear();
+  use_.store(use() + 1, std::memory_order_relaxed);
 }
 
 std::optional<double> SymbolGraph::number_of(const Symbol& x) {
@@ -54,6 +67,7 @@ std::optional<double> SymbolGraph::number_of(const Symbol& x) {
 
 int32_t SymbolGraph::place(const Symbol& x) {
   if (!x.graph_) return number(x.number_).term_;
+  x.graph_->require_current(x);
   if (x.graph_ != this) kFuse.fail("expected symbols of one formula, got one of another formula");
   return x.term_;
 }
@@ -68,7 +82,7 @@ Symbol SymbolGraph::add(FuseTerm term) {
   if (terms_.size() < kFew) {
     const std::size_t known = static_cast<std::size_t>(std::ranges::find(terms_, term) - terms_.begin());
     if (known == terms_.size()) terms_.push_back(term);
-    return {this, static_cast<int32_t>(known)};
+    return at(static_cast<int32_t>(known));
   }
   if (2 * (terms_.size() + 1) > table_.size()) {
     table_.assign(table_.empty() ? 4 * kFew : 2 * table_.size(), -1);
@@ -79,7 +93,7 @@ Symbol SymbolGraph::add(FuseTerm term) {
     known = static_cast<int32_t>(terms_.size());
     terms_.push_back(term);
   }
-  return {this, known};
+  return at(known);
 }
 
 // Where the table has a term, or its empty place.

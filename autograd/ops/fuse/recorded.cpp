@@ -90,8 +90,22 @@ std::shared_ptr<const FusedProgram> FusedMemory::program_of(const SymbolGraph& g
   return last_->program;
 }
 
-FusedCall::FusedCall(FusedMemory& memory) : memory_(memory), graph_(std::make_unique<SymbolGraph>()) {}
-FusedCall::~FusedCall() = default;
+std::unique_ptr<SymbolGraph> FusedMemory::take_graph() {
+  const std::lock_guard lock(mutex_);
+  if (graphs_.empty()) return std::make_unique<SymbolGraph>();
+  std::unique_ptr<SymbolGraph> graph = std::move(graphs_.back());
+  graphs_.pop_back();
+  return graph;
+}
+
+void FusedMemory::give_back(std::unique_ptr<SymbolGraph> graph) {
+  graph->clear();
+  const std::lock_guard lock(mutex_);
+  graphs_.push_back(std::move(graph));
+}
+
+FusedCall::FusedCall(FusedMemory& memory) : memory_(memory), graph_(memory.take_graph()) {}
+FusedCall::~FusedCall() { memory_.give_back(std::move(graph_)); }
 
 Symbol FusedCall::argument(const Tensor& x) {
   tensors_[count_] = x;

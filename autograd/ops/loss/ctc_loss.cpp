@@ -148,10 +148,12 @@ Tensor moved(const Tensor& x, int64_t by) {
 
 Tensor sum_of_ways(const Tensor& a, const Tensor& b, const Tensor& c) { return logsumexp(stack({a, b, c}, 0), 0); }
 
-// What a sequence's gradient is multiplied by: 1, or for an infinite loss NaN, or 0 with zero_infinity.
+// What a sequence's gradient is multiplied by: 1, or NaN for a loss that is not finite; 0 for an infinite one with
+// zero_infinity.
 Tensor of_infinite_losses(const CtcBatch& c, const Tensor& losses) {
-  const double instead = c.zero_infinity ? 0 : std::numeric_limits<double>::quiet_NaN();
-  return masked_fill(ones_like(losses), isinf(losses), instead);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor factors = masked_fill(ones_like(losses), isinf(losses), c.zero_infinity ? 0 : kNan);
+  return masked_fill(factors, isnan(losses), kNan);
 }
 
 // log_probs [T, B, C], dlosses [B].

@@ -155,8 +155,8 @@ class CtcSequence {
     const int64_t step = c_.batch * c_.classes;
     dx += b_ * c_.classes;
     for (int64_t t = length_; t < c_.steps; ++t) std::fill_n(dx + t * step, c_.classes, T{0});
-    if (loss == -kNever) {
-      const T instead = c_.zero_infinity ? T{0} : std::numeric_limits<T>::quiet_NaN();
+    if (loss == -kNever || loss != loss) {
+      const T instead = c_.zero_infinity && loss == loss ? T{0} : std::numeric_limits<T>::quiet_NaN();
       for (int64_t t = 0; t < length_; ++t) std::fill_n(dx + t * step, c_.classes, instead);
       return;
     }

@@ -3,7 +3,9 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/pooling/grid_kernel.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
+#include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/product/run_product.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops/pooling/detail/grid_kernel.h>
 
@@ -17,6 +19,8 @@ struct GridArgs {
 };
 inline constexpr int64_t kGridPoints = 128;  // of a block
 inline constexpr int kMostGridTaps = 16;
+inline constexpr int64_t kLeastLanes = 4;          // channels that are worth sums with the channels last
+inline constexpr int64_t kMostLaneSums = 1 << 22;  // elements of these sums
 }  // namespace tapegrad
 #endif
 
@@ -289,31 +293,75 @@ void slope_blocks(const GridArgs& args, int64_t begin, int64_t end) {
   });
 }
 
+// Channels [low, high) of image n.
+struct GridChannels {
+  int64_t n, low, high;
+};
+
+// Whether a point adds to all channels of a group at once: not for a few points of a large image, whose sums would be
+// moved for nothing.
+template <class T>
+bool in_lanes(const Sampling& s, int64_t channels) {
+  return channels >= kLeastLanes && s.points * s.all_taps() >= s.image() &&
+         s.image() * (channels + kLanes<T>) <= kMostLaneSums;
+}
+
+// Sums with the channels last: each tap of a point adds vectors of channels, in the same order as one by one.
+template <class T>
+void scatter_in_lanes(const Sampling& s, const GridOperands& of, const GridChannels& part) {
+  const auto& use = runs::kernels<T>();
+  const int64_t channels = part.high - part.low, pitch = pieces_of(channels, kLanes<T>) * kLanes<T>;
+  const int64_t plane = part.n * s.channels + part.low, size = s.image() * pitch;
+  const Scratch<T> sums(size), seeds(kGridPoints * pitch);
+  std::fill_n(sums.get(), size, T{0});
+  GridBlock<T> block;
+  for (int64_t first = 0; first < s.points; first += kGridPoints) {
+    const int64_t count = std::min(kGridPoints, s.points - first);
+    set_block(s, static_cast<const T*>(of.grid) + (part.n * s.points + first) * s.axes, count, block);
+    use.interleave(channels, count, static_cast<const T*>(of.dy) + plane * s.points + first, s.points, seeds.get(),
+                   pitch);
+    for (int64_t p = 0; p < count; ++p) {
+      const T* const seed = seeds.get() + p * pitch;
+      for (int k = 0; k < s.all_taps(); ++k) {
+        if (block.at[k][p] < 0) continue;
+        T* const sum = sums.get() + block.at[k][p] * pitch;
+        const Vec<T> weight = block.weight[k][p];
+        for (int64_t c = 0; c < pitch; c += kLanes<T>) store(load(sum + c) + weight * load(seed + c), sum + c);
+      }
+    }
+  }
+  use.separate(channels, s.image(), sums.get(), pitch, nullptr, static_cast<T*>(of.y) + plane * s.image(), s.image());
+}
+
+template <class T>
+void scatter_by_channel(const Sampling& s, const GridOperands& of, const GridChannels& part) {
+  T* const images = static_cast<T*>(of.y) + part.n * s.channels * s.image();
+  std::fill(images + part.low * s.image(), images + part.high * s.image(), T{0});
+  GridBlock<T> block;
+  for (int64_t first = 0; first < s.points; first += kGridPoints) {
+    const int64_t count = std::min(kGridPoints, s.points - first);
+    set_block(s, static_cast<const T*>(of.grid) + (part.n * s.points + first) * s.axes, count, block);
+    for (int64_t c = part.low; c < part.high; ++c) {
+      const T* const dy = static_cast<const T*>(of.dy) + (part.n * s.channels + c) * s.points + first;
+      T* const image = images + c * s.image();
+      for (int64_t p = 0; p < count; ++p) {
+        for (int k = 0; k < s.all_taps(); ++k) {
+          if (block.at[k][p] >= 0) image[block.at[k][p]] += block.weight[k][p] * dy[p];
+        }
+      }
+    }
+  }
+}
+
 // Pieces are groups of channels of an image.
 void scatter_groups(const GridArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.of.dtype, [&](auto t) {
     using T = decltype(t);
     const Sampling& s = *args.s;
     const int64_t groups = pieces_of(s.channels, args.group);
-    const int taps = s.all_taps();
-    GridBlock<T> block;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t n = i / groups, low = i % groups * args.group, high = std::min(low + args.group, s.channels);
-      T* const images = static_cast<T*>(args.of.y) + n * s.channels * s.image();
-      std::fill(images + low * s.image(), images + high * s.image(), T{0});
-      for (int64_t first = 0; first < s.points; first += kGridPoints) {
-        const int64_t count = std::min(kGridPoints, s.points - first);
-        set_block(s, static_cast<const T*>(args.of.grid) + (n * s.points + first) * s.axes, count, block);
-        for (int64_t c = low; c < high; ++c) {
-          const T* const dy = static_cast<const T*>(args.of.dy) + (n * s.channels + c) * s.points + first;
-          T* const image = images + c * s.image();
-          for (int64_t p = 0; p < count; ++p) {
-            for (int k = 0; k < taps; ++k) {
-              if (block.at[k][p] >= 0) image[block.at[k][p]] += block.weight[k][p] * dy[p];
-            }
-          }
-        }
-      }
+      const int64_t low = i % groups * args.group, high = std::min(low + args.group, s.channels);
+      (in_lanes<T>(s, high - low) ? scatter_in_lanes<T> : scatter_by_channel<T>)(s, args.of, {i / groups, low, high});
     }
   });
 }
@@ -338,9 +386,12 @@ void grid_slopes(const Sampling& s, const GridOperands& operands) {
            s.n * pieces_of(s.points, kGridPoints), kGridPoints * s.axes * (s.channels + 4));
 }
 
+constexpr int64_t kMostGroup = 32;  // channels, whose sums for one image should stay in the second-level cache
+
 void grid_scatter(const Sampling& s, const GridOperands& operands) {
   if (s.channels == 0) return;
-  const int64_t group = s.n >= 4 ? s.channels : (s.channels + 3) / 4;
+  const int64_t group =
+      std::min(kMostGroup, s.n >= 4 ? s.channels : std::max(kMostGroup / 4, pieces_of(s.channels, 4)));
   run_rows(kernel_of(HWY_DISPATCH_TABLE(scatter_groups)), {.s = &s, .of = operands, .group = group},
            s.n * pieces_of(s.channels, group), group * (s.points + s.image()));
 }

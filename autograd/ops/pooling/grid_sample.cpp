@@ -69,10 +69,20 @@ Tensor grid_spread(const Sampling& s, const Tensor& y, const Tensor& grid, const
   });
 }
 
+void require_members(const GridSampleOptions& options) {
+  const auto require = [](const char* what, auto given, auto last) {
+    if (given >= decltype(given){} && given <= last) return;
+    kGridSample.fail(fmt::format("expected a {}, got {}", what, static_cast<int>(given)));
+  };
+  require("GridMode", options.mode, GridMode::bicubic);
+  require("GridPadding", options.padding, GridPadding::reflection);
+}
+
 }  // namespace
 
 Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
   require_floating(kGridSample.name, {&x, &grid});
+  require_members(options);
   const int axes = x.dim() == 5 ? 3 : 2;
   if ((x.dim() != 4 && x.dim() != 5) || grid.dim() != axes + 2 || grid.size(-1) != axes || grid.size(0) != x.size(0)) {
     kGridSample.fail(fmt::format(

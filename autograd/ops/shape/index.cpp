@@ -31,8 +31,10 @@ void copy_rows(const Tensor& x, const OuterAxisInner& around, const Tensor& ids,
   const int64_t* id = ids.data<int64_t>();
   const auto copy = [&](const auto* from, auto* to, int64_t width) {
     parallel_for(around.outer * count, rows_grain(around.inner), [&](int64_t begin, int64_t end) {
+      int64_t k = begin % count, start = begin / count * around.size;
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i / count * around.size + id[i % count];
+        const int64_t row = start + id[k];
+        if (++k == count) k = 0, start += around.size;
         if (width == 1) {
           to[i] = from[row];
         } else {
@@ -130,10 +132,12 @@ Tensor true_positions(const Tensor& mask) {
   for (int64_t i = 1; i < starts.numel(); ++i) start[i] += start[i - 1];
   const Tensor places = Tensor::empty({start[starts.numel() - 1]}, kInt64);
   int64_t* const place = places.mutable_data<int64_t>();
-  parallel_for(n, kFlags, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kFlags, [&](int64_t begin, int64_t) {
     int64_t* to = place + start[begin / kFlags];
-    for (int64_t i = begin; i < end; ++i) {
-      if (flag[i]) *to++ = i;
+    const int64_t* const last = place + start[begin / kFlags + 1];
+    for (int64_t i = begin; to < last; ++i) {  // without a branch that a processor would have to guess
+      *to = i;
+      to += flag[i];
     }
   });
   return places;

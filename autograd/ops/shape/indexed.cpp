@@ -113,7 +113,11 @@ void Index::refuse() { fail(kIndex, "of the functions, only `all` is an index: i
 Tensor Tensor::at(const Indices& indices) const {
   const Plan plan = plan_of(*this, indices);
   const Tensor region = plan.region_of(*this);
-  return plan.tensors.empty() ? region : index(region, plan.tensors);
+  if (plan.tensors.empty()) return region;
+  const Tensor& first = plan.tensors[0];
+  const bool is_one_mask = plan.tensors.size() == 1 && first.defined() && first.dtype() == kBool;
+  if (is_one_mask && first.dim() > 0 && first.shape() == region.shape()) return masked_select(region, first);
+  return index(region, plan.tensors);
 }
 
 void Indexed::put(Tensor values) {

@@ -20,8 +20,8 @@ struct LoadImageOptions {
 /// become colours, samples of 1 to 4 bits are scaled to 8, those of 16 bits are rounded to 8. Corrections of gamma or
 /// colour, and the orientation that a camera stored, are not applied.
 ///
-/// Error "[image] PATH: ..." for other files, damaged ones, more than 2^27 pixels, JPEG in CMYK, and a format that this
-/// build of tapegrad does not have (image_formats).
+/// Error "[image] PATH: ..." for other files, damaged ones, more than 2^27 pixels or than the size of the file allows,
+/// JPEG in CMYK, and a format that this build of tapegrad does not have (image_formats).
 Tensor load_image(const std::string& path, const LoadImageOptions& options = {});
 
 struct SaveImageOptions {

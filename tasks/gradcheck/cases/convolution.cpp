@@ -35,18 +35,8 @@ void add_conv_calls(CaseTable& t) {
   convolution("conv2d", conv2d, conv_options);
   convolution("conv_transpose1d", conv_transpose1d, transpose_options);
   convolution("conv_transpose2d", conv_transpose2d, transpose_options);
-  t.call(
-      "conv3d",
-      [](const Inputs& x, const json& args) -> Outputs {
-        return {conv3d(x[0], x[1], input(x, 2), conv_options(args))};
-      },
-      "depth_windows");
-  t.call(
-      "conv_transpose3d",
-      [](const Inputs& x, const json& args) -> Outputs {
-        return {conv_transpose3d(x[0], x[1], input(x, 2), transpose_options(args))};
-      },
-      "add_depths");
+  convolution("conv3d", conv3d, conv_options);
+  convolution("conv_transpose3d", conv_transpose3d, transpose_options);
 }
 
 void add_convolutions(CaseTable& t) {

@@ -4,7 +4,10 @@
 #include <tapegrad/tasks/seq2seq/task.h>
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -53,6 +56,8 @@ class AdditionTask : public Task {
   std::string answer_text(const Answer& answer) const override;
   std::string samples_text(const std::vector<Answer>& answers) const override;
   std::string explain(const Batch* example) const override;
+  // The sum in columns: its carries, the digits written so far, and how the next one comes about.
+  std::optional<drawing::Drawing> picture_of_part(const Answer& answer, std::size_t written) const override;
   // Accuracy by digit position, by carries, and by the number of digits.
   ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                              Generator& generator) const override;
@@ -72,5 +77,7 @@ struct Carries {
   bool chained = false;
 };
 Carries carries_of(int64_t first, int64_t second);
+// The carry into each column of two numbers with the same number of digits, highest first.
+std::vector<int64_t> carries_into(std::span<const int64_t> first, std::span<const int64_t> second);
 
 }  // namespace tapegrad::tasks

@@ -68,6 +68,7 @@ class ParserTask : public Task {
                              Generator& generator) const override;
   RowStyle row_style() const override;
   std::optional<drawing::Drawing> picture(const Answer& answer) const override;
+  std::optional<drawing::Drawing> picture_of_part(const Answer& answer, std::size_t written) const override;
 
  private:
   int depth_;

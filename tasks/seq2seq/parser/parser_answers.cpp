@@ -71,6 +71,14 @@ std::optional<drawing::Drawing> ParserTask::picture(const Answer& answer) const 
   return draw_tree(predicted.tree, spaced_text(answer.input), &truth.tree);
 }
 
+// The tree of the tokens so far; an empty picture before the first.
+std::optional<drawing::Drawing> ParserTask::picture_of_part(const Answer& answer, std::size_t written) const {
+  const Tree tree = read_tree(std::span(answer.output).first(std::min(written, answer.output.size())), form_).tree;
+  if (tree.token == 0) return drawing::Drawing{.width = 1, .height = 1, .body = {}};
+  const Tree truth = read_tree(answer.target, form_).tree;
+  return draw_tree(tree, spaced_text(answer.input), &truth);
+}
+
 ParserScore score_trees(TreeForm form, const std::vector<Answer>& answers) {
   ParserScore score;
   for (const Answer& answer : answers) {

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
@@ -98,11 +99,17 @@ nn::GPTModel small_gpt() {
 }
 
 std::vector<Figure> figures_of_gpt() {
-  const nn::GPTModel model = small_gpt();
+  nn::GPTModel model = small_gpt();
+  const drawing::FlowChart parts = chart_of(architecture::architecture_of(model, "A small GPT"));
   const Tensor straight = model(tensor({{3, 4, 5, 6, 7}})), other = model(tensor({{3, 4, 9, 6, 7}}));
   const drawing::Series change{
       .name = "change", .x = {}, .y = amax(abs(straight - other)[0], {-1}).to(kFloat64).to_vector<double>()};
   return {
+      {{"작은 GPT(층 2, 헤드 4)의 모든 부분: 화살표마다 흐르는 모양, 상자마다 파라미터 수와 그 부분을 만드는 C++가 "
+        "있습니다.",
+        "All parts of a small GPT (2 layers, 4 heads): the shape that flows at each arrow, and in each box the number "
+        "of parameters and the C++ that makes it."},
+       draw(parts)},
       {{"작은 GPT(층 2, 헤드 4)에서 셋째 토큰을 바꾸었을 때 각 위치의 로짓이 변한 크기. 앞의 두 위치는 한 비트도 "
         "변하지 않습니다.",
         "How much the logits of each position change in a small GPT (2 layers, 4 heads) when the third token is "
@@ -293,7 +300,9 @@ while text.size(1) < 8:
                     "쌓입니다.",
                     "The variance is then divided by n-1, not n. With 768 features the output is 0.07 % smaller, and "
                     "layers add that up."}}},
-    .commands = "tapegrad train gpt --preset tiny\ntapegrad generate gpt --help\ntapegrad tutorial 003 8.4.1",
+    .commands =
+        "tapegrad train gpt --preset tiny\ntapegrad show architecture --model out/gpt\ntapegrad generate gpt "
+        "--help\ntapegrad tutorial 003 8.4.1",
     .terms =
         "GPT GPTModel TransformerBlock GELU FeedForward LayerNorm 로짓 logits 생성 generate register_buffer "
         "파라미터 parameters"};

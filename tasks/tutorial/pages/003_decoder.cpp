@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
@@ -96,16 +97,25 @@ std::vector<Figure> figures_of_whole() {
     return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.name == name; })->tensor[0][0];
   };
   const std::vector<std::string> source{"7", "4", "9", "5", "PAD", "PAD"}, target{"start", "7", "4", "9", "5"};
-  return {{{"학습 전의 작은 트랜스포머에서 첫 층, 첫 헤드의 가중치. 인코더와 크로스 어텐션은 패딩을, 디코더의 셀프 "
-            "어텐션은 미래를 보지 "
-            "않습니다. 행은 쿼리, 열은 키입니다.",
-            "Weights of the first layer's first head in a small untrained Transformer. Encoder and cross-attention do "
-            "not see "
-            "padding, the decoder's self-attention does not see later tokens. Rows are queries, columns keys."},
-           {},
-           {draw_matrix("Encoder: self-attention", map_of("encoder.layers.0.attention"), source, source, 0, 1),
-            draw_matrix("Decoder: masked self-attention", map_of("decoder.layers.0.self_attn"), target, target, 0, 1),
-            draw_matrix("Decoder: cross-attention", map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)}}};
+  const drawing::FlowChart parts = chart_of(architecture::architecture_of_copy());
+  return {
+      {{"복사 태스크(8.5.1절)의 트랜스포머 전체. 화살표에는 흐르는 모양, 상자에는 파라미터 수와 그 부분을 만드는 C++가 "
+        "있습니다. 인코더의 출력(memory)은 디코더의 모든 층에서 크로스 어텐션으로 들어갑니다.",
+        "The whole Transformer of the copy task (section 8.5.1): arrows have the shapes that flow, boxes the number "
+        "of parameters and the C++ that makes them. The encoder's output (memory) enters the cross-attention of "
+        "every decoder layer."},
+       draw(parts),
+       draw_columns(parts)},
+      {{"학습 전의 작은 트랜스포머에서 첫 층, 첫 헤드의 가중치. 인코더와 크로스 어텐션은 패딩을, 디코더의 셀프 "
+        "어텐션은 미래를 보지 "
+        "않습니다. 행은 쿼리, 열은 키입니다.",
+        "Weights of the first layer's first head in a small untrained Transformer. Encoder and cross-attention do "
+        "not see "
+        "padding, the decoder's self-attention does not see later tokens. Rows are queries, columns keys."},
+       {},
+       {draw_matrix("Encoder: self-attention", map_of("encoder.layers.0.attention"), source, source, 0, 1),
+        draw_matrix("Decoder: masked self-attention", map_of("decoder.layers.0.self_attn"), target, target, 0, 1),
+        draw_matrix("Decoder: cross-attention", map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)}}};
 }
 
 }  // namespace
@@ -213,7 +223,7 @@ log_probs = generator(hidden).log_softmax(dim=-1))",
                   {{"생성기의 파라미터는 몇 개입니까? (은닉 768, 어휘 30,000)",
                     "How many parameters does the generator have with 768 features and 30,000 tokens?"},
                    {"768 · 30,000 + 30,000 = 23,070,000개입니다.", "768 * 30,000 + 30,000 = 23,070,000."}}},
-    .commands = "tapegrad tutorial 003 8.5\ntapegrad train copy",
+    .commands = "tapegrad show architecture\ntapegrad tutorial 003 8.5\ntapegrad train copy",
     .terms = "트랜스포머 Transformer 생성기 generator 임베딩 Embeddings TransformerConfig 모양 shape 차원"};
 
 }  // namespace tapegrad::tasks::tutorial

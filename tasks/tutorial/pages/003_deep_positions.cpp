@@ -5,6 +5,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/rope.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/show/relative_positions.h>
+#include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
 #include <tapegrad/tasks/tutorial/pages/order.h>
@@ -53,6 +55,49 @@ std::string moved_scores() {
   return fmt::format("largest difference of a score after moving by 1000 positions: {:.0e}\n", most);
 }
 
+// The topic relative-positions; a chart of the best tables for two wanted scores, one of products, two matrices.
+std::vector<drawing::Drawing> drawings_of_topic(std::size_t first, std::size_t count) {
+  ShowRequest request;
+  request.length = 512;
+  const std::vector<drawing::Drawing> all = show_relative_positions(request).drawings;
+  return {all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(first + count)};
+}
+
+std::vector<Figure> figures_of_relative() {
+  std::vector<Figure> figures = figures_of_rope();
+  figures.push_back(
+      {{"T5 편향의 두 형태가 원하는 점수에 가장 가까워지는 표. 튜토리얼의 표는 거리 15까지 거리마다 숫자가 하나씩 있고 "
+        "그보다 먼 "
+        "거리는 모두 하나를 나누어 씁니다. 논문의 표는 거리 8부터 구간이 점점 넓어집니다. 위의 점수에는 논문의 표가, "
+        "거리 15까지의 "
+        "한 곳만 가리키는 점수에는 튜토리얼의 표가 더 가깝습니다.",
+        "The tables of both forms of T5's bias that come nearest to wanted scores. The tutorial's has one number per "
+        "distance up to "
+        "15, and one for all larger distances. The intervals of the paper's grow from distance 8 on. The paper's is "
+        "nearer to the "
+        "first of these scores; to a score that singles out one distance up to 15, the tutorial's would be."},
+       {},
+       drawings_of_topic(0, 2)});
+  return figures;
+}
+
+std::string forms_of_t5() { return relative_positions::forms_of_t5(16, 0); }
+
+std::vector<Figure> figures_of_toeplitz() {
+  std::vector<Figure> figures = figures_of_rope();
+  figures.push_back({{"퇴플리츠 행렬과 값 [n, 16]의 곱에 드는 곱셈의 수: 그대로 곱할 때와 FFT로 곱할 때.",
+                      "Multiplications for the product of a Toeplitz matrix with values [n, 16]: in full, and by FFT."},
+                     drawings_of_topic(2, 1).front(),
+                     {}});
+  figures.push_back({{"거리마다 하나인 편향은 대각선마다 값이 같습니다. q·k를 더한 점수는 그렇지 않습니다.",
+                      "A bias per distance has equal values along each diagonal. With q·k added, scores have not."},
+                     {},
+                     drawings_of_topic(3, 2)});
+  return figures;
+}
+
+std::string toeplitz_attention() { return relative_positions::attention_by_fft(16, 0); }
+
 std::vector<Figure> figures_of_order() {
   std::vector<drawing::Drawing> charts;
   const std::span<const std::string_view> all = nn::position_names();
@@ -93,7 +138,7 @@ const Page k003_8_3_2_1{
     .lines = {{.what = {"학습하는 위치 임베딩", "Learned positions"},
                .pytorch = "table = nn.Embedding(8, 4)\nwith_learned = words + table(torch.arange(3))",
                .snippet = "003_transformer:learned"}},
-    .figures = figures_of_rope,
+    .figures = figures_of_relative,
     .faults =
         {{.claim = {"RoBERTa가 1024 토큰으로 확장되었다고 합니다.",
                     "RoBERTa is said to have been extended to 1024 tokens."},
@@ -112,14 +157,16 @@ const Page k003_8_3_2_1{
                     "√d로 나눕니다.",
                     "The paper's T5 puts distances into logarithmic buckets and adds the bias as it is. tapegrad's t5 "
                     "follows the "
-                    "paper, with scores always divided by √d."}}},
+                    "paper, with scores always divided by √d."},
+          .shown = forms_of_t5}},
     .exercises =
         {{{"RoPE의 점수가 거리에만 좌우된다는 것을 회전 행렬로 보이십시오.",
            "Show with rotations that RoPE's scores depend on distances only."},
           {"(R(m) q)·(R(n) k) = q·R(m)ᵀ R(n) k = q·R(n - m) k입니다. 회전은 R(m)ᵀ = R(-m)이고 R(a) R(b) = R(a + b)이기 "
            "때문입니다.",
            "(R(m) q)·(R(n) k) = q·R(m)ᵀ R(n) k = q·R(n - m) k, because R(m)ᵀ = R(-m) and R(a) R(b) = R(a + b)."}}},
-    .commands = "tapegrad train copy --positions rope\ntapegrad train copy --positions t5",
+    .commands =
+        "tapegrad train copy --positions rope\ntapegrad train copy --positions t5\ntapegrad show relative-positions",
     .terms = "학습 가능 learned 보간 interpolation NTK 상대 위치 relative Shaw RoPE T5 ALiBi 회전"};
 
 const Page k003_8_3_2_3{
@@ -167,7 +214,7 @@ const Page k003_8_3_2_7{
               "model and one way of training, and gives means and deviations of five seeds. The result: no encoding "
               "generalises to inputs "
               "longer than those of training."},
-    .figures = figures_of_rope,
+    .figures = figures_of_toeplitz,
     .faults =
         {{.claim =
               {"고정 길이에서 학습 가능한 위치가 과적합 위험이 낮다고 하지만, 딥다이브 1은 과적합을 단점으로 듭니다.",
@@ -187,13 +234,26 @@ const Page k003_8_3_2_7{
                     "Scores depend on distances only, but those of distances beyond training were never learned. On "
                     "sums of four digits "
                     "the accuracy is 0.002."},
-          .shown = moved_scores}},
-    .exercises = {{{"Toeplitz 행렬과 벡터의 곱을 FFT로 O(n log n)에 계산하려면 무엇을 해야 합니까?",
+          .shown = moved_scores},
+         {.claim = {"부록은 상대 위치 편향이 퇴플리츠 행렬이므로 FFT로 O(n log n)에 계산할 수 있다고 합니다.",
+                    "The appendix says that a bias by distance is a Toeplitz matrix, and can be computed in O(n log n) "
+                    "by FFT."},
+          .proof = {"편향 행렬의 곱에는 맞습니다. 어텐션에서는 편향에 q·k가 더해지므로 점수가 퇴플리츠 행렬이 아니고, "
+                    "FFT로는 어텐션이 "
+                    "빨라지지 않습니다. 점수가 거리에만 좌우되거나 exp(q·k) 대신 특징의 곱을 쓸 때에만 가능합니다(Luo "
+                    "외, 2021).",
+                    "That holds for products of the matrix. Attention adds q·k to the bias, so its scores are not a "
+                    "Toeplitz matrix, and "
+                    "FFT does not make it faster. It does if scores depend on distances alone, or if products of "
+                    "features replace "
+                    "exp(q·k) (Luo et al. 2021)."},
+          .shown = toeplitz_attention}},
+    .exercises = {{{"퇴플리츠(Toeplitz) 행렬과 벡터의 곱을 FFT로 O(n log n)에 계산하려면 무엇을 해야 합니까?",
                     "How does one multiply a Toeplitz matrix with a vector in O(n log n)?"},
                    {"크기 2n의 순환 행렬에 넣습니다. 순환 행렬의 곱은 합성곱이므로 FFT, 원소별 곱, 역 FFT입니다.",
                     "Put it into a circulant matrix of size 2n, whose product is a convolution: FFT, product of "
                     "elements, inverse FFT."}}},
-    .commands = "tapegrad compare positions",
-    .terms = "GLUE 비교 comparison 가이드라인 guideline Toeplitz FFT SO(2) Wirtinger 양자 생체 모방"};
+    .commands = "tapegrad compare positions\ntapegrad show relative-positions",
+    .terms = "GLUE 비교 comparison 가이드라인 guideline Toeplitz 퇴플리츠 FFT SO(2) Wirtinger 양자 생체 모방"};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
@@ -92,19 +93,28 @@ drawing::Series sizes_by_layer(std::string name, bool post_norm) {
   return series;
 }
 
+// The encoder of the copy task's Transformer.
+drawing::Drawing parts_of_encoder() { return draw_columns(chart_of(architecture::architecture_of_copy())).front(); }
+
 std::vector<Figure> figures_of_encoder() {
-  return {{{"학습 전의 24층 인코더에서 층 사이를 흐르는 수의 크기(제곱 평균의 제곱근). Pre-LN에서는 잔차가 층마다 "
-            "더해져 커지고, "
-            "마지막 레이어 정규화가 이를 되돌립니다. Post-LN에서는 층마다 1로 돌아옵니다.",
-            "The size (root mean square) of the numbers between the layers of an untrained encoder of 24 layers. With "
-            "Pre-LN "
-            "every layer adds to the residual, which grows until the last normalisation; with Post-LN it is 1 after "
-            "each layer."},
-           draw(drawing::LineChart{.title = "Residual stream, by layer",
-                                   .x_label = "layer",
-                                   .y_label = "root mean square",
-                                   .series = {sizes_by_layer("Pre-LN", false), sizes_by_layer("Post-LN", true)},
-                                   .width = 540})}};
+  return {
+      {{"복사 태스크(8.5.1절) 모델의 인코더. 상자마다 파라미터 수와 그 부분을 만드는 C++, 화살표마다 모양이 있습니다. "
+        "모두 모델에서 읽은 것이며, 같은 층은 한 번만 그렸습니다.",
+        "The encoder of the copy task's model (section 8.5.1). Each box has its number of parameters and the C++ "
+        "that makes it, each arrow has its shape. All of it is read from the model; equal layers are drawn once."},
+       parts_of_encoder()},
+      {{"학습 전의 24층 인코더에서 층 사이를 흐르는 수의 크기(제곱 평균의 제곱근). Pre-LN에서는 잔차가 층마다 "
+        "더해져 커지고, "
+        "마지막 레이어 정규화가 이를 되돌립니다. Post-LN에서는 층마다 1로 돌아옵니다.",
+        "The size (root mean square) of the numbers between the layers of an untrained encoder of 24 layers. With "
+        "Pre-LN "
+        "every layer adds to the residual, which grows until the last normalisation; with Post-LN it is 1 after "
+        "each layer."},
+       draw(drawing::LineChart{.title = "Residual stream, by layer",
+                               .x_label = "layer",
+                               .y_label = "root mean square",
+                               .series = {sizes_by_layer("Pre-LN", false), sizes_by_layer("Post-LN", true)},
+                               .width = 540})}};
 }
 
 }  // namespace
@@ -225,7 +235,7 @@ const Page k003_8_4_2{
            "As the figure shows, outputs grow with the depth, so the scores of the decoder's cross-attention would "
            "depend "
            "on the number of layers."}}},
-    .commands = "tapegrad train copy\ntapegrad attention copy",
+    .commands = "tapegrad show architecture\ntapegrad train copy\ntapegrad attention copy",
     .terms = "인코더 encoder 드롭아웃 dropout 스택 stack 층 layer Post-LN Pre-LN 양방향 bear"};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -110,6 +110,10 @@ TEST(Float16, IsStorage) {
   expect_near(half.slice(1, kAll, kAll, -2).contiguous().to(kFloat32), x.slice(1, kAll, kAll, -2));
   expect_near(cat({half, half}, 1).to(kFloat32), cat({x, x}, 1));
   EXPECT_EQ(cat({half, x.to(kBFloat16)}).dtype(), kFloat32);
+  expect_near(index_select(half, 0, tensor({2, 0})).to(kFloat32), index_select(x, 0, tensor({2, 0})));
+  expect_near(masked_select(half, x > 5).to(kFloat32), masked_select(x, x > 5));
+  for (const auto& moved : {error_of([&] { pad(half, {1, 1}); }), error_of([&] { gather(half, 1, tensor({{0}})); })})
+    EXPECT_TRUE(moved.starts_with("[dtype] cannot compute with float16 (convert with to(kFloat32)")) << moved;
   EXPECT_EQ(str(tensor({1.5, 2.0}).to(kFloat16)), "tensor([1.5000, 2.0000], dtype=float16)");
   EXPECT_NE(error_of([&] { half.as_leaf(); }).find("expected float32 or float64, got float16"), std::string::npos);
   EXPECT_EQ(error_of([&] { half + half; }),
@@ -323,6 +327,14 @@ TEST(SmallIntegers, Errors) {
        [] {
          tensor({1, 300}, kUInt8);
        }},
+      {"[tensor] expected values that int64 can hold, got 1e+30",
+       [] {
+         tensor({1, 1e30}, kInt64);
+       }},
+      {"[tensor] expected values that int64 can hold, got 9.223372036854776e+18", [] { tensor({0x1p63}, kInt64); }},
+      {"[tensor] expected values that int64 can hold, got nan", [] { tensor({std::nan("")}, kInt64); }},
+      {"[tensor] expected values that int32 can hold, got -inf",
+       [] { tensor({-std::numeric_limits<double>::infinity()}, kInt32); }},
       {"[arange] expected values that uint8 can hold, got 250 to 260 in steps of 1",
        [] { arange(250, 260, 1, kUInt8); }},
       {"[masked_fill] expected a whole number in its range for uint8 x, got -1 (convert x with to(kInt64))",
@@ -336,6 +348,12 @@ TEST(SmallIntegers, Errors) {
       {"[data] expected a tensor of int64, got uint8 (convert with to())", [&] { u.data<int64_t>(); }},
       {"[as_leaf] expected float32 or float64, got uint8", [&] { u.as_leaf(); }},
   });
+}
+
+TEST(SmallIntegers, LiteralsAtTheEndsOfInt64) {
+  EXPECT_EQ(tensor({INT64_MIN, INT64_MAX}, kInt64).to_vector<int64_t>(), (std::vector<int64_t>{INT64_MIN, INT64_MAX}));
+  EXPECT_EQ(tensor({-0x1p63, 0x1.fffffffffffffp62, 2.9}, kInt64).to_vector<int64_t>(),
+            (std::vector<int64_t>{INT64_MIN, INT64_MAX - 1023, 2}));
 }
 
 // Every operation of the table, with whole numbers of each new type in place of its floating inputs, either raises an

@@ -78,6 +78,25 @@ TEST(CtcLoss, WhereTheLabelsDoNotFit) {
   }
 }
 
+TEST(CtcLoss, OfNanHasGradientsOfNanInItsSequenceAlone) {
+  const Tensor p = ctc_steps({4, 2, 4}, 3).detach();
+  Tensor bad = p.clone();
+  bad(1, 0, 1) = std::nan("");  // of a class that is a label
+  for (const bool zero : {false, true}) {
+    for (const bool again : {false, true}) {
+      const Tensor g = slope(
+          [&](const Tensor& x) {
+            return ctc_loss(x, tensor({{1, 2}, {3, 1}}), tensor({3, 4}), tensor({2, 2}),
+                            {.reduction = Reduction::none, .zero_infinity = zero});
+          },
+          bad, again);
+      EXPECT_TRUE(all(isnan(g.select(1, 0).slice(0, 0, 3)))) << zero << again;
+      EXPECT_EQ(amax(abs(g(3, 0))).item(), 0) << "after its last step";
+      EXPECT_TRUE(all(isfinite(g.select(1, 1))));
+    }
+  }
+}
+
 TEST(CtcLoss, OfImpossibleClassesHasAFiniteGradient) {
   Tensor p = ctc_steps({4, 1, 4}, 3);
   p = masked_fill(p,

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace tapegrad {
 namespace {
 
 using tests::error_of;
+using tests::expect_near;
 
 // No idioms: each action is an operation on tensors.
 constexpr auto kMany = [](auto x, auto y) {
@@ -219,6 +221,44 @@ TEST(Fuse, Errors) {
   };
   EXPECT_EQ(error_of([&] { (void)fuse(nested, x); }),
             "[fuse] expected symbols of one formula, got one of another formula");
+}
+
+TEST(Fuse, ASymbolEndsWithItsCall) {
+  const Tensor x = tensor({0.5, 1.5});
+  const std::string text =
+      "[fuse] expected symbols of this call of the formula, got one of an earlier call (a symbol ends with its call)";
+  std::optional<Symbol> kept;
+  std::optional<SymbolCondition> condition;
+  bool keeps = true, returns = false;
+  // One type of formula, whose calls use one graph after the other.
+  const auto formula = [&](auto a) -> Symbol {
+    if (keeps) kept = a, condition = a > 1;
+    return returns ? *kept : a + *kept;
+  };
+  expect_near(fuse(formula, x), 2 * x);
+  keeps = false;
+  EXPECT_EQ(error_of([&] { fuse(formula, x); }), text);
+  returns = true;
+  EXPECT_EQ(error_of([&] { fuse(formula, x); }), text);
+  EXPECT_EQ(error_of([&] { fuse([&](auto a) { return where(*condition, a, 0); }, x); }), text);
+  EXPECT_EQ(error_of([&] { fuse([&](auto) { return *kept; }, x); }), text);
+  EXPECT_EQ(error_of([&] { (void)(*kept + 1); }), text);
+  EXPECT_EQ(error_of([&] { (void)-*kept; }), text);
+  EXPECT_EQ(error_of([&] { (void)exp(*kept); }), text);
+  keeps = true;
+  expect_near(fuse(formula, x), x);  // after the errors
+}
+
+TEST(Fuse, AFormulaMayCallItsOwnType) {
+  const Tensor x = tensor({0.5, 1.5});
+  int depth = 0;
+  Tensor inner;
+  const auto formula = [&](auto self, auto a) -> Symbol {
+    if (depth++ < 3) inner = fuse([&](auto b) { return self(self, b); }, x);
+    return 2 * a;
+  };
+  expect_near(fuse([&](auto a) { return formula(formula, a); }, x), 2 * x);
+  expect_near(inner, 2 * x);
 }
 
 }  // namespace

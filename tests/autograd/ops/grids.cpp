@@ -56,6 +56,27 @@ TEST(GridSample, FusedAndRecordedGradientsAgree) {
   }
 }
 
+// Channels are added one by one, or in vectors: of a few of them, and for a few points of a large image, one by one.
+TEST(GridSample, AddsToManyChannelsAsToOne) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const int64_t channels : {3, 4, 16, 21, 37}) {
+      for (const Shape& points : {Shape{2, 2}, Shape{10, 31}}) {
+        const Shape shape{2, channels, points[0], points[1]};
+        const Tensor dy = where(arange(static_cast<double>(shape.numel())).reshape(shape) == 5, kNan, ripples(shape));
+        const Tensor grid = ripples({2, points[0], points[1], 2}, 0.37).to(dtype) * 1.3;
+        const auto added = [&](const Tensor& seed) {
+          const Tensor x = zeros({2, seed.size(1), 9, 14}, dtype).as_leaf();
+          Tape tape;
+          return tape.backward(grid_sample(x, grid), {.grad_output = seed.to(dtype)})[x];
+        };
+        std::vector<Tensor> one_by_one;
+        for (int64_t c = 0; c < channels; ++c) one_by_one.push_back(added(dy.slice(1, c, c + 1)));
+        EXPECT_TRUE(same_bits(added(dy), cat(one_by_one, 1))) << channels << " " << str(points) << " " << name(dtype);
+      }
+    }
+  }
+}
+
 TEST(GridSample, ReadsNothingNextToAView) {
   const Tensor whole = full({1, 1, 8, 24}, kInf);
   const Tensor x = where(arange(24) < 8, 1, whole).slice(3, 0, 8), grid = ripples({1, 5, 30, 2}, 0.37);
@@ -158,6 +179,14 @@ TEST(GridSample, ErrorTexts) {
       {"[grid_sample] expected an image with bicubic, got a volume of shape [1, 1, 2, 2, 2]",
        [] {
          grid_sample(zeros({1, 1, 2, 2, 2}), zeros({1, 1, 1, 1, 3}), {.mode = GridMode::bicubic});
+       }},
+      {"[grid_sample] expected a GridMode, got 3",
+       [] {
+         grid_sample(zeros({1, 1, 2, 2}), zeros({1, 1, 1, 2}), {.mode = static_cast<GridMode>(3)});
+       }},
+      {"[grid_sample] expected a GridPadding, got -1",
+       [] {
+         grid_sample(zeros({1, 1, 2, 2}), zeros({1, 1, 1, 2}), {.padding = static_cast<GridPadding>(-1)});
        }},
       {"[affine_grid] expected theta [N, 2, 3] and size {N, C, H, W}, or theta [N, 3, 4] and size {N, C, D, H, W}, got "
        "[1, 2, 3] and [2, 1, 3, 3]",

@@ -88,6 +88,24 @@ TEST(Shape, ViewsShareMemory) {
   EXPECT_EQ(repeat(zeros({2, 1, 1, 1, 1, 1, 1, 2}), {3, 1, 1, 1, 1, 1, 1, 2}).shape(), (Shape{6, 1, 1, 1, 1, 1, 1, 4}));
 }
 
+// Rows that are read several times are copied after themselves, up to the end of a piece.
+TEST(Shape, RepeatedRows) {
+  for (const DType dtype : {kUInt8, kBFloat16, kFloat32, kInt64}) {
+    for (const int64_t row : {1, 2, 3, 31, 600}) {
+      for (const int64_t times : {1, 2, 255, 1000}) {
+        const Tensor x = remainder(arange(5 * row), 200).reshape({5, 1, row});
+        const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous();
+        const std::vector<double> numbers = y.to(kFloat32).to(kFloat64).to_vector<double>();
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < 5 * times * row; ++i) {
+          wrong += numbers[static_cast<std::size_t>(i)] != (i / times / row * row + i % row) % 200;
+        }
+        EXPECT_EQ(wrong, 0) << row << " " << times << " " << name(dtype);
+      }
+    }
+  }
+}
+
 TEST(Shape, Errors) {
   expect_texts({
       {"[unflatten] expected sizes whose product is axis 1 of [2, 3], at most one of them -1 (the rest), got [2, -1]",

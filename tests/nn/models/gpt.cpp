@@ -253,7 +253,15 @@ TEST(Gpt, RejectsInvalidConfigurations) {
             "[gpt] expected one of the presets tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl, got \"gpt3\"");
   nn::GPTModel model(golden_config());
   EXPECT_EQ(error_of([&] { model(zeros({1, 9}, kInt64)); }), "[gpt] 9 tokens are more than the context_length 8");
-  EXPECT_EQ(error_of([&] { model(zeros({1, 4})); }), "[gpt] expected ids int64 [B, T], got float32 [1, 4]");
+  EXPECT_EQ(error_of([&] {
+              model(zeros({1, 4}));
+            }),
+            "[gpt] expected ids int64 [B, T], got float32 [1, 4] (convert with to(kInt64))");
+  EXPECT_EQ(error_of([&] {
+              model(zeros({1, 4}, kInt32));
+            }),
+            "[gpt] expected ids int64 [B, T], got int32 [1, 4] (convert with to(kInt64))");
+  EXPECT_EQ(error_of([&] { model(zeros({4}, kInt64)); }), "[gpt] expected ids int64 [B, T], got int64 [4]");
   EXPECT_EQ(error_of([&] {
               model.trf_blocks[0].att(zeros({2, 8}));
             }),

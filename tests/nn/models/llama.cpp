@@ -290,7 +290,10 @@ TEST(Llama, RejectsWhatItDoesNotSupport) {
               model(full({1, 17}, 0, kInt64));
             }),
             "[llama] 17 tokens are more than the max_position_embeddings 16");
-  EXPECT_EQ(error_of([&] { model(zeros({1, 2})); }), "[llama] expected ids int64 [B, T], got float32 [1, 2]");
+  EXPECT_EQ(error_of([&] {
+              model(zeros({1, 2}));
+            }),
+            "[llama] expected ids int64 [B, T], got float32 [1, 2] (convert with to(kInt64))");
 }
 
 }  // namespace

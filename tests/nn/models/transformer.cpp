@@ -194,7 +194,7 @@ TEST(Transformer, Errors) {
   EXPECT_EQ(error_of([&] {
               model.encode(ones({1, 2}));
             }),
-            "[embeddings] expected ids int64 [B, T], got float32 [1, 2]");
+            "[embeddings] expected ids int64 [B, T], got float32 [1, 2] (convert with to(kInt64))");
   nn::DecoderCache none;
   EXPECT_EQ(error_of([&] {
               model.decoder.step(ones({1, 1}, kInt64), none);

@@ -190,31 +190,6 @@ def _(c, x, r=2, with_replacement=False):
     return c.index_select(x, ids, dim=0).reshape([ids.t.numel() // r if r else 0, r])
 
 
-@composed("nn.functional.pixel_shuffle")
-def _(c, x, upscale_factor):
-    *lead, channels, height, width = x.t.shape
-    need(x.t.numel() > 0, "empty")
-    r = upscale_factor
-    y = x.reshape([-1, channels // (r * r), r, r, height, width]).permute([0, 1, 4, 2, 5, 3])
-    return y.reshape([*lead, channels // (r * r), height * r, width * r])
-
-
-@composed("nn.functional.pixel_unshuffle")
-def _(c, x, downscale_factor):
-    r = downscale_factor
-    *lead, channels, height, width = x.t.shape
-    need(x.t.numel() > 0, "empty")
-    y = x.reshape([-1, channels, height // r, r, width // r, r]).permute([0, 1, 3, 5, 2, 4])
-    return y.reshape([*lead, channels * r * r, height // r, width // r])
-
-
-@composed("nn.functional.channel_shuffle")
-def _(c, x, groups):
-    n, channels, *rest = x.t.shape
-    y = x.reshape([n, groups, channels // groups, -1])
-    return c.transpose(y, dim0=1, dim1=2).reshape([n, channels, *rest])
-
-
 # --- indices ---
 @composed("take")
 def _(c, x, index):

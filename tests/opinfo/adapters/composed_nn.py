@@ -105,15 +105,6 @@ def _(c, x, target, weight=None, size_average=None, reduce=None, reduction="mean
     return reduced(c, c.mean(losses, dim=-1), reduction)
 
 
-@composed("nn.functional.linear_cross_entropy")
-def _(c, x, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
-      label_smoothing=0.0, options=None):
-    need(linear_weight.t.dim() == 2 and x.t.dim() == 2, "other axes")
-    logits = c.linear(x, linear_weight, linear_bias)
-    return c.cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=float(label_smoothing),
-                           ignore_index=-100 if ignore_index is None else ignore_index)
-
-
 # --- images ---
 def max_unpool(rank):
     @composed(f"nn.functional.max_unpool{rank}d")
@@ -133,29 +124,6 @@ def max_unpool(rank):
 
 for rank in (1, 2, 3):
     max_unpool(rank)
-
-
-@composed("nn.functional.unfold")
-def _(c, x, kernel_size, dilation=1, padding=0, stride=1):
-    def both(v):
-        return [v, v] if isinstance(v, int) else list(v)
-    need(both(dilation) == [1, 1], "dilation")
-    need(x.t.dim() == 4, "no batch")
-    k, p, s = both(kernel_size), both(padding), both(stride)
-    x, (n, channels, height, width) = c.pad(x, pad=[p[1], p[1], p[0], p[0]]), x.t.shape
-    rows, columns = (height + 2 * p[0] - k[0]) // s[0] + 1, (width + 2 * p[1] - k[1]) // s[1] + 1
-    x = c.unfold(c.unfold(x, dim=2, size=k[0], step=s[0]), dim=3, size=k[1], step=s[1])
-    return x.permute([0, 1, 4, 5, 2, 3]).reshape([n, channels * k[0] * k[1], rows * columns])
-
-
-@composed(("nn.functional.interpolate", "area"))
-def _(c, x, size=None, scale_factor=None, **more):
-    rank = x.t.dim() - 2
-    need(rank in (1, 2), "three spatial axes")
-    if size is None:
-        factors = [scale_factor] * rank if isinstance(scale_factor, (int, float)) else scale_factor
-        size = [int(n * f) for n, f in zip(x.t.shape[2:], factors)]
-    return c.do(f"adaptive_avg_pool{rank}d", x, output_size=size if isinstance(size, int) else list(size))
 
 
 # --- windows of signal processing ---

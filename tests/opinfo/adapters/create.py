@@ -59,7 +59,9 @@ def _(n, m=None, *, dtype=None, device=None, **k):
     return Call("eye", [], n=n, dtype=our_dtype(dtype or torch.float32))
 
 
-for theirs, dtype in {"double": torch.float64, "float": torch.float32, "long": torch.int64, "bool": torch.bool}.items():
+CONVERSIONS = {"double": torch.float64, "float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "long": torch.int64,
+               "int": torch.int32, "byte": torch.uint8, "bool": torch.bool}
+for theirs, dtype in CONVERSIONS.items():
     ADAPTERS[theirs] = (lambda dtype: lambda input, memory_format=None: Call("to", [input], dtype=our_dtype(dtype)))(dtype)
 
 

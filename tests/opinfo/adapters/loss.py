@@ -1,4 +1,5 @@
 """Losses."""
+import torch
 from protocol import Call
 from adapters.registry import ADAPTERS, is_t, need, on
 
@@ -25,6 +26,20 @@ def _(input, target, weight=None, size_average=None, ignore_index=-100, reduce=N
 def _(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     legacy(size_average, reduce)
     return Call("multi_margin_loss", [input, target, weight], p=p, margin=float(margin), reduction=reduction)
+
+
+@on("nn.functional.linear_cross_entropy")
+def _(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None, label_smoothing=0.0,
+      options=None):
+    need(linear_weight.dim() == 2 and target.dim() == input.dim() - 1, "other axes")
+    return Call("linear_cross_entropy", [input, linear_weight, target, linear_bias, weight], reduction=reduction,
+                ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=float(label_smoothing))
+
+
+@on("nn.functional.ctc_loss")
+def _(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    lengths = [v if is_t(v) else torch.tensor(v, dtype=torch.int64) for v in (input_lengths, target_lengths)]
+    return Call("ctc_loss", [log_probs, targets, *lengths], blank=blank, reduction=reduction, zero_infinity=zero_infinity)
 
 
 for name in ("mse_loss", "l1_loss", "soft_margin_loss"):

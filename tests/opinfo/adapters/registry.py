@@ -1,12 +1,11 @@
 """What all adapters share: the tables, and checks of options."""
 import torch
-from protocol import Call, Skip
+from protocol import CODE, Call, Skip
 
 ADAPTERS = {}  # a name of op_db, or (name, variant) -> function of PyTorch's arguments, which returns a Call
 COMPOSED = set()  # the keys of ADAPTERS that are compositions of nn/FROM_PYTORCH.md
 RANDOM = {}  # names whose random numbers themselves are compared
 KALL = -(2 ** 63)  # a bound that is left out
-DTYPES = {torch.bool: 0, torch.int64: 1, torch.float32: 3, torch.float64: 4}
 
 
 def on(*names):
@@ -75,5 +74,5 @@ def spatial(v):
 
 def our_dtype(dtype):
     """The code of a type; None for None."""
-    need(dtype is None or dtype in DTYPES, f"dtype {dtype}")
-    return None if dtype is None else DTYPES[dtype]
+    need(dtype is None or dtype in CODE, f"dtype {dtype}")
+    return None if dtype is None else CODE[dtype]

@@ -28,6 +28,23 @@ void add_losses_of_classes(Calls& on) {
   };
 }
 
+void add_losses_of_more(Calls& on) {
+  // x, weight, target, bias, class_weight
+  on["linear_cross_entropy"] = [](Case& c) -> TV {
+    return {tg::linear_cross_entropy(c.x[0], c.x[1], c.x[2],
+                                     {.reduction = c.reduction(),
+                                      .bias = c.at(3),
+                                      .ignore_index = c.i("ignore_index", -100),
+                                      .label_smoothing = c.d("label_smoothing", 0),
+                                      .class_weight = c.at(4)})};
+  };
+  on["ctc_loss"] = [](Case& c) -> TV {
+    return {
+        tg::ctc_loss(c.x[0], c.x[1], c.x[2], c.x[3],
+                     {.reduction = c.reduction(), .blank = c.i("blank", 0), .zero_infinity = c.b("zero_infinity")})};
+  };
+}
+
 void add_losses_of_numbers(Calls& on) {
   on["mse_loss"] = [](Case& c) -> TV { return {tg::mse_loss(c.x[0], c.x[1], c.reduction())}; };
   on["l1_loss"] = [](Case& c) -> TV { return {tg::l1_loss(c.x[0], c.x[1], c.reduction())}; };
@@ -90,6 +107,7 @@ void add_losses_of_vectors(Calls& on) {
 void add_loss() {
   Calls& on = calls();
   add_losses_of_classes(on);
+  add_losses_of_more(on);
   add_losses_of_numbers(on);
   add_losses_of_vectors(on);
 }

@@ -148,6 +148,37 @@ TEST_F(ImageFiles, DamagedFiles) {
   EXPECT_EQ(load_error(png), "libpng cannot read it: IHDR: CRC error");
 }
 
+// A file of a kilobyte does not take the memory of the 120 million pixels that it says it has.
+TEST_F(ImageFiles, FilesThatClaimMorePixelsThanTheyHold) {
+  // libjpeg is optional.
+  if (!has("JPEG")) GTEST_SKIP() << "built without libjpeg";
+  const auto claiming = [](std::string bytes, int side) {
+    std::size_t frame = bytes.find("\xff\xc0");
+    if (frame == std::string::npos) frame = bytes.find("\xff\xc2");
+    EXPECT_NE(frame, std::string::npos);
+    for (const std::size_t at : {frame + 5, frame + 7}) {  // the height, the width
+      bytes[at] = static_cast<char>(side >> 8);
+      bytes[at + 1] = static_cast<char>(side & 255);
+    }
+    return bytes;
+  };
+  int files = 0;
+  for (const auto& [name, file] : stored_["files"].items()) {
+    if (!name.starts_with("JPEG")) continue;
+    ++files;
+    const std::string bytes = from_digits(file["bytes"]);
+    EXPECT_EQ(load_error(claiming(bytes, 11000)), "libjpeg cannot read it: it is too short for its pixels (truncated?)")
+        << name;
+    const std::string error = load_error(claiming(bytes, 200));  // which so many bytes could hold
+    EXPECT_TRUE(error.starts_with("libjpeg cannot read it: ")) << name << error;
+    EXPECT_EQ(error.find("too short"), std::string::npos) << name;
+  }
+  EXPECT_GT(files, 0);
+  const std::string path = folder_ / "white.jpg";  // hardly any bits per block
+  save_image(path, full({2000, 3000}, 255));
+  EXPECT_EQ(load_image(path).shape(), (Shape{1, 2000, 3000}));
+}
+
 TEST_F(ImageFiles, WhatCannotBeReadOrWritten) {
   const std::string png = folder_ / "x.png", jpg = folder_ / "x.jpg";
   const auto save_error = [&](const std::string& path, const Tensor& image, const SaveImageOptions& options = {}) {

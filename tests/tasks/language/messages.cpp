@@ -1,16 +1,20 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/tables.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 
+#include <filesystem>
 #include <regex>
 #include <set>
 
 namespace tapegrad::tests {
 namespace {
 
+namespace fs = std::filesystem;
 using Pieces = std::multiset<std::string>;
 
 // Options, numbers and placeholders, as "--lr", "-1.5" and "{message}". A Korean sentence may begin with "3분의 1" for
@@ -22,6 +26,54 @@ Pieces pieces_of(std::string_view text, const std::regex& form) {
   return found;
 }
 
+// The literal at `at`, with those that follow it, as the compiler joins them; "" if there is none.
+std::string literal_at(const std::string& source, std::size_t at) {
+  std::string out;
+  while ((at = source.find_first_not_of(" \n", at)) != std::string::npos && source[at] == '"') {
+    for (++at; source[at] != '"'; ++at) {
+      if (source[at] != '\\') {
+        out += source[at];
+      } else if (source[++at] == 'n') {
+        out += '\n';
+      } else {
+        out += source[at];
+      }
+    }
+    ++at;
+  }
+  return out;
+}
+
+// The literals in calls of said() and translatable(), in all sources of the command; and what it says by said() of a
+// function's text.
+const std::set<std::string>& texts_of_calls() {
+  static const std::set<std::string> kTexts = [] {
+    std::set<std::string> texts{std::string(drawing::shades_legend())};
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / "../tasks")) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
+      const std::string source = slurp(entry.path());
+      for (const std::string call : {"said(", "translatable("}) {
+        for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
+          at += call.size();
+          const std::string text = literal_at(source, at);
+          if (!text.empty()) texts.insert(text);
+        }
+      }
+    }
+    return texts;
+  }();
+  return kTexts;
+}
+
+TEST(KoreanMessages, CallsWithLiteralsAreFound) {
+  EXPECT_EQ(literal_at("f( \"a\\n\\\"b\\\"\"\n  \" c\", 1)", 2), "a\n\"b\" c");
+  EXPECT_EQ(literal_at("f(name)", 2), "");
+  const std::set<std::string>& texts = texts_of_calls();
+  EXPECT_GT(texts.size(), 300u);
+  for (const char* const text : {"Step by step", "mixed", "4. The difference:\n", "\nQueries that write:\n"})
+    EXPECT_TRUE(texts.contains(text)) << text;
+}
+
 TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
   std::set<std::string> used;
   for (const std::string& text : tasks::help_texts()) {
@@ -30,6 +82,10 @@ TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
     EXPECT_EQ(tasks::in_language(text, tasks::tutorial::Language::en), text);
   }
   for (const tasks::Message& message : tasks::language::reports()) used.emplace(message.en);  // KoreanReport
+  for (const std::string& text : texts_of_calls()) {
+    used.insert(text);
+    EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
+  }
   std::set<std::string_view> keys;
   for (const auto& table : tasks::all_messages()) {
     for (const tasks::Message& message : table) {
@@ -51,6 +107,26 @@ TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
         EXPECT_TRUE(of_korean.contains(number)) << en << "\n" << ko;
     }
   }
+}
+
+// The replacement fields of a format, with their numbers: "0:>8". Names in braces are none.
+Pieces fields_of(std::string_view text) {
+  Pieces found;
+  int next = 0;
+  for (std::size_t at = 0; (at = text.find('{', at)) != std::string_view::npos;) {
+    const std::size_t end = text.find('}', at), digits = text.find_first_not_of("0123456789", at + 1);
+    const std::string number(text.substr(at + 1, digits - at - 1)), rest(text.substr(digits, end - digits));
+    at = end;
+    if (!rest.empty() && rest[0] != ':') continue;
+    found.insert((number.empty() ? std::to_string(next++) : number) + rest);
+  }
+  return found;
+}
+
+TEST(KoreanMessages, HaveTheSameReplacementFields) {
+  EXPECT_EQ(fields_of("{} {:>8} {1}"), (Pieces{"0", "1:>8", "1"}));
+  for (const auto& table : tasks::all_messages())
+    for (const auto& [en, ko] : table) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
 }
 
 TEST(KoreanMessages, OptionAndLocaleChooseThem) {

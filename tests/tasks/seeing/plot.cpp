@@ -92,6 +92,9 @@ TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   EXPECT_TRUE(rows[2]["bits"].is_null());
   const Ran quiet = successful(run_command(joined(runs, {"--out", folder / "p", "--quiet", "--log-loss"})));
   EXPECT_TRUE(quiet.out.starts_with("Pictures: ")) << quiet.out;
+  successful(run_command(joined(runs, {"--out", folder / "p", "--only", "critic"})));
+  EXPECT_NE(slurp(folder / "p/plot.svg").find("critic loss"), std::string::npos);
+  EXPECT_EQ(slurp(folder / "p/plot.svg").find("Learning rate"), std::string::npos);
 }
 
 TEST(Plot, SaysWhichRunIsMeant) {
@@ -108,6 +111,7 @@ TEST(Plot, SaysWhichRunIsMeant) {
   rejected({"out/copy", "out/./copy/"}, {"[plot]", "named twice"});
   rejected({"out/copy", "--first-step", "2"}, {"[--first-step]", "steps up to 1", "got 2"});
   rejected({"out/copy", "--first-step", "0"}, {"[--first-step]"});
+  rejected({"out/copy", "--only", "loss"}, {"[--only] expected a part of Loss, ", "got \"loss\""});
   rejected({"out/copy", "--smooth", "1"}, {"[--smooth]"});
   rejected({"out/copy", "--json", "--quiet"}, {"[--json]", "--quiet"});
   rejected({"out/copy", "--out", "out/copy/metrics.jsonl"}, {"[--out]"});

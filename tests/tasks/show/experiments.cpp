@@ -1,6 +1,10 @@
 // Topics of `tapegrad show` that train models: their tables have what they are about, and their pictures no faults.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/tasks/show/toeplitz.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/svg_check.h>
 
 #include <cmath>
@@ -57,6 +61,68 @@ TEST(ShowExperiments, OrderBlindness) {
   EXPECT_LT(shown_number(ran.out, "none", 0), 1e-12);
   EXPECT_GT(shown_number(ran.out, "sinusoidal", 0), 0.01);
   EXPECT_GT(shown_number(ran.out, "none, causal", 0), 0.01);
+}
+
+// The first two rows and the errors are PyTorch's: clamp, transformers' T5Attention._relative_position_bucket, and
+// means over the 256 x 256 pairs that share a number.
+TEST(ShowExperiments, RelativePositions) {
+  expect_drawn("relative-positions", {"--length", "64", "--dim", "1", "--seed", "3"});
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "relative-positions", "--length", "512", "--out", folder / "p"});
+  for (const char* row : {"\ntutorial         15   16   17   19   23   27   30   30   30   30   30   30   30\n",
+                          "\nt5                0    1    2    4    8    9    9   10   11   12   14   14   15\n",
+                          "\ntutorial: 31 of 31 numbers are used; distances of 15 and more share one.\n",
+                          "\nt5: 31 of 32 numbers are used; distances of 91 and more share one.\n"}) {
+    EXPECT_NE(ran.out.find(row), std::string::npos) << row << " in " << ran.out;
+  }
+  const struct {
+    const char* name;
+    double tutorial, t5;
+  } kErrors[] = {{"-|i - j| / 16, as of ALiBi", 3.3561, 1.5935},
+                 {"-log(1 + |i - j|)", 0.6473, 0.1830},
+                 {"cos(2 pi (i - j) / 16)", 0.6703, 0.6623},
+                 {"1 if i - j = 12, else 0", 0, 0.0528},
+                 {"1 if i - j = 24, else 0", 0.0593, 0.0560}};
+  for (const auto& [name, tutorial, t5] : kErrors) {
+    EXPECT_NEAR(shown_number(ran.out, name, 0), tutorial, 6e-5) << name;
+    EXPECT_NEAR(shown_number(ran.out, name, 1), t5, 6e-5) << name;
+  }
+  for (const char* n : {"\n      32", "\n     512"}) EXPECT_NE(ran.out.find(n), std::string::npos) << ran.out;
+  EXPECT_LT(shown_number(ran.out, "     512", 4), 1e-12);  // FFT against the full product
+  EXPECT_LT(shown_number(ran.out, "     512", 1), shown_number(ran.out, "     512", 0));
+  EXPECT_EQ(shown_number(ran.out, "bias alone", 0), 0);
+  EXPECT_LT(shown_number(ran.out, "bias alone", 1), 1e-13);
+  EXPECT_GT(shown_number(ran.out, "bias + q k / sqrt(d)", 0), 1);
+  EXPECT_LT(shown_number(ran.out, "(elu(q) + 1) (elu(k) + 1) exp(bias)", 0), 1e-12);
+  EXPECT_NE(ran.out.find("0.2500 times the other"), std::string::npos) << ran.out;  // the tutorial's gradient
+}
+
+TEST(ShowExperiments, ToeplitzProducts) {
+  using namespace tasks;
+  Generator generator(5);
+  for (const int64_t n : {1, 2, 3, 5, 8, 31, 100}) {
+    const Tensor diagonals = randn({2 * n - 1}, kFloat64, &generator), x = randn({n, 3}, kFloat64, &generator);
+    const std::vector<double> t = diagonals.to_vector<double>(), v = x.to_vector<double>();
+    std::vector<double> full(v.size(), 0);
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t c = 0; c < 3; ++c)
+          full[static_cast<std::size_t>(3 * i + c)] +=
+              t[static_cast<std::size_t>(i - j + n - 1)] * v[static_cast<std::size_t>(3 * j + c)];
+    Toeplitz matrix(diagonals);
+    EXPECT_LT(largest_difference(matrix.times(x), tensor(full, {n, 3})), 1e-12) << n;
+    EXPECT_LT(largest_difference(matmul(matrix.matrix(), x), tensor(full, {n, 3})), 1e-12) << n;
+  }
+  Toeplitz matrix(randn({9}, kFloat64, &generator));  // 5 rows: transforms of 16 numbers
+  const int64_t transform = 4 * 8 * 4;                // four multiplications in each of 8 pairs, four times
+  EXPECT_EQ(matrix.multiplications(), transform);
+  matrix.times(randn({5, 2}, kFloat64, &generator));
+  EXPECT_EQ(matrix.multiplications(), transform + 2 * (2 * transform + 4 * 16 + 5));
+  expect_texts({{"[toeplitz] expected float64 [2 n - 1], got float64 [4]", [] { Toeplitz(zeros({4}, kFloat64)); }},
+                {"[toeplitz] expected float64 [2 n - 1], got float32 [3]", [] { Toeplitz(zeros({3})); }},
+                {"[toeplitz] expected float64 [5, C], got float64 [4, 1]", [&] {
+                   matrix.times(zeros({4, 1}, kFloat64));
+                 }}});
 }
 
 TEST(ShowExperiments, Hopfield) {

@@ -19,24 +19,44 @@ struct ConvAxis {
   int64_t reach() const { return (kernel - 1) * dilation; }
   /// Whether a window contains elements outside of the axis.
   bool padded() const { return padding > 0 || (out - 1) * stride - padding + reach() >= size; }
+  /// Every element is a window.
+  bool plain() const { return kernel == 1 && stride == 1 && padding == 0 && out == size; }
 };
 
 /// x [n, groups * c, rows.size, cols.size], weight [groups * o, c, rows.kernel, cols.kernel] and
 /// y [n, groups * o, rows.out, cols.out], all contiguous. A convolution of signals has one row.
+///
+/// A volume is depth.out images, whose channels are the depths of a window: n counts these images, and c the depths of
+/// all channels. They are read and written in place, in x [n / depth.out, groups * c / depth.kernel, depth.size,
+/// rows.size, cols.size] and y [n / depth.out, groups * o, depth.out, rows.out, cols.out]. Only the result of a
+/// transposed convolution is images, [n, groups * c, rows.size, cols.size], whose depths are still to be added.
 struct ConvShape {
   int64_t n = 0, groups = 1, c = 0, o = 0;
-  ConvAxis rows, cols;
+  ConvAxis rows, cols, depth;
 
+  bool volumes() const { return depth.size > 1 || !depth.plain(); }
   int64_t taps() const { return rows.kernel * cols.kernel; }
   int64_t image() const { return rows.size * cols.size; }
   int64_t out_image() const { return rows.out * cols.out; }
   /// One channel per group: each plane of x is convolved by itself.
-  bool depthwise() const { return c == 1 && groups > 1; }
+  bool depthwise() const { return c == depth.kernel && groups > 1; }
   /// One matrix product per image: no element of x is padded, skipped or used twice.
-  bool pointwise() const {
-    const auto plain = [](const ConvAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.padding == 0; };
-    return plain(rows) && plain(cols) && rows.out == rows.size && cols.out == cols.size;
+  bool pointwise() const { return rows.plain() && cols.plain(); }
+
+  /// The plane of x that is channel `channel` of a group in image i; nullptr for zeros.
+  template <class T>
+  const T* x_plane(const T* x, int64_t i, int64_t group, int64_t channel) const {
+    const int64_t at = i % depth.out * depth.stride - depth.padding + channel % depth.kernel * depth.dilation;
+    if (at < 0 || at >= depth.size) return nullptr;
+    const int64_t volume = (i / depth.out * groups + group) * (c / depth.kernel) + channel / depth.kernel;
+    return x + (volume * depth.size + at) * image();
   }
+  /// The plane of y that is the first channel of a group in image i; the others follow at distance y_step().
+  template <class T>
+  T* y_plane(T* y, int64_t i, int64_t group) const {
+    return y + (i / depth.out * groups + group) * o * y_step() + i % depth.out * out_image();
+  }
+  int64_t y_step() const { return depth.out * out_image(); }
 };
 
 /// y = convolution of x, plus bias [groups * o] unless it is nullptr.
@@ -53,7 +73,10 @@ void convolve_transposed_exactly(const ConvShape& shape, const T* y, const T* we
 template <class T>
 void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
-// The cases of the above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp).
+// The cases of the above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp); all but convolve_volumes
+// are for images.
+template <class T>
+void convolve_volumes(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y);
 template <class T>
 void convolve_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to);
 template <class T>
@@ -102,17 +125,7 @@ struct ConvPass {
 /// elements are zero; they are not listed, so that the work does not depend on the stride.
 class ConvTaps {
  public:
-  explicit ConvTaps(const ConvPass& pass) : pass_(pass), taps_(pass.axis.kernel), classes_(pass.axis.kernel) {
-    for (int64_t tap = 0; tap < pass.axis.kernel; ++tap) taps_.get()[tap] = {pass.class_of(tap), tap};
-    std::sort(taps_.get(), taps_.get() + pass.axis.kernel, [](const Tap& a, const Tap& b) {
-      return a.residue != b.residue ? a.residue < b.residue : a.tap < b.tap;
-    });
-    for (int64_t i = 0; i < pass.axis.kernel; ++i) {
-      const int64_t residue = taps_.get()[i].residue;
-      if (i == 0 || residue != taps_.get()[i - 1].residue) classes_.get()[count_++] = {residue, i, 0};
-      ++classes_.get()[count_ - 1].count;
-    }
-  }
+  explicit ConvTaps(const ConvPass& pass);
 
   /// Elements whose remainder is `residue`; they are combined from the taps tap(first) .. tap(first + count - 1).
   struct Class {

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops/detail/formula.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -92,9 +93,11 @@ class SymbolGraph {
   Symbol add(FuseTerm term);
 
   const std::vector<FuseTerm>& terms() const { return terms_; }
-  Symbol at(int32_t term) { return {this, term}; }
+  Symbol at(int32_t term) { return {this, use(), term}; }
   /// The place of a symbol; a number becomes a term. Error for a symbol of another graph.
   int32_t place(const Symbol& x);
+  /// Removes all terms; their symbols are no longer valid.
+  void clear();
 
   /// The graph of the first that is not a number, nullptr if all are.
   static SymbolGraph* of(std::initializer_list<Symbol> symbols);
@@ -105,9 +108,13 @@ class SymbolGraph {
   static constexpr std::size_t kFew = 16;  // terms that are searched one by one
 
   std::size_t slot_of(const FuseTerm& term) const;
+  uint32_t use() const { return use_.load(std::memory_order_relaxed); }
+  /// Error unless the symbol, of this graph, is of the current call.
+  void require_current(const Symbol& x) const;
 
   std::vector<FuseTerm> terms_;
-  std::vector<int32_t> table_;  // of more terms by their hash, open addressing; -1: empty
+  std::vector<int32_t> table_;     // of more terms by their hash, open addressing; -1: empty
+  std::atomic<uint32_t> use_ = 0;  // counts clear(); atomic, because a symbol that was kept may be on another thread
 };
 
 /// The same formula with gelu, silu and sigmoid where it has them written out: they are more accurate, and one action.

@@ -82,6 +82,13 @@ bool read_jpeg_header(JpegReader& reader, std::string_view file, Pixels& pixels)
   return true;
 }
 
+// Whether the file can hold as many pixels as it says. A Huffman code is a bit or more for each block of 8 x 8
+// elements, and a component has an element for every 16 pixels or fewer. (Arithmetic coding has no such bound.)
+bool may_hold_pixels(const JpegReader& reader, std::string_view file, const Pixels& pixels) {
+  const auto blocks = static_cast<uint64_t>(pixels.width * pixels.height) / (64 * 16);
+  return reader.jpeg.arith_code || blocks / 8 <= file.size();
+}
+
 bool read_jpeg_rows(JpegReader& reader, Pixels& pixels) {
   jpeg_decompress_struct& jpeg = reader.jpeg;
   if (setjmp(reader.errors.back) != 0) return false;
@@ -140,6 +147,9 @@ Refusal decode_jpeg(std::string_view file, Pixels& pixels) {
   if (read_jpeg_header(reader, file, pixels)) {
     if (reader.jpeg.num_components == 4) return "expected grey or colours, got CMYK";
     if (pixels.width * pixels.height > kMostPixels) return fmt::format("it has more than {} pixels", kMostPixels);
+    if (!may_hold_pixels(reader, file, pixels)) {
+      return "libjpeg cannot read it: it is too short for its pixels (truncated?)";
+    }
     pixels.samples.resize(static_cast<std::size_t>(pixels.width * pixels.height * pixels.channels));
     if (read_jpeg_rows(reader, pixels)) return {};
   }

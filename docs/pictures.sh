@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# docs/pictures.sh [NAME...]   makes pictures of docs/pictures again, from build/release: copy, or examples; all without NAME
+#
+# Runs the command and the examples with their default settings, in out/pictures, and copies what they draw, every fifth point where a
+# picture of all would be large. All of them take about five minutes on two cores. The pictures do not depend on the machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$PWD/build/release pictures=$PWD/docs/pictures
+mkdir -p out/pictures "$pictures"
+cd out/pictures
+
+# svg FILE NAME [N]   a picture that a program wrote; of its circles every Nth
+svg() { awk -v each="${3:-1}" '!/^<circle/ || seen++ % each == 0' "$1" >"$pictures/$2.svg"; }
+
+# curve NAME CHART RUN...   a chart of these runs
+curve() {
+  "$build/tapegrad" plot "${@:3}" --only "$2" --out "plots/$1" --quiet
+  svg "plots/$1/plot.svg" "$1"
+}
+
+# The pictures of README.md, and what tasks/run.sh prints at its end, without the lines that show the speed.
+copy() {
+  {
+    "$build/tapegrad" train copy --seed 0 --out out/copy
+    printf '\n== %s\n' "tapegrad test copy"
+    "$build/tapegrad" test copy
+  } | grep -v '^step ' >"$pictures/copy.txt"
+  curve copy_loss Loss out/copy
+  "$build/tapegrad" attention copy --only "cross layer 1" --quiet
+  svg out/copy/attention.svg copy_attention
+}
+
+example() {
+  local name=$1
+  "$build/$name" "$name"
+  case $name in
+    own_model | vae | ported_*) curve "$name" Loss "$name" ;;
+    digits) curve "$name" Loss "$name"/{mlp,cnn,vit} ;;
+    cartpole) curve "$name" return "$name" ;;
+    neural_ode) svg "$name/spiral.svg" "$name" ;;
+    several_processes) svg "$name/loss.svg" "$name" ;;
+    diffusion | gan) svg "$name/$name.svg" "$name" 5 ;;
+    *) svg "$name/$name.svg" "$name" ;;
+  esac
+}
+
+[ $# -gt 0 ] || set -- copy own_model digits characters vae newton neural_ode cartpole burgers diffusion gan tones several_processes \
+  ported_{unet,mamba,gat,bert,t5,nsf}
+for name; do
+  rm -rf "${name:?}"
+  if [ "$name" = copy ]; then rm -rf out; copy; else example "$name"; fi
+done

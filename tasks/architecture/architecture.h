@@ -1,0 +1,72 @@
+// The architecture of a model at hand: its parts in the order of the computation, with the shapes that flow between
+// them, their parameters, and the C++ that makes each. A model's file (transformer.cpp, gpt.cpp, llama.cpp) runs it
+// part by part, so that a drawing that differs from the model also computes something else.
+#pragma once
+
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/llama.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/drawing/flow.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks::architecture {
+
+/// A part of a model: a box, or a sum.
+struct Part {
+  drawing::FlowStep step;  ///< its name, its C++ and its output's shape; rows: modules inside, with their parameters
+  std::string input;       ///< the shape, "[B, T, 768]"
+  int64_t count = 0;       ///< parameters, in one layer
+  int64_t all = 0;         ///< parameters, in all layers
+};
+
+/// Layers of the same parts, which are drawn once.
+struct Layers {
+  std::size_t first = 0, last = 0;  ///< the parts of one layer
+  int64_t times = 0;                ///< the number of layers
+};
+
+/// A stack from its input to its output: an encoder, a decoder, or a whole model.
+struct Stack {
+  std::string name, input, output;  ///< "Encoder", "source ids", "memory"
+  std::string letters;              ///< what the letters of its shapes mean
+  std::string input_shape = {};
+  std::vector<Part> parts = {};
+  std::vector<Layers> layers = {};
+};
+
+struct Architecture {
+  std::string title;
+  int64_t parameters = 0;  ///< of the model, as nn::count_parameters counts
+  std::vector<Stack> stacks = {};
+  /// What the run of the parts gave for `inputs`: that of the model, in eval mode.
+  Tensor result = {};
+  std::vector<Tensor> inputs = {};
+};
+
+/// Runs the parts of a model on a small batch in eval mode; the model's mode is restored. Error if a parameter of the
+/// model is in no part.
+Architecture architecture_of(nn::Transformer& model, std::string_view title = "Transformer");
+Architecture architecture_of(nn::GPTModel& model, std::string_view title = "GPT");
+Architecture architecture_of(nn::LlamaModel& model, std::string_view title = "Llama");
+/// An untrained Transformer of the copy task, as `train copy` makes it.
+Architecture architecture_of_copy();
+/// The same for a GPT or a Llama.
+Architecture architecture_of(nn::AnyDecoder& model);
+/// A trained model: the folder or model file of a run, or a folder with config.json. BadRequest about --model for a
+/// path that has none, and for tasks with another kind of model.
+Architecture architecture_of_file(const std::string& path);
+
+/// Parameters in all parts of a stack, in all layers.
+int64_t parameters_of(const Stack& stack);
+/// The drawing of all stacks, and of each.
+drawing::FlowChart chart_of(const Architecture& model);
+/// The table of all parts for a terminal of 80 columns.
+std::string table_of(const Architecture& model);
+/// A card for a page: the whole drawing, or its stacks one by one on narrow pages.
+std::string card_of(const Architecture& model);
+
+}  // namespace tapegrad::tasks::architecture

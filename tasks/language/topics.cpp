@@ -1,0 +1,220 @@
+// What the topics of `show` say that print the tutorials' own tables.
+#include <tapegrad/tasks/language/tables.h>
+
+namespace tapegrad::tasks::language {
+namespace {
+
+constexpr Message kTopics[] = {
+    {"Step by step", "단계별로"},
+    {"Pictures: {}, {}\n", "그림: {}, {}\n"},
+    {"· below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above", "· 0.02 미만, ░ 0.1, ▒ 0.3, ▓ 0.6, █ 그 이상"},
+    // attention-steps
+    {"{} shape: {}\n", "{}의 모양: {}\n"},
+    {"1. Words as vectors, one per row\n\n", "1. 벡터로 나타낸 단어, 한 행에 하나씩\n\n"},
+    {"Input matrix", "입력 행렬"},
+    {"Input matrix transpose", "입력 행렬의 전치"},
+    {"\n2. Similarity: the dot products of all pairs of words\n\n", "\n2. 유사도: 모든 단어 쌍의 내적\n\n"},
+    {"Similarity matrix", "유사도 행렬"},
+    {"\n3. Weights: the softmax of each row, which sums to 1\n\n", "\n3. 가중치: 각 행의 소프트맥스, 합은 1\n\n"},
+    {"Attention weights", "어텐션 가중치"},
+    {"\n4. Context: the mean of all words, with these weights\n\n", "\n4. 문맥: 이 가중치로 구한 모든 단어의 평균\n\n"},
+    {"Contextualized vectors", "문맥 벡터"},
+    {"Attention step by step (8.2.1, 8.2.2)", "단계별로 보는 어텐션 (8.2.1, 8.2.2)"},
+    {"1. Word vectors", "1. 단어 벡터"},
+    {"2. Similarity", "2. 유사도"},
+    {"3. Attention weights", "3. 어텐션 가중치"},
+    {"4. Contextual vectors", "4. 문맥 벡터"},
+    {"Without trainable weights\n\n", "학습하는 가중치 없이\n\n"},
+    {"1. Scores: the dot products of all pairs of words", "1. 점수: 모든 단어 쌍의 내적"},
+    {"2. Weights: the softmax of each row", "2. 가중치: 각 행의 소프트맥스"},
+    {"3. Context: the mean of all words, with these weights", "3. 문맥: 이 가중치로 구한 모든 단어의 평균"},
+    {"With random weights for queries, keys and values, uniform in [0, 1), seed 123\n\n",
+     "쿼리, 키, 값의 무작위 가중치: [0, 1)의 균등분포, 시드 123\n\n"},
+    {"4. The query of \"journey\"", "4. \"journey\"의 쿼리"},
+    {"5. Its weights: softmax of query @ keys / sqrt(2)", "5. 그 가중치: 쿼리 @ 키 / sqrt(2)의 소프트맥스"},
+    {"6. Context of each word: weights @ values", "6. 각 단어의 문맥: 가중치 @ 값"},
+    {"With linear layers for queries, keys and values, random, seed 789\n\n",
+     "쿼리, 키, 값의 무작위 선형 층, 시드 789\n\n"},
+    {"7. Context of each word", "7. 각 단어의 문맥"},
+    {"8. Weights", "8. 가중치"},
+    {"9. Scores, with later words masked", "9. 뒤의 단어를 가린 점수"},
+    {"10. Their weights: rows still sum to 1", "10. 그 가중치: 각 행의 합은 여전히 1"},
+    {"11. After dropout of one half (seed 123): the remaining weights double",
+     "11. 절반을 드롭아웃한 뒤 (시드 123): 남은 가중치는 두 배"},
+    {"Attention step by step: your journey starts with one step",
+     "단계별로 보는 어텐션: your journey starts with one step"},
+    {"1. Scores, without weights", "1. 점수, 가중치 없이"},
+    {"2. Weights", "2. 가중치"},
+    {"10. Causal weights (linear layers)", "10. 인과 가중치 (선형 층)"},
+    {"11. After dropout", "11. 드롭아웃 뒤"},
+    // causal-mask, padding-mask
+    {"Attention scores", "어텐션 점수"},
+    {"Rows are queries, columns are keys.", "행은 쿼리, 열은 키입니다."},
+    {"Lower triangular mask (1: allowed, 0: blocked)", "하삼각 마스크 (1: 허용, 0: 차단)"},
+    {"A word attends to itself and to earlier words: the diagonal and all below it.",
+     "단어는 자신과 앞의 단어만 봅니다: 대각선과 그 아래 전부입니다."},
+    {"The mask with -inf instead of 0", "0 대신 -inf를 넣은 마스크"},
+    {"The exponential of -inf is 0.", "-inf의 지수함수 값은 0입니다."},
+    {"Scores with the mask added", "마스크를 더한 점수"},
+    {"This is what the tutorial prints: its mask adds 1 to allowed scores, so 0.90\n"
+     "becomes 1.9. The softmax is unchanged, because it depends only on differences\n"
+     "within a row. tapegrad adds nothing: blocked scores become -inf, the others\n"
+     "keep their values.",
+     "튜토리얼이 출력하는 값입니다. 튜토리얼의 마스크는 허용된 점수에 1을 더하므로\n"
+     "0.90이 1.9가 됩니다. 소프트맥스는 한 행 안의 차이에만 달려 있어 달라지지\n"
+     "않습니다. tapegrad는 아무것도 더하지 않습니다. 차단된 점수는 -inf가 되고,\n"
+     "나머지 점수는 그대로입니다."},
+    {"Attention weights (softmax of each row)", "어텐션 가중치 (각 행의 소프트맥스)"},
+    {"\nEach row sums to 1, and no weight falls on a later word.\n",
+     "\n각 행의 합은 1이고, 뒤의 단어에는 가중치가 없습니다.\n"},
+    {"Causal mask (8.2.5)", "인과 마스크 (8.2.5)"},
+    {"1. Attention scores", "1. 어텐션 점수"},
+    {"2. Mask (1: allowed)", "2. 마스크 (1: 허용)"},
+    {"4. Masked scores", "4. 가린 점수"},
+    {"5. Attention weights", "5. 어텐션 가중치"},
+    {"first", "첫째"},
+    {"second", "둘째"},
+    {"third", "셋째"},
+    {"fourth", "넷째"},
+    {"token ids:\n{}", "토큰 id:\n{}"},
+    {"Four sentences, padded to one length", "한 길이로 패딩한 네 문장"},
+    {"The padding token PAD has the id 0.", "패딩 토큰 PAD의 id는 0입니다."},
+    {"Padding mask (1: a word, 0: padding)", "패딩 마스크 (1: 단어, 0: 패딩)"},
+    {"One row per sentence; it applies to every query.", "문장마다 한 행이고, 모든 쿼리에 적용됩니다."},
+    {"Attention scores (first sentence)", "어텐션 점수 (첫째 문장)"},
+    {"Scores with the padding mask applied (first sentence)", "패딩 마스크를 적용한 점수 (첫째 문장)"},
+    {"Scores of padding would be -inf; the first sentence has none.",
+     "패딩의 점수는 -inf가 되지만, 첫째 문장에는 패딩이 없습니다."},
+    {"Attention weights (first sentence)", "어텐션 가중치 (첫째 문장)"},
+    {"Each row sums to 1.", "각 행의 합은 1입니다."},
+    {"Beyond the tutorial, the {} sentence with the same scores, masked",
+     "튜토리얼에 더하여, 점수가 같은 {} 문장을 가린 것"},
+    {"Padding is masked in every row.", "패딩은 모든 행에서 가려집니다."},
+    {"Its attention weights ({} sentence)", "그 어텐션 가중치 ({} 문장)"},
+    {"\nPadding gets no weight. The rows of the padding tokens are computed, but never\n"
+     "used: a padding mask masks columns (keys), not rows (queries).\n",
+     "\n패딩에는 가중치가 없습니다. 패딩 토큰의 행은 계산되지만 쓰이지 않습니다.\n"
+     "패딩 마스크는 행(쿼리)이 아니라 열(키)을 가립니다.\n"},
+    {"Padding mask (8.2.5)", "패딩 마스크 (8.2.5)"},
+    {"Padding mask (1: a word), by sentence", "문장별 패딩 마스크 (1: 단어)"},
+    {"Weights, first sentence", "가중치, 첫째 문장"},
+    {"Weights, {} sentence", "가중치, {} 문장"},
+    // padded-attention
+    {"{} words and {} padding tokens; one of {} heads of a model of width {}.\nRows are queries, columns are keys.\n\n",
+     "단어 {}개와 패딩 토큰 {}개. 헤드 {}개, 폭 {}인 모델의 한 헤드입니다.\n"
+     "행은 쿼리, 열은 키입니다.\n\n"},
+    {"1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9",
+     "1. 튜토리얼의 마스크, [B, 1, S, 1]: 1은 점수를 1e9만큼 낮춥니다"},
+    {"It is the same for all keys of a query: whole rows are lowered.",
+     "한 쿼리의 모든 키에 같습니다: 행 전체가 낮아집니다."},
+    {"2. Its weights", "2. 그 가중치"},
+    {"Words give {:.0f} % of their weight to padding. The rows of padding are uniform:\n"
+     "float32 rounds the scores next to 1e9 away, and softmax ignores a constant.",
+     "단어는 가중치의 {:.0f} %를 패딩에 줍니다. 패딩의 행은 균등합니다: float32에서는\n"
+     "1e9에 더한 점수가 반올림으로 사라지고, 소프트맥스는 상수를 무시합니다."},
+    {"3. A padding mask, [B, 1, 1, S]: 1 masks a key", "3. 패딩 마스크, [B, 1, 1, S]: 1은 키를 가립니다"},
+    {"It is the same for all queries: whole columns are masked.", "모든 쿼리에 같습니다: 열 전체가 가려집니다."},
+    {"4. The weights with it", "4. 이 마스크의 가중치"},
+    {"Padding gets {:.0f} % of the weight.", "패딩은 가중치의 {:.0f} %를 받습니다."},
+    {"5. The scale\nA score is a sum of {} products: its deviation is about {:.0f}, here {:.2f}.\n"
+     "Over sqrt(d_model) = {:.0f}, as in the tutorial, it is {:.2f};\nover sqrt(head_dim) = {:.0f} it is {:.2f}.\n\n",
+     "5. 크기 조정\n점수는 곱 {}개의 합이므로 표준편차가 약 {:.0f}이고, 여기서는 {:.2f}입니다.\n"
+     "튜토리얼처럼 sqrt(d_model) = {:.0f}로 나누면 {:.2f},\n"
+     "sqrt(head_dim) = {:.0f}로 나누면 {:.2f}입니다.\n\n"},
+    {"6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
+     "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\n"
+     "gives zeros, never NaN: softmax of a masked row sums to {:.0f}.\n",
+     "6. 패딩이 없을 때\n튜토리얼은 0부터의 길이를 뽑아 mask[i, -length:] = True를 씁니다. 길이가 0이면\n"
+     "mask[i, 0:], 곧 시퀀스 전체입니다. tapegrad에서 전부 가려진 행은 NaN이 아니라\n"
+     "0이 됩니다: 가려진 행의 소프트맥스의 합은 {:.0f}입니다.\n"},
+    {"Padded attention (tutorial 002)", "패딩이 있는 어텐션 (튜토리얼 002)"},
+    {"1. The tutorial's mask (1: lowered)", "1. 튜토리얼의 마스크 (1: 낮춤)"},
+    {"3. A mask of keys (1: masked)", "3. 키의 마스크 (1: 가림)"},
+    {"2. Weights with the tutorial's mask", "2. 튜토리얼 마스크의 가중치"},
+    {"4. Weights with a mask of keys", "4. 키 마스크의 가중치"},
+    // positional-encoding
+    {"Position indices (8.3.1)\n\n1. Embeddings:\n", "위치 인덱스 (8.3.1)\n\n1. 임베딩:\n"},
+    {"\nEach row is the vector of one word.\n{}2. Position indices:\n[0 1 2 3]\n\nPositions count from 0.\n{}",
+     "\n각 행은 한 단어의 벡터입니다.\n{}2. 위치 인덱스:\n[0 1 2 3]\n\n위치는 0부터 셉니다.\n{}"},
+    {"3. Embeddings with the position added:\n{}\nEach index is added to every feature of its word.\n{}",
+     "3. 위치를 더한 임베딩:\n{}\n각 인덱스를 그 단어의 모든 특성에 더합니다.\n{}"},
+    {"4. The difference:\n", "4. 차이:\n"},
+    {"\n{} ({}):\n  Original:       {}\n  With position:  {}\n  Difference:     {}\n",
+     "\n{} ({}):\n  원래 값:        {}\n  위치를 더한 값: {}\n  차이:           {}\n"},
+    {"\nIndices grow without bound and soon outweigh the words, and they do not show\n"
+     "that 2 and 4 are as far apart as 102 and 104.\n",
+     "\n인덱스는 한없이 커져 곧 단어를 압도하고, 2와 4의 거리가 102와 104의 거리와\n"
+     "같다는 것을 보여 주지 못합니다.\n"},
+    {"Sines and cosines of many periods (8.3.2), for a model of width {}\n\n",
+     "여러 주기의 사인과 코사인 (8.3.2), 폭이 {}인 모델\n\n"},
+    {"1. Period of each pair (sine, cosine) of dimensions:\n", "1. 차원의 쌍(사인, 코사인)마다의 주기:\n"},
+    {"{} dimension (i={}): {:.2f}\n", "{} 차원 (i={}): {:.2f}\n"},
+    {"First", "처음"},
+    {"Middle", "가운데"},
+    {"Last", "마지막"},
+    {"\n3. The factor of the position, exp(-2i ln(10000)/dim):\n", "\n3. 위치에 곱하는 수, exp(-2i ln(10000)/dim):\n"},
+    {"\nThe tutorial calls 10000^(2i/dim) the period. The wavelength is 2 pi times that:\n"
+     "{:.2f} positions for the first pair, {:.0f} for the last.\n",
+     "\n튜토리얼은 10000^(2i/dim)을 주기라고 부릅니다. 파장은 그 2 pi배로,\n"
+     "첫째 쌍은 위치 {:.2f}개, 마지막 쌍은 {:.0f}개입니다.\n"},
+    {"4. Dot products of the encodings of two positions:\n", "4. 두 위치의 인코딩의 내적:\n"},
+    {"{:>3} and {:>3}: {:.3f}\n", "{:>3}, {:>3}: {:.3f}\n"},
+    {"\nOnly the distance matters: the second condition of 8.3.1.\n",
+     "\n내적은 거리에만 달려 있습니다: 8.3.1의 둘째 조건입니다.\n"},
+    {"position", "위치"},
+    {"value", "값"},
+    {"dimension", "차원"},
+    {"dimension {}", "차원 {}"},
+    {"dimension {} (sine)", "차원 {} (사인)"},
+    {"dimension {} (cosine)", "차원 {} (코사인)"},
+    {"position + {}", "위치 + {}"},
+    {"1. Sines: the higher the dimension, the longer the wave", "1. 사인: 차원이 높을수록 파장이 깁니다"},
+    {"2. A pair: sine and cosine of one period", "2. 한 쌍: 주기가 같은 사인과 코사인"},
+    {"3. Shifts: dimension {}, some positions later", "3. 이동: 차원 {}, 몇 위치 뒤"},
+    {"4. The encoding of positions", "4. 위치의 인코딩"},
+    {" (every second of {} pairs of dimensions)", " (차원 {}쌍 가운데 둘에 하나)"},
+    {" (every third of {} pairs of dimensions)", " (차원 {}쌍 가운데 셋에 하나)"},
+    {" (every {}th of {} pairs of dimensions)", " (차원 {1}쌍 가운데 {0}쌍마다 하나)"},
+    {"Positions (8.3)", "위치 (8.3)"},
+    // layer-norm
+    {"{} Shape: {}\n", "{}의 모양: {}\n"},
+    {"Input Data", "입력 데이터"},
+    {"Mean", "평균"},
+    {"Standard Deviation", "표준편차"},
+    {"Normalized Data", "정규화한 데이터"},
+    {"Gamma (Scale) Values:\n {}\nBeta (Shift) Values:\n {}\n", "감마(배율)의 값:\n {}\n베타(이동)의 값:\n {}\n"},
+    {"Scaled & Shifted Data", "배율과 이동을 적용한 데이터"},
+    {"token {}", "토큰 {}"},
+    {"First sequence     data              normalised        scaled, shifted\n",
+     "첫 시퀀스          데이터            정규화            배율, 이동\n"},
+    {"mean", "평균"},
+    {"std", "표준편차"},
+    {"feature", "특성"},
+    {"token (both sequences)", "토큰 (두 시퀀스)"},
+    {"values", "값"},
+    {"smooth", "매끄러운 곡선"},
+    {"density", "밀도"},
+    {"Layer normalisation (8.4.1)", "레이어 정규화 (8.4.1)"},
+    {"\nEach token is normalised independently, over all of its features:\n"
+     "gamma * (x - mean) / (std + 1e-6) + beta.\n",
+     "\n토큰마다 따로, 그 토큰의 모든 특성에 걸쳐 정규화합니다:\n"
+     "gamma * (x - mean) / (std + 1e-6) + beta.\n"},
+    {"1. Data", "1. 데이터"},
+    {"2. Normalised: mean 0, deviation 1", "2. 정규화: 평균 0, 표준편차 1"},
+    {"3. Scaled by gamma, shifted by beta", "3. 감마를 곱하고 베타를 더함"},
+    {"1. Data, token by token", "1. 데이터, 토큰별"},
+    {"2. Normalised", "2. 정규화"},
+    {"3. Scaled and shifted", "3. 배율과 이동"},
+    {"Gamma (scale) and beta (shift), by feature", "특성별 감마(배율)와 베타(이동)"},
+    {"gamma", "감마"},
+    {"beta", "베타"},
+    {"First sequence: data, token by feature", "첫 시퀀스: 데이터, 토큰과 특성"},
+    {"First sequence, normalised", "첫 시퀀스, 정규화"},
+    {"First sequence, scaled and shifted", "첫 시퀀스, 배율과 이동"},
+};
+
+}  // namespace
+
+std::span<const Message> topics() { return kTopics; }
+
+}  // namespace tapegrad::tasks::language

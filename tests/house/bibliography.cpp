@@ -1,0 +1,124 @@
+// docs/bibliography.md has every paper that a comment cites as "Author year", and no other.
+#include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Citation {
+  std::vector<std::string> names;
+  std::string year;
+};
+
+// The comments of a source, with one blank between two words; " . " where there is code.
+std::string comment_text(std::istream& source) {
+  std::string text, line;
+  while (std::getline(source, line)) {
+    const std::size_t at = line.find("//");
+    if (at == std::string::npos || (at > 0 && line[at - 1] != ' ')) {
+      text += " . ";
+      continue;
+    }
+    std::istringstream words(line.substr(std::min(line.find_first_not_of("/<", at), line.size())));
+    for (std::string word; words >> word;) text += word + " ";
+  }
+  return text;
+}
+
+// "Kingma, Ba 2014", "Hu et al. 2021", "Dao and others 2022": names before a year.
+std::vector<Citation> citations_in(const std::string& text) {
+  static const std::regex year("\\b(19|20)[0-9][0-9]\\b"), name("[A-Z][A-Za-z'-]+");
+  static const std::regex names("((?:[A-Z][A-Za-z'-]+(?:, | and )?)+)(?: et al[.]| and others)?,? $");
+  std::vector<Citation> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), year), end; at != end; ++at) {
+    const auto position = static_cast<std::size_t>(at->position());
+    constexpr std::size_t kLongest = 120;
+    const std::string before = text.substr(position - std::min(position, kLongest), std::min(position, kLongest));
+    std::smatch match;
+    if (!std::regex_search(before, match, names)) continue;
+    Citation citation{{}, at->str()};
+    const std::string all = match[1];
+    for (std::sregex_iterator one(all.begin(), all.end(), name); one != end; ++one)
+      citation.names.push_back(one->str());
+    found.push_back(std::move(citation));
+  }
+  return found;
+}
+
+using Papers = std::set<std::pair<std::string, std::string>>;  // first author and year
+
+// The entries "- Author, Author year, year. Title".
+Papers papers_of(const std::string& page) {
+  static const std::regex entry("- ([A-Z][A-Za-z'-]+)[^.0-9]*(?:al[.] )?([0-9]{4}(?:, [0-9]{4})*)[.] .*"),
+      year("[0-9]{4}");
+  Papers papers;
+  std::string line;
+  for (std::istringstream lines(page); std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, entry)) {
+      EXPECT_FALSE(line.starts_with("- ")) << line;
+      continue;
+    }
+    const std::string years = match[2];
+    for (std::sregex_iterator one(years.begin(), years.end(), year), end; one != end; ++one)
+      papers.emplace(match[1], one->str());
+  }
+  return papers;
+}
+
+// Takes the papers that `citations` name from `uncited`; returns the citations that name none of `papers`.
+std::vector<std::string> without_paper(const std::vector<Citation>& citations, const Papers& papers, Papers& uncited) {
+  std::vector<std::string> missing;
+  for (const Citation& citation : citations) {
+    bool found = false;
+    for (const std::string& name : citation.names) {
+      found = found || papers.contains({name, citation.year});
+      uncited.erase({name, citation.year});
+    }
+    if (!found) missing.push_back(citation.names.front() + " " + citation.year);
+  }
+  return missing;
+}
+
+TEST(Bibliography, HasEveryCitation) {
+  const fs::path checkout = kSourceDir;
+  std::ostringstream page;
+  page << std::ifstream(checkout / "docs/bibliography.md").rdbuf();
+  const Papers papers = papers_of(page.str());
+  ASSERT_GT(papers.size(), 100U);
+  Papers uncited = papers;
+  for (const char* const folder : {"autograd", "nn", "optim", "distributed", "tasks", "bench"}) {
+    for (const auto& file : fs::recursive_directory_iterator(checkout / folder)) {
+      if (file.path().extension() != ".h" && file.path().extension() != ".cpp") continue;
+      std::ifstream source(file.path());
+      for (const std::string& missing : without_paper(citations_in(comment_text(source)), papers, uncited))
+        ADD_FAILURE() << fs::relative(file.path(), checkout).string() << " cites " << missing
+                      << ", which docs/bibliography.md does not have";
+    }
+  }
+  for (const auto& [author, year] : uncited) ADD_FAILURE() << "no comment cites " << author << " " << year;
+}
+
+TEST(Bibliography, MissingPapersAreFound) {
+  std::istringstream source("int x;  // as in Kingma, Ba 2014\n/// Yang et\n///     al. 2016; Dao and others 2022.\n");
+  const Papers papers = papers_of("- Kingma, Ba 2014. Adam\n- Dao et al. 2021, 2022. Flash\n- Elman 1990. Time\n");
+  Papers uncited = papers;
+  EXPECT_EQ(without_paper(citations_in(comment_text(source)), papers, uncited), std::vector<std::string>{"Yang 2016"});
+  EXPECT_EQ(uncited, (Papers{{"Dao", "2021"}, {"Elman", "1990"}}));
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,167 @@
+// What `show` and `explain` print in Korean: no English sentence is left, and the numbers are those of the English
+// text.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+// Words that stay English: names, and code. A heading, a column or a sentence consists of others.
+const std::set<std::string>& english_words() {
+  static const std::set<std::string> kWords = [] {
+    std::istringstream text(
+        // of the examples
+        "time flies like an arrow love deep learning ML PAD Deep is fun Machines learn from data your journey starts "
+        "with one step Your dim1 dim2 dim3 dim4 w1 w2 w3 w4 t0 t1 t2 t3 t4 t5 t6 t7 t8 ASSIGN ADD SUB MUL DIV True "
+        "False "
+        // of formulas and code
+        "inf sqrt head_dim d_model mask length id NaN exp ln pi float32 float64 log log2 sum_j x_j softmax tau dX dt "
+        "dopri5 "
+        "tensor token KiB MB ms gamma beta std mean dim "
+        // options, and the values of options
+        "tutorial-masks full window linformer performer reformer global dilation global_tokens linformer_rank "
+        "linformer_per_head false performer_features performer_redraw reformer_bucket_size reformer_buckets "
+        "reformer_rounds xavier-uniform index none learned sinusoidal rope shaw alibi conv conv-multiscale lstm ode "
+        "complex "
+        "composite dynamic copy "
+        // names
+        "tapegrad GPT GRU Transformer Performer Pre-LN Post-LN Ramsauer AdamW");
+    return std::set<std::string>(std::istream_iterator<std::string>(text), {});
+  }();
+  return kWords;
+}
+
+std::vector<std::string> left_in_english(const std::string& text) {
+  std::vector<std::string> left;
+  const std::regex word("[A-Za-z][A-Za-z0-9_'-]*[A-Za-z0-9]"), exponent("[0-9.]+e[-+]?[0-9]+");
+  const std::string words = std::regex_replace(text, exponent, "");
+  for (std::sregex_iterator it(words.begin(), words.end(), word), end; it != end; ++it) {
+    const std::string found = it->str();
+    if (!english_words().contains(found)) left.push_back(found);
+  }
+  return left;
+}
+
+std::multiset<std::string> numbers_of(const std::string& text) {
+  std::multiset<std::string> out;
+  const std::regex number("[0-9]+(\\.[0-9]+)?");
+  for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) out.insert(it->str());
+  return out;
+}
+
+// Whether each number of the English text is in the Korean one, as often; Korean also writes "zeros" as a number.
+bool has_numbers_of(const std::string& english, const std::string& korean) {
+  const std::multiset<std::string> in = numbers_of(english), out = numbers_of(korean);
+  return std::includes(out.begin(), out.end(), in.begin(), in.end());
+}
+
+// The texts that a page shows, without its style.
+std::string visible(const std::string& page) {
+  std::string text = page.substr(page.find("<h1>"));
+  return std::regex_replace(std::regex_replace(text, std::regex("<[^>]*>"), " "), std::regex("&[a-z#0-9]+;"), " ");
+}
+
+// Options that keep a topic small; topics without an entry are run as they are.
+const std::map<std::string, std::vector<Arguments>> kSmall{
+    {"causal-mask", {{}, {"--length", "9"}}},
+    {"padding-mask", {{}, {"--length", "9", "--seed", "2"}}},
+    {"positional-encoding", {{}, {"--dim", "16"}, {"--dim", "384"}, {"--dim", "256"}}},
+    {"attention-steps", {{}, {"--example", "journey"}}},
+    {"attention-cost", {{"--dim", "64", "--length", "1024"}}},
+    {"attention-accuracy", {{"--seconds", "0.05", "--length", "32"}}},
+    {"performer-error", {{"--dim", "8"}}},
+    {"gpt-cost", {{"--dim", "64", "--length", "128", "--threads", "1"}}},
+    {"mask-leak", {{"--length", "8", "--steps", "3"}}},
+    {"recurrent-lengths", {{"--length", "12", "--steps", "3"}}},
+    {"depth", {{"--length", "4", "--dim", "16"}}},
+    {"head-roles", {{"--length", "4", "--steps", "3"}}},
+};
+const std::set<std::string> kMeasured{"attention-cost", "attention-accuracy", "gpt-cost", "recurrent-lengths"};
+
+void expect_fits(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(drawing::display_width(line), static_cast<std::size_t>(drawing::kTerminalWidth)) << line;
+}
+
+// What the topic prints in a language, without the line about its files, and its page.
+struct Shown {
+  std::string text, page, svg;
+};
+Shown shown_in(const std::string& language, const std::string& topic, const Arguments& more) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(joined({"show", topic, "--lang", language, "--out", "p"}, more), folder);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  Shown out{
+      .text = ran.out.substr(0, ran.out.rfind(language == "ko" ? "그림: " : "Pictures: ")), .page = {}, .svg = {}};
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "p"))
+    (entry.path().extension() == ".svg" ? out.svg : out.page) = slurp(entry.path());
+  return out;
+}
+
+TEST(KoreanOutput, OfEveryTopicOfShow) {
+  for (const tasks::Topic& topic : tasks::topics()) {
+    const std::string name(topic.name);
+    const auto small = kSmall.find(name);
+    for (const Arguments& more : small == kSmall.end() ? std::vector<Arguments>{{}} : small->second) {
+      SCOPED_TRACE(name + (more.empty() ? "" : " " + more[0] + " " + more[1]));
+      const Shown korean = shown_in("ko", name, more);
+      EXPECT_EQ(left_in_english(korean.text), std::vector<std::string>()) << korean.text;
+      EXPECT_EQ(left_in_english(visible(korean.page)), std::vector<std::string>());
+      EXPECT_NE(korean.page.find("<html lang=\"ko\">"), std::string::npos);
+      expect_fits(korean.text);
+      EXPECT_EQ(faults_of_svg(korean.svg), std::vector<std::string>());
+      if (kMeasured.contains(name)) continue;
+      const std::string english = shown_in("en", name, more).text;
+      EXPECT_GT(left_in_english(english).size(), 10u);
+      EXPECT_TRUE(has_numbers_of(english, korean.text)) << korean.text;
+    }
+  }
+}
+
+TEST(KoreanOutput, OfExplain) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(run_command(tiny_run("copy", run, {"--max-steps", "2", "--no-progress"}), folder).code, 0);
+  for (const Arguments& words : std::vector<Arguments>{{"copy"},
+                                                       {"copy", "--seed", "3"},
+                                                       {"addition"},
+                                                       {"addition", "--expression", "48+5"},
+                                                       {"parser"},
+                                                       {"parser", "--expression", "x=1+2*3"},
+                                                       {"step", "--model", "run"}}) {
+    SCOPED_TRACE(words[0]);
+    const auto in = [&](const std::string& language) {
+      return run_command(joined(joined({"explain"}, words), {"--lang", language}), folder).out;
+    };
+    std::string korean = in("ko"), english = in("en");
+    for (std::string* const text : {&korean, &english})  // a path
+      *text = std::regex_replace(*text, std::regex("run/step.html"), "");
+    EXPECT_EQ(left_in_english(korean), std::vector<std::string>()) << korean;
+    EXPECT_GT(left_in_english(english).size(), 5u);
+    EXPECT_TRUE(has_numbers_of(english, korean)) << korean;
+    expect_fits(korean);
+  }
+}
+
+TEST(KoreanOutput, EnglishWordsAreFound) {
+  EXPECT_EQ(left_in_english("1. 점수 softmax GPT Scores: the tokens"),
+            (std::vector<std::string>{"Scores", "the", "tokens"}));
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,100 @@
+// The pictures of docs/pictures: README.md shows what the command draws and prints, and each is small, correct and
+// shown.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/svg_check.h>
+
+#include <cmath>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace tests;
+
+const fs::path kPictures = fs::path(kSourceDir) / "docs/pictures";
+
+std::string picture(const std::string& name) { return slurp((kPictures / name).string()); }
+
+// The losses that the first chart of a picture shows: the heights of its curve, measured by the first and last tick.
+std::vector<double> losses_shown(const std::string& svg) {
+  static const std::regex tick(R"-(d="M80\.0 ([0-9.]+)h[0-9.]+"/>\n<text [^>]*>([0-9.e+-]+)</text>)-");
+  static const std::regex curve(R"-(<path class="line c0" d="M([^"]+)")-"), point("[0-9.]+ ([0-9.]+)");
+  std::vector<std::pair<double, double>> ticks;  // height, loss
+  for (std::sregex_iterator at(svg.begin(), svg.end(), tick), end; at != end; ++at)
+    ticks.emplace_back(std::stod((*at)[1]), std::stod((*at)[2]));
+  std::smatch line;
+  std::vector<double> losses;
+  if (ticks.size() < 2 || !std::regex_search(svg, line, curve)) return losses;
+  const auto [low, loss_low] = ticks.front();
+  const auto [high, loss_high] = ticks.back();
+  const std::string points = line[1];
+  for (std::sregex_iterator at(points.begin(), points.end(), point), end; at != end; ++at)
+    losses.push_back(loss_low + (std::stod((*at)[1]) - low) / (high - low) * (loss_high - loss_low));
+  return losses;
+}
+
+// A point of the curve of 5,000 steps is the mean of 11.
+TEST(Pictures, TheCurveOfTheReadmeIsThatOfTheCommand) {
+  constexpr std::size_t kSteps = 5000, kPoint = 11, kPoints = 9;
+  const std::vector<double> shown = losses_shown(picture("copy_loss.svg"));
+  ASSERT_EQ(shown.size(), (kSteps + kPoint - 1) / kPoint);
+  const TemporaryFolder folder;
+  successful(run_command({"train", "copy", "--seed", "0", "--out", folder / "copy", "--no-progress", "--max-steps",
+                          std::to_string(kPoints * kPoint)}));
+  const auto steps = train::read_metrics(folder / "copy/metrics.jsonl").steps;
+  ASSERT_EQ(steps.size(), kPoints * kPoint);
+  for (std::size_t p = 0; p < kPoints; ++p) {
+    double mean = 0;
+    for (std::size_t i = 0; i < kPoint; ++i) mean += steps[p * kPoint + i].loss / kPoint;
+    EXPECT_NEAR(shown[p], mean, 0.06) << "point " << p;  // a tenth of a pixel is 0.03
+  }
+}
+
+TEST(Pictures, AllOfTheReadmeIsWhatTheCommandWritesNow) {
+  if (!long_tests_are_wanted()) GTEST_SKIP() << "set TAPEGRAD_LONG=1 to train all 5,000 steps";
+  const TemporaryFolder folder;
+  successful(run_command({"train", "copy", "--seed", "0", "--out", "out/copy", "--no-progress"}, folder));
+  successful(run_command({"plot", "out/copy", "--only", "Loss", "--out", "plot", "--quiet"}, folder));
+  successful(run_command({"attention", "copy", "--only", "cross layer 1", "--quiet"}, folder));
+  EXPECT_EQ(slurp(folder / "plot/plot.svg"), picture("copy_loss.svg"));
+  EXPECT_EQ(slurp(folder / "out/copy/attention.svg"), picture("copy_attention.svg"));
+}
+
+TEST(Pictures, TheReadmeHasTheLastLinesOfTheCommand) {
+  const std::string printed = picture("copy.txt"), manual = slurp(std::string(kSourceDir) + "/tasks/README.md");
+  for (const char* const name : {"README.md", "README.ko.md"}) {
+    const std::string page = slurp((fs::path(kSourceDir) / name).string()), fence = "```text\n";
+    const std::size_t begin = page.find(fence) + fence.size();
+    const std::string lines = page.substr(begin, page.find("```", begin) - begin);
+    EXPECT_TRUE(printed.ends_with(lines)) << name << " has\n" << lines;
+    std::smatch bits;
+    ASSERT_TRUE(std::regex_search(lines, bits, std::regex("bits [0-9a-f ]{19}"))) << lines;
+    EXPECT_NE(manual.find("`tapegrad train copy` | 5000 | `" + bits.str() + "`"), std::string::npos) << bits.str();
+  }
+}
+
+TEST(Pictures, AreSmallCorrectAndShown) {
+  const std::string pages =
+      slurp(std::string(kSourceDir) + "/README.md") + slurp(std::string(kSourceDir) + "/docs/gallery.md");
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(kPictures)) {
+    if (entry.path().extension() != ".svg") continue;
+    const std::string name = entry.path().filename().string();
+    EXPECT_LT(entry.file_size(), 60'000U) << name;
+    EXPECT_EQ(faults_of_svg(picture(name)), std::vector<std::string>()) << name;
+    EXPECT_NE(pages.find("pictures/" + name + ")"), std::string::npos) << name << " is on no page";
+    ++count;
+  }
+  EXPECT_GT(count, 15);
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

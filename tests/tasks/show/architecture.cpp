@@ -1,0 +1,324 @@
+// `tapegrad show architecture`: the parts of a model compute what the model computes and have all of its parameters,
+// their C++ makes them, and their drawing is readable.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/architecture/builder.h>
+#include <tapegrad/tasks/drawing/flow.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/svg_check.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tasks::architecture {
+namespace {
+
+using namespace tests;
+using Faults = std::vector<std::string>;
+
+nn::TransformerConfig small_transformer() {
+  return {.vocab_size = 11,
+          .hidden_size = 16,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 2,
+          .intermediate_size = 24,
+          .max_position_embeddings = 6};
+}
+nn::GPTConfig small_gpt_config() {
+  return {.vocab_size = 13, .context_length = 8, .emb_dim = 16, .n_heads = 4, .n_layers = 3};
+}
+nn::LlamaConfig small_llama() {
+  return {.vocab_size = 17,
+          .hidden_size = 16,
+          .intermediate_size = 20,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 4,
+          .num_key_value_heads = 2};
+}
+
+struct Rectangle {
+  double x, y, width, height;
+};
+
+// The boxes of a drawing at the origin, in the order of their tops.
+std::vector<Rectangle> boxes_of(const std::string& svg) {
+  const std::regex form(
+      "<rect class=\"f\\d c\\d\"[^>]* x=\"([0-9.]+)\" y=\"([0-9.]+)\" width=\"([0-9.]+)\" height=\"([0-9.]+)\"");
+  std::vector<Rectangle> found;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it)
+    found.push_back({std::stod((*it)[1]), std::stod((*it)[2]), std::stod((*it)[3]), std::stod((*it)[4])});
+  return found;
+}
+
+// Boxes do not overlap, and a text that begins in a box ends in it.
+void expect_texts_in_boxes(const std::string& svg) {
+  const std::vector<Rectangle> boxes = boxes_of(svg);
+  EXPECT_FALSE(boxes.empty());
+  for (std::size_t i = 1; i < boxes.size(); ++i)
+    if (boxes[i].x == boxes[i - 1].x) EXPECT_GE(boxes[i].y, boxes[i - 1].y + boxes[i - 1].height + 10) << i;
+  const std::regex form("<text([^>]*) x=\"([0-9.]+)\" y=\"([0-9.]+)\" text-anchor=\"([a-z]+)\"([^>]*)>([^<]*)<");
+  int inside = 0;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it) {
+    const std::string attributes = (*it)[1].str() + (*it)[5].str(), anchor = (*it)[4], text = (*it)[6];
+    const drawing::Type type = attributes.find("code") != attributes.npos    ? drawing::Type::code
+                               : attributes.find("small") != attributes.npos ? drawing::Type::small
+                                                                             : drawing::Type::normal;
+    const double bold = attributes.find("600") == attributes.npos ? 1 : 1.14;
+    const double width = drawing::text_width(text, type) * bold, x = std::stod((*it)[2]), y = std::stod((*it)[3]);
+    const double left = anchor == "start" ? x : anchor == "end" ? x - width : x - width / 2;
+    for (const Rectangle& box : boxes) {
+      if (y < box.y || y > box.y + box.height || x < box.x || x > box.x + box.width) continue;
+      EXPECT_GE(left, box.x) << text;
+      EXPECT_LE(left + width, box.x + box.width) << text;
+      EXPECT_LE(y + 3, box.y + box.height) << text;
+      ++inside;
+    }
+  }
+  EXPECT_GE(inside, 2 * static_cast<int>(boxes.size()));
+}
+
+// What must be true of every architecture; `own` is what the model computes for its inputs.
+template <class Model>
+void expect_is_of(const Architecture& found, const Model& model, const Tensor& own) {
+  EXPECT_TRUE(equal(found.result, own));
+  EXPECT_EQ(found.parameters, nn::count_parameters(model));
+  int64_t sum = 0;
+  for (const Stack& stack : found.stacks) sum += parameters_of(stack);
+  EXPECT_EQ(sum, nn::count_parameters(model));
+  const drawing::FlowChart chart = chart_of(found);
+  EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(chart))), Faults());
+  expect_texts_in_boxes(draw(chart).body);
+  for (const drawing::Drawing& column : draw_columns(chart)) {
+    EXPECT_EQ(faults_of_svg(drawing::svg_file(column)), Faults());
+    EXPECT_LE(column.width, 366) << "a page of 400 pixels has margins";
+  }
+  expect_narrow(table_of(found));
+}
+
+void expect_transformer(const nn::TransformerConfig& config) {
+  manual_seed(1);
+  nn::Transformer model(config);
+  const Architecture found = architecture_of(model);
+  EXPECT_TRUE(model.encoder.embeddings.dropout.training) << "the model's mode is restored";
+  const nn::EvalMode eval(model);
+  ASSERT_EQ(found.inputs.size(), 2U);
+  const Tensor mask = nn::causal_mask(found.inputs[1].size(1));
+  expect_is_of(found, model, model(found.inputs[0], found.inputs[1], {}, mask));
+}
+
+template <class Model>
+void expect_decoder(const decltype(Model::config)& config) {
+  manual_seed(1);
+  Model model(config);
+  const Architecture found = architecture_of(model);
+  const nn::EvalMode eval(model);
+  ASSERT_EQ(found.inputs.size(), 1U);
+  expect_is_of(found, model, model(found.inputs[0]));
+}
+
+TEST(Architecture, RunsATransformerPartByPart) {
+  for (const std::string_view kind : nn::position_names()) {
+    for (const bool post_norm : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, {}", kind, post_norm));
+      nn::TransformerConfig config = small_transformer();
+      config.positions = nn::positions_named(kind);
+      config.post_norm = post_norm;
+      expect_transformer(config);
+    }
+  }
+  nn::TransformerConfig config = small_transformer();
+  config.activation = nn::Activation::gelu;
+  config.max_position_embeddings = 1;
+  config.hidden_size = 1024;
+  config.num_attention_heads = 16;
+  config.layer_norm_eps = 1e-5;
+  expect_transformer(config);
+}
+
+TEST(Architecture, RunsAGPTPartByPart) {
+  for (const std::string_view kind : nn::position_names()) {
+    SCOPED_TRACE(kind);
+    nn::GPTConfig config = small_gpt_config();
+    config.positions = nn::positions_named(kind);
+    expect_decoder<nn::GPTModel>(config);
+  }
+  nn::GPTConfig config = small_gpt_config();
+  config.tied_head = config.qkv_bias = true;
+  config.n_kv_heads = 2;
+  config.n_layers = 1;
+  expect_decoder<nn::GPTModel>(config);
+}
+
+TEST(Architecture, RunsALlamaPartByPart) {
+  expect_decoder<nn::LlamaModel>(small_llama());
+  nn::LlamaConfig config = small_llama();
+  config.head_dim = 8;
+  config.attention_bias = config.mlp_bias = config.tie_word_embeddings = true;
+  config.rms_norm_eps = 1e-5;
+  expect_decoder<nn::LlamaModel>(config);
+}
+
+// The C++ of a part, and the parameters of what it makes.
+using Made = std::map<std::string, int64_t>;
+template <class Module>
+void add(Made& made, const std::string& code, const Module& module) {
+  made[code] = nn::count_parameters(module);
+}
+
+void expect_code(const Architecture& found, const Made& made) {
+  std::size_t seen = 0;
+  for (const Stack& stack : found.stacks) {
+    for (const Part& part : stack.parts) {
+      if (part.count == 0) continue;
+      const auto own = made.find(part.step.code.at(0));
+      ASSERT_NE(own, made.end()) << part.step.code[0];
+      EXPECT_EQ(part.count, own->second) << own->first;
+      ++seen;
+    }
+  }
+  EXPECT_GE(seen, made.size());
+}
+
+TEST(Architecture, CodeMakesThePart) {
+  Made made;
+  add(made, "nn::Embedding(11, 16, 0)", nn::Embedding(11, 16, 0));
+  add(made, "nn::AddedPositions(nn::Positions::learned, 6, 16)", nn::AddedPositions(nn::Positions::learned, 6, 16));
+  add(made, "nn::LayerNormStd(16)", nn::LayerNormStd(16));
+  add(made, "nn::MultiHeadAttention(16, 2, 0.1)", nn::MultiHeadAttention(16, 2, 0.1));
+  add(made, "nn::FeedForward(16, 24, 0.1)", nn::FeedForward(16, 24, 0.1));
+  add(made, "nn::Linear(16, 11)", nn::Linear(16, 11));
+  nn::Transformer transformer(small_transformer());
+  expect_code(architecture_of(transformer), made);
+
+  made.clear();
+  add(made, "nn::Embedding(13, 16)", nn::Embedding(13, 16));
+  add(made, "nn::AddedPositions(nn::Positions::learned, 8, 16)", nn::AddedPositions(nn::Positions::learned, 8, 16));
+  add(made, "nn::LayerNorm(16)", nn::LayerNorm(16));
+  add(made, "nn::MultiHeadSelfAttention({.d_in = 16, .d_out = 16, .num_heads = 4, .dropout = 0.1})",
+      nn::MultiHeadSelfAttention({.d_in = 16, .d_out = 16, .num_heads = 4, .dropout = 0.1}));
+  add(made, "nn::GPTFeedForward(16)", nn::GPTFeedForward(16));
+  add(made, "nn::LanguageHead(13, 16, false)", nn::LanguageHead(13, 16, false));
+  nn::GPTModel gpt(small_gpt_config());
+  expect_code(architecture_of(gpt), made);
+
+  made.clear();
+  add(made, "nn::Embedding(17, 16)", nn::Embedding(17, 16));
+  add(made, "nn::RMSNorm(16)", nn::RMSNorm(16));
+  add(made, "nn::LlamaAttention({.hidden_size = 16, .num_attention_heads = 4, .num_key_value_heads = 2})",
+      nn::LlamaAttention({.hidden_size = 16, .num_attention_heads = 4, .num_key_value_heads = 2}));
+  add(made, "nn::LlamaMLP({.hidden_size = 16, .intermediate_size = 20})",
+      nn::LlamaMLP({.hidden_size = 16, .intermediate_size = 20}));
+  add(made, "nn::LanguageHead(17, 16, false)", nn::LanguageHead(17, 16, false));
+  nn::LlamaModel llama(small_llama());
+  expect_code(architecture_of(llama), made);
+}
+
+TEST(Architecture, LayersAreDrawnOnceAndModulesInsideAreListed) {
+  nn::GPTModel model(small_gpt_config());
+  const Architecture found = architecture_of(model);
+  ASSERT_EQ(found.stacks.size(), 1U);
+  const Stack& stack = found.stacks[0];
+  ASSERT_EQ(stack.layers.size(), 1U);
+  EXPECT_EQ(stack.layers[0].times, 3);
+  EXPECT_EQ(stack.parts.size(), 2U + 6U + 2U);
+  const Part& attention = stack.parts[3];
+  EXPECT_EQ(attention.step.title, "Causal self-attention");
+  EXPECT_EQ(attention.input, "[B, T, 16]");
+  EXPECT_EQ(attention.all, 3 * attention.count);
+  ASSERT_EQ(attention.step.rows.size(), 5U);
+  EXPECT_EQ(attention.step.rows[0].left, "4 heads of 4");
+  EXPECT_EQ(attention.step.rows[1].left, "W_query [16, 16]");
+  EXPECT_EQ(attention.step.rows[4].right, "272");
+  EXPECT_EQ(stack.parts.back().step.output, "[B, T, 13]");
+  EXPECT_NE(table_of(found).find("3 layers, each 3,"), std::string::npos) << table_of(found);
+}
+
+TEST(Architecture, ParametersWithoutAPartAreAnError) {
+  const nn::Linear layer(2, 3);
+  Builder builder("a model", nn::named_parameters(layer));
+  const Tensor ids = zeros({2, 3}, kInt64);
+  builder.stack({.name = "", .input = "ids", .output = "y", .letters = ""}, ids, 'T');
+  static_cast<void>(builder.box({.name = "half", .code = {}, .paths = {"weight"}}, ids, zeros({2, 3, 5})));
+  EXPECT_EQ(error_of([&] {
+              static_cast<void>(builder.box({.name = "other", .code = {}}, ids, zeros({3, 2, 5})));
+            }),
+            "[architecture] expected a shape that begins with [2, 3], got [3, 2, 5]");
+  EXPECT_EQ(error_of([&] { builder.done({ids}, ids); }),
+            "[architecture] expected every parameter in a part, got bias in none");
+}
+
+TEST(Flow, WrongIndicesAreErrors) {
+  const drawing::FlowStep box{.title = "box", .code = {}};
+  const auto error = [&](drawing::FlowStep last, std::vector<drawing::FlowFrame> frames = {}) {
+    return error_of([&] {
+      draw(drawing::FlowChart{{{.steps = {box, box, std::move(last)}, .frames = std::move(frames)}}});
+    });
+  };
+  EXPECT_EQ(error({.title = "", .code = {}, .adds = 2}),
+            "[flow_chart] step 2 adds the input of step 2, which is not possible there");
+  EXPECT_EQ(error({.title = "", .code = {}, .feeds = 1}),
+            "[flow_chart] step 2 feeds step 1, which is not possible there");
+  EXPECT_EQ(error({.title = "", .code = {}, .reads = 0}),
+            "[flow_chart] step 2 reads column 0, which is not possible there");
+  EXPECT_EQ(error(box, {{1, 2, "", ""}, {2, 2, "", ""}}),
+            "[flow_chart] expected frames in order around steps 3 to 2, got one around 2 to 2");
+}
+
+TEST(Flow, LongLinesAreBroken) {
+  const drawing::FlowStep box{
+      .title = "A box", .note = "1", .code = {std::string(30, 'a') + ", " + std::string(30, 'b')}};
+  const drawing::Drawing drawn = draw(drawing::FlowChart{{{.input = "x", .output = "y", .steps = {box}}}});
+  EXPECT_EQ(faults_of_svg(drawing::svg_file(drawn)), Faults());
+  EXPECT_NE(drawn.body.find(">" + std::string(30, 'a') + ",<"), std::string::npos) << drawn.body;
+  EXPECT_NE(drawn.body.find(">" + std::string(30, 'b') + "<"), std::string::npos) << drawn.body;
+}
+
+// The table and the drawings of a trained model in `folder`.
+std::string shown_of(const TemporaryFolder& folder, const std::string& model) {
+  const Ran ran = successful(run_command({"show", "architecture", "--model", folder / model, "--out", folder / "p"}));
+  EXPECT_EQ(faults_of_svg(slurp(folder / "p/architecture.svg")), Faults());
+  EXPECT_EQ(faults_of_page(slurp(folder / "p/architecture.html")), Faults());
+  return ran.out;
+}
+
+TEST(Show, ArchitectureOfRuns) {
+  const TemporaryFolder folder;
+  for (const char* task : {"copy", "addition", "parser"}) {
+    SCOPED_TRACE(task);
+    successful(run_command(tiny_run(task, folder / task)));
+    const std::string text = shown_of(folder, task);
+    EXPECT_NE(text.find(fmt::format("Transformer of the {} task: ", task)), std::string::npos) << text;
+    EXPECT_NE(text.find("Decoder: "), std::string::npos) << text;
+  }
+  successful(run_command(small_gpt_run(folder, "gpt")));
+  EXPECT_NE(shown_of(folder, "gpt").find("nn::GPTFeedForward(16)"), std::string::npos);
+  EXPECT_EQ(shown_of(folder, "gpt/model.safetensors"), shown_of(folder, "gpt"));
+}
+
+TEST(Show, ArchitectureOfALlama) {
+  const TemporaryFolder folder;
+  const std::string llama = std::string(kTestsDir) + "/data/llama3_tiny";
+  const Ran ran = successful(run_command({"show", "architecture", "--model", llama, "--out", folder / "p"}));
+  EXPECT_NE(ran.out.find("nn::LlamaMLP("), std::string::npos) << ran.out;
+}
+
+TEST(Show, ArchitectureOfNothing) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& model) {
+    return run_command({"show", "architecture", "--model", folder / model, "--out", folder / "p"});
+  };
+  expect_error(run("none"), 2, {"[--model] there is no"});
+  spill(folder / "text.txt", "no model");
+  expect_error(run("text.txt"), 1, {"[safetensors]", "text.txt"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks::architecture

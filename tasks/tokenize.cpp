@@ -66,6 +66,7 @@ void check(const TokenizeRequest& r) {
 std::string read_input(const TokenizeRequest& request) {
   const uint64_t most = memory_bytes() / 4;
   if (!request.text.empty()) return as_bad_request("--text", [&] { return read_file_or_pipe(request.text, most); });
+  const StatusHidden hidden("");  // the text may be typed
   return read_stream(STDIN_FILENO, "standard input", most);
 }
 

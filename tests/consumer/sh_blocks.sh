@@ -22,7 +22,7 @@ else
   pages=("$@")
 fi
 
-# cut PAGE FOLDER   writes each block as FOLDER/LINE.sh, what comes before it as .first, and its comments as .notes
+# cut_blocks PAGE FOLDER   writes each block as FOLDER/LINE.sh, what comes before it as .first, and its comments as .notes
 cut_blocks() {
   awk -v folder="$2" '
     /^```sh$/ { line = NR; notes_of[line] = notes; block = sprintf("%s/%05d", folder, line); printf "%s", notes >(block ".notes"); on = 1; notes = ""; next }
@@ -48,6 +48,9 @@ for page in "${pages[@]}"; do
   name=${page#"$top"/}
   blocks=$work/blocks folder=$work/page
   rm -rf "$blocks" "$folder"; mkdir -p "$blocks" "$folder/build/release"
+  if grep -HnE '^ *```(bash|shell|console|zsh)|^ +```sh' "$page"; then
+    echo "expected commands in blocks that begin with \`\`\`sh at the start of a line"; failed=$((failed + 1))
+  fi
   cut_blocks "$page" "$blocks"
   : >"$work/shorter"
   ln -s "$work/tapegrad" "$folder/build/release/tapegrad"

@@ -29,6 +29,8 @@ page $'<!-- sh: not run: needs two machines -->\n\n~~~sh\nfalse\n~~~'  # not dir
 expect 1 'this block fails'
 page $'<!-- sh: not run: needs two machines -->\n~~~sh\nfalse\n~~~\n~~~sh\ntrue\n~~~'
 expect 0 '1 blocks ran, 1 are not run for a reason that the page names, 0 need TAPEGRAD_LONG=1, 0 failed'
+page $'~~~bash\ntrue\n~~~'
+expect 1 'expected commands in blocks that begin with ```sh'
 page $'<!-- sh: long -->\n~~~sh\nfalse\n~~~'
 expect 0 '1 need TAPEGRAD_LONG=1'
 TAPEGRAD_LONG=1 expect 1 'this block fails'

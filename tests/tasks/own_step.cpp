@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tapegrad::train {
 namespace {
@@ -207,6 +208,31 @@ TEST(Loop, ALossOfSeveralElementsIsAnError) {
   });
   EXPECT_EQ(error_of([&] { loop.step(); }),
             "[train] expected a loss of one element, got shape [4] (mean(loss) or sum(loss))");
+}
+
+TEST(Loop, TheNextLossIsThatOfTheNextStepAndUpdatesNothing) {
+  tests::Trained stepped;
+  const double loss = stepped.loop.step().loss;
+  tests::Trained looked;  // draws the same numbers again
+  const Checkpoint start = looked.loop.checkpoint();
+  const std::vector<float> weights = looked.weights();
+  {
+    Tape tape;
+    const BatchLoss found = looked.loop.next_loss(tape);
+    EXPECT_EQ(found.loss.item(), loss);
+    EXPECT_EQ(found.tokens, 4);
+    EXPECT_GE(tape.position_of(found.loss), 0);
+  }
+  EXPECT_EQ(looked.weights(), weights);
+  EXPECT_EQ(looked.loop.steps(), 0);
+  EXPECT_NE(error_of([&] { looked.loop.step(); }).find("an earlier step of this loop failed"), std::string::npos);
+  looked.loop.restore(start);
+  EXPECT_EQ(looked.loop.step().step, 1);
+  EXPECT_EQ(looked.weights(), stepped.weights());
+  Players players;
+  Tape tape;
+  EXPECT_EQ(error_of([&] { players.loop.next_loss(tape); }),
+            "[loop] a step of your own has its own tapes: look at those instead of next_loss()");
 }
 
 }  // namespace

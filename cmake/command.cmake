@@ -1,9 +1,9 @@
 # The command: everything but main.cpp is a library, which the tests use too.
 # Gradient checks separately: the tests of the library need no other part of the command.
 file(GLOB_RECURSE gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/gradcheck/*.cpp)
-add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${PROJECT_SOURCE_DIR}/tasks/settings/nearest.cpp
-            ${PROJECT_SOURCE_DIR}/tasks/settings/output.cpp)
-target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
+set(told ${PROJECT_SOURCE_DIR}/tasks/settings)  # what it prints with
+add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${told}/nearest.cpp ${told}/output.cpp ${told}/status.cpp)
+target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad_train nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
 set(glue_option $<$<CONFIG:Release>:-O1>)  # no loops over elements; compiles faster
 if(TAPEGRAD_SANITIZE)
   set(glue_option -O0)
@@ -11,7 +11,7 @@ endif()
 target_compile_options(tapegrad_gradcheck PRIVATE ${glue_option})
 file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp)
 list(FILTER task_sources EXCLUDE REGEX
-     "tasks/(main\\.cpp|settings/(nearest|output)\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
+     "tasks/(main\\.cpp|settings/(nearest|output|status)\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
 # Lines of the tutorials' programs, and scripts, as parts of the command.
 file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/tutorials/*.cpp ${PROJECT_SOURCE_DIR}/tasks/tutorials/*.h
      ${PROJECT_SOURCE_DIR}/tasks/tutorial/touch/*.js)
@@ -25,7 +25,7 @@ target_include_directories(tapegrad_embedded PRIVATE ${include_dir})
 target_link_libraries(tapegrad_embedded PRIVATE tapegrad_flags)
 add_library(tapegrad_tasks STATIC ${task_sources} $<TARGET_OBJECTS:tapegrad_embedded>)
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
-target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
+target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_flags)
 tapegrad_group(tapegrad_gradcheck ${gradcheck_sources})
 tapegrad_group(tapegrad_tasks ${task_sources})

@@ -34,7 +34,7 @@ example() {
   local name=$1
   "$build/$name" "$name"
   case $name in
-    own_model | vae | ported_*) curve "$name" Loss "$name" ;;
+    own_model | vae | tones | ported_*) curve "$name" Loss "$name" ;;
     digits) curve "$name" Loss "$name"/{mlp,cnn,vit} ;;
     cartpole) curve "$name" return "$name" ;;
     neural_ode) svg "$name/spiral.svg" "$name" ;;

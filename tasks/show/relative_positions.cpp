@@ -76,7 +76,7 @@ double error_of(const Form& form, const Wanted& wanted) {
 }
 
 std::string tables() {
-  std::string out = fmt::format("Number of the table for a key before the query, by distance i - j\n{:<14}", "");
+  std::string out = fmt::format("Number of the table for a key before the query, by distance i - j\n{:<10}", "");
   constexpr int64_t kShown[] = {0, 1, 2, 4, 8, 12, 15, 16, 24, 32, 64, 90, 91};
   for (const int64_t d : kShown) out += fmt::format("{:>5}", d);
   std::string told;
@@ -87,14 +87,14 @@ std::string tables() {
       used.insert(form.index(d));
       if (d > 0 && form.index(d) != form.index(d - 1)) last = d;
     }
-    out += fmt::format("\n{:<14}", form.name);
+    out += fmt::format("\n{:<10}", form.name);
     for (const int64_t d : kShown) out += fmt::format("{:>5}", form.index(d));
     told += fmt::format("{}: {} of {} numbers are used; distances of {} and more share one.\n", form.name, used.size(),
                         form.numbers, last);
   }
   out += fmt::format(
-      "\n{}\nScores of {} queries and keys by distance, approximated by the best table: root\n"
-      "mean square of the error\n{:<34}",
+      "\n{}\nScores of {} queries and keys by distance, approximated by the best table:\n"
+      "root mean square of the error\n{:<34}",
       told, kReach, "");
   for (const Form& form : kForms) out += fmt::format("{:>12}", form.name);
   for (const Wanted& wanted : kWanted) {
@@ -157,11 +157,12 @@ std::string scale(const Head& head) {
     slopes[tutorial] = tape.backward(mean(square(matmul(weights[tutorial], head.v))))[table];
   }
   const double ratio = std::sqrt(sum(square(slopes[1])).item() / sum(square(slopes[0])).item());
-  return drawing::wrapped(fmt::format(
-      "\nDividing the bias by sqrt(d), too, as the tutorial does, changes only its scale. For d = {} and a table "
-      "that is sqrt(d) times the other, the attention weights differ by {:.0e} at most, and the tutorial's "
-      "gradient is {:.4f} times the other, 1 / sqrt(d) = {:.4f}.\n",
-      head.q.size(1), largest(weights[1] - weights[0]), ratio, 1 / head.root()));
+  return fmt::format(
+      "\nDividing the bias by sqrt(d), too, as the tutorial does, changes its scale\n"
+      "alone: for d = {} and a table that is sqrt(d) times the other, the weights\n"
+      "differ by {:.0e} at most. The tutorial's gradient is {:.4f} times the other;\n"
+      "1 / sqrt(d) = {:.4f}.\n",
+      head.q.size(1), largest(weights[1] - weights[0]), ratio, 1 / head.root());
 }
 
 // The largest difference between two elements of one diagonal of x [T, T].
@@ -237,9 +238,9 @@ std::string attention_by_fft(int64_t dim, uint64_t seed) {
   const Tensor kernel = exp(bias) * matmul(q, k.transpose(0, 1));
   const Tensor in_full = matmul(kernel, head.v) / sum(kernel, {1}, true);
   return fmt::format(
-      "\nAttention of {} tokens, d = {}      spread of scores along   by FFT, against the\n"
-      "{:<40}{:<25}{}\n{:<40}{:<25.2g}{:.0e}\n{:<40}{:<25.2g}{}\n{:<40}{:<25}{:.0e}\n",
-      length, head.q.size(1), "", "a diagonal", "full product", "bias alone", spread_along_diagonals(bias),
+      "Attention of {} tokens, d = {}        spread of scores      by FFT, against\n"
+      "{:<38}{:<22}{}\n{:<38}{:<22.2g}{:.0e}\n{:<38}{:<22.2g}{}\n{:<38}{:<22}{:.0e}\n",
+      length, head.q.size(1), "", "along a diagonal", "the full product", "bias alone", spread_along_diagonals(bias),
       largest(by_bias - matmul(softmax(bias, -1), head.v)), "bias + q k / sqrt(d)", spread_along_diagonals(scores),
       "not possible", "(elu(q) + 1) (elu(k) + 1) exp(bias)", "",
       largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full));
@@ -262,7 +263,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text += forms_of_t5(dim, seed);
   for (const Wanted& wanted : {kWanted[1], kWanted[4]}) exhibit.drawings.push_back(draw_best(wanted));
   tell_products(exhibit, longest, dim, seed);
-  exhibit.text += attention_by_fft(dim, seed);
+  exhibit.text += "\n" + attention_by_fft(dim, seed);
   exhibit.text += drawing::wrapped(
       "\nThe tutorial's appendix says that the bias can be computed in O(n log n). That holds for products of B, and "
       "for "

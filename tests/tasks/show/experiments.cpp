@@ -69,8 +69,8 @@ TEST(ShowExperiments, RelativePositions) {
   expect_drawn("relative-positions", {"--length", "64", "--dim", "1", "--seed", "3"});
   const TemporaryFolder folder;
   const Ran ran = run_command({"show", "relative-positions", "--length", "512", "--out", folder / "p"});
-  for (const char* row : {"\ntutorial         15   16   17   19   23   27   30   30   30   30   30   30   30\n",
-                          "\nt5                0    1    2    4    8    9    9   10   11   12   14   14   15\n",
+  for (const char* row : {"\ntutorial     15   16   17   19   23   27   30   30   30   30   30   30   30\n",
+                          "\nt5            0    1    2    4    8    9    9   10   11   12   14   14   15\n",
                           "\ntutorial: 31 of 31 numbers are used; distances of 15 and more share one.\n",
                           "\nt5: 31 of 32 numbers are used; distances of 91 and more share one.\n"}) {
     EXPECT_NE(ran.out.find(row), std::string::npos) << row << " in " << ran.out;

@@ -231,7 +231,7 @@ Drawing draw(const LineChart& chart) {
   Drawing out = titled(chart);
   write_y_axis(out.body, scale,
                scale.log_y ? decade_ticks(scale.y.low, scale.y.high) : linear_ticks(scale.y.low, scale.y.high, 5),
-               scale.log_y ? fmt::format("{} ({})", chart.y_label, chart.log_label) : chart.y_label);
+               scale.log_y ? chart.y_label + " (log)" : chart.y_label);
   for (const Tick& tick : linear_ticks(scale.x.low, scale.x.high, std::max(2, static_cast<int>(chart.width / 80)))) {
     const double x = scale.at_x(tick.value);
     fmt::format_to(std::back_inserter(out.body), "<path class=\"rule\" d=\"M{:.1f} {:.1f}v5\"/>\n", x, scale.bottom());

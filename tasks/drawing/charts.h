@@ -24,11 +24,10 @@ struct LineChart {
   std::string title = {};                  ///< above the plot
   std::string x_label = {}, y_label = {};  ///< names of the axes
   std::vector<Series> series = {};         ///< drawn in this order
-  bool log_y = false;  ///< logarithmic where values span a factor of 10; values of 0 and less: at the bottom
-  std::string log_label = "logarithmic";  ///< which the name of a logarithmic axis adds in parentheses
-  double y_low = 0, y_high = 0;           ///< range of the y axis; equal: from the data
-  double x_low = 0, x_high = 0;           ///< the same for the x axis
-  double width = 640, height = 210;       ///< of the plot in pixels, without its margins
+  bool log_y = false;            ///< logarithmic where values span a factor of 10; values of 0 and less: at the bottom
+  double y_low = 0, y_high = 0;  ///< range of the y axis; equal: from the data
+  double x_low = 0, x_high = 0;  ///< the same for the x axis
+  double width = 640, height = 210;  ///< of the plot in pixels, without its margins
 };
 /// Error if a series has x and y of different lengths.
 Drawing draw(const LineChart& chart);

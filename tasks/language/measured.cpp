@@ -6,7 +6,6 @@ namespace {
 
 constexpr Message kMeasured[] = {
     {"seconds", "초"},
-    {"logarithmic", "로그"},
     {"slope", "기울기"},
     {"layer", "층"},
     {"length", "길이"},

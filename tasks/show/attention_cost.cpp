@@ -102,8 +102,7 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
   drawing::LineChart out{.title = std::move(title),
                          .x_label = said("log2 of the number of tokens"),
                          .y_label = std::move(label),
-                         .log_y = true,
-                         .log_label = said("logarithmic")};
+                         .log_y = true};
   for (const Cost& cost : costs) {
     drawing::Series series{.name = std::string(cost.name), .y = cost.*member};
     for (const int64_t length : lengths) series.x.push_back(std::log2(static_cast<double>(length)));

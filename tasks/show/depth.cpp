@@ -195,16 +195,12 @@ Exhibit exhibit_of(const ShowRequest& request) {
                                 .y_label = said("mean cosine"),
                                 .y_low = -0.1,
                                 .y_high = 1};
-  drawing::LineChart signal{.title = said("Signal to noise"),
-                            .x_label = said("layer"),
-                            .y_label = said("ratio of variances"),
-                            .log_y = true,
-                            .log_label = said("logarithmic")};
+  drawing::LineChart signal{
+      .title = said("Signal to noise"), .x_label = said("layer"), .y_label = said("ratio of variances"), .log_y = true};
   drawing::LineChart gradient{.title = said("Gradient of the first layer over that of the last one"),
                               .x_label = said("layers of the stack"),
                               .y_label = said("ratio of norms"),
-                              .log_y = true,
-                              .log_label = said("logarithmic")};
+                              .log_y = true};
   std::string told;
   for (const Stack& stack : {Stack{"Pre-LN", false, false}, Stack{"Post-LN", true, false},
                              Stack{said("Attention alone, without residuals"), false, true}}) {

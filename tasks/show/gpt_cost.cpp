@@ -174,8 +174,7 @@ drawing::LineChart empty_chart(std::string title, std::string label) {
   return {.title = std::move(title),
           .x_label = said("log2 of the number of tokens"),
           .y_label = std::move(label),
-          .log_y = true,
-          .log_label = said("logarithmic")};
+          .log_y = true};
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {

@@ -78,8 +78,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   drawing::LineChart chart{.title = said("Error of Performer's attention"),
                            .x_label = said("log2 of the number of features"),
                            .y_label = said("root mean square error"),
-                           .log_y = true,
-                           .log_label = said("logarithmic")};
+                           .log_y = true};
   std::vector<double> exponents;
   for (const double count : counts) exponents.push_back(std::log2(count));
   for (const Column& column : columns) {

@@ -31,7 +31,7 @@ class TransformerParts {
   }
 
  private:
-  // What acts in the self-attention of all layers, beside the flow.
+  // What acts in the self-attention of all layers, next to the flow.
   void relative(const nn::RelativePositions& positions, const std::string& path, bool causal, std::size_t layers_at,
                 const nn::PositionBias& bias) {
     if (!positions.encoding.defined()) return;

@@ -46,8 +46,6 @@ constexpr Message kPictures[] = {
      "작은 GPT가 복사를 배우는 동안 각 헤드가 보는 토큰 (8.2.4)"},
     {"a model part by part: shapes, parameters, and the C++ of each part (8.4; tutorial 000)",
      "모델을 부분별로: 모양, 파라미터 수, 부분마다의 C++ (8.4; 튜토리얼 000)"},
-    {"trained Transformer, GPT or Llama to draw: folder or model file of a run, or a folder with config.json",
-     "그릴 학습된 Transformer, GPT 또는 Llama: 실행의 폴더나 모델 파일, 또는 config.json이 있는 폴더"},
     {"an untrained Transformer of the copy task", "복사 태스크의 학습하지 않은 Transformer"},
     {"number of symbols, from 4 to 32", "기호의 수. 4부터 32까지"},
     {"random seed of the model and the data", "모델과 데이터의 난수 시드"},

@@ -156,9 +156,8 @@ constexpr Topic kTopics[] = {
     {.name = "architecture",
      .help = "a model part by part: shapes, parameters, and the C++ of each part (8.4; tutorial 000)",
      .make = show_architecture,
-     .model = {.help = "trained Transformer, GPT or Llama to draw: folder or model file of a run, or a folder with "
-                       "config.json",
-               .type = "PATH",
+     .model = {.help = "model.safetensors of a run, its folder, or a folder of Hugging Face's GPT-2 or Llama",
+               .type = "FILE_OR_DIR",
                .otherwise = "an untrained Transformer of the copy task"}},
 };
 

@@ -7,6 +7,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/builder.h>
 #include <tapegrad/tasks/drawing/flow.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
@@ -62,8 +63,10 @@ std::vector<Rectangle> boxes_of(const std::string& svg) {
 void expect_texts_in_boxes(const std::string& svg) {
   const std::vector<Rectangle> boxes = boxes_of(svg);
   EXPECT_FALSE(boxes.empty());
-  for (std::size_t i = 1; i < boxes.size(); ++i)
-    if (boxes[i].x == boxes[i - 1].x) EXPECT_GE(boxes[i].y, boxes[i - 1].y + boxes[i - 1].height + 10) << i;
+  for (std::size_t i = 1; i < boxes.size(); ++i) {
+    if (boxes[i].x != boxes[i - 1].x) continue;  // the next column
+    EXPECT_GE(boxes[i].y, boxes[i - 1].y + boxes[i - 1].height + 10) << i;
+  }
   const std::regex form("<text([^>]*) x=\"([0-9.]+)\" y=\"([0-9.]+)\" text-anchor=\"([a-z]+)\"([^>]*)>([^<]*)<");
   int inside = 0;
   for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it) {

@@ -4,13 +4,14 @@
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 
 namespace tapegrad::tasks::architecture {
 namespace {
 
 using drawing::grouped;
 
-std::string counted(int64_t count) { return fmt::format("{} parameters", grouped(count)); }
+std::string counted(int64_t count) { return said("{} parameters", grouped(count)); }
 
 // Parameters of one layer, where all are alike.
 std::string note_of(const Stack& stack, const Layers& layers) {
@@ -19,7 +20,7 @@ std::string note_of(const Stack& stack, const Layers& layers) {
     one += stack.parts[i].count;
     all += stack.parts[i].all;
   }
-  return one * layers.times == all ? fmt::format("each {}", grouped(one)) : fmt::format("together {}", grouped(all));
+  return one * layers.times == all ? said("each {}", grouped(one)) : said("together {}", grouped(all));
 }
 
 drawing::FlowColumn column_of(const Architecture& model, const Stack& stack) {
@@ -45,7 +46,8 @@ void rows(std::string& out, const Stack& stack, std::size_t index) {
   std::string_view indent;
   for (const Layers& layers : stack.layers) {
     if (index == layers.first) {
-      out += fmt::format("{} {}, {}:\n", layers.times, layers.times == 1 ? "layer" : "layers", note_of(stack, layers));
+      out += layers.times == 1 ? said("1 layer, {}:\n", note_of(stack, layers))
+                               : said("{} layers, {}:\n", layers.times, note_of(stack, layers));
     }
     if (index >= layers.first && index <= layers.last) indent = "  ";
   }
@@ -80,7 +82,7 @@ std::string table_of(const Architecture& model) {
   out += fmt::format("{}\n", fmt::join(letters, ", "));
   for (const Stack& stack : model.stacks) {
     out += stack.name.empty() ? "" : fmt::format("\n{}: {}\n", stack.name, counted(parameters_of(stack)));
-    out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", "part", "in", "out", "parameters");
+    out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
     for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(out, stack, i);
   }
   return out;

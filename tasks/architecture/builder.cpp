@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/architecture/builder.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 
@@ -204,13 +205,13 @@ std::string attention_code(std::string_view type, const nn::MultiHeadAttention& 
 std::string heads_of(const nn::MultiHeadAttention& attention) {
   const nn::SelfAttentionConfig& c = attention.config;
   const std::string heads =
-      fmt::format("{} {} of {}", c.num_heads, c.num_heads == 1 ? "head" : "heads", c.d_out / c.num_heads);
-  return c.kv_heads() == c.num_heads ? heads : fmt::format("{}, {} for keys and values", heads, c.kv_heads());
+      c.num_heads == 1 ? said("1 head of {}", c.d_out) : said("{} heads of {}", c.num_heads, c.d_out / c.num_heads);
+  return c.kv_heads() == c.num_heads ? heads : said("{}, {} for keys and values", heads, c.kv_heads());
 }
 
 std::string bias_text(const nn::PositionBias& bias, char letter) {
   if (bias.bias.defined()) return fmt::format("[1, {}, {}, {}]", bias.bias.size(1), letter, letter);
-  return bias.cosines.defined() ? fmt::format("cosines, sines [{}, {}]", letter, bias.cosines.size(1)) : "";
+  return bias.cosines.defined() ? said("cosines, sines [{}, {}]", letter, bias.cosines.size(1)) : "";
 }
 
 }  // namespace tapegrad::tasks::architecture

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/architecture/builder.h>
+#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ namespace {
 
 Box llama_norm(const nn::RMSNorm& layer, std::string path) {
   const std::string eps = layer.eps == 1e-6 ? "" : ", " + number(layer.eps);
-  return {.name = "RMS norm",
+  return {.name = said("RMS norm"),
           .code = {fmt::format("nn::RMSNorm({}{})", layer.normalized_shape[0], eps)},
           .paths = {std::move(path)},
           .colour = kNorm};
@@ -40,14 +41,15 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
   const nn::LlamaConfig& c = model.config;
   Builder out(title, nn::named_parameters(std::as_const(model)));
   const Tensor ids = full({2, std::min<int64_t>(3, c.max_position_embeddings)}, c.vocab_size - 1, kInt64);
-  out.stack({.name = "", .input = "token ids", .output = "logits", .letters = "B: sequences, T: tokens"}, ids, 'T');
+  out.stack({.name = "", .input = said("token ids"), .output = "logits", .letters = said("B: sequences, T: tokens")},
+            ids, 'T');
   const nn::PositionBias angles = model.positions(ids.size(1), 0, model.embed_tokens(ids).dtype());
-  out.beside({.name = "Rotary positions (RoPE)",
+  out.beside({.name = said("Rotary positions (RoPE)"),
               .code = {"nn::rope_angles(T, nn::rope_speeds(config), 0, kFloat32)"},
               .colour = kPositions,
               .feeds = 3},  // the attention of the first layer
              bias_text(angles, 'T'));
-  Tensor x = out.box({.name = "Token embedding",
+  Tensor x = out.box({.name = said("Token embedding"),
                       .code = {embedding_code(model.embed_tokens)},
                       .paths = {"model.embed_tokens"},
                       .colour = kEmbedding},
@@ -56,7 +58,7 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
     const nn::LlamaBlock& block = model.layers[i];
     Tensor n =
         out.box(llama_norm(block.input_layernorm, "model.layers.{}.input_layernorm"), x, block.input_layernorm(x));
-    Tensor y = out.box({.name = "Causal self-attention",
+    Tensor y = out.box({.name = said("Causal self-attention"),
                         .code = {attention_code_of(c)},
                         .paths = {"model.layers.{}.self_attn"},
                         .colour = kAttention,
@@ -65,7 +67,7 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
     x = out.sum(0, "x + y", y, x + y);
     n = out.box(llama_norm(block.post_attention_layernorm, "model.layers.{}.post_attention_layernorm"), x,
                 block.post_attention_layernorm(x));
-    y = out.box({.name = "Feed-forward (SwiGLU)",
+    y = out.box({.name = said("Feed-forward (SwiGLU)"),
                  .code = {mlp_code_of(c)},
                  .paths = {"model.layers.{}.mlp"},
                  .colour = kFeedForward},
@@ -73,11 +75,11 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
     x = out.sum(3, "x + y", y, x + y);
   });
   x = out.box(llama_norm(model.norm, "model.norm"), x, model.norm(x));
-  Box head{.name = "Head",
+  Box head{.name = said("Head"),
            .code = {head_code(c.vocab_size, c.hidden_size, model.lm_head)},
            .paths = {"lm_head"},
            .colour = kHead};
-  if (c.tie_word_embeddings) head.name = "Head (the weight of the token embedding)";
+  if (c.tie_word_embeddings) head.name = said("Head (the weight of the token embedding)");
   x = out.box(head, x, model.head(x));
   return out.done({ids}, x);
 }

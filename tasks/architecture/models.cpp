@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
@@ -14,7 +15,7 @@ namespace tapegrad::tasks::architecture {
 Architecture architecture_of_copy() {
   manual_seed(0);
   nn::Transformer model(task_named("copy").defaults().model());
-  return architecture_of(model, "Transformer of the copy task");
+  return architecture_of(model, said("Transformer of the copy task"));
 }
 
 Architecture architecture_of(nn::AnyDecoder& model) {
@@ -34,7 +35,7 @@ Architecture architecture_of_file(const std::string& path) {
     if (info->name != task) continue;
     Seq2SeqRecipe trained(*info);
     load_model(trained, found.path);
-    return architecture_of(trained.transformer(), fmt::format("Transformer of the {} task", task));
+    return architecture_of(trained.transformer(), said("Transformer of the {} task", task));
   }
   bad_request("--model", fmt::format("expected a model of copy, addition, parser or gpt, got one of {}", task));
 }

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/builder.h>
+#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 
@@ -24,9 +25,9 @@ class TransformerParts {
     const Tensor memory = encoder(source);
     Tensor x = decoder(target, memory);
     x = out_.box(
-        {.name = "Generator", .code = {linear_code(model_.generator)}, .paths = {"generator"}, .colour = kHead}, x,
-        model_.generator(x));
-    x = out_.box({.name = "Log-softmax", .code = {"log_softmax(x, -1)"}}, x, log_softmax(x, -1));
+        {.name = said("Generator"), .code = {linear_code(model_.generator)}, .paths = {"generator"}, .colour = kHead},
+        x, model_.generator(x));
+    x = out_.box({.name = said("Log-softmax"), .code = {"log_softmax(x, -1)"}}, x, log_softmax(x, -1));
     return out_.done({source, target}, x);
   }
 
@@ -38,7 +39,7 @@ class TransformerParts {
     const nn::Positions kind = nn::relative_kind(c_.positions, c_.position_options);
     // Its own box comes first; in a Pre-LN layer attention follows a normalisation.
     const std::size_t attention = layers_at + 1 + (c_.post_norm ? 0 : 1);
-    out_.beside({.name = fmt::format("Relative positions ({})", kind.name()),
+    out_.beside({.name = said("Relative positions ({})", kind.name()),
                  .code = {relative_code(kind, c_.num_attention_heads, c_.hidden_size / c_.num_attention_heads, causal)},
                  .paths = {path},
                  .colour = kPositions,
@@ -47,21 +48,21 @@ class TransformerParts {
   }
 
   Tensor embedded(const nn::Embeddings& e, const std::string& path, bool causal, const Tensor& ids) {
-    Tensor x = out_.box({.name = "Token embedding",
+    Tensor x = out_.box({.name = said("Token embedding"),
                          .code = {embedding_code(e.token_embeddings)},
                          .paths = {path + ".token_embeddings"},
                          .colour = kEmbedding},
                         ids, e.token_embeddings(ids));
     if (has_added(e)) {
       const nn::Positions kind = nn::added_kind(c_.positions, c_.position_options);
-      x = out_.box({.name = fmt::format("Positions ({})", kind.name()),
+      x = out_.box({.name = said("Positions ({})", kind.name()),
                     .code = {added_code(kind, c_.max_position_embeddings, c_.hidden_size, causal)},
                     .paths = {path + ".position_embeddings"},
                     .colour = kPositions},
                    x, e.position_embeddings(x));
     }
     Box box = norm(e.norm, path + ".norm");
-    box.name = "Layer norm, dropout";
+    box.name = said("Layer norm, dropout");
     box.code.push_back(dropout_code(e.dropout.p));
     return out_.box(box, x, e.dropout(e.norm(x)));
   }
@@ -69,7 +70,7 @@ class TransformerParts {
 
   static Box norm(const nn::LayerNormStd& layer, std::string path) {
     const std::string eps = layer.eps == 1e-6 ? "" : ", " + number(layer.eps);
-    return {.name = "Layer norm",
+    return {.name = said("Layer norm"),
             .code = {fmt::format("nn::LayerNormStd({}{})", layer.gamma.tensor().numel(), eps)},
             .paths = {std::move(path)},
             .colour = kNorm};
@@ -87,7 +88,7 @@ class TransformerParts {
   Box feed_forward(const nn::FeedForward& f, std::string path) {
     const std::string activation(nn::name(f.activation));
     return {
-        .name = fmt::format("Feed-forward ({})", activation),
+        .name = said("Feed-forward ({})", activation),
         .code = {fmt::format("nn::FeedForward({}, {}, {}{})", c_.hidden_size, c_.intermediate_size, number(f.dropout.p),
                              f.activation == nn::Activation::relu ? "" : ", nn::Activation::" + activation)},
         .paths = {std::move(path)},
@@ -109,10 +110,10 @@ class TransformerParts {
 
   Tensor encoder(const Tensor& ids) {
     const nn::TransformerEncoder& e = model_.encoder;
-    out_.stack({.name = "Encoder",
-                .input = "source ids",
-                .output = "memory",
-                .letters = "B: sequences, S: tokens of the source"},
+    out_.stack({.name = said("Encoder"),
+                .input = said("source ids"),
+                .output = said("memory"),
+                .letters = said("B: sequences, S: tokens of the source")},
                ids, 'S');
     const nn::PositionBias bias = e.relative_positions(ids.size(1), ids.size(1), 0, kFloat32);
     relative(e.relative_positions, "encoder.relative_positions", false, has_added(e.embeddings) ? 3 : 2, bias);
@@ -123,7 +124,7 @@ class TransformerParts {
         return norm(layer.sublayer[k].norm, fmt::format("encoder.layers.{{}}.sublayer.{}", k));
       };
       x = around(x, 0, sub(0), layer.sublayer[0].norm,
-                 {.name = "Self-attention",
+                 {.name = said("Self-attention"),
                   .code = {code_of(layer.attention)},
                   .paths = {"encoder.layers.{}.attention"},
                   .colour = kAttention,
@@ -139,10 +140,10 @@ class TransformerParts {
 
   Tensor decoder(const Tensor& ids, const Tensor& memory) {
     const nn::TransformerDecoder& d = model_.decoder;
-    out_.stack({.name = "Decoder",
-                .input = "target ids",
-                .output = "log-probabilities",
-                .letters = "T: tokens of the target so far"},
+    out_.stack({.name = said("Decoder"),
+                .input = said("target ids"),
+                .output = said("log-probabilities"),
+                .letters = said("T: tokens of the target so far")},
                ids, 'T');
     const nn::PositionBias bias = d.relative_positions(ids.size(1), ids.size(1), 0, kFloat32);
     relative(d.relative_positions, "decoder.relative_positions", true, has_added(d.embeddings) ? 3 : 2, bias);
@@ -153,7 +154,7 @@ class TransformerParts {
       std::vector<std::string> code{code_of(layer.self_attn)};
       if (mask.defined()) code.emplace_back("mask: nn::causal_mask(T)");
       x = around(x, 0, norm(layer.norm1, "decoder.layers.{}.norm1"), layer.norm1,
-                 {.name = "Causal self-attention",
+                 {.name = said("Causal self-attention"),
                   .code = std::move(code),
                   .paths = {"decoder.layers.{}.self_attn"},
                   .colour = kAttention,
@@ -161,7 +162,7 @@ class TransformerParts {
                  layer.dropout,
                  [&](const Tensor& n) { return layer.self_attn(n, n, n, {.mask = mask, .positions = &bias}); });
       x = around(x, 3, norm(layer.norm2, "decoder.layers.{}.norm2"), layer.norm2,
-                 {.name = "Cross-attention",
+                 {.name = said("Cross-attention"),
                   .code = {code_of(layer.cross_attn)},
                   .paths = {"decoder.layers.{}.cross_attn"},
                   .colour = kAttention,

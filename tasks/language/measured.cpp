@@ -314,6 +314,59 @@ constexpr Message kMeasured[] = {
     {"\nQueries that write:\n", "\n쓰는 쿼리:\n"},
     {"Writing: share of the symbol to write next, by head", "쓰기: 다음에 쓸 기호의 비율, 헤드별"},
     {"Reading: share of the token before, by head", "읽기: 직전 토큰의 비율, 헤드별"},
+    // relative-positions
+    {"tutorial", "튜토리얼"},
+    {"-|i - j| / 16, as of ALiBi", "-|i - j| / 16, ALiBi와 같음"},
+    {"1 if i - j = 12, else 0", "i - j = 12이면 1, 아니면 0"},
+    {"1 if i - j = 24, else 0", "i - j = 24이면 1, 아니면 0"},
+    {"Number of the table for a key before the query, by distance i - j\n",
+     "쿼리보다 앞에 있는 키가 쓰는 표의 번호, 거리 i - j별\n"},
+    {"{}: {} of {} numbers are used; distances of {} and more share one.\n",
+     "{0}: 수 {2}개 가운데 {1}개를 씁니다. 거리 {3}부터는 하나를 함께 씁니다.\n"},
+    {"\nScores of {} queries and keys by distance, approximated by the best table:\nroot mean square of the error\n",
+     "\n쿼리와 키 {}개의 거리별 점수를 가장 좋은 표로 근사할 때 오차의\n제곱평균제곱근\n"},
+    {"Best tables for {}", "가장 좋은 표: {}"},
+    {"distance of a key before the query", "쿼리보다 앞에 있는 키까지의 거리"},
+    {"score", "점수"},
+    {"wanted", "원하는 점수"},
+    {"\nDividing the bias by sqrt(d), too, as the tutorial does, changes its scale\nalone: for d = {} and a table that "
+     "is sqrt(d) times the other, the weights\ndiffer by {:.0e} at most. The tutorial's gradient is {:.4f} times the "
+     "other;\n1 / sqrt(d) = {:.4f}.\n",
+     "\n튜토리얼처럼 편향까지 sqrt(d)로 나누면 배율만 바뀝니다. d = {}이고 한 표가 다른\n표의 sqrt(d)배이면 가중치의 "
+     "차이는 많아야 {:.0e}입니다. 튜토리얼의 기울기는\n다른 기울기의 {:.4f}배이며, 1 / sqrt(d) = {:.4f}입니다.\n"},
+    {"\nB[i, j] = b[i - j]: n^2 elements, 2 n - 1 different ones. B times [n, {}],\nin full, by FFT: multiplications, "
+     "ms of processor time, largest difference\n",
+     "\nB[i, j] = b[i - j]: 원소 n^2개 가운데 서로 다른 것은 2 n - 1개입니다. B 곱하기\n[n, {}], 전체 곱(full)과 FFT: "
+     "곱셈 수, 프로세서 시간(ms), 가장 큰 차이\n"},
+    {"difference", "차이"},
+    {"Slope of log(multiplications) by log(n): {:.2f} and {:.2f}.\n",
+     "log(n)에 대한 log(곱셈 수)의 기울기: {:.2f}, {:.2f}.\n"},
+    {"Product of a Toeplitz matrix with values", "토플리츠 행렬과 값의 곱"},
+    {"multiplications", "곱셈 수"},
+    {"Attention of {} tokens, d = {}", "토큰 {}개의 어텐션, d = {}"},
+    {"spread of scores", "대각선 방향"},
+    {"along a diagonal", "점수의 폭"},
+    {"by FFT, against", "FFT와 전체 곱의"},
+    {"the full product", "차이"},
+    {"bias alone", "편향만"},
+    {"bias + q k / sqrt(d)", "편향 + q k / sqrt(d)"},
+    {"not possible", "불가능"},
+    {"T5's bias in two forms, and Toeplitz products (8.3.2)", "두 가지 T5 편향과 토플리츠 곱 (8.3.2)"},
+    {"Scores of query i and key j with a learned bias b per distance:\n  tutorial:  (q k + b[clip(i - j, -{0}, {0})]) "
+     "/ sqrt(d), {1} numbers\n  t5:        q k / sqrt(d) + b[bucket(j - i)], {2} buckets up to {3}, as\n             "
+     "in Raffel et al. 2020 and in `--positions t5`\n\n",
+     "거리마다 학습하는 편향 b가 있을 때 쿼리 i와 키 j의 점수:\n  튜토리얼:  (q k + b[clip(i - j, -{0}, {0})]) / "
+     "sqrt(d), 수 {1}개\n  t5:        q k / sqrt(d) + b[bucket(j - i)], 거리 {3}까지 버킷 {2}개.\n             Raffel "
+     "등(2020)과 `--positions t5`의 방식\n\n"},
+    {"\nThe tutorial's appendix says that the bias can be computed in O(n log n). That holds for products of B, and "
+     "for attention whose scores depend on distances alone, or with a product of features instead of exp(q k). The "
+     "scores of attention are the sum of B and of q k, which is not constant along a diagonal, and B alone saves "
+     "nothing there.\n",
+     "\n튜토리얼의 부록은 편향을 O(n log n)에 계산할 수 있다고 합니다. B를 곱할 때, 점수가 거리에만 달린 어텐션, exp(q "
+     "k) 대신 특성의 곱을 쓰는 어텐션에서는 그렇습니다. 그러나 어텐션의 점수는 B와 q k의 합이고, q k는 대각선을 따라 "
+     "일정하지 않으므로 B만으로는 아무것도 줄지 않습니다.\n"},
+    {"Bias alone: equal along diagonals", "편향만: 대각선을 따라 같음"},
+    {"Bias + q k / sqrt(d)", "편향 + q k / sqrt(d)"},
 };
 
 }  // namespace

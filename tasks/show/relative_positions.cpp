@@ -7,6 +7,7 @@
 #include <tapegrad/nn/t5_bias.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/relative_positions.h>
 #include <tapegrad/tasks/show/show.h>
@@ -35,7 +36,8 @@ struct Form {
   int64_t (*index)(int64_t distance);
 };
 constexpr Form kForms[] = {
-    {"tutorial", 2 * kClip + 1, [](int64_t distance) { return std::clamp(distance, -kClip, kClip) + kClip; }},
+    {translatable("tutorial"), 2 * kClip + 1,
+     [](int64_t distance) { return std::clamp(distance, -kClip, kClip) + kClip; }},
     {"t5", kBuckets, [](int64_t distance) { return nn::t5_bucket(-distance, kBuckets, kMaxDistance, true); }}};
 
 // Scores by distance that a model might need.
@@ -44,11 +46,11 @@ struct Wanted {
   double (*score)(double distance);
 };
 constexpr Wanted kWanted[] = {
-    {"-|i - j| / 16, as of ALiBi", [](double d) { return -std::abs(d) / 16; }},
+    {translatable("-|i - j| / 16, as of ALiBi"), [](double d) { return -std::abs(d) / 16; }},
     {"-log(1 + |i - j|)", [](double d) { return -std::log1p(std::abs(d)); }},
     {"cos(2 pi (i - j) / 16)", [](double d) { return std::cos(2 * std::numbers::pi * d / 16); }},
-    {"1 if i - j = 12, else 0", [](double d) { return d == 12 ? 1.0 : 0.0; }},
-    {"1 if i - j = 24, else 0", [](double d) { return d == 24 ? 1.0 : 0.0; }}};
+    {translatable("1 if i - j = 12, else 0"), [](double d) { return d == 12 ? 1.0 : 0.0; }},
+    {translatable("1 if i - j = 24, else 0"), [](double d) { return d == 24 ? 1.0 : 0.0; }}};
 
 // The table that approximates the wanted scores of kReach queries and keys best: each number is their mean where it is
 // used.
@@ -76,7 +78,8 @@ double error_of(const Form& form, const Wanted& wanted) {
 }
 
 std::string tables() {
-  std::string out = fmt::format("Number of the table for a key before the query, by distance i - j\n{:<10}", "");
+  std::string out = said("Number of the table for a key before the query, by distance i - j\n");
+  out += fmt::format("{:<10}", "");
   constexpr int64_t kShown[] = {0, 1, 2, 4, 8, 12, 15, 16, 24, 32, 64, 90, 91};
   for (const int64_t d : kShown) out += fmt::format("{:>5}", d);
   std::string told;
@@ -87,36 +90,38 @@ std::string tables() {
       used.insert(form.index(d));
       if (d > 0 && form.index(d) != form.index(d - 1)) last = d;
     }
-    out += fmt::format("\n{:<10}", form.name);
+    out += "\n" + drawing::padded(shown(form.name), 10);
     for (const int64_t d : kShown) out += fmt::format("{:>5}", form.index(d));
-    told += fmt::format("{}: {} of {} numbers are used; distances of {} and more share one.\n", form.name, used.size(),
-                        form.numbers, last);
+    told += said("{}: {} of {} numbers are used; distances of {} and more share one.\n", shown(form.name), used.size(),
+                 form.numbers, last);
   }
-  out += fmt::format(
-      "\n{}\nScores of {} queries and keys by distance, approximated by the best table:\n"
-      "root mean square of the error\n{:<34}",
-      told, kReach, "");
-  for (const Form& form : kForms) out += fmt::format("{:>12}", form.name);
+  out += "\n" + told;
+  out += said(
+      "\nScores of {} queries and keys by distance, approximated by the best table:\n"
+      "root mean square of the error\n",
+      kReach);
+  out += drawing::padded("", 34);
+  for (const Form& form : kForms) out += fmt::format("{:>12}", shown(form.name));
   for (const Wanted& wanted : kWanted) {
-    out += fmt::format("\n{:<34}", wanted.name);
+    out += "\n" + drawing::padded(shown(wanted.name), 34);
     for (const Form& form : kForms) out += fmt::format("{:>12.4f}", error_of(form, wanted));
   }
   return out + "\n";
 }
 
 drawing::Drawing draw_best(const Wanted& wanted) {
-  drawing::LineChart chart{.title = fmt::format("Best tables for {}", wanted.name),
-                           .x_label = "distance of a key before the query",
-                           .y_label = "score"};
+  drawing::LineChart chart{.title = said("Best tables for {}", shown(wanted.name)),
+                           .x_label = said("distance of a key before the query"),
+                           .y_label = said("score")};
   const auto curve = [&chart](std::string_view name, const auto& score) {
-    drawing::Series series{.name = std::string(name)};
+    drawing::Series series{.name = said(name)};
     for (int64_t d = 0; d < kReach; ++d) {
       series.x.push_back(static_cast<double>(d));
       series.y.push_back(score(d));
     }
     chart.series.push_back(std::move(series));
   };
-  curve("wanted", [&](int64_t d) { return wanted.score(static_cast<double>(d)); });
+  curve(translatable("wanted"), [&](int64_t d) { return wanted.score(static_cast<double>(d)); });
   for (const Form& form : kForms) {
     const std::vector<double> table = best_table(form, wanted);
     curve(form.name, [&](int64_t d) { return table[static_cast<std::size_t>(form.index(d))]; });
@@ -157,7 +162,7 @@ std::string scale(const Head& head) {
     slopes[tutorial] = tape.backward(mean(square(matmul(weights[tutorial], head.v))))[table];
   }
   const double ratio = std::sqrt(sum(square(slopes[1])).item() / sum(square(slopes[0])).item());
-  return fmt::format(
+  return said(
       "\nDividing the bias by sqrt(d), too, as the tutorial does, changes its scale\n"
       "alone: for d = {} and a table that is sqrt(d) times the other, the weights\n"
       "differ by {:.0e} at most. The tutorial's gradient is {:.4f} times the other;\n"
@@ -191,11 +196,12 @@ Tensor kernel_attention_by_fft(Toeplitz& bias, const Tensor& q, const Tensor& k,
 }
 
 void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed) {
-  exhibit.text += fmt::format(
+  exhibit.text += said(
       "\nB[i, j] = b[i - j]: n^2 elements, 2 n - 1 different ones. B times [n, {}],\n"
-      "in full, by FFT: multiplications, ms of processor time, largest difference\n"
-      "{:>8}{:>14}{:>14}{:>10}{:>10}{:>14}\n",
-      dim, "n", "full", "FFT", "full ms", "FFT ms", "difference");
+      "in full, by FFT: multiplications, ms of processor time, largest difference\n",
+      dim);
+  exhibit.text +=
+      fmt::format("{:>8}{:>14}{:>14}{:>10}{:>10}{:>14}\n", "n", "full", "FFT", "full ms", "FFT ms", said("difference"));
   std::vector<double> lengths, full_counts, fft_counts;
   for (int64_t n = 32; n <= longest; n *= 2) {
     const Head head(n, dim, seed);
@@ -213,12 +219,12 @@ void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed
         fmt::format("{:>8}{:>14.0f}{:>14.0f}{:>10.2f}{:>10.2f}{:>14.0e}\n", n, full_counts.back(), fft_counts.back(),
                     1e3 * (between - start), 1e3 * (end - between), largest(by_fft - in_full));
   }
-  exhibit.text += fmt::format("Slope of log(multiplications) by log(n): {:.2f} and {:.2f}.\n",
-                              log_slope(lengths, full_counts), log_slope(lengths, fft_counts));
+  exhibit.text += said("Slope of log(multiplications) by log(n): {:.2f} and {:.2f}.\n", log_slope(lengths, full_counts),
+                       log_slope(lengths, fft_counts));
   exhibit.drawings.push_back(draw(drawing::LineChart{
-      .title = "Product of a Toeplitz matrix with values",
+      .title = said("Product of a Toeplitz matrix with values"),
       .x_label = "n",
-      .y_label = "multiplications",
+      .y_label = said("multiplications"),
       .series = {{.name = "full", .x = lengths, .y = full_counts}, {.name = "FFT", .x = lengths, .y = fft_counts}},
       .log_y = true}));
 }
@@ -237,13 +243,19 @@ std::string attention_by_fft(int64_t dim, uint64_t seed) {
   const Tensor q = elu(head.q) + 1, k = elu(head.k) + 1;
   const Tensor kernel = exp(bias) * matmul(q, k.transpose(0, 1));
   const Tensor in_full = matmul(kernel, head.v) / sum(kernel, {1}, true);
-  return fmt::format(
-      "Attention of {} tokens, d = {}        spread of scores      by FFT, against\n"
-      "{:<38}{:<22}{}\n{:<38}{:<22.2g}{:.0e}\n{:<38}{:<22.2g}{}\n{:<38}{:<22}{:.0e}\n",
-      length, head.q.size(1), "", "along a diagonal", "the full product", "bias alone", spread_along_diagonals(bias),
-      largest(by_bias - matmul(softmax(bias, -1), head.v)), "bias + q k / sqrt(d)", spread_along_diagonals(scores),
-      "not possible", "(elu(q) + 1) (elu(k) + 1) exp(bias)", "",
-      largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full));
+  std::string out;
+  const auto row = [&out](std::string_view name, std::string_view spread, std::string_view difference) {
+    out += drawing::padded(name, 38) + drawing::padded(spread, 22) + std::string(difference) + "\n";
+  };
+  row(said("Attention of {} tokens, d = {}", length, head.q.size(1)), said("spread of scores"),
+      said("by FFT, against"));
+  row("", said("along a diagonal"), said("the full product"));
+  row(said("bias alone"), fmt::format("{:.2g}", spread_along_diagonals(bias)),
+      fmt::format("{:.0e}", largest(by_bias - matmul(softmax(bias, -1), head.v))));
+  row(said("bias + q k / sqrt(d)"), fmt::format("{:.2g}", spread_along_diagonals(scores)), said("not possible"));
+  row("(elu(q) + 1) (elu(k) + 1) exp(bias)", "",
+      fmt::format("{:.0e}", largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full)));
+  return out;
 }
 
 namespace {
@@ -253,8 +265,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t longest = request.length.value_or(2048), dim = request.dim.value_or(16);
   const uint64_t seed = request.seed.value_or(0);
   Exhibit exhibit;
-  exhibit.title = "T5's bias in two forms, and Toeplitz products (8.3.2)";
-  exhibit.text = fmt::format(
+  exhibit.title = said("T5's bias in two forms, and Toeplitz products (8.3.2)");
+  exhibit.text = said(
       "Scores of query i and key j with a learned bias b per distance:\n"
       "  tutorial:  (q k + b[clip(i - j, -{0}, {0})]) / sqrt(d), {1} numbers\n"
       "  t5:        q k / sqrt(d) + b[bucket(j - i)], {2} buckets up to {3}, as\n"
@@ -264,12 +276,12 @@ Exhibit exhibit_of(const ShowRequest& request) {
   for (const Wanted& wanted : {kWanted[1], kWanted[4]}) exhibit.drawings.push_back(draw_best(wanted));
   tell_products(exhibit, longest, dim, seed);
   exhibit.text += "\n" + attention_by_fft(dim, seed);
-  exhibit.text += drawing::wrapped(
+  exhibit.text += drawing::wrapped(said(
       "\nThe tutorial's appendix says that the bias can be computed in O(n log n). That holds for products of B, and "
-      "for "
-      "attention whose scores depend on distances alone, or with a product of features instead of exp(q k). The scores "
-      "of attention are the sum of B and of q k, which is not constant along a diagonal, and B alone saves nothing "
-      "there.\n");
+      "for attention whose scores depend on distances alone, or with a product of features instead of exp(q k). The "
+      "scores of attention are the sum of B and of q k, which is not constant along a diagonal, and B alone saves "
+      "nothing "
+      "there.\n"));
 
   std::vector<std::string> labels;
   for (int64_t i = 0; i < kDrawn; ++i) labels.push_back(fmt::format("{}", i));
@@ -277,8 +289,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const Tensor bias = Toeplitz(small.bias).matrix();
   const Tensor scores = matmul(small.q, small.k.transpose(0, 1)) / small.root() + bias;
   const double high = std::max(largest(bias), largest(scores));
-  exhibit.drawings.push_back(draw_matrix("Bias alone: equal along diagonals", bias, labels, labels, -high, high));
-  exhibit.drawings.push_back(draw_matrix("Bias + q k / sqrt(d)", scores, labels, labels, -high, high));
+  exhibit.drawings.push_back(draw_matrix(said("Bias alone: equal along diagonals"), bias, labels, labels, -high, high));
+  exhibit.drawings.push_back(draw_matrix(said("Bias + q k / sqrt(d)"), scores, labels, labels, -high, high));
   return exhibit;
 }
 

@@ -73,8 +73,8 @@ void check_flow(const FlowChart& chart) {
     std::size_t next = beside;
     for (const FlowFrame& frame : column.frames) {
       if (frame.first < next || frame.last < frame.first || frame.last >= count) {
-        fail("flow_chart", fmt::format("expected frames in order around steps {} to {}, got one around {} to {}", next,
-                                       count, frame.first, frame.last));
+        fail("flow_chart", fmt::format("expected a frame around steps from {} on, of {} steps, got one around {} to {}",
+                                       next, count, frame.first, frame.last));
       }
       next = frame.last + 1;
     }
@@ -136,6 +136,10 @@ FlowLayout layout_of(const FlowColumn& column) {
     const bool ends =
         std::any_of(column.frames.begin(), column.frames.end(), [i](const FlowFrame& f) { return f.last == i; });
     if (ends) y += 22;
+  }
+  if (!flows) {  // a column without steps
+    out.input = y + 12;
+    y += 18;
   }
   out.output = y + kGap + 12;
   out.height = out.output + 8;

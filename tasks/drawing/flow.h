@@ -47,8 +47,9 @@ struct FlowColumn {
   std::vector<FlowFrame> frames = {};   ///< none inside of another one
 };
 
+/// Columns, from left to right. A step may read the output of a column further left.
 struct FlowChart {
-  std::vector<FlowColumn> columns;  ///< from left to right
+  std::vector<FlowColumn> columns;  ///< with their steps
 };
 
 /// The columns side by side, joined where one reads another. Error for an index of a step, frame or column that is not

@@ -272,7 +272,7 @@ TEST(Flow, WrongIndicesAreErrors) {
   EXPECT_EQ(error({.title = "", .code = {}, .reads = 0}),
             "[flow_chart] step 2 reads column 0, which is not possible there");
   EXPECT_EQ(error(box, {{1, 2, "", ""}, {2, 2, "", ""}}),
-            "[flow_chart] expected frames in order around steps 3 to 2, got one around 2 to 2");
+            "[flow_chart] expected a frame around steps from 3 on, of 3 steps, got one around 2 to 2");
 }
 
 TEST(Flow, LongLinesAreBroken) {

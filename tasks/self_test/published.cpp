@@ -196,6 +196,8 @@ constexpr PublishedBits kPublished[] = {
     {"conv_transpose2d", "69e3 a63d 5a97 fc69"},
     {"conv3d", "f374 da69 5c93 e799"},
     {"conv_transpose3d", "e43b 2bda 2452 d6f8"},
+    {"depth_windows", "177f 916f e2c3 337c"},
+    {"add_depths", "177f 916f e2c3 337c"},
     {"conv_weight", "f928 8805 7afa 7842"},
     {"unfold2d", "ebb1 1e38 36d7 b7e3"},
     {"fold2d", "27fc 9d03 19ed c421"},

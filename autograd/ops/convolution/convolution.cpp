@@ -31,9 +31,11 @@ const Op kConvTranspose3d{"conv_transpose3d"};
 const Op kConvWeight{"conv_weight"};  // the gradient for the weight, which only backward records
 
 // The operation, and its transpose.
-const Op& forward_of(const Convolution& conv) { return conv.axes == 1 ? kConv1d : conv.axes == 2 ? kConv2d : kConv3d; }
+const Op& forward_of(const Convolution& conv) {
+  return conv.axes == 1 ? kConv1d : conv.volumes() || conv.of_volume ? kConv3d : kConv2d;
+}
 const Op& transpose_of(const Convolution& conv) {
-  return conv.axes == 1 ? kConvTranspose1d : conv.axes == 2 ? kConvTranspose2d : kConvTranspose3d;
+  return conv.axes == 1 ? kConvTranspose1d : conv.volumes() || conv.of_volume ? kConvTranspose3d : kConvTranspose2d;
 }
 
 // The sums of the planes of x, [images, channels]; planes first, because their elements are contiguous.

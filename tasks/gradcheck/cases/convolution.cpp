@@ -127,6 +127,11 @@ void add_volume_convolutions(CaseTable& t) {
   t.add("conv_transpose3d", "groups, dilation, one volume",
         {spread({2, 2, 1, 2}), spread({2, 1, 2, 1, 1}, -1, 1), bias},
         {{"groups", 2}, {"dilation", {2, 1, 1}}, {"padding", {1, 0, 0}}});
+  for (const char* const op : {"depth_windows", "add_depths"}) {  // which depthwise volumes record
+    t.add(op, "groups, dilation, one volume", {spread({2, 2, 1, 2}), spread({2, 1, 2, 1, 1}, -1, 1), bias}, [](auto x) {
+      return conv_transpose3d(x[0], x[1], x[2], {.padding = {1, 0, 0}, .dilation = {2, 1, 1}, .groups = 2});
+    });
+  }
 }
 
 void add_conv_weights(CaseTable& t) {
@@ -227,6 +232,10 @@ void add_large_convolutions(CaseTable& t) {
   }
   t.add_large("conv3d", {numbers({2, 16, 9, 20, 21}), numbers({20, 16, 3, 3, 3})}, {{"padding", 1}});
   t.add_large("conv_transpose3d", {numbers({2, 16, 9, 20, 21}), numbers({16, 20, 3, 2, 2})}, {{"stride", 2}});
+  for (const char* const op : {"depth_windows", "add_depths"}) {
+    t.add_large(op, {numbers({2, 16, 9, 20, 21}), numbers({16, 1, 3, 3, 3})},
+                [](auto v) { return conv_transpose3d(v[0], v[1], {}, {.stride = 2, .groups = 16}); });
+  }
   t.add_large("conv_weight", {numbers({6, 8, 40, 40}), numbers({12, 8, 3, 3})},
               [](auto v) { return conv2d(v[0], v[1]); });
   t.add_large("conv2d", {numbers({5, 33, 40, 40}), numbers({66, 1, 3, 3})}, {{"padding", 1}, {"groups", 33}});

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <vector>
 
@@ -18,6 +20,11 @@ struct VolumeCase {
   Shape x, weight;
   ConvOptions options = {};
 };
+
+Tensor numbers_of(const Shape& shape) {
+  Generator generator(1);
+  return randn(shape, kFloat32, &generator);
+}
 
 // The windows of depths as images, [N * OD, C * KD, H, W].
 Tensor images_of(const Tensor& x, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
@@ -88,6 +95,21 @@ TEST(ConvolutionVolumes, HaveTheBitsOfImages) {
       for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(ours[i], images[i])) << label << ", " << i;
       EXPECT_LT(largest_difference(ours[3], images[3]), dtype == kFloat32 ? 1e-3 : 1e-11) << label;
     }
+  }
+}
+
+TEST(ConvolutionVolumes, HaveTheSameBitsForAnyNumberOfThreads) {
+  const KeepThreads keep;
+  const Tensor x = numbers_of({3, 6, 25, 30, 31}).as_leaf(), w = numbers_of({12, 1, 3, 3, 3}).as_leaf();
+  std::vector<Tensor> first;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    Tape tape;
+    const Tensor y = conv3d(x, w, {}, {.stride = {1, 2, 1}, .padding = 1, .groups = 6});
+    const Gradients grads = tape.backward(y, {.grad_output = numbers_of(y.shape())});
+    const std::vector<Tensor> now = {y, grads[x], grads[w]};
+    if (first.empty()) first = now;
+    for (std::size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << threads << ", " << i;
   }
 }
 

@@ -15,7 +15,8 @@ namespace tapegrad {
 struct Convolution {
   ConvShape shape;
   int axes = 1;
-  bool batched = false;  // [N, ..]
+  bool batched = false;    // [N, ..]
+  bool of_volume = false;  // planes of a volume, as images
 
   bool volumes() const { return axes == 3; }
   int64_t batch() const { return shape.n / shape.depth.out; }
@@ -26,7 +27,7 @@ struct Convolution {
   }
   /// Depthwise: each plane of a volume as an image.
   Convolution planes_of_channels() const {
-    Convolution planes{shape, 2, true};
+    Convolution planes{shape, 2, true, true};
     planes.shape.depth = {};
     planes.shape.c = 1;
     return planes;

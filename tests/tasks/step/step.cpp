@@ -129,7 +129,7 @@ TEST(ExplainStep, ThePageComputesTheSame) {
     if (task == kGPTTask) words = joined(words, {"--text", "The cat sat on"});
     const Ran ran = run_command(words);
     ASSERT_EQ(ran.code, 0) << ran.err;
-    EXPECT_NE(ran.out.find("=== One training step: " + task), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find("=== 학습 한 단계: " + task), std::string::npos) << ran.out;
     const std::string sources = kSourceDir;
     const Ran replayed = run_program(
         {"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/tutorial/touch", run + "/step.html"});

@@ -61,7 +61,7 @@ TEST(Terminal, ShowsThatTheCommandIsAtWork) {
   const Arguments words{"exercise", "004-31", "mine.cpp", "--compiler", folder / "slow"};
   const Ran shown = on_terminal(words, folder, {"TERM=xterm"});
   EXPECT_NE(shown.code, 0);
-  EXPECT_TRUE(has(shown.out, "\r\x1b[Kexercise 004-31: 2 s")) << shown.out;
+  EXPECT_TRUE(has(shown.out, "\r\x1b[Kexercise 004-31: ")) << shown.out;
   const std::size_t last = shown.out.rfind("\r\x1b[K");  // the line is gone when the error is printed
   EXPECT_LT(last, shown.out.find('[', last + 4));
   EXPECT_FALSE(has(shown.out.substr(last), "004-31: ")) << shown.out;

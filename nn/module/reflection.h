@@ -82,7 +82,9 @@ constexpr bool takes_list_at() {
 template <class T, std::size_t i, std::size_t n>
 constexpr bool begins_array() {
   constexpr std::size_t others = n - 1 - i;
-  if constexpr (takes_list_at<T, i, 0, others>() || takes_list_at<T, i, 2, others>()) {
+  if constexpr (takes_list_at<T, i, 0, others>()) {
+    return false;
+  } else if constexpr (takes_list_at<T, i, 2, others>()) {  // not asked of types that have a default, as containers do
     return false;
   } else {
     return []<std::size_t... fewer>(std::index_sequence<fewer...>) {

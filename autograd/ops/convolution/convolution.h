@@ -46,7 +46,7 @@ struct ConvOptions {
 /// is longer than the padded axis, and an Error of pad if x is too short for the mode.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
-/// By conv2d: windows along the depths become channels, which takes KD / stride times the memory of x.
+/// As conv2d of images whose channels are the depths of a window. The gradient for x takes KD / stride times its memory.
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 
 struct ConvTransposeOptions {

@@ -111,7 +111,7 @@ TEST(Plot, SaysWhichRunIsMeant) {
   rejected({"out/copy", "out/./copy/"}, {"[plot]", "named twice"});
   rejected({"out/copy", "--first-step", "2"}, {"[--first-step]", "steps up to 1", "got 2"});
   rejected({"out/copy", "--first-step", "0"}, {"[--first-step]"});
-  rejected({"out/copy", "--only", "loss"}, {"[--only] expected a part of Loss, ", "got \"loss\""});
+  rejected({"out/copy", "--only", "loss"}, {"[--only] expected a part of Loss or Learning rate, got \"loss\""});
   rejected({"out/copy", "--smooth", "1"}, {"[--smooth]"});
   rejected({"out/copy", "--json", "--quiet"}, {"[--json]", "--quiet"});
   rejected({"out/copy", "--out", "out/copy/metrics.jsonl"}, {"[--out]"});

@@ -22,13 +22,13 @@ constexpr double kBetween = 34;                    // columns
 constexpr double kBoldWidth = 1.14;                // over a text that is not bold
 constexpr double kMiddle = kBoxLeft + kBoxWidth / 2;
 
-// Breaks a text after spaces into lines that fit; further lines begin with the indent.
+// Breaks a text after spaces, and code after parentheses, into lines that fit; further lines begin with the indent.
 std::vector<std::string> broken(std::string_view text, double width, Type type, std::string_view indent) {
   std::vector<std::string> lines{""};
   while (!text.empty()) {
-    const std::size_t space = text.find(' ');
+    const std::size_t space = text.find_first_of(type == Type::code ? " (" : " ");
     const std::string_view word = text.substr(0, space == text.npos ? text.size() : space + 1);
-    const std::string_view seen = space == text.npos ? word : word.substr(0, space);
+    const std::string_view seen = space == text.npos || text[space] == '(' ? word : word.substr(0, space);
     const bool starts = lines.back().empty() || lines.back() == indent;
     if (!starts && text_width(lines.back() + std::string(seen), type) > width) lines.emplace_back(indent);
     lines.back() += word;

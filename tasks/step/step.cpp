@@ -200,9 +200,9 @@ int explain_step(const Request& request) {
   for (const auto& node : json["nodes"]) operations += node["inputs"].empty() ? 0 : 1;
   print_text(drawing::wrapped(
       said("=== One training step: {} ===\nExample: {}\n{} operations; loss {:.6f}, after one update {:.6f}\n"
-                  "Page: {} ({:.1f} MB)\n",
-                  step.task, step.what, operations, loss, json["loss_after"].get<double>(),
-                  (folder / "step.html").string(), megabytes),
+           "Page: {} ({:.1f} MB)\n",
+           step.task, step.what, operations, loss, json["loss_after"].get<double>(), (folder / "step.html").string(),
+           megabytes),
       4));
   return 0;
 }

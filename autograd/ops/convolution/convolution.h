@@ -46,7 +46,8 @@ struct ConvOptions {
 /// is longer than the padded axis, and an Error of pad if x is too short for the mode.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
-/// As conv2d of images whose channels are the depths of a window. The gradient for x takes KD / stride times its memory.
+/// As conv2d of images whose channels are the depths of a window. The gradient for x takes KD / stride times its
+/// memory.
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 
 struct ConvTransposeOptions {

@@ -174,7 +174,8 @@ TEST(AttentionPlayer, TheTreeGrowsWithItsTokens) {
 
 TEST(AttentionPlayer, PagesAreSmallAndCompleteWithoutScript) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command({"train", "copy", "--max-steps", "1", "--no-progress", "--out", folder / "run"}, folder).code, 0);
+  ASSERT_EQ(run_command({"train", "copy", "--max-steps", "1", "--no-progress", "--out", folder / "run"}, folder).code,
+            0);
   successful(run_command({"attention", "copy", "--model", folder / "run", "--quiet", "--lang", "ko"}));
   const std::string page = slurp(folder / "run/attention.html");
   EXPECT_LT(page.size(), 4'000'000u);

@@ -52,8 +52,11 @@ void rows(std::string& out, const Stack& stack, std::size_t index) {
     if (index >= layers.first && index <= layers.last) indent = "  ";
   }
   const std::string_view name = part.step.adds ? part.step.code[0] : part.step.title;
-  std::string line = fmt::format("{:<38}{:<15}{:<15}{:>12}", fmt::format("{}{}", indent, name), part.input,
-                                 part.step.output, part.count > 0 ? grouped(part.count) : "");
+  // What acts next to the flow has no input, and may need the space of two columns.
+  const std::string shapes =
+      part.input.empty() ? part.step.output : fmt::format("{:<15}{}", part.input, part.step.output);
+  std::string line = fmt::format("{:<38}{:<30}{:>12}", fmt::format("{}{}", indent, name), shapes,
+                                 part.count > 0 ? grouped(part.count) : "");
   line.erase(line.find_last_not_of(' ') + 1);
   out += line + "\n";
   if (part.step.adds) return;

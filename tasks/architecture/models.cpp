@@ -14,7 +14,9 @@ namespace tapegrad::tasks::architecture {
 
 Architecture architecture_of_copy() {
   manual_seed(0);
-  nn::Transformer model(task_named("copy").defaults().model());
+  auto options = task_named("copy").defaults();
+  resolve(options);
+  nn::Transformer model(options.model());
   return architecture_of(model, said("Transformer of the copy task"));
 }
 

@@ -351,6 +351,7 @@ constexpr Message kMeasured[] = {
     {"bias alone", "편향만"},
     {"bias + q k / sqrt(d)", "편향 + q k / sqrt(d)"},
     {"not possible", "불가능"},
+    {"(elu(q) + 1) (elu(k) + 1) exp(bias)", "(elu(q) + 1) (elu(k) + 1) exp(편향)"},
     {"T5's bias in two forms, and Toeplitz products (8.3.2)", "두 가지 T5 편향과 토플리츠 곱 (8.3.2)"},
     {"Scores of query i and key j with a learned bias b per distance:\n  tutorial:  (q k + b[clip(i - j, -{0}, {0})]) "
      "/ sqrt(d), {1} numbers\n  t5:        q k / sqrt(d) + b[bucket(j - i)], {2} buckets up to {3}, as\n             "

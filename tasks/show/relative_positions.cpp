@@ -253,7 +253,7 @@ std::string attention_by_fft(int64_t dim, uint64_t seed) {
   row(said("bias alone"), fmt::format("{:.2g}", spread_along_diagonals(bias)),
       fmt::format("{:.0e}", largest(by_bias - matmul(softmax(bias, -1), head.v))));
   row(said("bias + q k / sqrt(d)"), fmt::format("{:.2g}", spread_along_diagonals(scores)), said("not possible"));
-  row("(elu(q) + 1) (elu(k) + 1) exp(bias)", "",
+  row(said("(elu(q) + 1) (elu(k) + 1) exp(bias)"), "",
       fmt::format("{:.0e}", largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full)));
   return out;
 }

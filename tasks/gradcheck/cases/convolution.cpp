@@ -217,6 +217,12 @@ void add_volume_conv_rules(CaseTable& t) {
          });
   t.rule("conv_transpose3d" + cpp + ")", "F.conv_transpose3d" + python + ")", draw,
          [=](const A& a) { return conv_transpose3d(volume(a), filter(a)); });
+  // Depthwise, which records depth_windows and add_depths.
+  t.rule(
+      "conv_transpose3d({t0}.reshape({1, 2, 2, 1, -1}), {t1}.reshape({2, 1, 1, 1, 1}), {}, {.groups = 2})",
+      "F.conv_transpose3d({t0}.reshape(1, 2, 2, 1, -1), {t1}.reshape(2, 1, 1, 1, 1), groups=2)", draw, [](const A& a) {
+        return conv_transpose3d(a.t[0].reshape({1, 2, 2, 1, -1}), a.t[1].reshape({2, 1, 1, 1, 1}), {}, {.groups = 2});
+      });
 }
 
 void add_large_convolutions(CaseTable& t) {

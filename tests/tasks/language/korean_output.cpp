@@ -40,7 +40,7 @@ const std::set<std::string>& english_words() {
         "complex "
         "composite dynamic copy "
         // names
-        "tapegrad GPT GRU Transformer Performer Pre-LN Post-LN Ramsauer Raffel ALiBi FFT AdamW");
+        "tapegrad GPT GRU Transformer Performer Pre-LN Post-LN Ramsauer Raffel T5 ALiBi FFT AdamW");
     return std::set<std::string>(std::istream_iterator<std::string>(text), {});
   }();
   return kWords;

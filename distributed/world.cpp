@@ -169,6 +169,8 @@ World::~World() {
 int World::rank() const { return transport_ ? transport_->rank() : 0; }
 int World::size() const { return transport_ ? transport_->size() : 1; }
 
+bool World::is_launched() { return first_set(kRankVariables) != nullptr; }
+
 int World::launched_rank() {
   const char* const rank = first_set(kRankVariables);
   return rank ? std::atoi(rank) : 0;

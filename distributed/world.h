@@ -40,6 +40,8 @@ class World {
   int rank() const;
   /// The number of processes.
   int size() const;
+  /// Whether a launcher started this process. Needs no World.
+  static bool is_launched();
   /// The rank that the launcher gave this process; 0 without one. Needs no World.
   static int launched_rank();
 

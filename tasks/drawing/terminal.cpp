@@ -1,5 +1,6 @@
 // Asks the system about streams, and writes escape sequences.
 #include <fmt/color.h>
+#include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/drawing/terminal.h>
 #include <unistd.h>
 
@@ -68,7 +69,10 @@ bool is_terminal(std::FILE* stream) {
   return number >= 0 && ::isatty(number) == 1 && variable("TERM") != "dumb";
 }
 
-bool has_colour(std::FILE* stream) { return is_terminal(stream) && variable("NO_COLOR").empty(); }
+// A launcher gives its processes a terminal, whatever its own output is.
+bool has_colour(std::FILE* stream) {
+  return is_terminal(stream) && variable("NO_COLOR").empty() && !distributed::World::is_launched();
+}
 
 std::string painted(std::string_view text, Paint paint, std::FILE* stream) {
   return has_colour(stream) ? in_colour(text, paint) : std::string(text);

@@ -254,7 +254,7 @@ constexpr Message kTopics[] = {
     {"part", "부분"},
     {"in", "입력"},
     {"out", "출력"},
-    {"{}: its parts", "{}의 구성"},
+    {"{}: its parts", "{}: 구성"},
 };
 
 }  // namespace

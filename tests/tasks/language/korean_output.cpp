@@ -72,7 +72,7 @@ bool has_numbers_of(const std::string& english, const std::string& korean) {
 
 // Without the C++ of `show architecture`: indented lines, and those that continue them.
 std::string without_code(const std::string& text) {
-  return std::regex_replace(text, std::regex("\\n {4,}nn::[^\\n]*(\\n {8,}[^\\n]*)*"), "");
+  return std::regex_replace(text, std::regex("\\n {4,}[^\\n]*nn::[^\\n]*(\\n {8,}[^\\n]*)*"), "");
 }
 
 // The texts that a page shows, without its style and its code.

@@ -32,7 +32,8 @@ TEST(Terminal, HasColoursUnlessItOrTheUserHasNone) {
     EXPECT_TRUE(has(out({"gradcheck", "--op", "exp"}, with), "  \x1b[32mok\x1b[0m  "));
     EXPECT_TRUE(has(out({"gradcheck", "--help"}, with), "\x1b[1mUsage\x1b[0m: tapegrad gradcheck"));
   }
-  for (const Arguments& without : {Arguments{"TERM=xterm", "NO_COLOR=1"}, {"TERM=dumb", "NO_COLOR="}}) {
+  for (const Arguments& without :
+       {Arguments{"TERM=xterm", "NO_COLOR=1"}, {"TERM=dumb", "NO_COLOR="}, {"TERM=xterm", "NO_COLOR=", "PMI_RANK=0"}}) {
     for (const Arguments& words : {Arguments{"explain", "copy"}, {"gradcheck", "--op", "exp"}, {"gradcheck", "--help"}})
       EXPECT_FALSE(has(out(words, without), "\x1b[0m")) << words[0];  // which ends every colour
   }

@@ -61,9 +61,10 @@ detail::Transport* join() {
 }
 #endif
 
-bool is_launched() {
+// Whether a launcher started others, too.
+bool has_others() {
   const char* const size = first_set(kSizeVariables);
-  return first_set(kRankVariables) != nullptr && !(size && std::string_view(size) == "1");
+  return World::is_launched() && !(size && std::string_view(size) == "1");
 }
 
 // What each process says about its call, compared before data moves.
@@ -142,7 +143,7 @@ Tensor reduced_block(detail::Transport& transport, const Tensor& x, Reduce how) 
 
 World::World() : transport_(nullptr), exceptions_(std::uncaught_exceptions()) {
   if (ended) fail(kWhere, "an earlier World has ended, and MPI with it (keep one for the whole program)");
-  if (!is_launched()) return;
+  if (!has_others()) return;
   detail::Transport* const joined = join();
   const char* const launched = first_set(kSizeVariables);
   if (launched && std::atoi(launched) != joined->size())

@@ -9,8 +9,8 @@ namespace tapegrad::drawing {
 
 /// Whether a stream is a terminal that can rewrite a line: the variable TERM is not "dumb".
 bool is_terminal(std::FILE* stream);
-/// Whether it is one that may have colours, too: the variable NO_COLOR is unset or empty (no-color.org), and no launcher
-/// of MPI started this process.
+/// Whether it is one that may have colours, too: the variable NO_COLOR is unset or empty (no-color.org), and no
+/// launcher of MPI started this process.
 bool has_colour(std::FILE* stream);
 
 /// What a colour means.

@@ -29,6 +29,7 @@ body { overflow-wrap: break-word; } :lang(ko) { word-break: keep-all; } .widget,
 .tokens { display: flex; flex-wrap: wrap; gap: 4px; margin: 4px 0 10px; align-items: center; } select, button, input { font: inherit; max-width: 100%; }
 .sides { display: flex; flex-wrap: wrap; gap: 12px; align-items: flex-start; } .sides > * { max-width: 100%; min-width: 0; }
 .chosen { outline: 2px solid var(--heat); } .soft { color: var(--soft); font-size: 12px; }
+button.soft { background: none; border: 1px solid var(--edge); border-radius: 4px; }
 )";
 }
 

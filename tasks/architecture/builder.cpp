@@ -163,8 +163,11 @@ std::string linear_code(const nn::Linear& layer) {
                      layer.bias.defined() ? "" : ", false");
 }
 
-std::string head_code(int64_t vocab_size, int64_t width, const nn::LanguageHead& head) {
-  return fmt::format("nn::LanguageHead({}, {}, {})", vocab_size, width, !head.weight.exists());
+Box head_box(std::string path, int64_t vocab_size, int64_t width, const nn::LanguageHead& head, bool tied) {
+  return {.name = tied ? said("Head (the weight of the token embedding)") : said("Head"),
+          .code = {fmt::format("nn::LanguageHead({}, {}, {})", vocab_size, width, !head.weight.exists())},
+          .paths = {std::move(path)},
+          .colour = kHead};
 }
 
 std::string added_code(nn::Positions positions, int64_t most, int64_t width, bool causal) {

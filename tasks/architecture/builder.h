@@ -77,7 +77,8 @@ class Builder {
 std::string embedding_code(const nn::Embedding& table);
 std::string dropout_code(double p);
 std::string linear_code(const nn::Linear& layer);
-std::string head_code(int64_t vocab_size, int64_t width, const nn::LanguageHead& head);
+/// The head of a language model, which may be tied to the embedding.
+Box head_box(std::string path, int64_t vocab_size, int64_t width, const nn::LanguageHead& head, bool tied);
 /// nn::AddedPositions and nn::RelativePositions of these sizes.
 std::string added_code(nn::Positions positions, int64_t most, int64_t width, bool causal);
 std::string relative_code(nn::Positions positions, int64_t heads, int64_t head_dim, bool causal);

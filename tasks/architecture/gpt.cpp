@@ -79,12 +79,7 @@ Architecture architecture_of(nn::GPTModel& model, std::string_view title) {
     x = out.sum(3, "x + drop_shortcut(y)", y, x + block.drop_shortcut(y));
   });
   x = out.box(gpt_norm(model.final_norm, "final_norm"), x, model.last_norm(x));
-  Box head{.name = said("Head"),
-           .code = {head_code(c.vocab_size, c.emb_dim, model.out_head)},
-           .paths = {"out_head"},
-           .colour = kHead};
-  if (c.tied_head) head.name = said("Head (the weight of the token embedding)");
-  x = out.box(head, x, model.head(x));
+  x = out.box(head_box("out_head", c.vocab_size, c.emb_dim, model.out_head, c.tied_head), x, model.head(x));
   return out.done({ids}, x);
 }
 

@@ -75,12 +75,7 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
     x = out.sum(3, "x + y", y, x + y);
   });
   x = out.box(llama_norm(model.norm, "model.norm"), x, model.norm(x));
-  Box head{.name = said("Head"),
-           .code = {head_code(c.vocab_size, c.hidden_size, model.lm_head)},
-           .paths = {"lm_head"},
-           .colour = kHead};
-  if (c.tie_word_embeddings) head.name = said("Head (the weight of the token embedding)");
-  x = out.box(head, x, model.head(x));
+  x = out.box(head_box("lm_head", c.vocab_size, c.hidden_size, model.lm_head, c.tie_word_embeddings), x, model.head(x));
   return out.done({ids}, x);
 }
 

@@ -57,4 +57,13 @@ inline std::vector<std::string> lines(const std::string& text) {
   return out;
 }
 
+// A run of two steps by the command, of GPT or a task of sequences; returns its folder.
+inline std::string trained(const TemporaryFolder& folder, const std::string& task, const Arguments& more = {}) {
+  const std::string run = folder / task;
+  const Arguments usual = joined({"--max-steps", "2", "--no-progress"}, more);
+  successful(task == tasks::kGPTTask ? run_command(small_gpt_run(folder, task, usual))
+                                     : run_command(tiny_run(task, run, usual), {.folder = folder.path()}));
+  return run;
+}
+
 }  // namespace tapegrad::tests

@@ -58,6 +58,7 @@ TEST(Pictures, TheCurveOfTheReadmeIsThatOfTheCommand) {
   }
 }
 
+// The whole run takes minutes: only with TAPEGRAD_LONG. The test above compares the first steps.
 TEST(Pictures, AllOfTheReadmeIsWhatTheCommandWritesNow) {
   if (!long_tests_are_wanted()) GTEST_SKIP() << "set TAPEGRAD_LONG=1 to train all 5,000 steps";
   const TemporaryFolder folder;

@@ -26,15 +26,6 @@ json player_of(const std::string& page) {
   return json::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
-std::string trained(const TemporaryFolder& folder, const std::string& task, const Arguments& more = {}) {
-  const std::string run = folder / task;
-  const Arguments usual = joined({"--max-steps", "2", "--no-progress"}, more);
-  const Ran ran = task == kGPTTask ? run_command(small_gpt_run(folder, task, usual))
-                                   : run_command(tiny_run(task, run, usual), {.folder = folder.path()});
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  return run;
-}
-
 // The five largest probabilities of one row of logits [V], against those of a step.
 void expect_likely(const json& step, const Tensor& logits, const std::function<std::string(int64_t)>& text_of) {
   const std::vector<float> shares = softmax(logits).to_vector<float>();

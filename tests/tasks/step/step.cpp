@@ -21,16 +21,6 @@ namespace {
 using nlohmann::json;
 using namespace tests;
 
-// A run of two steps in the folder; returns its folder.
-std::string trained(const TemporaryFolder& folder, const std::string& task, const Arguments& more = {}) {
-  const std::string run = folder / task;
-  const Arguments usual = joined({"--max-steps", "2", "--no-progress"}, more);
-  const Ran ran = task == kGPTTask ? run_command(small_gpt_run(folder, task, usual))
-                                   : run_command(tiny_run(task, run, usual), {.folder = folder.path()});
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  return run;
-}
-
 Request request_of(const std::string& model, const std::string& task) {
   Request request;
   request.model = model;

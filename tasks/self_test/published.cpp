@@ -78,7 +78,7 @@ constexpr PublishedBits kPublished[] = {
     {"prelu", "7caa 4f7f dc68 4a4e"},
     {"glu", "3830 19a4 a750 74cc"},
     {"swiglu", "5156 63ff 6f5f b9e9"},
-    {"fuse", "9c3b 9f4b b33c be26"},
+    {"fuse", "7d03 915c 592c fb77"},
     {"lgamma", "2775 1379 52f8 f55c"},
     {"digamma", "f2e0 1566 56a1 e64d"},
     {"erfc", "46f9 9d0d fff6 4e64"},

@@ -155,18 +155,30 @@ void add_gates(CaseTable& t) {
   }
 }
 
-// Formulas for fuse().
-constexpr auto kGeluFormula = [](auto x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); };
+// Formulas for fuse(), in steps: compilers evaluate the operands of an operator in different orders.
+constexpr auto kGeluFormula = [](auto x) {
+  const auto half = 0.5 * x, share = 1 + erf(x * 0.70710678118654752);
+  return half * share;
+};
 constexpr auto kSwishFormula = [](auto x, auto beta) { return x * sigmoid(beta * x); };
 constexpr auto kBurgersFormula = [](auto u, auto u_t, auto u_x, auto u_xx, auto nu) {
-  return u_t + u * u_x - nu * u_xx;
+  const auto moved = u_t + u * u_x, spread_out = nu * u_xx;
+  return moved - spread_out;
 };
 constexpr auto kFunctionsFormula = [](auto x, auto y) {
-  return exp(-square(x)) * tanh(y) + log(1 + x * x) * sin(y) / sqrt(cosh(x)) - cos(x / 3) * pow(y * y + 1, 1.5) / 4;
+  const auto a = exp(-square(x)), b = tanh(y), ab = a * b;
+  const auto c = log(1 + x * x), d = sin(y), e = sqrt(cosh(x)), cde = c * d / e;
+  const auto f = cos(x / 3), g = pow(y * y + 1, 1.5), fg = f * g / 4;
+  return ab + cde - fg;
 };
-constexpr auto kPowersFormula = [](auto x, auto y) { return pow(x * x + 0.5, y) + atan2(y, x + 3) + 1 / (2 + x * x); };
+constexpr auto kPowersFormula = [](auto x, auto y) {
+  const auto a = pow(x * x + 0.5, y), b = atan2(y, x + 3), c = 1 / (2 + x * x);
+  return a + b + c;
+};
 constexpr auto kPiecesFormula = [](auto x, auto y) {
-  return where(x < y && !(abs(x) >= 1.5), minimum(x * y, 0.3), where(x > 1 || y > 1, maximum(x, -y), clamp(x, -1, 1)));
+  const auto product = minimum(x * y, 0.3), larger = maximum(x, -y), limited = clamp(x, -1, 1);
+  const auto outside = where(x > 1 || y > 1, larger, limited);
+  return where(x < y && !(abs(x) >= 1.5), product, outside);
 };
 constexpr auto kFirstFormula = [](auto x, auto) { return x; };
 

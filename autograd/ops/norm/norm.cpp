@@ -149,7 +149,8 @@ void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end
       NormRow<T> kept = static_cast<const NormRow<T>*>(args.kept)[i];
       const Scratch<T> normals(std::isnan(kept.mean) ? n : 0);
       Wide factor = 1;
-      if (std::isnan(kept.mean) && widen(args.form, args.eps, x, n, normals.get(), factor)) {
+      const bool widened = std::isnan(kept.mean) && widen(args.form, args.eps, x, n, normals.get(), factor);
+      if (widened) {
         x = normals.get();
         // pull / scale: 1 / n, and in layer_norm_std (std + eps) / (std * n), where scale = 1 / (std + eps)
         const Wide rest = args.form == Norm::std ? 1 - args.eps * factor : 1;
@@ -158,7 +159,9 @@ void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end
       if (args.dx) {
         T* const dx = static_cast<T*>(args.dx) + i * n;
         norm_backward_row(args.form, kept, x, static_cast<const T*>(args.weight), dy, n, dx);
-        for (int64_t j = 0; j < n && factor != 1; ++j) dx[j] = static_cast<T>(dx[j] * factor);
+        if (widened) {
+          for (int64_t j = 0; j < n; ++j) dx[j] = static_cast<T>(dx[j] * factor);
+        }
       }
       const Vec<T> mean = kept.mean, scale = kept.scale;
       if (dw && db) {

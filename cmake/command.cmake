@@ -58,13 +58,27 @@ function(tapegrad_example_name variable file)
   set(${variable} ${name} PARENT_SCOPE)
 endfunction()
 
-# The examples: each file is a program of its own. Their tests are in programs.cmake.
+# tapegrad_program(NAME FILE)   a program as a user writes it: an example, a tutorial, a program of the documents. -O1 is
+# enough: the loops over elements are the library's, whose headers are compiled once for all of these programs.
+function(tapegrad_program name file)
+  add_executable(${name} ${file})
+  target_link_libraries(${name} PRIVATE tapegrad_train tapegrad_flags)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(name STREQUAL own_model)
+    tapegrad_precompile(own_model <tapegrad/tapegrad.h> <tapegrad/train.h>)
+  elseif(TAPEGRAD_UNITY)
+    target_precompile_headers(${name} REUSE_FROM own_model)
+  endif()
+endfunction()
+
+# The examples. Their tests are in programs.cmake.
 if(TAPEGRAD_COMMAND OR TAPEGRAD_TESTS)
+  tapegrad_program(own_model ${PROJECT_SOURCE_DIR}/tasks/examples/own_model.cpp)
   file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/examples/*.cpp ${PROJECT_SOURCE_DIR}/tasks/examples/ported/*.cpp)
   foreach(file IN LISTS examples)
     tapegrad_example_name(name ${file})
-    add_executable(${name} ${file})
-    target_link_libraries(${name} PRIVATE tapegrad_train tapegrad_flags)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    if(NOT TARGET ${name})
+      tapegrad_program(${name} ${file})
+    endif()
   endforeach()
 endif()

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 
@@ -88,13 +87,6 @@ std::string table_of(const Architecture& model) {
     out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
     for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(out, stack, i);
   }
-  return out;
-}
-
-std::string card_of(const Architecture& model) {
-  const drawing::FlowChart chart = chart_of(model);
-  std::string out;
-  drawing::card(out, draw(chart), draw_columns(chart));
   return out;
 }
 

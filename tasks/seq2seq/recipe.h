@@ -20,9 +20,7 @@ class Seq2SeqRecipe : public Recipe {
   const Task& task() const { return *task_; }
   nn::Transformer& transformer() { return *model_; }
   const nn::Transformer& transformer() const { return *model_; }
-  /// The last batch, and what was predicted for it [B, T]: from the correct earlier tokens, with dropout.
   const Batch& last_batch() const { return last_batch_; }
-  const Tensor& last_predicted() const { return last_predicted_; }
   /// Of a trained model: examples of another length, where `given` names settings that decide it. BadRequest when they
   /// are too long for the model.
   void override_examples(RunOptions asked, const Given& given);
@@ -68,7 +66,7 @@ class Seq2SeqRecipe : public Recipe {
   std::optional<Draws> draws_;
   Tensor causal_;
   Batch last_batch_;
-  Tensor last_predicted_;
+  Tensor last_predicted_;  // for last_batch_, [B, T]: from the correct earlier tokens, with dropout
 };
 
 }  // namespace tapegrad::tasks

@@ -9,7 +9,47 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
+// A schedule of the learning rate, as training runs can choose it: one row each.
+struct NamedSchedule {
+  std::string_view name, help;
+  /// Of a run of `total` steps, at least 1, with a model of this width.
+  optim::Schedule (*make)(const TrainingSettings& settings, int64_t width, int64_t total);
+  bool rises = false;  // over the steps of the warm-up, at least one
+};
+
+constexpr NamedSchedule kSchedules[] = {
+    {"constant", "--lr",
+     [](const TrainingSettings& s, int64_t, int64_t) -> optim::Schedule { return optim::Constant{s.lr}; }},
+    {"noam", "--factor width^-0.5 min(step^-0.5, step --warmup^-1.5)",
+     [](const TrainingSettings& s, int64_t width, int64_t) -> optim::Schedule {
+       return optim::Noam{.hidden_size = width, .warmup = s.warmup, .factor = s.factor};
+     },
+     true},
+    {"warmup-cosine", "rises to --lr, then falls along a cosine to --min-lr at the last step",
+     [](const TrainingSettings& s, int64_t, int64_t total) -> optim::Schedule {
+       const int64_t warmup = std::min(s.warmup, total - 1);
+       return optim::WarmupCosine{.lr = s.lr, .warmup = warmup, .total = total, .min_lr = s.min_lr};
+     }},
+};
+
+constexpr auto kScheduleNames = [] {
+  std::array<std::string_view, std::size(kSchedules)> names;
+  std::ranges::transform(kSchedules, names.begin(), &NamedSchedule::name);
+  return names;
+}();
+
+const NamedSchedule& schedule_named(std::string_view name) {
+  return *std::ranges::find(kSchedules, name, &NamedSchedule::name);
+}
+
+const std::string& help_of_schedules() {
+  static const std::string kHelp = [] {
+    std::string all;
+    for (const NamedSchedule& s : kSchedules) all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", s.name, s.help);
+    return all;
+  }();
+  return kHelp;
+}
 
 constexpr std::string_view kMaskStreams[] = {"mt19937", "mkl"};
 
@@ -69,13 +109,7 @@ void TrainingSettings::list(Fields& f) {
 
 void TrainingSettings::list_rate(Fields& f) {
   f.add({"lr", "learning rate; with warmup-cosine the peak", Group::rate, kPositive}, lr);
-  f.add(
-      {.name = "schedule",
-       .help = "constant: --lr; noam: --factor width^-0.5 min(step^-0.5, step --warmup^-1.5); warmup-cosine: rises to "
-               "--lr, then falls along a cosine to --min-lr at the last step",
-       .group = Group::rate,
-       .choices = kSchedules},
-      schedule);
+  f.add({.name = "schedule", .help = help_of_schedules(), .group = Group::rate, .choices = kScheduleNames}, schedule);
   f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
   f.add({"factor", "factor of the noam schedule", Group::rate, kPositive}, factor);
   f.add({"min-lr", "rate at the end of the cosine", Group::rate, kNotNegative}, min_lr);
@@ -96,7 +130,8 @@ void TrainingSettings::list_rate(Fields& f) {
 }
 
 void TrainingSettings::check() const {
-  require(schedule != "noam" || warmup > 0, "--warmup", "must be at least 1 with --schedule noam, got 0");
+  require(!schedule_named(schedule).rises || warmup > 0, "--warmup",
+          fmt::format("must be at least 1 with --schedule {}, got 0", schedule));
   require(weight_decay == 0 || has_weight_decay(optimizer), "--weight-decay",
           fmt::format("must be 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay));
 }
@@ -107,10 +142,7 @@ void TrainingSettings::check_processes(const distributed::World& world) const {
 }
 
 optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) const {
-  if (schedule == "noam") return optim::Noam{.hidden_size = width, .warmup = warmup, .factor = factor};
-  if (schedule == "warmup-cosine" && total > 0)
-    return optim::WarmupCosine{.lr = lr, .warmup = std::min(warmup, total - 1), .total = total, .min_lr = min_lr};
-  return optim::Constant{lr};
+  return schedule_named(schedule).make(*this, width, std::max<int64_t>(total, 1));
 }
 
 int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }

@@ -20,8 +20,6 @@
 namespace tapegrad::tests {
 namespace {
 
-using FlexOptions = FlexAttentionOptions;
-
 Tensor flex_normal(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
   Generator generator(seed);
   return randn(shape, dtype, &generator);

@@ -1,6 +1,6 @@
 // Adam and AdamW.
 // build: -O3
-#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adam.cpp"
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adam/adam.cpp"
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/kernels/update-inl.h>

@@ -1,6 +1,6 @@
 // Adamax.
 // build: -O3
-#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adamax.cpp"
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adam/adamax.cpp"
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/adamax.h>
 #include <tapegrad/optim/kernels/update-inl.h>

@@ -1,6 +1,6 @@
 // NAdam and RAdam.
 // build: -O3
-#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/nadam.cpp"
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adam/nadam.cpp"
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/kernels/update-inl.h>
 #include <tapegrad/optim/nadam.h>

@@ -238,9 +238,15 @@ def anchor(top, path, heading=""):
     return f"{name}--{slug}" if slug else f"page-{name}"
 
 
+def one_line(match):
+    """A link whose words are on two lines, on one; a block of code as it is."""
+    return match.group(0) if match.group(0).startswith("```") else re.sub(r"\n\s*", " ", match.group(0))
+
+
 def page(top, path, text):
     """A page with anchors and links that Doxygen resolves; blocks of code unchanged."""
     out, fenced, first = [], False, True
+    text = re.sub(r"^```.*?^```$|\[[^\]\[\n]*\n[^\]\[\n]*\]\([^)\s]+\)", one_line, text, flags=re.S | re.M)
 
     def link(match):
         words, target = match.groups()

@@ -68,6 +68,11 @@ class PageTest(unittest.TestCase):
                          ["# A page {#page-nn_README}", "## One `two` {#nn_README--one-two}",
                           "[a](#nn_README--one-two) b [c](http://x)", "```", "# [a](#b)", "```"])
 
+    def test_links_on_two_lines(self):
+        top = pathlib.Path("/top")
+        self.assertEqual(docs_filter.page(top, top / "nn/README.md", "- [a\n  b](#one-two)\n```\n[a\nb](#c)\n```"),
+                         "- [a b](#nn_README--one-two)\n```\n[a\nb](#c)\n```")
+
     def test_pictures(self):
         top = pathlib.Path("/top")
         self.assertEqual(docs_filter.page(top, top / "docs/a.md", "![A sum](ideas/sum.svg) ![b](b.svg) ![c](http://x/c.svg)"),

@@ -1,9 +1,13 @@
 // The entries of x(...): one per axis, as between the brackets of NumPy and PyTorch.
 //
-//   x(0)                    x[0]                   x(newaxis, all)        x[None, :]
-//   x(all, range(1, 3))     x[:, 1:3]              x(ids)                 x[ids]        int64 tensors
-//   x(ellipsis, -1)         x[..., -1]             x(all, ids)            x[:, ids]
-//   x(range(kAll, kAll, -1))  x[::-1]              x(mask)                x[mask]       a bool tensor
+//   x(0);                      // x[0]
+//   x(all, range(1, 3));       // x[:, 1:3]
+//   x(ellipsis, -1);           // x[..., -1]
+//   x(range(kAll, kAll, -1));  // x[::-1]
+//   x(newaxis, all);           // x[None, :]
+//   x(ids);                    // x[ids], with an int64 tensor
+//   x(all, ids);               // x[:, ids]
+//   x(mask);                   // x[mask], with a bool tensor
 //
 // A tensor among the entries may be an nn::Buffer, too.
 // Reading gives a view, or a copy where a tensor is among the entries. On the name of a tensor, the same can be written

@@ -61,12 +61,17 @@ if(NOT TAPEGRAD_SANITIZE)
 endif()
 
 # The generator of headers and signatures in the tables of nn/FROM_PYTORCH.md.
-find_program(PYTHON3 python3)
-mark_as_advanced(PYTHON3)
 if(PYTHON3)
   add_test(NAME house_signatures COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tests/house/signatures.py)
   set_tests_properties(house_signatures PROPERTIES TIMEOUT 60 LABELS core)
   add_custom_target(test_house_signatures)  # nothing to build
+
+  # The pages of docs/manual are those that docs/manual.py makes of the command's options.
+  if(TARGET tapegrad_command AND NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME docs_manual COMMAND ${PYTHON3} -B ${PROJECT_SOURCE_DIR}/docs/manual.py $<TARGET_FILE:tapegrad_command> --check)
+    set_tests_properties(docs_manual PROPERTIES TIMEOUT 60 LABELS long)
+    add_custom_target(test_docs_manual DEPENDS tapegrad_command)
+  endif()
 
   # The Python lines of pages of docs/, in the folder of the program that writes what they read. Skipped if this Python has none of
   # the modules that they import.

@@ -138,4 +138,26 @@ foreach(folder house autograd nn optim ${long_folders})
   endforeach()
   tapegrad_test_program(test_${folder} ${core} ${together})
 endforeach()
+
+# The blocks of code in comments of public headers: tests/comments includes each, so that it is compiled and run.
+find_program(PYTHON3 python3)
+mark_as_advanced(PYTHON3)
+if(PYTHON3)
+  set(block_headers ${public_headers} ${distributed_headers} ${train_headers})
+  list(TRANSFORM block_headers REPLACE "[|].*$" "")
+  list(TRANSFORM block_headers PREPEND ${PROJECT_SOURCE_DIR}/)
+  set(blocks_dir ${PROJECT_BINARY_DIR}/comment_blocks)
+  set(blocks_script ${PROJECT_SOURCE_DIR}/tests/comments/blocks.py)
+  add_custom_command(OUTPUT ${blocks_dir}/comments/blocks.h
+                     COMMAND ${PYTHON3} -B ${blocks_script} ${PROJECT_SOURCE_DIR} ${blocks_dir}/comments
+                     DEPENDS ${blocks_script} ${block_headers} VERBATIM)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/comments/*.cpp)
+  tapegrad_test_program(test_comments ON ${files})
+  target_sources(test_comments PRIVATE ${blocks_dir}/comments/blocks.h)
+  target_include_directories(test_comments PRIVATE ${blocks_dir})
+  add_test(NAME comments COMMAND test_comments --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  add_test(NAME comments_blocks COMMAND ${PYTHON3} -B ${blocks_script} ${PROJECT_SOURCE_DIR} --compiler ${CMAKE_CXX_COMPILER})
+  add_custom_target(test_comments_blocks)  # nothing to build
+  set_tests_properties(comments comments_blocks PROPERTIES TIMEOUT 120 LABELS core)
+endif()
 include(cmake/programs.cmake)

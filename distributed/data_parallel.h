@@ -51,8 +51,10 @@ struct MeanLoss {
 ///
 ///     tg::distributed::World world;
 ///     tg::distributed::DataParallel parallel(world, adam, {.accumulate = 8, .clip_grad_norm = 1});
-///     for (int step = 0; step < 1000; ++step)
+///     for (int step = 0; step < 1000; ++step) {
 ///       const double loss = parallel.step([&](int64_t i) { return cross_entropy(model(x(i)), y(i)); });
+///       if (world.rank() == 0) std::cout << loss << "\n";
+///     }
 ///
 /// A step has `accumulate` batches, of which each process computes an equal share. Their gradients are averaged with
 /// weights that are proportional to MeanLoss::terms: the step is that of one batch with all terms. Gradients are summed

@@ -8,6 +8,7 @@
     python3 docs/filter.py TOP FILE.h   prints the header with
     - the sentences at its top as the description of the file,
     - comments after members, and `//` before a declaration, as documentation,
+    - indented lines of comments as code,
     - the comment of a group of declarations (no blank line between them) before each of them,
     - a reference to the class before what its description covers: constructors, operator(), visit, begin and end,
     - the function that takes them before options without a comment,
@@ -16,6 +17,10 @@
 import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/comments"))
+import blocks
 
 COMMENT = re.compile(r"^\s*//(?!/|\s*---|\s*NOLINT|\s*clang-format)\s?(.*)$")
 DOC = re.compile(r"^\s*///")
@@ -34,10 +39,29 @@ def escaped(text):
     return "`".join(parts)
 
 
+CODE = "\0"  # marks lines of code in comments
+
+
+def with_code(lines):
+    """The lines of a header, those of the blocks of code in its comments marked, and a command of Doxygen before and after each."""
+    first = {number - 1: number - 2 + len(text.splitlines()) for number, text in blocks.blocks("\n".join(lines))}
+    out, last = [], -1
+    for i, line in enumerate(lines):
+        last = first.get(i, last)
+        if i > last:
+            out.append(line)
+            continue
+        indent, text = re.match(r"^(\s*)///?(.*)$", line).groups()
+        before = [f"{indent}///{CODE} \\code{{.cpp}}"] if i in first else []
+        after = [f"{indent}///{CODE} \\endcode"] if i == last else []
+        out += [*before, f"{indent}///{CODE}{text}", *after]
+    return out
+
+
 def documentation(line):
     """The line of a comment, as documentation."""
     indent, text = re.match(r"^(\s*)///?<?(.*)$", line).groups()
-    return f"{indent}///{escaped(text)}"
+    return f"{indent}///{text[1:] if text.startswith(CODE) else escaped(text)}"
 
 
 def parts_of(text):
@@ -76,7 +100,7 @@ class Header:
     """Walks through the lines of a header; `out` is what Doxygen is given."""
 
     def __init__(self, lines):
-        self.lines = lines
+        self.lines = with_code(lines)
         self.out = []
         self.doc = []        # the comment of the group of declarations
         self.fresh = False   # it has just been printed
@@ -148,8 +172,8 @@ class Header:
         """The first comment describes the file."""
         i = 0
         while i < len(self.lines) and self.lines[i].startswith("//"):
-            text = self.lines[i].lstrip("/").strip()
-            self.out.append(f"/// \\file\n/// {escaped(text)}" if i == 0 else f"/// {escaped(text)}")
+            text = documentation(self.lines[i])
+            self.out.append(f"/// \\file\n{text}" if i == 0 else text)
             i += 1
         return i
 
@@ -214,9 +238,15 @@ def anchor(top, path, heading=""):
     return f"{name}--{slug}" if slug else f"page-{name}"
 
 
+def one_line(match):
+    """A link whose words are on two lines, on one; a block of code as it is."""
+    return match.group(0) if match.group(0).startswith("```") else re.sub(r"\n\s*", " ", match.group(0))
+
+
 def page(top, path, text):
     """A page with anchors and links that Doxygen resolves; blocks of code unchanged."""
     out, fenced, first = [], False, True
+    text = re.sub(r"^```.*?^```$|\[[^\]\[\n]*\n[^\]\[\n]*\]\([^)\s]+\)", one_line, text, flags=re.S | re.M)
 
     def link(match):
         words, target = match.groups()

@@ -15,6 +15,12 @@ class HeaderTest(unittest.TestCase):
         self.assertEqual(docs_filter.Header(["// Two words.", "// More.", "#pragma once"]).run(),
                          "/// \\file\n/// Two words.\n/// More.\n#pragma once\n")
 
+    def test_indented_lines_are_code(self):
+        self.assertEqual(filtered("/// Adds:\n///\n///   f(a<b>);\n///\n/// More.\nint f();"),
+                         ["/// Adds:", "///", "/// \\code{.cpp}", "///   f(a<b>);", "/// \\endcode", "///", "/// More.", "int f();"])
+        self.assertEqual(docs_filter.Header(["// Words:", "//   f(&x);", "#pragma once"]).run(),
+                         "/// \\file\n/// Words:\n/// \\code{.cpp}\n///   f(&x);\n/// \\endcode\n#pragma once\n")
+
     def test_comments_after_members_are_documentation(self):
         self.assertEqual(filtered("struct A {\n  int x = 1;  // in pixels\n  int f() { return 1; }  // a <b>\n};"),
                          ["struct A {", "  int x = 1;  ///< in pixels", "  int f() { return 1; }  ///< a \\<b\\>", "};"])
@@ -61,6 +67,11 @@ class PageTest(unittest.TestCase):
         self.assertEqual(docs_filter.page(top, top / "nn/README.md", text).split("\n"),
                          ["# A page {#page-nn_README}", "## One `two` {#nn_README--one-two}",
                           "[a](#nn_README--one-two) b [c](http://x)", "```", "# [a](#b)", "```"])
+
+    def test_links_on_two_lines(self):
+        top = pathlib.Path("/top")
+        self.assertEqual(docs_filter.page(top, top / "nn/README.md", "- [a\n  b](#one-two)\n```\n[a\nb](#c)\n```"),
+                         "- [a b](#nn_README--one-two)\n```\n[a\nb](#c)\n```")
 
     def test_pictures(self):
         top = pathlib.Path("/top")

@@ -16,7 +16,8 @@ struct AverageOptions {
 /// evaluation:
 ///
 ///   optim::ExponentialAverage average(nn::parameters(model), {.decay = 0.999});
-///   ... adam.step(grads); average.update();
+///   adam.step(grads);
+///   average.update();
 ///   {
 ///     const optim::ExponentialAverage::Use use(average);   // the model has the averaged weights
 ///     evaluate(model);

@@ -27,7 +27,7 @@ struct ParameterGroup {
 /// several threads at once, for ranges that do not overlap, so it must not change the optimiser. Everything else is
 /// done here:
 ///
-///   class Sign : public Optimizer {
+///   class Sign : public optim::Optimizer {
 ///    public:
 ///     Sign(NamedTensors parameters, double lr) : Optimizer(one_group(std::move(parameters)), lr, 0, {}) {}
 ///

@@ -2,8 +2,10 @@
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 
-#include <cmath>
+#include <algorithm>
 #include <iostream>
+#include <set>
+#include <string>
 
 namespace tg = tapegrad;
 namespace nn = tg::nn;
@@ -53,6 +55,85 @@ void own_operation() {
   const tg::GradcheckReport report = tg::gradcheck(cube, {x}, {.order = 2});
   // [/check]
   std::cout << "own operation: " << (report.ok ? "right" : report.text) << "\n";
+}
+
+// [kernels]
+// y[i, j] = f(place of u[i, j - 1], of u[i, j], of u[i, j + 1]), with periodic rows, on all threads.
+template <class T, class F>
+tg::Tensor stencil(const tg::Tensor& u, const F& f) {
+  const tg::Tensor y = tg::Tensor::empty(u.shape(), u.dtype());
+  T* const out = y.mutable_data<T>();
+  const int64_t n = u.size(1), grain = std::max<int64_t>(1, 16384 / n);  // rows per piece: depends on the shape alone
+  tg::parallel_for(u.size(0), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * n; first < end * n; first += n) {
+      const int64_t last = first + n - 1;
+      out[first] = f(last, first, first + 1);
+      for (int64_t j = first + 1; j < last; ++j) out[j] = f(j - 1, j, j + 1);
+      out[last] = f(last - 1, last, first);
+    }
+  });
+  return y;
+}
+
+template <class T>
+tg::Tensor advect_kernel(const tg::Tensor& u) {
+  const T* v = u.data<T>();
+  return stencil<T>(u, [=](int64_t l, int64_t j, int64_t r) { return v[j] * (v[r] - v[l]) / 2; });
+}
+
+template <class T>
+tg::Tensor advect_gradient(const tg::Tensor& u, const tg::Tensor& dy) {
+  const T *v = u.data<T>(), *d = dy.data<T>();
+  return stencil<T>(u, [=](int64_t l, int64_t j, int64_t r) {
+    return (d[j] * (v[r] - v[l]) + d[l] * v[l] - d[r] * v[r]) / 2;  // u[j] occurs in y[j], y[j + 1] and y[j - 1]
+  });
+}
+// [/kernels]
+
+// [kernel operation]
+const tg::Op kAdvect{"advect"};
+tg::Tensor advect(const tg::Tensor& u) {  // u [rows, n], float32 or float64
+  tg::require_floating(kAdvect.name, u.dtype());
+  if (u.dim() != 2 || u.size(1) < 3) kAdvect.fail("expected [rows, n] with n >= 3, got " + tg::str(u.shape()));
+  const bool single = u.dtype() == tg::kFloat32;
+  const auto forward = [single](const tg::Tensor& u) {
+    const tg::Tensor x = u.contiguous();  // kernels read rows in memory
+    return single ? advect_kernel<float>(x) : advect_kernel<double>(x);
+  };
+  const auto backward = [u, single](const tg::Tensor& dy) -> tg::Grads {
+    if (tg::Tape::current() != nullptr) {  // create_graph: the gradient itself is recorded, in operations
+      const tg::Tensor both = dy * u;
+      return (dy * (tg::roll(u, -1, 1) - tg::roll(u, 1, 1)) + tg::roll(both, 1, 1) - tg::roll(both, -1, 1)) / 2;
+    }
+    const tg::Tensor x = u.contiguous(), d = dy.contiguous();
+    return single ? advect_gradient<float>(x, d) : advect_gradient<double>(x, d);
+  };
+  return tg::custom(kAdvect, {u}, forward, backward, tg::Reads::inputs);  // backward reads no leaf but u
+}
+// [/kernel operation]
+
+void own_kernel() {
+  tg::manual_seed(1);
+  // [check kernel]
+  const tg::GradcheckReport report = tg::gradcheck(advect, {tg::randn({4, 6}, tg::kFloat64)}, {.order = 2});
+  std::cout << "gradients: " << (report.ok ? "right" : report.text) << ", " << report.entries << " derivatives\n";
+
+  const tg::Tensor u = tg::randn({1000, 512}).as_leaf();
+  std::set<std::string> bits;
+  for (const int threads : {1, 2, 3, 7}) {
+    tg::set_num_threads(threads);
+    tg::Tape tape;
+    const tg::Tensor y = advect(u);
+    const tg::Tensor du = tape.backward(tg::mean(tg::square(y)))[u];
+    bits.insert(tg::bits_of({{"y", y}, {"du", du}}));
+  }
+  std::cout << "1, 2, 3 and 7 threads: " << bits.size() << " result\n";
+  // [/check kernel]
+  try {
+    const tg::Tensor y = advect(tg::ones({4, 2}));
+  } catch (const tg::Error& error) {
+    std::cout << error.what() << "\n";
+  }
 }
 
 void accumulate() {
@@ -190,6 +271,7 @@ int main() {
   class_weights();
   own_loss();
   own_operation();
+  own_kernel();
   accumulate();
   freeze();
   average();

@@ -14,11 +14,12 @@
 namespace tapegrad::nn {
 
 /// Which keys queries attend to (tutorial 003, section 8.2.3), with the options of that form:
-///   AttentionChoice()   every query attends to every key
-///   WindowAttention     keys near the query, and global tokens. Beltagy, Peters, Cohan 2020, Longformer
-///   LinformerAttention  a fixed number of learned projections of all keys; never causal. Wang et al. 2020
-///   PerformerAttention  all keys, estimated with random features. Choromanski et al. 2020
-///   ReformerAttention   keys with similar hashes. Kitaev, Kaiser, Levskaya 2020
+/// - AttentionChoice(): every query attends to every key
+/// - WindowAttention: keys near the query, and global tokens. Beltagy, Peters, Cohan 2020, Longformer
+/// - LinformerAttention: a fixed number of learned projections of all keys; never causal. Wang et al. 2020
+/// - PerformerAttention: all keys, estimated with random features. Choromanski et al. 2020
+/// - ReformerAttention: keys with similar hashes. Kitaev, Kaiser, Levskaya 2020
+///
 /// The header of a form has its options: window.h, linformer.h, performer.h, reformer.h. A value, which can be copied.
 class AttentionChoice {
  public:

@@ -60,8 +60,9 @@ struct LinformerConfig {
 /// Self-attention with projected keys and values: O(T K) in time and memory. Not causal. The pass may have a bool mask
 /// of keys, rope, and weights: those of the S values, softmax(...) f, which may be negative. Error for a cache, and for
 /// positions that add a bias. In addition to those of MultiHeadSelfAttention, it has the parameters
-///   E  [K, context_length], or [num_heads, K, context_length]; normal with variance 1 / K
-///   F  the same for values, unless they share E
+/// - E: [K, context_length], or [num_heads, K, context_length]; normal with variance 1 / K
+/// - F: the same for values, unless they share E
+///
 /// To share projections between layers, tie() them.
 struct LinformerSelfAttention : MultiHeadAttention {
   explicit LinformerSelfAttention(const LinformerConfig& config);

@@ -12,8 +12,8 @@ namespace tapegrad::nn {
 
 /// x [N, in, L] or [in, L] -> conv1d(x, weight, bias, options).
 ///
-///   nn::Conv1d(64, 128, 5, {.stride = 2, .padding = 2})
-///   nn::Conv1d(64, 128, 5, {.padding = Padding::same, .padding_mode = PadMode::reflect})
+///   const nn::Conv1d half(64, 128, 5, {.stride = 2, .padding = 2});
+///   const nn::Conv1d same(64, 128, 5, {.padding = Padding::same, .padding_mode = PadMode::reflect});
 struct Conv1d {
   Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;

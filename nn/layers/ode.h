@@ -11,8 +11,8 @@
 
 namespace tapegrad::nn {
 
-///   rk4     the classical Runge-Kutta method of order 4, with steps of equal length
-///   dopri5  Dormand, Prince 1980: order 5, with steps as long as the tolerance allows
+/// - rk4: the classical Runge-Kutta method of order 4, with steps of equal length
+/// - dopri5: Dormand, Prince 1980: order 5, with steps as long as the tolerance allows
 enum class OdeSolver { rk4, dopri5 };
 
 inline constexpr std::string_view kOdeSolverNames[] = {"rk4", "dopri5"};  ///< in the order of OdeSolver

@@ -19,10 +19,10 @@ namespace tapegrad::nn {
 
 /// How the angles of RoPE are slowed down for contexts that are longer than those of training.
 struct RopeScaling {
-  ///   none    not at all
-  ///   linear  all pairs, by `factor`. Chen et al. 2023
-  ///   llama3  pairs that rotate less than `low` times in `trained_length` positions, by `factor`; pairs that rotate
-  ///           more than `high` times, not at all; in between by a mixture. Llama 3.1
+  /// - none: not at all
+  /// - linear: all pairs, by `factor`. Chen et al. 2023
+  /// - llama3: pairs that rotate less than `low` times in `trained_length` positions, by `factor`; pairs that rotate
+  ///   more than `high` times, not at all; in between by a mixture. Llama 3.1
   enum class Kind { none, linear, llama3 };
   Kind kind = Kind::none;         ///< the rule
   double factor = 1;              ///< by which contexts are longer than in training

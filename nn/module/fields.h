@@ -3,9 +3,9 @@
 //
 // A struct lists its members in `void list(nn::Fields& f)`; so does a variant (a form of attention, a positional
 // encoding) that has options:
-//   f.add({.name = "window", .help = "keys on each side of a query", .limits = kNotNegative}, window, kind ==
-//   "window"); f.add_named({.name = "solver", .help = "the method"}, solver, kSolverNames);  // an enum, whose values
-//   have names
+//   f.add({.name = "window", .help = "keys on each side", .limits = kNotNegative}, window, kind == "window");
+//   f.add_named({.name = "solver", .help = "the method"}, solver, kOdeSolverNames);  // an enum, whose values have names
+//
 #pragma once
 
 #include <cstdint>

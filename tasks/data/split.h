@@ -16,7 +16,7 @@ enum class CharacterClass : uint8_t { other, letter, number, space };
 CharacterClass class_of(uint32_t code);
 
 /// The end of the word that starts at `from` < text.size(), by GPT-2's pattern
-///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 /// Bytes that are not valid UTF-8 are neither letters, numbers nor spaces.
 std::size_t word_end(std::string_view text, std::size_t from);
 

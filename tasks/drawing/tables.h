@@ -16,8 +16,10 @@ inline constexpr int kTerminalWidth = 80;
 
 /// A table as the tutorials print it: names on the left and at the top, each cell in brackets.
 ///
+/// ```text
 ///                   love      deep
 ///   love      [    0.60][    0.90]
+/// ```
 struct BracketTable {
   std::vector<std::string> rows, columns;  ///< their names
   int width = 12;                          ///< characters of each column, that of the names included

@@ -50,7 +50,7 @@ void add_dtype(Fields& f, std::string& dtype) {
 
 void GPTModelRequest::list(Fields& f) {
   f.add({.name = "model",
-         .help = "model.safetensors of a run, its folder, or a folder of Hugging Face's GPT-2 or Llama",
+         .help = "model.safetensors of a run, its folder, or a Hugging Face folder with GPT-2 or Llama",
          .type = "FILE_OR_DIR",
          .otherwise = "the last run's"},
         model);
@@ -102,7 +102,7 @@ ChatRequest::ChatRequest() : SamplingOptions{.max_new_tokens = 512, .temperature
 
 void ChatRequest::list(Fields& f) {
   f.add({.name = "model",
-         .help = "a run's folder or model, or a folder of Hugging Face's",
+         .help = "a run's folder or model, or a Hugging Face folder",
          .type = "RUN_OR_FOLDER",
          .otherwise = "the last run's",
          .positional = true},

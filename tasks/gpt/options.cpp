@@ -125,7 +125,7 @@ void TextSettings::list(Fields& f) {
 
 void StartSettings::list(Fields& f) {
   f.add({.name = "from",
-         .help = "start from this model: a folder of Hugging Face's GPT-2 or Llama, or a run's folder or model",
+         .help = "start from this model: a Hugging Face folder with GPT-2 or Llama, or a run's folder or model",
          .group = Group::start,
          .type = "FILE_OR_DIR"},
         from, !from.empty());

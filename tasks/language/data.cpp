@@ -52,7 +52,7 @@ constexpr Message kData[] = {
      "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
      "한 에포크에서 구간의 무작위 순서: pytorch는 PyTorch의 DataLoader와 같고 목록을 메모리에 둡니다. permutation은 "
      "계산하므로 메모리를 쓰지 않습니다. auto는 글이 하나면 pytorch, 여럿이면 permutation입니다"},
-    {"start from this model: a folder of Hugging Face's GPT-2 or Llama, or a run's folder or model",
+    {"start from this model: a Hugging Face folder with GPT-2 or Llama, or a run's folder or model",
      "이 모델에서 시작합니다: Hugging Face의 GPT-2나 Llama 폴더, 또는 실행의 폴더나 모델"},
     {"folder of an adapter in PEFT's format, merged into the weights of --from before training",
      "PEFT 형식 어댑터의 폴더. 학습 전에 --from의 가중치에 합칩니다"},

@@ -156,7 +156,7 @@ constexpr Topic kTopics[] = {
     {.name = "architecture",
      .help = "a model part by part: shapes, parameters, and the C++ of each part (8.4; tutorial 000)",
      .make = show_architecture,
-     .model = {.help = "model.safetensors of a run, its folder, or a folder of Hugging Face's GPT-2 or Llama",
+     .model = {.help = "model.safetensors of a run, its folder, or a Hugging Face folder with GPT-2 or Llama",
                .type = "FILE_OR_DIR",
                .otherwise = "an untrained Transformer of the copy task"}},
 };

@@ -13,14 +13,14 @@ namespace tapegrad::train {
 
 /// The state of a training program: of models, optimisers, generators, and its own fields, under names that it chooses:
 ///
-///     Checkpoint out;
+///     train::Checkpoint out;
 ///     out.add("model.", nn::state_dict(model));
 ///     out.add("adam.", adam.state());
 ///     out.add("generator", default_generator());
 ///     out.set("step", step);
 ///     out.save("out/checkpoint");
 ///
-///     const Checkpoint in = Checkpoint::load("out/checkpoint");
+///     const auto in = train::Checkpoint::load("out/checkpoint");
 ///     nn::load_state_dict(model, in.with_prefix("model."));
 ///     adam.load_state(in.with_prefix("adam."));
 ///     in.restore("generator", default_generator());

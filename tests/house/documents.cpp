@@ -192,6 +192,22 @@ Names lost_python(const Texts& pages, const std::string& cmake) {
   return lost;
 }
 
+// Tables that list options: the heading says so, or a row begins with one. Options are declared in settings, from which
+// --help, the man page and docs/manual follow.
+Names tables_of_options(const Texts& texts) {
+  static const std::regex heading(R"(\|(?:[^|]*\|)* *[Oo]ptions? *\|.*)"), row(R"(\| *`--?[a-zA-Z].*)");
+  Names found;
+  for (const auto& [path, text] : texts) {
+    std::string line, before;
+    for (std::istringstream lines(prose_of(text)); std::getline(lines, line); before = line) {
+      const bool below = line.starts_with("|---");
+      if (below && std::regex_match(before, heading)) found.insert(path + ": " + before);
+      if (std::regex_match(line, row)) found.insert(path + ": " + line);
+    }
+  }
+  return found;
+}
+
 // Pages of docs/ideas that are too long, or have not one picture.
 Names pages_of_ideas_unlike_the_others(const Texts& pages) {
   static const std::regex picture("!\\[[^\\]]+\\]\\([^)]+\\.svg\\)");
@@ -249,8 +265,7 @@ TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
 // What pages compare with, in LibTorch and Python, is run by hand.
 TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
   EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"docs/programs/peers"})), Names());
-  const Texts ports = {{"docs/ports.md", text_of(fs::path(kSourceDir) / "docs/ports.md")}};
-  EXPECT_EQ(lost_blocks(ports, "py", texts_of(".py", {"docs/programs/peers"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "py", texts_of(".py", {"docs/programs/peers"})), Names());
 }
 
 TEST(Documents, BlocksThatNothingRunsAreFound) {
@@ -279,6 +294,17 @@ TEST(Documents, PythonIsRun) {
   EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/programs.cmake")), Names());
   EXPECT_EQ(lost_python({{"docs/a/b.md", "```python\n1\n```\n"}, {"docs/c.md", "```python\n1\n```\n"}}, "(page a/b/x)"),
             Names{"docs/c.md"});
+}
+
+TEST(Documents, OptionsAreListedByTheirDeclarations) { EXPECT_EQ(tables_of_options(documents()), Names()); }
+
+TEST(Documents, TablesOfOptionsAreFound) {
+  const Texts texts = {
+      {"a.md", "| verb | what | options |\n|---|---|---|\n| walk | walks | fast |\n"},
+      {"b.md", "| | |\n|---|---|\n| `--seed N` | random seed |\n| `-v` | more |\n"},
+      {"c.md", "| a new | is |\n|---|---|\n| option | a line |\n| `x - 1` | `--seed` |\n- `--seed`: its help\n"}};
+  EXPECT_EQ(tables_of_options(texts),
+            (Names{"a.md: | verb | what | options |", "b.md: | `--seed N` | random seed |", "b.md: | `-v` | more |"}));
 }
 
 TEST(Documents, IdeasHaveADrawingAndAreShort) {

@@ -269,7 +269,8 @@ class FusedCall {
 /// out, with constants to all digits of a double, it calls them, which is faster and more accurate. One to eight
 /// tensors. Error for other types and for shapes that do not broadcast.
 ///
-///   fuse([nu](auto u, auto u_t, auto u_x, auto u_xx) { return u_t + u * u_x - nu * u_xx; }, u, u_t, u_x, u_xx)
+///   const auto burgers = [nu](auto u, auto u_t, auto u_x, auto u_xx) { return u_t + u * u_x - nu * u_xx; };
+///   const Tensor residual = fuse(burgers, u, u_t, u_x, u_xx);
 template <class F, class... X>
 Tensor fuse(const F& formula, const X&... x) {
   static_assert((std::convertible_to<X, Tensor> || ...), "fuse: expected at least one tensor");

@@ -2,9 +2,9 @@
 //
 // The last argument is the reduction, or a struct of options that begins with it:
 //
-//   mse_loss(y, target, Reduction::sum)
-//   huber_loss(y, target, {.reduction = Reduction::sum, .delta = 0.5})
-//   cross_entropy(logits, target, {.label_smoothing = 0.1})
+//   mse_loss(y, target, Reduction::sum);
+//   huber_loss(y, target, {.reduction = Reduction::sum, .delta = 0.5});
+//   cross_entropy(logits, classes, {.label_smoothing = 0.1});
 //
 // float32 and float64; operands are converted to the later type. Included by ops.h.
 #pragma once
@@ -49,10 +49,10 @@ struct LinearCrossEntropyOptions {
 };
 /// cross_entropy(linear(x, weight, bias), target) without its logits: x [..., D], weight [V, D], int64 target [...].
 /// Forward and backward compute the logits of one chunk of rows at a time, at most 2^24 of them (or a row), so that a
-/// training step with a large vocabulary needs a fraction of the memory:
+/// training step with a large vocabulary needs a fraction of the memory. With hidden [B, T, D], after the last norm, and
+/// y [B, T]:
 ///
-///     const Tensor hidden = ...;                                                    // [B, T, D], after the last norm
-///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);     // y [B, T]
+///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);
 ///
 /// Its gradients are computed together with the loss and kept for backward, unless `reduction` is none. They are those
 /// for a gradient of 1 of the loss; if that is another power of two, backward scales them, otherwise it computes the

@@ -2,7 +2,7 @@
 //
 //   nn::lora(model, {.rank = 8, .alpha = 16, .targets = {"W_query", "W_value"}});
 //   optim::AdamW adam(nn::trainable_parameters(model), {.lr = 2e-4});      // the updates
-//   ...
+//   train(model, adam);
 //   nn::merge_lora(model);                                       // the weights with the updates; none are left
 //
 // adapter.h reads and writes the updates in PEFT's format.

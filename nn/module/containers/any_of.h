@@ -47,7 +47,7 @@ class AnyOf : public detail::HolderOf<AnyOf<Interface>> {
 
 /// A module or function of any type that can be called in this way, or none:
 ///
-///   nn::AnyOf<Tensor(const Tensor& x, const Tensor& mask)> attention = nn::MultiHeadAttention(config);
+///   nn::AnyOf<Tensor(const Tensor& x, const Tensor& mask)> attention = nn::MultiHeadSelfAttention(config);
 ///   nn::AnyOf<Encoded(const Tensor& ids)> encoder = LstmEncoder(8);     // which returns a struct
 ///
 /// Parameter names, modes and clones are those of the module that it holds. A call costs one virtual call.

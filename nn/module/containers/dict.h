@@ -17,7 +17,7 @@ namespace tapegrad::nn {
 ///
 ///   nn::Dict<nn::Linear> heads{{"policy", nn::Linear(64, 2)}, {"value", nn::Linear(64, 1)}};
 ///   Tensor value = heads["value"](x);
-///   for (auto& [name, head] : heads) ...
+///   for (const auto& [name, head] : heads) std::cout << name << ": " << str(head.weight.shape()) << "\n";
 ///
 /// A name is not empty and has no dot. Modules of several types are an nn::Dict<nn::AnyModule>.
 template <class Module>

@@ -124,6 +124,34 @@ TEST(TutorialPages, EveryPlaceHasOneOrIsToDo) {
   for (const Page* page : pages()) EXPECT_TRUE(stems.insert(file_stem(*page)).second) << file_stem(*page);
 }
 
+// The table in tasks/README.md has every page, in the order of the pages: `tapegrad tutorial 000 1`, `2`, `4`.
+TEST(TutorialPages, AreInTheTableOfSections) {
+  static const std::regex row(R"(\| [^|]*\| `tapegrad tutorial (\S+) (\S+)`((?:, `[^`]+`)*) \|.*)"), more("`([^`]+)`");
+  std::ifstream table(std::string(kSourceDir) + "/tasks/README.md");
+  std::vector<std::string> order, in_table;
+  for (const Page* page : pages()) order.push_back(file_stem(*page));
+  std::size_t last = 0;
+  std::smatch found;
+  for (std::string line; std::getline(table, line);) {
+    if (!std::regex_match(line, found, row)) continue;
+    std::vector<std::string> places{found[2]};
+    const std::string others = found[3];
+    for (std::sregex_iterator other(others.begin(), others.end(), more), end; other != end; ++other)
+      places.push_back((*other)[1]);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const PageList named = find_pages(pages(), std::vector<std::string>{found[1], places[i]});
+      ASSERT_EQ(named.size(), 1U) << line;
+      in_table.push_back(file_stem(*named[0]));
+      const auto at = static_cast<std::size_t>(std::ranges::find(order, in_table.back()) - order.begin());
+      if (i > 0) continue;
+      EXPECT_GE(at, last) << "expected an earlier row for " << line;
+      last = at;
+    }
+  }
+  for (const std::string& page : order)
+    EXPECT_NE(std::ranges::find(in_table, page), in_table.end()) << "expected a row of tasks/README.md for " << page;
+}
+
 TEST(TutorialPages, TextsAreInBothLanguages) {
   for (const Computed& made : made_pages()) {
     for (const auto& [where, text] : texts_of(made)) {

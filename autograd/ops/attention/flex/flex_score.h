@@ -2,8 +2,10 @@
 //
 // A score_mod is written as if these were numbers; where it depends on a condition, it uses where():
 //
-//   [](auto score, auto b, auto h, auto q, auto k) { return 20 * tanh(score / 20); }
-//   [slopes](auto score, auto, auto h, auto q, auto k) { return where(k <= q, score - slopes(h) * (q - k), score); }
+//   const auto soft_cap = [](auto score, auto b, auto h, auto q, auto k) { return 20 * tanh(score / 20); };
+//   const auto slope = [slopes](auto score, auto, auto h, auto q, auto k) {
+//     return where(k <= q, score - slopes(h) * (q - k), score);
+//   };
 //
 // Functions, found by their arguments: abs, sqrt, exp, log, tanh, sigmoid, min, max, where; of positions: abs, min, max
 // and %.

@@ -1,0 +1,109 @@
+// The blocks of code in the comments of distributed/ and of the libraries in tasks/, compiled and run (blocks.py).
+#include <gtest/gtest.h>
+#include <tapegrad/distributed.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/comments/block_test.h>
+#include <tapegrad/train.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <utility>
+
+namespace tapegrad::tests {
+namespace {
+
+struct Examples {
+  int64_t size() const { return 8; }
+  std::pair<Tensor, int64_t> operator[](int64_t i) const { return {full({2}, static_cast<double>(i)), i % 3}; }
+};
+using Batch = std::pair<Tensor, Tensor>;
+
+TEST_F(Comments, DataParallel) {
+  optim::Adam adam(nn::parameters(model), {.lr = 0.1});
+  const auto x = [&](int64_t) { return this->x; };
+  const auto y = [&](int64_t) { return this->y; };
+  testing::internal::CaptureStdout();
+#include "comments/distributed/data_parallel_1.inc"
+  const std::string printed = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1000);
+}
+
+TEST_F(Comments, Loader) {
+  const Examples dataset;
+  int64_t seen = 0;
+  const auto step = [&](const Batch& batch) { seen += batch.second.size(0); };
+#include "comments/tasks/data/data_loader_1.inc"
+  EXPECT_EQ(seen, 80);
+}
+
+TEST_F(Comments, Csv) {
+  std::ofstream("flowers.csv") << "length,species\n1.5,iris\n2.5,rose\n";
+#include "comments/tasks/data/tables/csv_1.inc"
+  EXPECT_EQ(loader.begin().next()->first.shape(), (Shape{2, 1}));
+}
+
+TEST_F(Comments, JsonLines) {
+  std::ofstream("reviews.jsonl") << R"({"text": "good", "label": "yes"})"
+                                 << "\n"
+                                 << R"({"text": "no", "label": "no"})";
+  const auto tokenizer = data::train_byte_pairs("good and no good", 260);
+#include "comments/tasks/data/tables/json_lines_1.inc"
+  EXPECT_EQ(loader.begin().next()->first.values.size(0), 2);
+}
+
+TEST_F(Comments, Tokenizers) {
+  std::filesystem::create_directory_symlink(std::filesystem::path(kSourceDir) / "tests/data/gpt2_cut", "gpt2");
+#include "comments/tasks/data/tokenizers/tokenizer_1.inc"
+  EXPECT_EQ(text, "Hello, I am");
+  EXPECT_EQ(data::load_tokenizer("my-tokenizer")->decode(trained->encode(text)), text);
+}
+
+TEST_F(Comments, Checkpoint) {
+  optim::Adam adam(nn::parameters(model), {.lr = 0.1});
+  int64_t step = 7;
+  std::filesystem::create_directory("out");
+  adam.step(gradients());
+  const std::string bits = bits_of(nn::state_dict(model));
+#include "comments/tasks/train/checkpoint_1.inc"
+  EXPECT_EQ(bits_of(nn::state_dict(model)), bits);
+  EXPECT_EQ(step, 7);
+}
+
+TEST_F(Comments, Events) {
+  std::filesystem::create_directories("out/mine/own");
+#include "comments/tasks/train/events_1.inc"
+  EXPECT_GT(std::filesystem::file_size("out/mine/own/events.out.tfevents"), 100u);
+}
+
+TEST_F(Comments, Loop) {
+  data::DataLoader loader(Examples(), {.batch_size = 4});
+  optim::Adam adam(nn::parameters(model), {.lr = 0.1});
+  const auto loss_of = [](const nn::Linear& model, const Batch& batch) {
+    return cross_entropy(model(batch.first), batch.second);
+  };
+  testing::internal::CaptureStdout();
+#include "comments/tasks/train/loop_1.inc"
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(adam.steps(), 20);
+  EXPECT_TRUE(std::filesystem::exists("out/mine/model.safetensors"));
+}
+
+TEST_F(Comments, LoopOfParts) {
+  data::DataLoader loader(Examples(), {.batch_size = 4});
+  nn::Linear generator(2, 2);
+  optim::Adam adam(nn::parameters(generator), {.lr = 0.1});
+  const optim::Constant schedule{0.1};
+  const auto train_critic = [](const Batch&) { return 2.0; };
+  const auto train_generator = [](const Batch&) { return 1.0; };
+  nn::Linear& critic = model;
+#include "comments/tasks/train/parts_1.inc"
+  EXPECT_EQ(critic.bias->size(0), 3);
+#include "comments/tasks/train/loop_2.inc"
+  EXPECT_EQ(loop.step().loss, 1);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

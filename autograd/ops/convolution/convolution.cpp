@@ -111,6 +111,14 @@ Tensor convolve_volumes_of(const Convolution& conv, bool transposed, const Tenso
   ConvShape shape = conv.shape;
   const ConvAxis &depth = conv.shape.depth, plain{};
   const Tensor volumes = conv.batched ? x.detach() : x.detach().unsqueeze(0);
+  if (shape.pointwise() && depth.plain()) {  // products of whole volumes
+    shape.n = conv.batch();
+    shape.rows.size = shape.rows.out = depth.size * shape.rows.size;
+    shape.depth = plain;
+    const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
+    convolve_into(shape, transposed, volumes, weight, bias, y);
+    return y;
+  }
   const Tensor images =
       Tensor::empty({shape.n, shape.groups * (transposed ? shape.c : shape.o),
                      transposed ? shape.rows.size : shape.rows.out, transposed ? shape.cols.size : shape.cols.out},

@@ -18,7 +18,7 @@ namespace {
 using runs::Run;
 
 constexpr int64_t kSourceBlock = 64 << 10;  // elements of a block of the source: it stays in the second-level cache
-constexpr int64_t kDepth = 256;             // rows of a panel of the weight at a time: they stay in L1
+constexpr int64_t kDepth = 256;             // rows of a panel of the weight at a time, at most: they stay in L1
 constexpr int64_t kMostPixels = 1024, kLeastPixels = 24;  // of the result in a block
 constexpr int64_t kMostPieces = 16;                       // blocks of a result that is large enough
 
@@ -52,21 +52,24 @@ class TapProduct {
         columns_(transposed ? shape.c : shape.o),
         channel_stride_(transposed ? shape.c * shape.taps() : shape.taps()),
         column_stride_(transposed ? shape.taps() : shape.c * shape.taps()),
-        panels_(pieces_of(columns_, use_.cols)),
+        panels_{columns_, use_.lanes},
+        most_depth_(std::min(kDepth, panels_.rows_in_cache(sizeof(T)))),
         row_taps_(rows_),
         col_taps_(cols_),
         taps_(shape.taps()),
         classes_(classes_count()),
-        weight_(shape.groups * panels_ * use_.cols * shape.taps() * channels_) {
+        weight_(shape.groups * panels_.padded() * shape.taps() * channels_) {
     list_taps();
     choose_blocks();
   }
 
   void run(const T* from, const T* weight, const T* bias, T* to) {
     const int64_t depth = shape_.taps() * channels_;
-    parallel_for(shape_.groups * panels_, std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, depth * use_.cols)),
+    const int64_t panels = panels_.count();
+    parallel_for(shape_.groups * panels,
+                 std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, depth * panels_.most_pitch())),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) pack_panel(weight, i / panels_, i % panels_);
+                   for (int64_t i = begin; i < end; ++i) pack_panel(weight, i / panels, i % panels);
                  });
     const int64_t across = pieces_of(cols_.to(), block_cols_), down = pieces_of(rows_.to(), block_rows_);
     const int64_t pieces = pieces_of(shape_.n, block_images_) * down * across * shape_.groups;
@@ -103,7 +106,7 @@ class TapProduct {
   }
 
   int64_t work_per_pixel() const {
-    return channels_ * pieces_of(shape_.taps(), rows_.classes() * cols_.classes()) * panels_ * use_.cols;
+    return channels_ * pieces_of(shape_.taps(), rows_.classes() * cols_.classes()) * panels_.padded();
   }
 
   // The number of result elements in a piece of work; depends on the sizes only.
@@ -121,16 +124,14 @@ class TapProduct {
     block_cols_ = cols_.to() <= pixels ? std::max<int64_t>(1, cols_.to()) : even(cols_.to(), pixels);
   }
 
-  int64_t panel_width(int64_t panel) const { return std::min(use_.cols, columns_ - panel * use_.cols); }
-  bool wide(int64_t panel) const { return panel_width(panel) > use_.cols / 2; }
   // The rows of a panel, class after class.
   T* panel(int64_t group, int64_t panel) const {
-    return weight_.get() + (group * panels_ + panel) * use_.cols * shape_.taps() * channels_;
+    return weight_.get() + (group * panels_.padded() + panels_.first(panel)) * shape_.taps() * channels_;
   }
 
   void pack_panel(const T* weight, int64_t group, int64_t index) const {
-    const int64_t width = panel_width(index), pitch = wide(index) ? use_.cols : use_.cols / 2;
-    const T* const from = weight + group * shape_.o * shape_.c * shape_.taps() + index * use_.cols * column_stride_;
+    const int64_t width = panels_.width(index), pitch = panels_.pitch(index);
+    const T* const from = weight + group * shape_.o * shape_.c * shape_.taps() + panels_.first(index) * column_stride_;
     T* const to = panel(group, index);
     if (width < pitch) std::fill_n(to, shape_.taps() * channels_ * pitch, T(0));
     for (int64_t at = 0; at < classes_count(); ++at) {
@@ -206,6 +207,7 @@ class TapProduct {
   // Offsets of the elements of a class: of their windows in the copy, and of their rows in a panel of the result.
   int64_t list_pixels(const TapClass& one, const Window& window, const Range& images, const Range& down,
                       const Range& across, int64_t* a_rows, int64_t* c_rows) const {
+    const int64_t pitch = panels_.most_pitch();
     int64_t count = 0;
     for (int64_t n = 0; n < images.size(); ++n) {
       for (int64_t i = rows_.first_of_class(one.row, down.begin); i < down.end; i += rows_.classes()) {
@@ -213,7 +215,7 @@ class TapProduct {
         for (int64_t j = cols_.first_of_class(one.col, across.begin); j < across.end; j += cols_.classes()) {
           const int64_t col = (j - one.col) / cols_.classes() * cols_.advance();
           a_rows[count] = n * window.image + (row * window.cols.size() + col) * channels_;
-          c_rows[count] = ((n * down.size() + i - down.begin) * across.size() + j - across.begin) * use_.cols;
+          c_rows[count] = ((n * down.size() + i - down.begin) * across.size() + j - across.begin) * pitch;
           ++count;
         }
       }
@@ -227,11 +229,11 @@ class TapProduct {
         {rows_.first(down.begin), rows_.end(down.end)}, {cols_.first(across.begin), cols_.end(across.end)}, 0};
     window.image = window.rows.size() * window.cols.size() * channels_;
     const int64_t pixels = images.size() * down.size() * across.size();
-    const Scratch<T> source(images.size() * window.image + use_.cols), result(pixels * use_.cols);
+    const Scratch<T> source(images.size() * window.image + use_.lanes), result(pixels * panels_.most_pitch());
     copy_source(window, group, images, from, source.get());
 
     const Scratch<int64_t> a_rows(pixels), c_rows(pixels);
-    const int64_t most_runs = shape_.taps() * (2 + channels_ / kDepth) + classes_count();
+    const int64_t most_runs = shape_.taps() * (2 + channels_ / most_depth_) + classes_count();
     const Scratch<Run> runs(most_runs);
     const Scratch<ClassWork> work(classes_count());
     int64_t pixels_before = 0, runs_before = 0, classes = 0;
@@ -240,7 +242,7 @@ class TapProduct {
       ClassWork& todo = work.get()[classes++];
       const int64_t k = one.count * channels_;
       todo.taps = one.first;
-      todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, kDepth))));
+      todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, most_depth_))));
       todo.runs = runs.get() + runs_before;
       todo.run_count = list_runs(one, window, todo.depth, runs.get() + runs_before);
       todo.first = pixels_before;
@@ -252,12 +254,12 @@ class TapProduct {
     row_taps_.each(down.begin, down.end, [&](int64_t i) {
       col_taps_.each(across.begin, across.end, [&](int64_t j) { list_class(i * col_taps_.count() + j); });
     });
-    if (pixels_before < pixels) std::fill_n(result.get(), pixels * use_.cols, T(0));  // some have no taps
+    if (pixels_before < pixels) std::fill_n(result.get(), pixels * panels_.most_pitch(), T(0));  // some have no taps
 
-    for (int64_t p = 0; p < panels_; ++p) {
+    for (int64_t p = 0; p < panels_.count(); ++p) {
       for (int64_t at = 0; at < classes; ++at) {
         const ClassWork& todo = work.get()[at];
-        const int64_t first = todo.taps * channels_ * pitch(p);
+        const int64_t first = todo.taps * channels_ * panels_.pitch(p);
         multiply_class(todo, {.runs = todo.runs,
                               .count = 0,
                               .step = 1,
@@ -265,7 +267,7 @@ class TapProduct {
                               .a_rows = a_rows.get() + todo.first,
                               .rows = todo.count,
                               .panel = panel(group, p) + first,
-                              .wide = wide(p),
+                              .vectors = panels_.vectors(p),
                               .c = result.get(),
                               .c_rows = c_rows.get() + todo.first,
                               .add = false});
@@ -282,11 +284,9 @@ class TapProduct {
     int64_t first, count;  // of the elements
   };
   int64_t classes_count() const { return row_taps_.count() * col_taps_.count(); }
-  int64_t pitch(int64_t p) const { return wide(p) ? use_.cols : use_.cols / 2; }
 
   // All runs of a class, in parts of the same depth; `product` is the first part, without its runs.
   void multiply_class(const ClassWork& todo, runs::Product<T> product) const {
-    const int64_t pitch = product.wide ? use_.cols : use_.cols / 2;
     int64_t run = 0;
     do {  // at least once: without channels the result is zero
       int64_t depth = 0;
@@ -294,7 +294,7 @@ class TapProduct {
       product.runs = todo.runs + run;
       for (; run < todo.run_count && depth < todo.depth; ++run, ++product.count) depth += todo.runs[run].length;
       runs::multiply(product);
-      product.panel += depth * pitch;
+      product.panel += depth * product.vectors * use_.lanes;
       product.add = true;
     } while (run < todo.run_count);
   }
@@ -302,7 +302,7 @@ class TapProduct {
   // Panel p of a block's result, with the bias, to planes.
   void store_panel(int64_t group, int64_t p, const Range& images, const Range& down, const Range& across,
                    const T* result, const T* bias, T* to) const {
-    const int64_t plane = rows_.to() * cols_.to(), first = p * use_.cols;
+    const int64_t plane = rows_.to() * cols_.to(), first = panels_.first(p), pitch = panels_.most_pitch();
     const int64_t step = rows_.transposed ? plane : shape_.y_step();
     const bool whole = across.size() == cols_.to();  // the rows of the block are contiguous in the result
     const int64_t lines = whole ? images.size() : images.size() * down.size();
@@ -312,7 +312,7 @@ class TapProduct {
       const int64_t row = down.begin + (whole ? 0 : at % down.size());
       T* const image =
           rows_.transposed ? to + (n * shape_.groups + group) * columns_ * plane : shape_.y_plane(to, n, group);
-      use_.separate(panel_width(p), line, result + at * line * use_.cols, use_.cols,
+      use_.separate(panels_.width(p), line, result + at * line * pitch, pitch,
                     bias == nullptr ? nullptr : bias + group * columns_ + first,
                     image + first * step + row * cols_.to() + across.begin, step);
     }
@@ -323,7 +323,8 @@ class TapProduct {
   const ConvPass rows_, cols_;
   const int64_t channels_, columns_;              // of the source and of the result, per group
   const int64_t channel_stride_, column_stride_;  // in the weight
-  const int64_t panels_;
+  const runs::Panels panels_;
+  const int64_t most_depth_;  // rows of a panel of the weight at a time
   const ConvTaps row_taps_, col_taps_;
   const Scratch<Tap> taps_;
   const Scratch<TapClass> classes_;

@@ -16,7 +16,9 @@ using runs::Run;
 
 // Rows of C in registers, by the vectors of a row. Each row of A needs its own pointer; ten fit into registers. It
 // takes at least eight independent sums to use the multipliers fully, and single vectors load as much as they multiply.
-constexpr int run_rows(int vectors) { return vectors == 1 ? 10 : kManyRegisters ? 8 : vectors == 3 ? 4 : 6; }
+constexpr int run_rows(int vectors) {
+  return vectors == 1 ? 10 : kManyRegisters ? (vectors == 2 ? 10 : 8) : vectors == 2 ? 6 : 4;
+}
 
 // Rows of C from `first` on. Missing rows are the last one again, with the same sums.
 template <class T, int kRows, int kVecs>
@@ -61,6 +63,10 @@ void run_micro(const runs::Product<T>& product, int64_t first) {
     for (int v = 0; v < kVecs; ++v) hn::StoreU(sum[i][v], d, product.c + c_rows[i] + v * kLanes<T>);
   }
 }
+
+// Rows of a panel at a time: with 16 registers they stay in L1. With 32, wide vectors spend less time on a panel from
+// L2 than on loading and storing C more often.
+inline constexpr int64_t kRunDepth = kManyRegisters ? 1024 : 256;
 
 template <class T, int kVecs>
 void multiply_panel(const runs::Product<T>& product) {
@@ -136,7 +142,8 @@ void separate(int64_t planes, int64_t n, const T* from, int64_t pitch, const T* 
 
 template <class T>
 const runs::Kernels<T>& run_kernels() {
-  static constexpr runs::Kernels<T> kTable{kLanes<T>, multiply_runs<T>, interleave<T>, interleave_list<T>, separate<T>};
+  static constexpr runs::Kernels<T> kTable{kLanes<T>,     kRunDepth,          multiply_runs<T>,
+                                           interleave<T>, interleave_list<T>, separate<T>};
   return kTable;
 }
 const runs::Kernels<float>& run_kernels_float() { return run_kernels<float>(); }

@@ -14,20 +14,18 @@ struct Run {
   int64_t at, length;
 };
 
-/// The columns of B in panels of two vectors. The last panel has three if their number is odd; a single vector is a
-/// panel by itself.
+/// The columns of B in panels: of three vectors, then of two; a single vector is a panel by itself.
 struct Panels {
   int64_t columns, lanes;  // more than none; of a vector
 
   int64_t vectors() const { return pieces_of(columns, lanes); }
   int64_t padded() const { return vectors() * lanes; }  ///< columns of all panels
-  int64_t count() const { return std::max<int64_t>(1, vectors() / 2); }
-  int64_t first(int64_t panel) const { return 2 * lanes * panel; }  ///< column of B
-  int64_t vectors(int64_t panel) const { return panel + 1 < count() ? 2 : vectors() - 2 * panel; }
+  int64_t count() const { return pieces_of(vectors(), 3); }
+  int64_t wide() const { return std::max<int64_t>(0, vectors() - 2 * count()); }  ///< panels of three vectors
+  int64_t first(int64_t panel) const { return (2 * panel + std::min(panel, wide())) * lanes; }  ///< column of B
+  int64_t vectors(int64_t panel) const { return std::min(vectors(), panel < wide() ? int64_t{3} : int64_t{2}); }
   int64_t pitch(int64_t panel) const { return vectors(panel) * lanes; }  ///< elements of a row
-  int64_t most_pitch() const { return pitch(count() - 1); }
-  /// Rows of a panel that stay in the first-level cache.
-  int64_t rows_in_cache(int64_t size_of_element) const { return (32 << 10) / size_of_element / most_pitch(); }
+  int64_t most_pitch() const { return pitch(0); }
   int64_t width(int64_t panel) const { return std::min(pitch(panel), columns - first(panel)); }
 };
 
@@ -51,6 +49,7 @@ struct Product {
 template <class T>
 struct Kernels {
   int64_t lanes;                                // of a vector
+  int64_t depth;                                // rows of a panel at a time, at most
   void (*multiply)(const Product<T>& product);  // called by runs::multiply
   /// to[i * pitch + p] = from[p * plane + i] for p < planes, i < n. Writes up to lanes - 1 more elements after each i,
   /// including the last one.

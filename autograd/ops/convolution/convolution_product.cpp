@@ -18,7 +18,6 @@ namespace {
 using runs::Run;
 
 constexpr int64_t kSourceBlock = 64 << 10;  // elements of a block of the source: it stays in the second-level cache
-constexpr int64_t kDepth = 256;             // rows of a panel of the weight at a time, at most: they stay in L1
 constexpr int64_t kMostPixels = 1024, kLeastPixels = 24;  // of the result in a block
 constexpr int64_t kMostPieces = 16;                       // blocks of a result that is large enough
 
@@ -53,7 +52,6 @@ class TapProduct {
         channel_stride_(transposed ? shape.c * shape.taps() : shape.taps()),
         column_stride_(transposed ? shape.taps() : shape.c * shape.taps()),
         panels_{columns_, use_.lanes},
-        most_depth_(std::min(kDepth, panels_.rows_in_cache(sizeof(T)))),
         row_taps_(rows_),
         col_taps_(cols_),
         taps_(shape.taps()),
@@ -233,7 +231,7 @@ class TapProduct {
     copy_source(window, group, images, from, source.get());
 
     const Scratch<int64_t> a_rows(pixels), c_rows(pixels);
-    const int64_t most_runs = shape_.taps() * (2 + channels_ / most_depth_) + classes_count();
+    const int64_t most_runs = shape_.taps() * (2 + channels_ / use_.depth) + classes_count();
     const Scratch<Run> runs(most_runs);
     const Scratch<ClassWork> work(classes_count());
     int64_t pixels_before = 0, runs_before = 0, classes = 0;
@@ -242,7 +240,7 @@ class TapProduct {
       ClassWork& todo = work.get()[classes++];
       const int64_t k = one.count * channels_;
       todo.taps = one.first;
-      todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, most_depth_))));
+      todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, use_.depth))));
       todo.runs = runs.get() + runs_before;
       todo.run_count = list_runs(one, window, todo.depth, runs.get() + runs_before);
       todo.first = pixels_before;
@@ -324,7 +322,6 @@ class TapProduct {
   const int64_t channels_, columns_;              // of the source and of the result, per group
   const int64_t channel_stride_, column_stride_;  // in the weight
   const runs::Panels panels_;
-  const int64_t most_depth_;  // rows of a panel of the weight at a time
   const ConvTaps row_taps_, col_taps_;
   const Scratch<Tap> taps_;
   const Scratch<TapClass> classes_;

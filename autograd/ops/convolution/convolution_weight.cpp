@@ -16,7 +16,6 @@ namespace {
 
 using runs::Run;
 
-constexpr int64_t kPixels = 400;        // pixels of y in a panel, at most: it stays in L1
 constexpr int64_t kMostBlocks = 16;     // blocks of images
 constexpr int64_t kMostSums = 4 << 20;  // elements of the sums of all blocks
 constexpr int64_t kLeastPieces = 8;     // for threads, if the weight is too large for blocks of images
@@ -82,7 +81,7 @@ class WeightProduct {
     blocks_ = std::clamp<int64_t>(std::min(wanted, shape_.n), 1, blocks_);
     const int64_t pieces = std::min(kLeastPieces, wanted), now = blocks_ * shape_.groups;
     panel_block_ = now >= pieces ? panels_.count() : std::max<int64_t>(1, panels_.count() / pieces_of(pieces, now));
-    const int64_t most = std::min(kPixels, panels_.rows_in_cache(sizeof(T)));
+    const int64_t most = use_.depth;  // pixels of y in a panel
     cols_ = std::min(out_cols_, most);
     cols_ = pieces_of(out_cols_, pieces_of(out_cols_, cols_));
     rows_ = cols_ < out_cols_ ? 1 : std::clamp<int64_t>(most / out_cols_, 1, out_rows_);
@@ -92,8 +91,8 @@ class WeightProduct {
     plane_cols_ = padded_ ? (cols_ - 1) * shape_.cols.stride + shape_.cols.reach() + 1 : shape_.cols.size;
   }
 
-  // For each element of a filter [c, kernel], the offsets of its first pixel and of its sums: in a panel, in the last
-  // panel.
+  // For each element of a filter [c, kernel], the offsets of its first pixel and of its sums: in a panel of three
+  // vectors, in another one.
   void list_elements() {
     int64_t at = 0;
     for (int64_t c = 0; c < shape_.c; ++c) {
@@ -101,8 +100,8 @@ class WeightProduct {
         for (int64_t q = 0; q < shape_.cols.kernel; ++q, ++at) {
           const int64_t row = p * shape_.rows.dilation, col = q * shape_.cols.dilation;
           elements_at_.get()[at] = (c * plane_rows_ + row) * plane_cols_ + col;
-          sums_at_.get()[at] = at * panels_.pitch(0);
-          sums_at_.get()[elements_ + at] = at * panels_.most_pitch();
+          sums_at_.get()[at] = at * panels_.most_pitch();
+          sums_at_.get()[elements_ + at] = at * panels_.pitch(panels_.count() - 1);
         }
       }
     }
@@ -172,7 +171,7 @@ class WeightProduct {
                                .panel = panel.get(),
                                .vectors = panels_.vectors(p),
                                .c = sums + panels_.first(p) * elements_,
-                               .c_rows = sums_at_.get() + (p + 1 < panels_.count() ? 0 : elements_),
+                               .c_rows = sums_at_.get() + (p < panels_.wide() ? 0 : elements_),
                                .add = add});
           }
           add = true;

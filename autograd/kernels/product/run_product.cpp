@@ -43,6 +43,7 @@ void run_micro(const runs::Product<T>& product, int64_t first) {
 #pragma GCC unroll 10
     for (int i = 0; i < kRows; ++i) from[i] = product.a + (a_rows[i] + run.at);
     const int64_t end = run.length * step;
+    b += run.skip * kVecs * kLanes<T>;
 #pragma GCC unroll 2
     for (int64_t p = 0; p < end; p += step) {
       typename Vec<T>::Raw row[kVecs];
@@ -167,7 +168,14 @@ void multiply_on_blis(const Product<T>& p) {
   int64_t k = 0;
   for (int64_t r = 0; r < p.count; ++r) k += p.runs[r].length;
   const int64_t n = p.vectors * kernels<T>().lanes, most = blas::kDepth - 1;
-  const Scratch<T> a(k), block(blas::kDepth), panel(blas::kDepth * n);
+  const Scratch<T> a(k), block(blas::kDepth), panel(blas::kDepth * n), b(k * n);
+  const T* from_panel = p.panel;
+  T* to_b = b.get();
+  for (int64_t r = 0; r < p.count; ++r) {
+    from_panel += p.runs[r].skip * n;
+    to_b = std::copy_n(from_panel, p.runs[r].length * n, to_b);
+    from_panel += p.runs[r].length * n;
+  }
   block.get()[0] = T(1);
   for (int64_t i = 0; i < p.rows; ++i) {
     T* to = a.get();
@@ -181,7 +189,7 @@ void multiply_on_blis(const Product<T>& p) {
       const int64_t some = std::min(most, k - first);
       std::copy_n(a.get() + first, some, block.get() + 1);
       std::copy_n(c, n, panel.get());
-      std::copy_n(p.panel + first * n, some * n, panel.get() + n);
+      std::copy_n(b.get() + first * n, some * n, panel.get() + n);
       blas::multiply_on_blis(blas::Tile<T>{1, n, some + 1, 1, block.get(), some + 1, 1, panel.get(), n, 1, 0, c, n});
     }
   }

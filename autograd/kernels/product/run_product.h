@@ -9,9 +9,9 @@
 
 namespace tapegrad::runs {
 
-/// `length` consecutive elements of a row of A, beginning at an offset.
+/// `length` consecutive elements of a row of A, beginning at an offset. Before them, `skip` rows of B are left out.
 struct Run {
-  int64_t at, length;
+  int64_t at, length, skip = 0;
 };
 
 /// The columns of B in panels: of three vectors, then of two; a single vector is a panel by itself.
@@ -30,7 +30,8 @@ struct Panels {
 };
 
 /// C = A B, or C += A B. Row i of A is the concatenation of the runs: elements a[a_rows[i] + at + q * step] for q <
-/// length. B is a panel, contiguous: as many rows as the runs have elements, of one to three vectors.
+/// length. B is a panel, contiguous: as many rows as the runs have elements, and those left out, of one to three
+/// vectors.
 template <class T>
 struct Product {
   const Run* runs;

@@ -98,10 +98,10 @@ void convolve_into(const ConvShape& shape, bool transposed, const Tensor& x, con
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto run = !transposed     ? convolve<T>
-                     : all_finite(w) ? convolve_transposed<T>
-                                     : convolve_transposed_exactly<T>;
-    run(shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_or_null(b)), y.mutable_data<T>());
+    const bool finite = (transposed || shape.padded()) && all_finite(w);
+    const T *const in = from.data<T>(), *const by = w.data<T>(), *const plus = static_cast<const T*>(data_or_null(b));
+    if (!transposed) return convolve<T>(shape, in, by, plus, y.mutable_data<T>(), finite);
+    (finite ? convolve_transposed<T> : convolve_transposed_exactly<T>)(shape, in, by, plus, y.mutable_data<T>());
   });
 }
 

@@ -2,8 +2,8 @@
 //
 // A block of the source is copied with its channels last, so that a row of the kernel reads one run of memory; a window
 // is then a few runs, and the result a product of windows with panels of the weight (kernels/product/run_product.h). No
-// matrix of windows is made. A transposed convolution with a stride is one such product for each class of elements
-// (ConvPass), without the zeros that spread the source would have.
+// matrix of windows is made, and taps outside of the source are left out. A transposed convolution with a stride is one
+// such product for each class of elements (ConvPass), without the zeros that spread the source would have.
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>
@@ -37,16 +37,31 @@ struct TapClass {
 struct Range {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
 };
 Range range_of(int64_t index, int64_t step, int64_t size) { return {index * step, std::min(size, (index + 1) * step)}; }
+
+// The channels of the source that an image reads: of a volume, those of the depths inside of it.
+struct Channels {
+  Range depths;    // of the kernel
+  int64_t count;   // per group
+  int64_t weight;  // offset of their packed weight
+};
+
+// Elements of a class along an axis that are combined from the same of its taps.
+struct Stretch {
+  Range elements, taps;
+};
 
 template <class T>
 class TapProduct {
  public:
-  TapProduct(const ConvShape& shape, bool transposed)
+  // skips: the taps outside of the source are left out instead of multiplied by zeros; for a finite weight.
+  TapProduct(const ConvShape& shape, bool transposed, bool skips)
       : shape_(shape),
         rows_{shape.rows, transposed},
         cols_{shape.cols, transposed},
+        skips_(skips),
         channels_(transposed ? shape.o : shape.c),
         columns_(transposed ? shape.c : shape.o),
         channel_stride_(transposed ? shape.c * shape.taps() : shape.taps()),
@@ -56,18 +71,21 @@ class TapProduct {
         col_taps_(cols_),
         taps_(shape.taps()),
         classes_(classes_count()),
-        weight_(shape.groups * panels_.padded() * shape.taps() * channels_) {
+        lists_(transposed || !skips ? 1 : shape.depth.out),
+        weight_(list_channels()) {
     list_taps();
     choose_blocks();
   }
 
   void run(const T* from, const T* weight, const T* bias, T* to) {
     const int64_t depth = shape_.taps() * channels_;
-    const int64_t panels = panels_.count();
-    parallel_for(shape_.groups * panels,
+    const int64_t panels = panels_.count(), all = shape_.groups * panels;
+    parallel_for(lists_count_ * all,
                  std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, depth * panels_.most_pitch())),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) pack_panel(weight, i / panels, i % panels);
+                   for (int64_t i = begin; i < end; ++i) {
+                     pack_panel(weight, lists_.get()[i / all], i % all / panels, i % panels);
+                   }
                  });
     const int64_t across = pieces_of(cols_.to(), block_cols_), down = pieces_of(rows_.to(), block_rows_);
     const int64_t pieces = pieces_of(shape_.n, block_images_) * down * across * shape_.groups;
@@ -76,14 +94,77 @@ class TapProduct {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t block = i / shape_.groups;
-                     multiply_block(i % shape_.groups, range_of(block / across / down, block_images_, shape_.n),
-                                    range_of(block / across % down, block_rows_, rows_.to()),
-                                    range_of(block % across, block_cols_, cols_.to()), from, bias, to);
+                     const Range images = range_of(block / across / down, block_images_, shape_.n);
+                     for (int64_t first = images.begin, last; first < images.end; first = last) {
+                       const Channels& channels = channels_of(first);
+                       for (last = first + 1; last < images.end && &channels_of(last) == &channels;) ++last;
+                       multiply_block(channels, i % shape_.groups, {first, last},
+                                      range_of(block / across % down, block_rows_, rows_.to()),
+                                      range_of(block % across, block_cols_, cols_.to()), from, bias, to);
+                     }
                    }
                  });
   }
 
  private:
+  // The depths of the kernel that are inside of the volume of an image.
+  Range depths_of(int64_t image) const {
+    const ConvAxis& depth = shape_.depth;
+    if (rows_.transposed) return {0, 1};
+    const int64_t first = image % depth.out * depth.stride - depth.padding;
+    return inside(depth.kernel, depth.size, [&](int64_t k) { return first + k * depth.dilation; });
+  }
+
+  // The channels of all images, each list once; returns the size of their packed weights.
+  int64_t list_channels() {
+    const int64_t images = rows_.transposed || !skips_ ? 1 : shape_.depth.out;
+    int64_t size = 0;
+    for (int64_t i = 0; i < images; ++i) {
+      const Range depths = depths_of(i);
+      if (find_channels(depths) < lists_count_) continue;
+      const int64_t count = rows_.transposed ? shape_.o : shape_.c / shape_.depth.kernel * depths.size();
+      lists_.get()[lists_count_++] = {depths, count, size};
+      size += shape_.groups * panels_.padded() * shape_.taps() * count;
+    }
+    return size;
+  }
+  int64_t find_channels(const Range& depths) const {
+    int64_t i = 0;
+    while (i < lists_count_ && !(lists_.get()[i].depths == depths)) ++i;
+    return i;
+  }
+  const Channels& channels_of(int64_t image) const { return lists_.get()[find_channels(depths_of(image))]; }
+  // A channel of a list among all of them.
+  int64_t channel_of(const Channels& channels, int64_t i) const {
+    if (rows_.transposed) return i;
+    const int64_t depths = channels.depths.size();
+    return i / depths * shape_.depth.kernel + channels.depths.begin + i % depths;
+  }
+
+  // Those of `count` taps whose source, source(i) in ascending order, is inside of an axis of `size` elements.
+  template <class Source>
+  Range inside(int64_t count, int64_t size, const Source& source) const {
+    Range taps{0, count};
+    while (skips_ && taps.begin < taps.end && source(taps.begin) < 0) ++taps.begin;
+    while (skips_ && taps.begin < taps.end && source(taps.end - 1) >= size) --taps.end;
+    return taps;
+  }
+
+  // The stretches of a class of one axis in `range`; returns their number. source(i) is that of tap i for the class's
+  // first element.
+  template <class Source>
+  int64_t list_stretches(const ConvPass& pass, int64_t residue, int64_t taps, const Range& range, const Source& source,
+                         Stretch* list) const {
+    int64_t count = 0;
+    for (int64_t i = pass.first_of_class(residue, range.begin); i < range.end; i += pass.classes()) {
+      const int64_t moved = (i - residue) / pass.classes() * pass.advance();
+      const Range now = inside(taps, pass.from(), [&](int64_t tap) { return source(tap) + moved; });
+      if (count == 0 || !(list[count - 1].taps == now)) list[count++] = {{i, i}, now};
+      list[count - 1].elements.end = i + 1;
+    }
+    return count;
+  }
+
   // The taps of each class in the order of the source, so that adjacent ones form one run.
   void list_taps() {
     const auto tap_of = [](const ConvTaps& taps, const ConvPass& pass, const ConvTaps::Class& one, int64_t i) {
@@ -123,23 +204,25 @@ class TapProduct {
   }
 
   // The rows of a panel, class after class.
-  T* panel(int64_t group, int64_t panel) const {
-    return weight_.get() + (group * panels_.padded() + panels_.first(panel)) * shape_.taps() * channels_;
+  T* panel(const Channels& channels, int64_t group, int64_t panel) const {
+    return weight_.get() + channels.weight +
+           (group * panels_.padded() + panels_.first(panel)) * shape_.taps() * channels.count;
   }
 
-  void pack_panel(const T* weight, int64_t group, int64_t index) const {
+  void pack_panel(const T* weight, const Channels& channels, int64_t group, int64_t index) const {
     const int64_t width = panels_.width(index), pitch = panels_.pitch(index);
     const T* const from = weight + group * shape_.o * shape_.c * shape_.taps() + panels_.first(index) * column_stride_;
-    T* const to = panel(group, index);
-    if (width < pitch) std::fill_n(to, shape_.taps() * channels_ * pitch, T(0));
+    T* const to = panel(channels, group, index);
+    if (width < pitch) std::fill_n(to, shape_.taps() * channels.count * pitch, T(0));
     for (int64_t at = 0; at < classes_count(); ++at) {
       const TapClass& one = classes_.get()[at];
       const Tap* const taps = taps_.get() + one.first;
-      T* const rows = to + one.first * channels_ * pitch;
-      for (int64_t channel = 0; channel < channels_; ++channel) {
+      T* const rows = to + one.first * channels.count * pitch;
+      for (int64_t channel = 0; channel < channels.count; ++channel) {
         for (int64_t j = 0; j < width; ++j) {
-          const T* const plane = from + channel * channel_stride_ + j * column_stride_;
-          for (int64_t t = 0; t < one.count; ++t) rows[(t * channels_ + channel) * pitch + j] = plane[taps[t].weight];
+          const T* const plane = from + channel_of(channels, channel) * channel_stride_ + j * column_stride_;
+          for (int64_t t = 0; t < one.count; ++t)
+            rows[(t * channels.count + channel) * pitch + j] = plane[taps[t].weight];
         }
       }
     }
@@ -151,69 +234,109 @@ class TapProduct {
     int64_t image;  // elements of a copy with channels last
   };
 
-  void copy_source(const Window& window, int64_t group, const Range& images, const T* from, T* to) const {
-    const int64_t height = rows_.from(), width = cols_.from();
-    const int64_t row_size = window.cols.size() * channels_;
+  void copy_source(const Channels& channels, const Window& window, int64_t group, const Range& images, const T* from,
+                   T* to) const {
+    const int64_t height = rows_.from(), width = cols_.from(), count = channels.count;
+    const int64_t row_size = window.cols.size() * count;
     const int64_t left = std::clamp<int64_t>(0, window.cols.begin, window.cols.end);
     const int64_t right = std::clamp<int64_t>(width, left, window.cols.end);
-    const Scratch<const T*> planes(channels_), line(channels_);
+    const Scratch<const T*> planes(count), line(count);
     const Scratch<T> zeros(shape_.depth.padded() ? right - left : 0);
     std::fill_n(zeros.get(), shape_.depth.padded() ? right - left : 0, T(0));
     for (int64_t n = images.begin; n < images.end; ++n) {
-      for (int64_t c = 0; c < channels_; ++c) {
-        planes.get()[c] =
-            rows_.transposed ? shape_.y_plane(from, n, group) + c * shape_.y_step() : shape_.x_plane(from, n, group, c);
+      for (int64_t c = 0; c < count; ++c) {
+        planes.get()[c] = rows_.transposed ? shape_.y_plane(from, n, group) + c * shape_.y_step()
+                                           : shape_.x_plane(from, n, group, channel_of(channels, c));
       }
       for (int64_t row = window.rows.begin; row < window.rows.end; ++row, to += row_size) {
         if (row < 0 || row >= height || left >= right) {
           std::fill_n(to, row_size, T(0));
           continue;
         }
-        T* const begin = to + (left - window.cols.begin) * channels_;
-        for (int64_t c = 0; c < channels_; ++c) {
+        T* const begin = to + (left - window.cols.begin) * count;
+        for (int64_t c = 0; c < count; ++c) {
           const T* const plane = planes.get()[c];
           line.get()[c] = plane == nullptr ? zeros.get() : plane + row * width + left;
         }
-        use_.interleave_list(channels_, right - left, line.get(), begin, channels_);
+        use_.interleave_list(count, right - left, line.get(), begin, count);
         std::fill(to, begin, T(0));
-        std::fill(begin + (right - left) * channels_, to + row_size, T(0));
+        std::fill(begin + (right - left) * count, to + row_size, T(0));
       }
     }
   }
 
-  // The runs of a class in a copy of the source, cut after every `depth` elements; returns their number.
-  int64_t list_runs(const TapClass& one, const Window& window, int64_t depth, Run* runs) const {
-    int64_t count = 0, room = depth;
-    for (int64_t t = 0; t < one.count; ++t) {
-      const Tap& tap = taps_.get()[one.first + t];
-      int64_t at = ((tap.row - window.rows.begin) * window.cols.size() + tap.col - window.cols.begin) * channels_;
-      for (int64_t left = channels_; left > 0;) {
-        const int64_t some = std::min(left, room);
-        if (room < depth && count > 0 && runs[count - 1].at + runs[count - 1].length == at) {
-          runs[count - 1].length += some;
-        } else {
-          runs[count++] = {at, some};
+  // Elements of a class that are combined from the same taps, inside of the source.
+  struct Part {
+    const TapClass& one;
+    int64_t across;  // columns of the class's taps
+    const Stretch &down, &cols;
+  };
+
+  // Calls use(part) for all parts of a block.
+  template <class Use>
+  void each_part(const Range& down, const Range& across, const Use& use) const {
+    const Scratch<Stretch> rows(down.size()), cols(across.size());
+    row_taps_.each(down.begin, down.end, [&](int64_t i) {
+      col_taps_.each(across.begin, across.end, [&](int64_t j) {
+        const TapClass& one = classes_.get()[i * col_taps_.count() + j];
+        const Tap* const taps = taps_.get() + one.first;
+        const int64_t wide = col_taps_[j].count;
+        const int64_t high = list_stretches(
+            rows_, one.row, row_taps_[i].count, down, [&](int64_t tap) { return taps[tap * wide].row; }, rows.get());
+        const int64_t broad = list_stretches(
+            cols_, one.col, wide, across, [&](int64_t tap) { return taps[tap].col; }, cols.get());
+        for (int64_t p = 0; p < high; ++p) {
+          for (int64_t q = 0; q < broad; ++q) use(Part{one, wide, rows.get()[p], cols.get()[q]});
         }
-        at += some;
-        left -= some;
-        room = room == some ? depth : room - some;
+      });
+    });
+  }
+
+  // The runs of a part in a copy of the source, cut after every `depth` elements; returns their number.
+  int64_t list_runs(const Part& part, int64_t channels, const Window& window, int64_t depth, Run* runs) const {
+    int64_t count = 0, room = depth, next = 0;
+    for (int64_t i = part.down.taps.begin; i < part.down.taps.end; ++i) {
+      for (int64_t j = part.cols.taps.begin; j < part.cols.taps.end; ++j) {
+        const int64_t t = i * part.across + j;
+        const Tap& tap = taps_.get()[part.one.first + t];
+        int64_t at = ((tap.row - window.rows.begin) * window.cols.size() + tap.col - window.cols.begin) * channels;
+        int64_t skip = (t - next) * channels;
+        for (int64_t left = channels; left > 0;) {
+          const int64_t some = std::min(left, room);
+          if (room < depth && skip == 0 && count > 0 && runs[count - 1].at + runs[count - 1].length == at) {
+            runs[count - 1].length += some;
+          } else {
+            runs[count++] = {at, some, skip};
+          }
+          skip = 0;
+          at += some;
+          left -= some;
+          room = room == some ? depth : room - some;
+        }
+        next = t + 1;
       }
     }
     return count;
   }
 
-  // Offsets of the elements of a class: of their windows in the copy, and of their rows in a panel of the result.
-  int64_t list_pixels(const TapClass& one, const Window& window, const Range& images, const Range& down,
-                      const Range& across, int64_t* a_rows, int64_t* c_rows) const {
+  // A block of the result, with the offsets in the copy of its source.
+  struct Block {
+    const Range &images, &down, &across;
+    const Window& window;
+  };
+
+  // Offsets of the elements of a part: of their windows in the copy, and of their rows in a panel of the result.
+  int64_t list_pixels(const Part& part, int64_t channels, const Block& block, int64_t* a_rows, int64_t* c_rows) const {
     const int64_t pitch = panels_.most_pitch();
     int64_t count = 0;
-    for (int64_t n = 0; n < images.size(); ++n) {
-      for (int64_t i = rows_.first_of_class(one.row, down.begin); i < down.end; i += rows_.classes()) {
-        const int64_t row = (i - one.row) / rows_.classes() * rows_.advance();
-        for (int64_t j = cols_.first_of_class(one.col, across.begin); j < across.end; j += cols_.classes()) {
-          const int64_t col = (j - one.col) / cols_.classes() * cols_.advance();
-          a_rows[count] = n * window.image + (row * window.cols.size() + col) * channels_;
-          c_rows[count] = ((n * down.size() + i - down.begin) * across.size() + j - across.begin) * pitch;
+    for (int64_t n = 0; n < block.images.size(); ++n) {
+      for (int64_t i = part.down.elements.begin; i < part.down.elements.end; i += rows_.classes()) {
+        const int64_t row = (i - part.one.row) / rows_.classes() * rows_.advance();
+        for (int64_t j = part.cols.elements.begin; j < part.cols.elements.end; j += cols_.classes()) {
+          const int64_t col = (j - part.one.col) / cols_.classes() * cols_.advance();
+          const int64_t line = n * block.down.size() + i - block.down.begin;
+          a_rows[count] = n * block.window.image + (row * block.window.cols.size() + col) * channels;
+          c_rows[count] = (line * block.across.size() + j - block.across.begin) * pitch;
           ++count;
         }
       }
@@ -221,78 +344,80 @@ class TapProduct {
     return count;
   }
 
-  void multiply_block(int64_t group, const Range& images, const Range& down, const Range& across, const T* from,
-                      const T* bias, T* to) const {
+  void multiply_block(const Channels& channels, int64_t group, const Range& images, const Range& down,
+                      const Range& across, const T* from, const T* bias, T* to) const {
+    const int64_t count = channels.count;
     Window window{
         {rows_.first(down.begin), rows_.end(down.end)}, {cols_.first(across.begin), cols_.end(across.end)}, 0};
-    window.image = window.rows.size() * window.cols.size() * channels_;
+    window.image = window.rows.size() * window.cols.size() * count;
     const int64_t pixels = images.size() * down.size() * across.size();
     const Scratch<T> source(images.size() * window.image + use_.lanes), result(pixels * panels_.most_pitch());
-    copy_source(window, group, images, from, source.get());
+    copy_source(channels, window, group, images, from, source.get());
 
     const Scratch<int64_t> a_rows(pixels), c_rows(pixels);
-    const int64_t most_runs = shape_.taps() * (2 + channels_ / use_.depth) + classes_count();
+    int64_t parts = 0, most_runs = 0;
+    each_part(down, across,
+              [&](const Part& part) { ++parts, most_runs += part.one.count * (2 + count / use_.depth) + 1; });
     const Scratch<Run> runs(most_runs);
-    const Scratch<ClassWork> work(classes_count());
-    int64_t pixels_before = 0, runs_before = 0, classes = 0;
-    const auto list_class = [&](int64_t at) {
-      const TapClass& one = classes_.get()[at];
-      ClassWork& todo = work.get()[classes++];
-      const int64_t k = one.count * channels_;
-      todo.taps = one.first;
+    const Scratch<PartWork> work(parts);
+    int64_t pixels_before = 0, runs_before = 0;
+    parts = 0;
+    each_part(down, across, [&](const Part& part) {
+      PartWork& todo = work.get()[parts++];
+      const int64_t k = part.down.taps.size() * part.cols.taps.size() * count;
+      todo.taps = part.one.first;
       todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, use_.depth))));
       todo.runs = runs.get() + runs_before;
-      todo.run_count = list_runs(one, window, todo.depth, runs.get() + runs_before);
+      todo.run_count = list_runs(part, count, window, todo.depth, runs.get() + runs_before);
       todo.first = pixels_before;
-      todo.count =
-          list_pixels(one, window, images, down, across, a_rows.get() + pixels_before, c_rows.get() + pixels_before);
+      todo.count = list_pixels(part, count, {images, down, across, window}, a_rows.get() + pixels_before,
+                               c_rows.get() + pixels_before);
       runs_before += todo.run_count;
       pixels_before += todo.count;
-    };
-    row_taps_.each(down.begin, down.end, [&](int64_t i) {
-      col_taps_.each(across.begin, across.end, [&](int64_t j) { list_class(i * col_taps_.count() + j); });
     });
     if (pixels_before < pixels) std::fill_n(result.get(), pixels * panels_.most_pitch(), T(0));  // some have no taps
 
     for (int64_t p = 0; p < panels_.count(); ++p) {
-      for (int64_t at = 0; at < classes; ++at) {
-        const ClassWork& todo = work.get()[at];
-        const int64_t first = todo.taps * channels_ * panels_.pitch(p);
-        multiply_class(todo, {.runs = todo.runs,
-                              .count = 0,
-                              .step = 1,
-                              .a = source.get(),
-                              .a_rows = a_rows.get() + todo.first,
-                              .rows = todo.count,
-                              .panel = panel(group, p) + first,
-                              .vectors = panels_.vectors(p),
-                              .c = result.get(),
-                              .c_rows = c_rows.get() + todo.first,
-                              .add = false});
+      for (int64_t at = 0; at < parts; ++at) {
+        const PartWork& todo = work.get()[at];
+        multiply_part(todo, {.runs = todo.runs,
+                             .count = 0,
+                             .step = 1,
+                             .a = source.get(),
+                             .a_rows = a_rows.get() + todo.first,
+                             .rows = todo.count,
+                             .panel = panel(channels, group, p) + todo.taps * count * panels_.pitch(p),
+                             .vectors = panels_.vectors(p),
+                             .c = result.get(),
+                             .c_rows = c_rows.get() + todo.first,
+                             .add = false});
       }
       store_panel(group, p, images, down, across, result.get(), bias, to);
     }
   }
 
-  // The work of a block for one class.
-  struct ClassWork {
+  // The work of a block for one part.
+  struct PartWork {
     const Run* runs;
     int64_t run_count, depth;
-    int64_t taps;          // the first one
+    int64_t taps;          // the first one of the class
     int64_t first, count;  // of the elements
   };
   int64_t classes_count() const { return row_taps_.count() * col_taps_.count(); }
 
-  // All runs of a class, in parts of the same depth; `product` is the first part, without its runs.
-  void multiply_class(const ClassWork& todo, runs::Product<T> product) const {
+  // All runs of a part, some of the same depth at a time; `product` is the first of these, without its runs.
+  void multiply_part(const PartWork& todo, runs::Product<T> product) const {
     int64_t run = 0;
-    do {  // at least once: without channels the result is zero
-      int64_t depth = 0;
+    do {  // at least once: without channels or taps the result is zero
+      int64_t depth = 0, skipped = 0;
       product.count = 0;
       product.runs = todo.runs + run;
-      for (; run < todo.run_count && depth < todo.depth; ++run, ++product.count) depth += todo.runs[run].length;
+      for (; run < todo.run_count && depth < todo.depth; ++run, ++product.count) {
+        depth += todo.runs[run].length;
+        skipped += todo.runs[run].skip;
+      }
       runs::multiply(product);
-      product.panel += depth * product.vectors * use_.lanes;
+      product.panel += (depth + skipped) * product.vectors * use_.lanes;
       product.add = true;
     } while (run < todo.run_count);
   }
@@ -319,12 +444,15 @@ class TapProduct {
   const runs::Kernels<T>& use_ = runs::kernels<T>();
   const ConvShape& shape_;
   const ConvPass rows_, cols_;
+  const bool skips_;
   const int64_t channels_, columns_;              // of the source and of the result, per group
   const int64_t channel_stride_, column_stride_;  // in the weight
   const runs::Panels panels_;
   const ConvTaps row_taps_, col_taps_;
   const Scratch<Tap> taps_;
   const Scratch<TapClass> classes_;
+  const Scratch<Channels> lists_;
+  int64_t lists_count_ = 0;
   const Scratch<T> weight_;
   int64_t block_images_ = 1, block_rows_ = 1, block_cols_ = 1;
 };
@@ -354,7 +482,8 @@ void multiply_planes(const ConvShape& shape, bool transposed, const T* from, con
 }
 
 template <class T>
-void product(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to) {
+void product(const ConvShape& shape, bool transposed, bool finite, const T* from, const T* weight, const T* bias,
+             T* to) {
   const int64_t result = transposed ? shape.c * shape.image() : shape.o * shape.out_image();
   if (shape.n * shape.groups * result == 0) return;
   if (shape.depthwise() && shape.volumes()) {
@@ -364,23 +493,23 @@ void product(const ConvShape& shape, bool transposed, const T* from, const T* we
   } else if (shape.pointwise()) {
     multiply_planes(shape, transposed, from, weight, bias, to);
   } else {
-    TapProduct<T>(shape, transposed).run(from, weight, bias, to);
+    TapProduct<T>(shape, transposed, finite).run(from, weight, bias, to);
   }
 }
 
 }  // namespace
 
 template <class T>
-void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y) {
-  product(shape, false, x, weight, bias, y);
+void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y, bool finite) {
+  product(shape, false, finite, x, weight, bias, y);
 }
 template <class T>
 void convolve_transposed(const ConvShape& shape, const T* y, const T* weight, const T* bias, T* x) {
-  product(shape, true, y, weight, bias, x);
+  product(shape, true, true, y, weight, bias, x);
 }
 
-template void convolve<float>(const ConvShape&, const float*, const float*, const float*, float*);
-template void convolve<double>(const ConvShape&, const double*, const double*, const double*, double*);
+template void convolve<float>(const ConvShape&, const float*, const float*, const float*, float*, bool);
+template void convolve<double>(const ConvShape&, const double*, const double*, const double*, double*, bool);
 template void convolve_transposed<float>(const ConvShape&, const float*, const float*, const float*, float*);
 template void convolve_transposed<double>(const ConvShape&, const double*, const double*, const double*, double*);
 

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_inside.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 #include <tapegrad/autograd/parallel.h>
 
@@ -33,26 +34,6 @@ struct TapClass {
   int64_t first, count;  // of its taps
 };
 
-// The range of one axis in a piece of work.
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-  bool operator==(const Range&) const = default;
-};
-Range range_of(int64_t index, int64_t step, int64_t size) { return {index * step, std::min(size, (index + 1) * step)}; }
-
-// The channels of the source that an image reads: of a volume, those of the depths inside of it.
-struct Channels {
-  Range depths;    // of the kernel
-  int64_t count;   // per group
-  int64_t weight;  // offset of their packed weight
-};
-
-// Elements of a class along an axis that are combined from the same of its taps.
-struct Stretch {
-  Range elements, taps;
-};
-
 template <class T>
 class TapProduct {
  public:
@@ -71,8 +52,8 @@ class TapProduct {
         col_taps_(cols_),
         taps_(shape.taps()),
         classes_(classes_count()),
-        lists_(transposed || !skips ? 1 : shape.depth.out),
-        weight_(list_channels()) {
+        channel_lists_(shape, transposed, skips),
+        weight_(shape.groups * panels_.padded() * shape.taps() * channel_lists_.total()) {
     list_taps();
     choose_blocks();
   }
@@ -80,11 +61,11 @@ class TapProduct {
   void run(const T* from, const T* weight, const T* bias, T* to) {
     const int64_t depth = shape_.taps() * channels_;
     const int64_t panels = panels_.count(), all = shape_.groups * panels;
-    parallel_for(lists_count_ * all,
+    parallel_for(channel_lists_.count() * all,
                  std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, depth * panels_.most_pitch())),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     pack_panel(weight, lists_.get()[i / all], i % all / panels, i % panels);
+                     pack_panel(weight, channel_lists_[i / all], i % all / panels, i % panels);
                    }
                  });
     const int64_t across = pieces_of(cols_.to(), block_cols_), down = pieces_of(rows_.to(), block_rows_);
@@ -96,8 +77,8 @@ class TapProduct {
                      const int64_t block = i / shape_.groups;
                      const Range images = range_of(block / across / down, block_images_, shape_.n);
                      for (int64_t first = images.begin, last; first < images.end; first = last) {
-                       const Channels& channels = channels_of(first);
-                       for (last = first + 1; last < images.end && &channels_of(last) == &channels;) ++last;
+                       const Channels& channels = channel_lists_.of(first);
+                       for (last = first + 1; last < images.end && &channel_lists_.of(last) == &channels;) ++last;
                        multiply_block(channels, i % shape_.groups, {first, last},
                                       range_of(block / across % down, block_rows_, rows_.to()),
                                       range_of(block % across, block_cols_, cols_.to()), from, bias, to);
@@ -107,64 +88,6 @@ class TapProduct {
   }
 
  private:
-  // The depths of the kernel that are inside of the volume of an image.
-  Range depths_of(int64_t image) const {
-    const ConvAxis& depth = shape_.depth;
-    if (rows_.transposed) return {0, 1};
-    const int64_t first = image % depth.out * depth.stride - depth.padding;
-    return inside(depth.kernel, depth.size, [&](int64_t k) { return first + k * depth.dilation; });
-  }
-
-  // The channels of all images, each list once; returns the size of their packed weights.
-  int64_t list_channels() {
-    const int64_t images = rows_.transposed || !skips_ ? 1 : shape_.depth.out;
-    int64_t size = 0;
-    for (int64_t i = 0; i < images; ++i) {
-      const Range depths = depths_of(i);
-      if (find_channels(depths) < lists_count_) continue;
-      const int64_t count = rows_.transposed ? shape_.o : shape_.c / shape_.depth.kernel * depths.size();
-      lists_.get()[lists_count_++] = {depths, count, size};
-      size += shape_.groups * panels_.padded() * shape_.taps() * count;
-    }
-    return size;
-  }
-  int64_t find_channels(const Range& depths) const {
-    int64_t i = 0;
-    while (i < lists_count_ && !(lists_.get()[i].depths == depths)) ++i;
-    return i;
-  }
-  const Channels& channels_of(int64_t image) const { return lists_.get()[find_channels(depths_of(image))]; }
-  // A channel of a list among all of them.
-  int64_t channel_of(const Channels& channels, int64_t i) const {
-    if (rows_.transposed) return i;
-    const int64_t depths = channels.depths.size();
-    return i / depths * shape_.depth.kernel + channels.depths.begin + i % depths;
-  }
-
-  // Those of `count` taps whose source, source(i) in ascending order, is inside of an axis of `size` elements.
-  template <class Source>
-  Range inside(int64_t count, int64_t size, const Source& source) const {
-    Range taps{0, count};
-    while (skips_ && taps.begin < taps.end && source(taps.begin) < 0) ++taps.begin;
-    while (skips_ && taps.begin < taps.end && source(taps.end - 1) >= size) --taps.end;
-    return taps;
-  }
-
-  // The stretches of a class of one axis in `range`; returns their number. source(i) is that of tap i for the class's
-  // first element.
-  template <class Source>
-  int64_t list_stretches(const ConvPass& pass, int64_t residue, int64_t taps, const Range& range, const Source& source,
-                         Stretch* list) const {
-    int64_t count = 0;
-    for (int64_t i = pass.first_of_class(residue, range.begin); i < range.end; i += pass.classes()) {
-      const int64_t moved = (i - residue) / pass.classes() * pass.advance();
-      const Range now = inside(taps, pass.from(), [&](int64_t tap) { return source(tap) + moved; });
-      if (count == 0 || !(list[count - 1].taps == now)) list[count++] = {{i, i}, now};
-      list[count - 1].elements.end = i + 1;
-    }
-    return count;
-  }
-
   // The taps of each class in the order of the source, so that adjacent ones form one run.
   void list_taps() {
     const auto tap_of = [](const ConvTaps& taps, const ConvPass& pass, const ConvTaps::Class& one, int64_t i) {
@@ -205,8 +128,9 @@ class TapProduct {
 
   // The rows of a panel, class after class.
   T* panel(const Channels& channels, int64_t group, int64_t panel) const {
-    return weight_.get() + channels.weight +
-           (group * panels_.padded() + panels_.first(panel)) * shape_.taps() * channels.count;
+    return weight_.get() + ((channels.before * shape_.groups + group * channels.count) * panels_.padded() +
+                            panels_.first(panel) * channels.count) *
+                               shape_.taps();
   }
 
   void pack_panel(const T* weight, const Channels& channels, int64_t group, int64_t index) const {
@@ -220,7 +144,8 @@ class TapProduct {
       T* const rows = to + one.first * channels.count * pitch;
       for (int64_t channel = 0; channel < channels.count; ++channel) {
         for (int64_t j = 0; j < width; ++j) {
-          const T* const plane = from + channel_of(channels, channel) * channel_stride_ + j * column_stride_;
+          const T* const plane =
+              from + channel_lists_.channel(channels, channel) * channel_stride_ + j * column_stride_;
           for (int64_t t = 0; t < one.count; ++t)
             rows[(t * channels.count + channel) * pitch + j] = plane[taps[t].weight];
         }
@@ -246,7 +171,7 @@ class TapProduct {
     for (int64_t n = images.begin; n < images.end; ++n) {
       for (int64_t c = 0; c < count; ++c) {
         planes.get()[c] = rows_.transposed ? shape_.y_plane(from, n, group) + c * shape_.y_step()
-                                           : shape_.x_plane(from, n, group, channel_of(channels, c));
+                                           : shape_.x_plane(from, n, group, channel_lists_.channel(channels, c));
       }
       for (int64_t row = window.rows.begin; row < window.rows.end; ++row, to += row_size) {
         if (row < 0 || row >= height || left >= right) {
@@ -282,9 +207,10 @@ class TapProduct {
         const Tap* const taps = taps_.get() + one.first;
         const int64_t wide = col_taps_[j].count;
         const int64_t high = list_stretches(
-            rows_, one.row, row_taps_[i].count, down, [&](int64_t tap) { return taps[tap * wide].row; }, rows.get());
+            rows_, skips_, one.row, row_taps_[i].count, down, [&](int64_t tap) { return taps[tap * wide].row; },
+            rows.get());
         const int64_t broad = list_stretches(
-            cols_, one.col, wide, across, [&](int64_t tap) { return taps[tap].col; }, cols.get());
+            cols_, skips_, one.col, wide, across, [&](int64_t tap) { return taps[tap].col; }, cols.get());
         for (int64_t p = 0; p < high; ++p) {
           for (int64_t q = 0; q < broad; ++q) use(Part{one, wide, rows.get()[p], cols.get()[q]});
         }
@@ -451,8 +377,7 @@ class TapProduct {
   const ConvTaps row_taps_, col_taps_;
   const Scratch<Tap> taps_;
   const Scratch<TapClass> classes_;
-  const Scratch<Channels> lists_;
-  int64_t lists_count_ = 0;
+  const ChannelLists channel_lists_;
   const Scratch<T> weight_;
   int64_t block_images_ = 1, block_rows_ = 1, block_cols_ = 1;
 };

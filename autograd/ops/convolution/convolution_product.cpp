@@ -137,27 +137,30 @@ class TapProduct {
     const int64_t width = panels_.width(index), pitch = panels_.pitch(index);
     const T* const from = weight + group * shape_.o * shape_.c * shape_.taps() + panels_.first(index) * column_stride_;
     T* const to = panel(channels, group, index);
-    if (width < pitch) std::fill_n(to, shape_.taps() * channels.count * pitch, T(0));
-    for (int64_t at = 0; at < classes_count(); ++at) {
-      const TapClass& one = classes_.get()[at];
-      const Tap* const taps = taps_.get() + one.first;
-      T* const rows = to + one.first * channels.count * pitch;
-      for (int64_t channel = 0; channel < channels.count; ++channel) {
-        for (int64_t j = 0; j < width; ++j) {
-          const T* const plane =
-              from + channel_lists_.channel(channels, channel) * channel_stride_ + j * column_stride_;
-          for (int64_t t = 0; t < one.count; ++t)
-            rows[(t * channels.count + channel) * pitch + j] = plane[taps[t].weight];
+    const Scratch<T> rows(shape_.taps() * pitch + use_.lanes);  // of one channel, tap by tap
+    for (int64_t channel = 0; channel < channels.count; ++channel) {
+      use_.interleave(width, shape_.taps(), from + channel_lists_.channel(channels, channel) * channel_stride_,
+                      column_stride_, rows.get(), pitch);
+      for (int64_t at = 0; at < classes_count(); ++at) {
+        const TapClass& one = classes_.get()[at];
+        for (int64_t t = one.first; t < one.first + one.count; ++t) {
+          std::copy_n(rows.get() + taps_.get()[t].weight * pitch, pitch, to + (t * channels.count + channel) * pitch);
         }
       }
     }
   }
 
-  // The rows and columns of the source that a block needs; zeros outside the source.
+  // The rows and columns of the source that a block needs; outside of it are zeros, unless they are left out.
   struct Window {
     Range rows, cols;
     int64_t image;  // elements of a copy with channels last
   };
+
+  Range needed(const ConvPass& pass, const Range& result) const {
+    const Range all{pass.first(result.begin), pass.end(result.end)};
+    if (!skips_) return all;
+    return {std::clamp<int64_t>(all.begin, 0, pass.from()), std::clamp<int64_t>(all.end, 0, pass.from())};
+  }
 
   void copy_source(const Channels& channels, const Window& window, int64_t group, const Range& images, const T* from,
                    T* to) const {
@@ -273,8 +276,7 @@ class TapProduct {
   void multiply_block(const Channels& channels, int64_t group, const Range& images, const Range& down,
                       const Range& across, const T* from, const T* bias, T* to) const {
     const int64_t count = channels.count;
-    Window window{
-        {rows_.first(down.begin), rows_.end(down.end)}, {cols_.first(across.begin), cols_.end(across.end)}, 0};
+    Window window{needed(rows_, down), needed(cols_, across), 0};
     window.image = window.rows.size() * window.cols.size() * count;
     const int64_t pixels = images.size() * down.size() * across.size();
     const Scratch<T> source(images.size() * window.image + use_.lanes), result(pixels * panels_.most_pitch());

@@ -53,19 +53,19 @@ class WeightProduct {
                                     sums.get() + (block * shape_.groups + group) * size);
                    }
                  });
-    parallel_for(shape_.groups * panels_.count(),
-                 std::max<int64_t>(1, 8192 / (elements_ * panels_.most_pitch() * blocks_)),
+    const int64_t all = shape_.groups * size;
+    parallel_for(all, std::max<int64_t>(1024, 65536 / blocks_), [&](int64_t begin, int64_t end) {
+      for (int64_t block = 1; block < blocks_; ++block) {
+        for (int64_t at = begin; at < end; ++at) sums.get()[at] += sums.get()[block * all + at];
+      }
+    });
+    parallel_for(shape_.groups * panels_.count(), std::max<int64_t>(1, 8192 / (elements_ * panels_.most_pitch())),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t group = i / panels_.count(), panel = i % panels_.count();
-                     const int64_t pitch = panels_.pitch(panel);
-                     T* const sum = sums.get() + group * size + panels_.first(panel) * elements_;
-                     for (int64_t block = 1; block < blocks_; ++block) {
-                       const T* const part = sum + block * shape_.groups * size;
-                       for (int64_t at = 0; at < elements_ * pitch; ++at) sum[at] += part[at];
-                     }
+                     const T* const sum = sums.get() + group * size + panels_.first(panel) * elements_;
                      T* const to = weight + (group * shape_.o + panels_.first(panel)) * elements_;
-                     use_.separate(panels_.width(panel), elements_, sum, pitch, nullptr, to, elements_);
+                     use_.separate(panels_.width(panel), elements_, sum, panels_.pitch(panel), nullptr, to, elements_);
                    }
                  });
   }

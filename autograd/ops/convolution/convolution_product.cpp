@@ -256,17 +256,20 @@ class TapProduct {
 
   // Offsets of the elements of a part: of their windows in the copy, and of their rows in a panel of the result.
   int64_t list_pixels(const Part& part, int64_t channels, const Block& block, int64_t* a_rows, int64_t* c_rows) const {
-    const int64_t pitch = panels_.most_pitch();
+    const int64_t pitch = panels_.most_pitch(), line = block.window.cols.size() * channels;
+    const Range &rows = part.down.elements, &cols = part.cols.elements;
+    const int64_t first_col = (cols.begin - part.one.col) / cols_.classes() * cols_.advance() * channels;
+    const int64_t step = cols_.advance() * channels, c_step = cols_.classes() * pitch;
     int64_t count = 0;
     for (int64_t n = 0; n < block.images.size(); ++n) {
-      for (int64_t i = part.down.elements.begin; i < part.down.elements.end; i += rows_.classes()) {
+      for (int64_t i = rows.begin; i < rows.end; i += rows_.classes()) {
         const int64_t row = (i - part.one.row) / rows_.classes() * rows_.advance();
-        for (int64_t j = part.cols.elements.begin; j < part.cols.elements.end; j += cols_.classes()) {
-          const int64_t col = (j - part.one.col) / cols_.classes() * cols_.advance();
-          const int64_t line = n * block.down.size() + i - block.down.begin;
-          a_rows[count] = n * block.window.image + (row * block.window.cols.size() + col) * channels;
-          c_rows[count] = (line * block.across.size() + j - block.across.begin) * pitch;
-          ++count;
+        int64_t from = n * block.window.image + row * line + first_col;
+        int64_t to = (n * block.down.size() + i - block.down.begin) * block.across.size() + cols.begin;
+        to = (to - block.across.begin) * pitch;
+        for (int64_t j = cols.begin; j < cols.end; j += cols_.classes(), ++count, from += step, to += c_step) {
+          a_rows[count] = from;
+          c_rows[count] = to;
         }
       }
     }

@@ -48,8 +48,8 @@ uint64_t key_of(T v) {
   }
 }
 
-// Sorts rows [n] by the lowest `bytes` bytes of their keys, the last byte first; returns `row` or `other`, which has
-// the result. The order of equal keys remains. Knuth 1998, volume 3, 5.2.5
+// A radix sort: sorts a row [n] by the lowest `bytes` bytes of their keys, the last byte first; returns `row` or
+// `other`, which has the result. The order of equal keys remains.
 Keyed* sort_by_bytes(Keyed* row, Keyed* other, int64_t n, int bytes) {
   std::array<std::array<int64_t, 256>, 8> counts{};
   for (int64_t i = 0; i < n; ++i) {

@@ -48,7 +48,7 @@ uint64_t key_of(T v) {
   }
 }
 
-// A radix sort: sorts a row [n] by the lowest `bytes` bytes of their keys, the last byte first; returns `row` or
+// A radix sort: sorts a row [n] by the lowest `bytes` bytes of its keys, the last byte first; returns `row` or
 // `other`, which has the result. The order of equal keys remains.
 Keyed* sort_by_bytes(Keyed* row, Keyed* other, int64_t n, int bytes) {
   std::array<std::array<int64_t, 256>, 8> counts{};

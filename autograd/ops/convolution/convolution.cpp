@@ -98,10 +98,10 @@ void convolve_into(const ConvShape& shape, bool transposed, const Tensor& x, con
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto run = !transposed     ? convolve<T>
-                     : all_finite(w) ? convolve_transposed<T>
-                                     : convolve_transposed_exactly<T>;
-    run(shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_or_null(b)), y.mutable_data<T>());
+    const bool finite = (transposed || shape.padded()) && all_finite(w);
+    const T *const in = from.data<T>(), *const by = w.data<T>(), *const plus = static_cast<const T*>(data_or_null(b));
+    if (!transposed) return convolve<T>(shape, in, by, plus, y.mutable_data<T>(), finite);
+    (finite ? convolve_transposed<T> : convolve_transposed_exactly<T>)(shape, in, by, plus, y.mutable_data<T>());
   });
 }
 
@@ -111,6 +111,14 @@ Tensor convolve_volumes_of(const Convolution& conv, bool transposed, const Tenso
   ConvShape shape = conv.shape;
   const ConvAxis &depth = conv.shape.depth, plain{};
   const Tensor volumes = conv.batched ? x.detach() : x.detach().unsqueeze(0);
+  if (shape.pointwise() && depth.plain()) {  // products of whole volumes
+    shape.n = conv.batch();
+    shape.rows.size = shape.rows.out = depth.size * shape.rows.size;
+    shape.depth = plain;
+    const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
+    convolve_into(shape, transposed, volumes, weight, bias, y);
+    return y;
+  }
   const Tensor images =
       Tensor::empty({shape.n, shape.groups * (transposed ? shape.c : shape.o),
                      transposed ? shape.rows.size : shape.rows.out, transposed ? shape.cols.size : shape.cols.out},

@@ -16,7 +16,6 @@ namespace {
 
 using runs::Run;
 
-constexpr int64_t kPixels = 400;        // pixels of y in a panel: it stays in L1
 constexpr int64_t kMostBlocks = 16;     // blocks of images
 constexpr int64_t kMostSums = 4 << 20;  // elements of the sums of all blocks
 constexpr int64_t kLeastPieces = 8;     // for threads, if the weight is too large for blocks of images
@@ -32,39 +31,41 @@ class WeightProduct {
         out_rows_(shape.rows.out),
         out_cols_(shape.cols.out),
         elements_(shape.c * shape.taps()),
-        panels_(pieces_of(shape.o, use_.cols)),
+        panels_{shape.o, use_.lanes},
         elements_at_(elements_),
-        sums_at_(elements_) {
+        sums_at_(2 * elements_) {
     choose_blocks();
     list_elements();
   }
 
   void run(T* weight) {
-    const int64_t size = panels_ * elements_ * use_.cols;  // the sums of a group
+    const int64_t size = panels_.padded() * elements_;  // the sums of a group
     const Scratch<T> sums(blocks_ * shape_.groups * size);
-    const int64_t across = pieces_of(panels_, panel_block_);
-    const int64_t work = shape_.n * out_rows_ * out_cols_ * elements_ * panels_ * use_.cols / (blocks_ * across);
+    const int64_t across = pieces_of(panels_.count(), panel_block_);
+    const int64_t work = shape_.n * out_rows_ * out_cols_ * size / (blocks_ * across);
     parallel_for(blocks_ * shape_.groups * across, std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t block = i / across / shape_.groups, group = i / across % shape_.groups;
                      const int64_t first = i % across * panel_block_;
                      multiply_block(group, shape_.n * block / blocks_, shape_.n * (block + 1) / blocks_, first,
-                                    std::min(panels_, first + panel_block_),
+                                    std::min(panels_.count(), first + panel_block_),
                                     sums.get() + (block * shape_.groups + group) * size);
                    }
                  });
-    parallel_for(shape_.groups * panels_, std::max<int64_t>(1, 8192 / (elements_ * use_.cols * blocks_)),
+    const int64_t all = shape_.groups * size;
+    parallel_for(all, std::max<int64_t>(1024, 65536 / blocks_), [&](int64_t begin, int64_t end) {
+      for (int64_t block = 1; block < blocks_; ++block) {
+        for (int64_t at = begin; at < end; ++at) sums.get()[at] += sums.get()[block * all + at];
+      }
+    });
+    parallel_for(shape_.groups * panels_.count(), std::max<int64_t>(1, 8192 / (elements_ * panels_.most_pitch())),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     const int64_t group = i / panels_, panel = i % panels_;
-                     T* const sum = sums.get() + i * elements_ * use_.cols;
-                     for (int64_t block = 1; block < blocks_; ++block) {
-                       const T* const part = sum + block * shape_.groups * size;
-                       for (int64_t at = 0; at < elements_ * use_.cols; ++at) sum[at] += part[at];
-                     }
-                     T* const to = weight + (group * shape_.o + panel * use_.cols) * elements_;
-                     use_.separate(width(panel), elements_, sum, use_.cols, nullptr, to, elements_);
+                     const int64_t group = i / panels_.count(), panel = i % panels_.count();
+                     const T* const sum = sums.get() + group * size + panels_.first(panel) * elements_;
+                     T* const to = weight + (group * shape_.o + panels_.first(panel)) * elements_;
+                     use_.separate(panels_.width(panel), elements_, sum, panels_.pitch(panel), nullptr, to, elements_);
                    }
                  });
   }
@@ -79,17 +80,19 @@ class WeightProduct {
     blocks_ = std::clamp<int64_t>(kMostSums / sums, 1, kMostBlocks);
     blocks_ = std::clamp<int64_t>(std::min(wanted, shape_.n), 1, blocks_);
     const int64_t pieces = std::min(kLeastPieces, wanted), now = blocks_ * shape_.groups;
-    panel_block_ = now >= pieces ? panels_ : std::max<int64_t>(1, panels_ / pieces_of(pieces, now));
-    cols_ = std::min(out_cols_, kPixels);
+    panel_block_ = now >= pieces ? panels_.count() : std::max<int64_t>(1, panels_.count() / pieces_of(pieces, now));
+    const int64_t most = use_.depth;  // pixels of y in a panel
+    cols_ = std::min(out_cols_, most);
     cols_ = pieces_of(out_cols_, pieces_of(out_cols_, cols_));
-    rows_ = cols_ < out_cols_ ? 1 : std::clamp<int64_t>(kPixels / out_cols_, 1, out_rows_);
+    rows_ = cols_ < out_cols_ ? 1 : std::clamp<int64_t>(most / out_cols_, 1, out_rows_);
     rows_ = pieces_of(out_rows_, pieces_of(out_rows_, rows_));
-    images_ = rows_ < out_rows_ || cols_ < out_cols_ ? 1 : std::clamp<int64_t>(kPixels / pixels, 1, shape_.n);
+    images_ = rows_ < out_rows_ || cols_ < out_cols_ ? 1 : std::clamp<int64_t>(most / pixels, 1, shape_.n);
     plane_rows_ = padded_ ? (rows_ - 1) * shape_.rows.stride + shape_.rows.reach() + 1 : shape_.rows.size;
     plane_cols_ = padded_ ? (cols_ - 1) * shape_.cols.stride + shape_.cols.reach() + 1 : shape_.cols.size;
   }
 
-  // For each element of a filter [c, kernel], the offsets of its first pixel and of its sums.
+  // For each element of a filter [c, kernel], the offsets of its first pixel and of its sums: in a panel of three
+  // vectors, in another one.
   void list_elements() {
     int64_t at = 0;
     for (int64_t c = 0; c < shape_.c; ++c) {
@@ -97,14 +100,12 @@ class WeightProduct {
         for (int64_t q = 0; q < shape_.cols.kernel; ++q, ++at) {
           const int64_t row = p * shape_.rows.dilation, col = q * shape_.cols.dilation;
           elements_at_.get()[at] = (c * plane_rows_ + row) * plane_cols_ + col;
-          sums_at_.get()[at] = at * use_.cols;
+          sums_at_.get()[at] = at * panels_.most_pitch();
+          sums_at_.get()[elements_ + at] = at * panels_.pitch(panels_.count() - 1);
         }
       }
     }
   }
-
-  int64_t width(int64_t panel) const { return std::min(use_.cols, shape_.o - panel * use_.cols); }
-  bool wide(int64_t panel) const { return width(panel) > use_.cols / 2; }
 
   // Copies the part of image n that y reads from row `row` and column `col` on, surrounded by zeros.
   void copy_padded(int64_t n, int64_t group, int64_t row, int64_t col, T* to) const {
@@ -132,7 +133,7 @@ class WeightProduct {
                       T* sums) const {
     const int64_t plane = plane_rows_ * plane_cols_;
     const Scratch<T> copy(padded_ ? images_ * shape_.c * plane : 0);
-    const Scratch<T> panel(images_ * rows_ * cols_ * use_.cols + use_.cols);
+    const Scratch<T> panel(images_ * rows_ * cols_ * panels_.most_pitch() + use_.lanes);
     const Scratch<Run> runs(images_ * rows_);
     bool add = false;
     for (int64_t n = begin; n < end; n += images_) {
@@ -151,13 +152,13 @@ class WeightProduct {
             }
           }
           for (int64_t p = first_panel; p < last_panel; ++p) {
-            const int64_t pitch = wide(p) ? use_.cols : use_.cols / 2;
+            const int64_t pitch = panels_.pitch(p);
             for (int64_t i = 0; i < images; ++i) {
-              const T* const y = shape_.y_plane(y_, n + i, group) + p * use_.cols * shape_.y_step();
+              const T* const y = shape_.y_plane(y_, n + i, group) + panels_.first(p) * shape_.y_step();
               const bool whole = cols == out_cols_;  // rows without gaps between them
               const int64_t line = whole ? rows * cols : cols;
               for (int64_t r = 0; r < (whole ? 1 : rows); ++r) {
-                use_.interleave(width(p), line, y + (row + r) * out_cols_ + col, shape_.y_step(),
+                use_.interleave(panels_.width(p), line, y + (row + r) * out_cols_ + col, shape_.y_step(),
                                 panel.get() + (i * rows + r) * cols * pitch, pitch);
               }
             }
@@ -168,9 +169,9 @@ class WeightProduct {
                                .a_rows = elements_at_.get(),
                                .rows = elements_,
                                .panel = panel.get(),
-                               .wide = wide(p),
-                               .c = sums + p * elements_ * use_.cols,
-                               .c_rows = sums_at_.get(),
+                               .vectors = panels_.vectors(p),
+                               .c = sums + panels_.first(p) * elements_,
+                               .c_rows = sums_at_.get() + (p < panels_.wide() ? 0 : elements_),
                                .add = add});
           }
           add = true;
@@ -186,7 +187,7 @@ class WeightProduct {
   const bool padded_;
   const int64_t out_rows_, out_cols_;
   const int64_t elements_;  // of a filter
-  const int64_t panels_;
+  const runs::Panels panels_;
   const Scratch<int64_t> elements_at_, sums_at_;
   int64_t blocks_ = 1, panel_block_ = 1;      // of images; panels in a piece of work
   int64_t images_ = 1, rows_ = 1, cols_ = 1;  // of y at a time

@@ -14,12 +14,13 @@ namespace {
 
 const Op kCdist{"cdist"};
 
-constexpr int64_t kBlock = int64_t{1} << 21;  // differences that are in memory at a time
+// Differences that are in memory at a time; of gradients, whose sums are those of blocks; of distances, from a cache.
+constexpr int64_t kBlock = int64_t{1} << 21, kCached = int64_t{1} << 17;
 
-// Rows of a whose differences from all rows of b make a block.
-int64_t rows_of_block(const Shape& distances, int64_t width) {
+// Rows of a whose differences from all rows of b make a block of `most` differences.
+int64_t rows_of_block(const Shape& distances, int64_t width, int64_t most) {
   const int64_t per_row = distances.numel() / std::max<int64_t>(distances[-2], 1) * width;
-  return std::max<int64_t>(1, kBlock / std::max<int64_t>(per_row, 1));
+  return std::max<int64_t>(1, most / std::max<int64_t>(per_row, 1));
 }
 
 // [..., P, D] and [..., R, D] -> [..., P, R, D]
@@ -39,7 +40,7 @@ Tensor slope(const Tensor& difference, const Tensor& distance, double p, const T
 }
 
 Grads gradients(const Tensor& a, const Tensor& b, const Tensor& y, double p, const Tensor& dy) {
-  const int64_t count = y.size(-2), block = rows_of_block(y.shape(), a.size(-1));
+  const int64_t count = y.size(-2), block = rows_of_block(y.shape(), a.size(-1), kBlock);
   std::vector<Tensor> da;
   Tensor db;
   for (int64_t first = 0; first < count; first += block) {
@@ -56,7 +57,7 @@ Grads gradients(const Tensor& a, const Tensor& b, const Tensor& y, double p, con
 Tensor distances(const Tensor& a, const Tensor& b, double p, const Shape& shape) {
   const PauseRecording pause;
   if (a.size(-1) == 0 || shape.numel() == 0) return zeros(shape, a.dtype());
-  const int64_t count = shape[-2], block = rows_of_block(shape, a.size(-1));
+  const int64_t count = shape[-2], block = rows_of_block(shape, a.size(-1), kCached);
   std::vector<Tensor> parts;
   for (int64_t first = 0; first < count; first += block) {
     parts.push_back(norm(differences(a.slice(-2, first, std::min(first + block, count)), b), p, -1));

@@ -26,39 +26,36 @@ constexpr int64_t kSearches = 4096;  // values for one thread to search at a tim
 Unique runs_of(const Tensor& values, const int64_t* place, const Shape& shape) {
   const int64_t n = values.numel();
   const Tensor starts = Tensor::empty({n}, kInt64), inverse = Tensor::empty(shape, kInt64);
-  int64_t* const start = starts.mutable_data<int64_t>();
+  int64_t *const start = starts.mutable_data<int64_t>(), *const to = inverse.mutable_data<int64_t>();
   int64_t count = 0;
   with_type(values.dtype(), [&](auto t) {
     const auto* const value = values.data<decltype(t)>();
     for (int64_t i = 0; i < n; ++i) {
       if (i == 0 || value[i] != value[i - 1]) start[count++] = i;
-      inverse.mutable_data<int64_t>()[place ? place[i] : i] = count - 1;
+      to[place ? place[i] : i] = count - 1;
     }
   });
   const Tensor counts = Tensor::empty({count}, kInt64);
-  for (int64_t k = 0; k < count; ++k) counts.mutable_data<int64_t>()[k] = (k + 1 < count ? start[k + 1] : n) - start[k];
+  int64_t* const length = counts.mutable_data<int64_t>();
+  for (int64_t k = 0; k < count; ++k) length[k] = (k + 1 < count ? start[k + 1] : n) - start[k];
   return {index_select(values, 0, starts.slice(0, 0, count)), inverse, counts};
 }
 
-// The first place in sorted[0 .. n) at which `after` holds.
+// The first place in sorted[0 .. n) at which `after` holds. Its steps are additions, because branches would be
+// predicted wrongly.
 template <class T, class F>
 int64_t first_place(const T* sorted, int64_t n, F after) {
   int64_t low = 0;
-  while (n > 0) {
-    const int64_t half = n / 2;
-    const bool later = !after(sorted[low + half]);
-    low = later ? low + half + 1 : low;
-    n = later ? n - half - 1 : half;
-  }
-  return low;
+  for (; n > 1; n -= n / 2) low += (n / 2) & -static_cast<int64_t>(!after(sorted[low + n / 2 - 1]));
+  return n == 1 ? low + !after(sorted[low]) : low;
 }
 
 // The place of a value that keeps the order, NaN being the largest.
 template <class T>
 int64_t place_in(const T* sorted, int64_t n, T value, bool right) {
   if (value != value) return right ? n : first_place(sorted, n, [](T v) { return v != v; });
-  if (right) return first_place(sorted, n, [=](T v) { return v > value || v != v; });
-  return first_place(sorted, n, [=](T v) { return v >= value || v != v; });
+  if (right) return first_place(sorted, n, [=](T v) { return !(v <= value); });
+  return first_place(sorted, n, [=](T v) { return !(v < value); });
 }
 
 // `rows` sorted lines of n numbers, or one for all values.
@@ -70,9 +67,14 @@ Tensor searched(const Tensor& sorted, const Tensor& values, bool right) {
   const int64_t of_line = sorted.dim() == 1 ? y.numel() : values.shape().back();
   with_type(values.dtype(), [&](auto t) {
     using T = decltype(t);
+    const T *const sorted_lines = lines.data<T>(), *const value = given.data<T>();
+    int64_t* const place = y.mutable_data<int64_t>();
     parallel_for(y.numel(), kSearches, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        y.mutable_data<int64_t>()[i] = place_in(lines.data<T>() + i / of_line * n, n, given.data<T>()[i], right);
+      for (int64_t i = begin, last; i < end; i = last) {
+        const T* const line = sorted_lines + i / of_line * n;
+        last = std::min(end, (i / of_line + 1) * of_line);
+        for (int64_t k = i; k < last; ++k) place[k] = place_in(line, n, value[k], right);
+      }
     });
   });
   return y;
@@ -91,9 +93,10 @@ void require_weights(std::string_view where, const Tensor& x, const Tensor& weig
 // The number of bins for x, int64, whose elements are checked.
 int64_t bins_of(const Tensor& x, int64_t minimum) {
   if (minimum < 0) fail(kBincount, fmt::format("expected a minimum of 0 or more, got {}", minimum));
+  const int64_t* const numbers = x.data<int64_t>();
   int64_t bins = minimum;
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const int64_t v = x.data<int64_t>()[i];
+  for (int64_t i = 0, n = x.numel(); i < n; ++i) {
+    const int64_t v = numbers[i];
     if (v < 0) {
       fail(kBincount, fmt::format("expected numbers of 0 or more, got {} at {}", v, index_text(i, x.shape())));
     }
@@ -130,9 +133,10 @@ void count_between(const Tensor& x, const Tensor& edges, Add add) {
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const T* const value = x.data<T>();
+    const int64_t* const place = places.data<int64_t>();
     const T last = edges.data<T>()[bins];
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      const int64_t bin = value[i] == last ? bins - 1 : places.data<int64_t>()[i] - 1;
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) {
+      const int64_t bin = value[i] == last ? bins - 1 : place[i] - 1;
       if (bin >= 0 && bin < bins) add(bin, i);
     }
   });
@@ -156,7 +160,9 @@ Unique unique_consecutive(const Tensor& x) {
 Tensor bincount(const Tensor& x, int64_t minimum) {
   const Tensor numbers = packed(require_integers(kBincount, x, "numbers"));
   const Tensor y = zeros({bins_of(numbers, minimum)}, kInt64);
-  for (int64_t i = 0; i < x.numel(); ++i) ++y.mutable_data<int64_t>()[numbers.data<int64_t>()[i]];
+  int64_t* const count = y.mutable_data<int64_t>();
+  const int64_t* const bin = numbers.data<int64_t>();
+  for (int64_t i = 0, n = x.numel(); i < n; ++i) ++count[bin[i]];
   return y;
 }
 
@@ -167,10 +173,10 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minimum) {
   const Tensor y = zeros({bins_of(numbers, minimum)}, weights.dtype());
   with_type(weights.dtype(), [&](auto t) {
     using T = decltype(t);
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      T& sum = y.mutable_data<T>()[numbers.data<int64_t>()[i]];
-      sum = wrapping_sum(sum, added.data<T>()[i]);
-    }
+    T* const sum = y.mutable_data<T>();
+    const int64_t* const bin = numbers.data<int64_t>();
+    const T* const weight = added.data<T>();
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) sum[bin[i]] = wrapping_sum(sum[bin[i]], weight[i]);
   });
   return y;
 }
@@ -226,7 +232,7 @@ Histogram histogram(const Tensor& x, const Tensor& given, const Tensor& weights)
   const Shape bins{edges.numel() - 1};
   if (!weights.defined()) {
     const Tensor counts = zeros(bins, kInt64);
-    count_between(values, edges, [&](int64_t bin, int64_t) { ++counts.mutable_data<int64_t>()[bin]; });
+    count_between(values, edges, [count = counts.mutable_data<int64_t>()](int64_t bin, int64_t) { ++count[bin]; });
     return {counts, edges};
   }
   require_weights(kHistogram, x, weights);
@@ -234,7 +240,9 @@ Histogram histogram(const Tensor& x, const Tensor& given, const Tensor& weights)
   const Tensor counts = zeros(bins, weights.dtype()), added = packed(weights.detach());
   with_floating_type(weights.dtype(), [&](auto t) {
     using T = decltype(t);
-    count_between(values, edges, [&](int64_t bin, int64_t i) { counts.mutable_data<T>()[bin] += added.data<T>()[i]; });
+    T* const sum = counts.mutable_data<T>();
+    const T* const weight = added.data<T>();
+    count_between(values, edges, [=](int64_t bin, int64_t i) { sum[bin] += weight[i]; });
   });
   return {counts, edges};
 }

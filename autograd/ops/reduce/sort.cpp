@@ -1,13 +1,17 @@
 // Order along one axis: sort, topk and median. Elements are sorted together with their positions, which makes any sort
-// stable.
+// stable. Long rows are sorted by the bytes of a key, without comparisons.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace tapegrad {
 namespace {
@@ -21,6 +25,60 @@ struct Placed {
   T value;
   int64_t place;
 };
+
+struct Keyed {
+  uint64_t key;
+  int64_t place;
+};
+constexpr int64_t kLeastByBytes = 200;  // shorter rows are sorted faster by comparing
+
+// A number as bits in the same order: NaN last, both zeros equal.
+template <class T>
+uint64_t key_of(T v) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using Bits = std::conditional_t<sizeof(T) == sizeof(float), uint32_t, uint64_t>;
+    constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+    if (v != v) return static_cast<Bits>(~Bits{0});
+    const Bits bits = std::bit_cast<Bits>(v == 0 ? T{0} : v);
+    return (bits & kSign) != 0 ? static_cast<Bits>(~bits) : bits | kSign;
+  } else if constexpr (sizeof(T) == 1) {
+    return v;
+  } else {
+    return static_cast<uint64_t>(v) ^ uint64_t { 1 } << 63;
+  }
+}
+
+// A radix sort: sorts a row [n] by the lowest `bytes` bytes of its keys, the last byte first; returns `row` or
+// `other`, which has the result. The order of equal keys remains.
+Keyed* sort_by_bytes(Keyed* row, Keyed* other, int64_t n, int bytes) {
+  std::array<std::array<int64_t, 256>, 8> counts{};
+  for (int64_t i = 0; i < n; ++i) {
+    for (int b = 0; b < bytes; ++b) ++counts[static_cast<std::size_t>(b)][row[i].key >> 8 * b & 255];
+  }
+  for (int b = 0; b < bytes; ++b) {
+    auto& next = counts[static_cast<std::size_t>(b)];
+    if (next[row[0].key >> 8 * b & 255] == n) continue;  // the same byte everywhere
+    int64_t before = 0;
+    for (int64_t& count : next) before += std::exchange(count, before);
+    for (int64_t i = 0; i < n; ++i) other[next[row[i].key >> 8 * b & 255]++] = row[i];
+    std::swap(row, other);
+  }
+  return row;
+}
+
+template <class T>
+void sort_long_row(const T* x, int64_t n, bool descending, T* values, int64_t* places) {
+  constexpr uint64_t kAll = ~uint64_t{0} >> (64 - 8 * sizeof(T));
+  const std::size_t bytes = 2 * static_cast<std::size_t>(n) * sizeof(Keyed);
+  auto* const work = static_cast<Keyed*>(pool::acquire(bytes));
+  for (int64_t i = 0; i < n; ++i) work[i] = {descending ? key_of(x[i]) ^ kAll : key_of(x[i]), i};
+  const Keyed* const sorted = sort_by_bytes(work, work + n, n, sizeof(T));
+  for (int64_t i = 0; i < n; ++i) {
+    values[i] = x[sorted[i].place];
+    places[i] = sorted[i].place;
+  }
+  pool::release(work, bytes);
+}
 
 // The first k values along x's last axis in order, and their positions; NaN is the largest.
 std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, bool descending) {
@@ -37,6 +95,11 @@ std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, boo
         const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(Placed<T>);
         auto* const row = static_cast<Placed<T>*>(pool::acquire(bytes));
         for (int64_t o = begin; o < end; ++o) {
+          if (k == n && n >= kLeastByBytes) {
+            sort_long_row(from.data<T>() + o * n, n, descending, values.mutable_data<T>() + o * n,
+                          places.mutable_data<int64_t>() + o * n);
+            continue;
+          }
           for (int64_t i = 0; i < n; ++i) row[i] = {from.data<T>()[o * n + i], i};
           const auto before = [descending](const Placed<T>& a, const Placed<T>& b) {
             const bool less = a.value < b.value || (a.value == a.value && b.value != b.value);

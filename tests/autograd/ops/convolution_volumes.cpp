@@ -113,6 +113,41 @@ TEST(ConvolutionVolumes, HaveTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+// Taps outside of x are left out, and what they would add is zero: explicit zeros give the same bits, with as many
+// channels as make every kind of panel.
+TEST(ConvolutionVolumes, HaveTheBitsOfExplicitZeros) {
+  struct Padded {
+    Shape x, kernel;
+    std::vector<int64_t> stride, padding, dilation;
+  };
+  const std::vector<Padded> cases = {
+      {{2, 3, 4, 5, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+      {{3, 2, 2, 9, 40}, {5, 2, 4}, {1, 2, 1}, {4, 1, 3}, {1, 1, 1}},  // windows without any depth of x
+      {{2, 1, 7, 7, 7}, {3, 3, 3}, {2, 2, 3}, {2, 2, 2}, {2, 3, 1}},
+      {{1, 4, 1, 6, 6}, {1, 3, 3}, {1, 1, 1}, {2, 4, 5}, {1, 1, 1}},  // rows and columns without any element
+      {{1, 2, 1, 30, 3}, {3, 9, 1}, {1, 1, 2}, {1, 4, 1}, {1, 1, 1}},
+  };
+  for (const Padded& one : cases) {
+    for (const int64_t o : {1, 6, 13, 24, 36, 40, 56, 80, 97}) {
+      const auto all = [](const std::vector<int64_t>& v) { return PerAxis<int64_t>{v[0], v[1], v[2]}; };
+      const ConvOptions options{.stride = all(one.stride), .dilation = all(one.dilation)};
+      ConvOptions padded = options;
+      padded.padding = all(one.padding);
+      const Tensor x = numbers_of(one.x).as_leaf();
+      const Tensor w = numbers_of({o, one.x[1], one.kernel[0], one.kernel[1], one.kernel[2]}).as_leaf();
+      const auto& p = one.padding;
+      Tape tape;
+      const Tensor y = conv3d(x, w, {}, padded);
+      const Tensor expected = conv3d(pad(x, {p[2], p[2], p[1], p[1], p[0], p[0]}), w, {}, options);
+      EXPECT_TRUE(same_bits(y, expected)) << str(one.x) << ", " << o;
+      const Tensor dy = numbers_of(y.shape());
+      const Gradients now = tape.backward(y, {.retain_graph = true, .grad_output = dy});
+      const Gradients then = tape.backward(expected, {.grad_output = dy});
+      EXPECT_TRUE(same_bits(now[x], then[x])) << str(one.x) << ", " << o;
+    }
+  }
+}
+
 // Zeros around a volume are multiplied, so that a weight of NaN reaches all elements.
 TEST(ConvolutionVolumes, MultiplyThePadding) {
   for (const int64_t groups : {1, 3}) {

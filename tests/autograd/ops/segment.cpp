@@ -10,8 +10,12 @@
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace tapegrad::tests {
 namespace {
@@ -304,6 +308,39 @@ TEST(Sets, SaySoIfTheyAreWrong) {
       {"[histogram] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [&] { histogram(x.to(kInt64), 2); }},
   });
+}
+
+// Rows that are sorted by bytes of keys, and shorter ones.
+TEST(Sets, SortLongRowsAsAStableSortDoes) {
+  const auto check = [](const Tensor& x, auto t) {
+    using T = decltype(t);
+    const int64_t n = x.numel();
+    const T* const from = x.data<T>();
+    for (const bool descending : {false, true}) {
+      std::vector<int64_t> expected(static_cast<std::size_t>(n));
+      std::iota(expected.begin(), expected.end(), 0);
+      std::stable_sort(expected.begin(), expected.end(), [&](int64_t i, int64_t j) {
+        const T a = descending ? from[j] : from[i], b = descending ? from[i] : from[j];
+        return a < b || (a == a && b != b);
+      });
+      const Sorted now = sort(x, 0, descending);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t place = now.indices.data<int64_t>()[i];
+        ASSERT_EQ(place, expected[static_cast<std::size_t>(i)]) << n << ", " << descending << ", " << i;
+        ASSERT_EQ(std::memcmp(now.values.data<T>() + i, from + place, sizeof(T)), 0) << n << ", " << i;
+      }
+    }
+  };
+  for (const int64_t n : {9, 500, 3000}) {
+    Tensor x = floor(randn({n}, kFloat64) * 20) / 4;  // with zeros of both signs
+    x = cat({x, -x, tensor({std::numeric_limits<double>::quiet_NaN()}, kFloat64).expand({3}), log(zeros({2}, kFloat64)),
+             -log(zeros({2}, kFloat64)), x});
+    check(x, double());
+    check(x.to(kFloat32), float());
+    const Tensor whole = cat({randint(-1000, 1000, {n}), full({2}, -0x1p63, kInt64), full({2}, 0x1p62, kInt64)});
+    check(cat({whole, whole}), int64_t());
+    check(whole > 0, bool());
+  }
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ struct ConvShape {
   int64_t out_image() const { return rows.out * cols.out; }
   /// One channel per group: each plane of x is convolved by itself.
   bool depthwise() const { return c == depth.kernel && groups > 1; }
+  bool padded() const { return rows.padded() || cols.padded() || depth.padded(); }
   /// One matrix product per image: no element of x is padded, skipped or used twice.
   bool pointwise() const { return rows.plain() && cols.plain(); }
 
@@ -59,9 +60,10 @@ struct ConvShape {
   int64_t y_step() const { return depth.out * out_image(); }
 };
 
-/// y = convolution of x, plus bias [groups * o] unless it is nullptr.
+/// y = convolution of x, plus bias [groups * o] unless it is nullptr. finite: no element of the weight is NaN or
+/// infinite, so that zeros outside of x need not be multiplied.
 template <class T>
-void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y);
+void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y, bool finite);
 /// x = transposed convolution of y, the gradient of `convolve` for x; plus bias [groups * c] unless it is nullptr.
 template <class T>
 void convolve_transposed(const ConvShape& shape, const T* y, const T* weight, const T* bias, T* x);

@@ -1,0 +1,104 @@
+// Which taps of a convolution are inside of its source: the others would be multiplied by zeros.
+#pragma once
+
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tapegrad {
+
+/// The range of one axis in a piece of work.
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+inline Range range_of(int64_t index, int64_t step, int64_t size) {
+  return {index * step, std::min(size, (index + 1) * step)};
+}
+
+/// Those of `count` taps whose source, source(i) in ascending order, is inside of an axis of `size` elements. Without
+/// `skips`, all of them.
+template <class Source>
+Range inside(bool skips, int64_t count, int64_t size, const Source& source) {
+  Range taps{0, count};
+  while (skips && taps.begin < taps.end && source(taps.begin) < 0) ++taps.begin;
+  while (skips && taps.begin < taps.end && source(taps.end - 1) >= size) --taps.end;
+  return taps;
+}
+
+/// Elements of a class along an axis that are combined from the same of its taps.
+struct Stretch {
+  Range elements, taps;
+};
+
+/// The stretches of a class of one axis in `range`; returns their number. source(i) is that of tap i for the class's
+/// first element.
+template <class Source>
+int64_t list_stretches(const ConvPass& pass, bool skips, int64_t residue, int64_t taps, const Range& range,
+                       const Source& source, Stretch* list) {
+  int64_t count = 0;
+  for (int64_t i = pass.first_of_class(residue, range.begin); i < range.end; i += pass.classes()) {
+    const int64_t moved = (i - residue) / pass.classes() * pass.advance();
+    const Range now = inside(skips, taps, pass.from(), [&](int64_t tap) { return source(tap) + moved; });
+    if (count == 0 || !(list[count - 1].taps == now)) list[count++] = {{i, i}, now};
+    list[count - 1].elements.end = i + 1;
+  }
+  return count;
+}
+
+/// The channels of the source that an image reads: of a volume, those of the depths inside of it.
+struct Channels {
+  Range depths;    // of the kernel
+  int64_t count;   // per group
+  int64_t before;  // channels of the lists before it
+};
+
+/// The channels of all images, each list once.
+class ChannelLists {
+ public:
+  ChannelLists(const ConvShape& shape, bool transposed, bool skips)
+      : shape_(shape), transposed_(transposed), skips_(skips), lists_(images()) {
+    for (int64_t i = 0; i < images(); ++i) {
+      const Range depths = depths_of(i);
+      if (find(depths) < count_) continue;
+      const int64_t count = transposed ? shape.o : shape.c / shape.depth.kernel * depths.size();
+      lists_.get()[count_++] = {depths, count, total_};
+      total_ += count;
+    }
+  }
+
+  int64_t count() const { return count_; }
+  int64_t total() const { return total_; }  ///< channels of all lists
+  const Channels& operator[](int64_t i) const { return lists_.get()[i]; }
+  const Channels& of(int64_t image) const { return lists_.get()[find(depths_of(image))]; }
+  /// Channel i of a list, among all channels.
+  int64_t channel(const Channels& channels, int64_t i) const {
+    if (transposed_) return i;
+    const int64_t depths = channels.depths.size();
+    return i / depths * shape_.depth.kernel + channels.depths.begin + i % depths;
+  }
+
+ private:
+  int64_t images() const { return transposed_ || !skips_ ? 1 : shape_.depth.out; }
+  Range depths_of(int64_t image) const {
+    const ConvAxis& depth = shape_.depth;
+    if (transposed_) return {0, 1};
+    const int64_t first = image % depth.out * depth.stride - depth.padding;
+    return inside(skips_, depth.kernel, depth.size, [&](int64_t k) { return first + k * depth.dilation; });
+  }
+  int64_t find(const Range& depths) const {
+    int64_t i = 0;
+    while (i < count_ && !(lists_.get()[i].depths == depths)) ++i;
+    return i;
+  }
+
+  const ConvShape& shape_;
+  const bool transposed_, skips_;
+  const Scratch<Channels> lists_;
+  int64_t count_ = 0, total_ = 0;
+};
+
+}  // namespace tapegrad

@@ -27,7 +27,8 @@ pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
   vertical-align: top; } th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
-td, .fact, .outcome { overflow-wrap: anywhere; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
+td, .fact, .outcome { overflow-wrap: anywhere; } .verdict { white-space: nowrap; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
+details { margin: 6px 0 14px; } summary { cursor: pointer; }
 .outcome.good { color: var(--good); } .outcome.wrong { color: var(--bad); }
 @media (max-width: 560px) { main { padding: 12px 8px 40px; } .card { padding: 8px; } th { white-space: normal; } }
 )";

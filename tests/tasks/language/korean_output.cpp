@@ -40,7 +40,8 @@ const std::set<std::string>& english_words() {
         "complex "
         "composite dynamic copy "
         // names
-        "addition parser gpt run Linformer LSTM RNN RoPE NTK-aware top-k top-p ROUGE ROUGE-1 ROUGE-2 ROUGE-L gelu "
+        "constant warmup-cosine addition parser gpt run Linformer LSTM RNN RoPE NTK-aware top-k top-p ROUGE ROUGE-1 "
+        "ROUGE-2 ROUGE-L gelu "
         "small "
         "text editor rank nat i-j sum triu ones nn causal_mask tanh sin memory tapegrad GPT GRU Transformer Performer "
         "Pre-LN Post-LN Ramsauer Raffel T5 ALiBi FFT AdamW");

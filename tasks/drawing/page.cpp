@@ -10,7 +10,8 @@ constexpr std::string_view kPageStyle =
 @media (prefers-color-scheme: dark) {
   :root { --bg: #0f1216; --card: #171b21; --text: #e6eaf0; --soft: #a3afbd; --edge: #2b323c; --good: #67c987; --bad: #ff8a80; }
 }
-body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; }
+body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
+:lang(ko) { word-break: keep-all; }
 main { max-width: 1080px; margin: 0 auto; padding: 24px 20px 60px; }
 h1 { font-size: 24px; margin: 8px 0 0; } h2 { font-size: 17px; margin: 34px 0 10px; }
 p { color: var(--soft); margin: 6px 0; max-width: 75ch; }

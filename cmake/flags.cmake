@@ -8,6 +8,7 @@ endif()
 add_library(tapegrad_flags INTERFACE)
 target_compile_features(tapegrad_flags INTERFACE cxx_std_20)
 target_compile_options(tapegrad_flags INTERFACE -Wall -Wextra $<$<BOOL:${TAPEGRAD_WERROR}>:-Werror>
+                       $<$<CXX_COMPILER_ID:Clang>:-Wno-error=deprecated-declarations>  # Clang 19 finds one in GCC's <algorithm>
                        -ffp-contract=off -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
 if(TAPEGRAD_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # 5 - 10 % of GCC's time is its search for memory to free
   target_compile_options(tapegrad_flags INTERFACE --param=ggc-min-heapsize=2000000)

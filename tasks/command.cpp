@@ -310,7 +310,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  if (words.size() > 1 && words[0] == "show" && tutorial::is_section(words[1])) words[0] = "tutorial";  // show 8.2.5
+  if (words.size() > 1 && words[0] == "show" && tutorial::names_page(words[1])) words[0] = "tutorial";  // show 8.2.5
   if (words.empty()) words.emplace_back("--help");
   const CLI::App& app = named_app(top, words);
   try {

@@ -1,4 +1,4 @@
-// Writes an architecture as a drawing, a card of a page, and a table.
+// Writes an architecture as a drawing, a section of a page, and a table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/architecture/architecture.h>
@@ -11,6 +11,17 @@ namespace {
 using drawing::grouped;
 
 std::string counted(int64_t count) { return said("{} parameters", grouped(count)); }
+
+std::string title_of(const Architecture& model) {
+  return fmt::format("{}: {}", model.title, counted(model.parameters));
+}
+
+// What the letters in its shapes mean.
+std::string letters_of(const Architecture& model) {
+  std::vector<std::string> letters;
+  for (const Stack& stack : model.stacks) letters.push_back(stack.letters);
+  return fmt::format("{}", fmt::join(letters, ", "));
+}
 
 // Parameters of one layer, where all are alike.
 std::string note_of(const Stack& stack, const Layers& layers) {
@@ -78,16 +89,24 @@ drawing::FlowChart chart_of(const Architecture& model) {
 }
 
 std::string table_of(const Architecture& model) {
-  std::string out = fmt::format("{}: {}\n", model.title, counted(model.parameters));
-  std::vector<std::string> letters;
-  for (const Stack& stack : model.stacks) letters.push_back(stack.letters);
-  out += fmt::format("{}\n", fmt::join(letters, ", "));
+  std::string out = fmt::format("{}\n{}\n", title_of(model), letters_of(model));
   for (const Stack& stack : model.stacks) {
     out += stack.name.empty() ? "" : fmt::format("\n{}: {}\n", stack.name, counted(parameters_of(stack)));
     out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
     for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(out, stack, i);
   }
   return out;
+}
+
+std::string section_of(const Architecture& model) {
+  const drawing::FlowChart chart = chart_of(model);
+  std::string out =
+      fmt::format("<h2>{}</h2>\n<p>{} {}.</p>\n<details><summary>{}</summary>\n", said("Architecture"),
+                  said("The parts in the order of the computation: what flows between them, their parameters, and the "
+                       "C++ that makes each."),
+                  letters_of(model), drawing::escape_markup(title_of(model)));
+  drawing::card(out, draw(chart), draw_columns(chart));
+  return out + "</details>\n";
 }
 
 }  // namespace tapegrad::tasks::architecture

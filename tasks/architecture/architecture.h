@@ -66,5 +66,7 @@ int64_t parameters_of(const Stack& stack);
 drawing::FlowChart chart_of(const Architecture& model);
 /// The table of all parts for a terminal of 80 columns.
 std::string table_of(const Architecture& model);
+/// A section of a page: a heading, and folded the whole drawing, or its stacks one by one on narrow pages.
+std::string section_of(const Architecture& model);
 
 }  // namespace tapegrad::tasks::architecture

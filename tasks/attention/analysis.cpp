@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ std::string range(const std::vector<HeadFigures>& figures, const char* format, F
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const HeadFigures& f : figures) low = std::min(low, value(f)), high = std::max(high, value(f));
   const std::string a = fmt::format(fmt::runtime(format), low), b = fmt::format(fmt::runtime(format), high);
-  return a == b ? a : fmt::format("{} to {}", a, b);
+  return a == b ? a : said("{} to {}", a, b);
 }
 
 template <class F>
@@ -43,14 +44,14 @@ std::vector<HeadFigures> with_vectors(const std::vector<HeadFigures>& figures) {
 // The name of a head's series: "encoder", "decoder", "cross"; "heads" where all are of one kind.
 std::string series_of(const HeadFigures& f) {
   const std::string first = f.name.substr(0, f.name.find(' '));
-  return first == "layer" ? "heads" : first;
+  return first == "layer" ? said("heads") : said(first);
 }
 
 // One chart of dots: a value of every head over its layer.
 template <class F>
 drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title, std::string y, double y_high,
                       double line, F value) {
-  LineChart chart{.title = std::move(title), .x_label = "layer", .y_label = std::move(y)};
+  LineChart chart{.title = std::move(title), .x_label = said("layer"), .y_label = std::move(y)};
   double layers = 0;
   for (const HeadFigures& f : figures) {
     const std::string name = series_of(f);
@@ -69,7 +70,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
   chart.x_high = layers + 0.7;
   if (line > 0)
     chart.series.push_back(
-        {.name = "claim", .x = {chart.x_low, chart.x_high}, .y = {line, line}, .mark = Series::Mark::dashes});
+        {.name = said("claim"), .x = {chart.x_low, chart.x_high}, .y = {line, line}, .mark = Series::Mark::dashes});
   chart.y_high = y_high;
   chart.width = 460;
   return draw(chart);
@@ -79,7 +80,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
 drawing::Drawing head_curves(LineChart chart, const std::vector<std::vector<double>>& heads, double x_scale) {
   std::size_t longest = 0;
   for (const std::vector<double>& y : heads) longest = std::max(longest, y.size());
-  Series all{.name = "mean of the heads; pale: one head"};
+  Series all{.name = said("mean of the heads; pale: one head")};
   for (std::size_t i = 0; i < longest; ++i) {
     double sum = 0, known = 0;
     for (const std::vector<double>& y : heads)
@@ -109,24 +110,25 @@ std::vector<drawing::Drawing> charts(const std::vector<HeadFigures>& figures) {
     falling.emplace_back();
     for (const double energy : e) falling.back().push_back(energy - e.front());
   }
-  std::vector<drawing::Drawing> out{head_curves({.title = "Share of the squared singular values",
-                                                 .x_label = "number of singular values",
-                                                 .y_label = "share",
+  std::vector<drawing::Drawing> out{head_curves({.title = said("Share of the squared singular values"),
+                                                 .x_label = said("number of singular values"),
+                                                 .y_label = said("share"),
                                                  .y_low = 0,
                                                  .y_high = 1},
                                                 held, 1)};
   if (!falling.empty())
-    out.push_back(head_curves(
-        {.title = "Energy of the Hopfield update, minus that of the query", .x_label = "updates", .y_label = "energy"},
-        falling, 1));
-  out.push_back(dots(figures, "Effective rank / n", "share", 1, 0.1,
+    out.push_back(head_curves({.title = said("Energy of the Hopfield update, minus that of the query"),
+                               .x_label = said("updates"),
+                               .y_label = said("energy")},
+                              falling, 1));
+  out.push_back(dots(figures, said("Effective rank / n"), said("share"), 1, 0.1,
                      [](const HeadFigures& f) { return f.map.effective_rank / static_cast<double>(f.n); }));
+  out.push_back(dots(figures, said("Low frequencies"), said("share"), 1, 0.8,
+                     [](const HeadFigures& f) { return f.map.low_frequencies; }));
   out.push_back(
-      dots(figures, "Low frequencies", "share", 1, 0.8, [](const HeadFigures& f) { return f.map.low_frequencies; }));
-  out.push_back(dots(figures, "Entropy of a row / entropy of uniform weights", "share", 1, 0, [](const HeadFigures& f) {
-    return f.n < 2 ? 0 : f.map.entropy / fixed::log(static_cast<double>(f.n));
-  }));
-  out.push_back(dots(figures, "Mutual information of query and key position", "nats", 0, 0,
+      dots(figures, said("Entropy of a row / entropy of uniform weights"), said("share"), 1, 0,
+           [](const HeadFigures& f) { return f.n < 2 ? 0 : f.map.entropy / fixed::log(static_cast<double>(f.n)); }));
+  out.push_back(dots(figures, said("Mutual information of query and key position"), said("nats"), 0, 0,
                      [](const HeadFigures& f) { return f.map.information; }));
   return out;
 }
@@ -142,7 +144,9 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads) {
       const HeadMap& head = heads[static_cast<std::size_t>(i)];
       HeadFigures& f = out[static_cast<std::size_t>(i)];
       f.name = head.name;
+      f.label = head.label;
       f.group = head.group;
+      f.heading = head.heading;
       f.layer = head.layer;
       f.n = std::min(head.rows(), head.columns());
       f.self = head.self;
@@ -158,9 +162,9 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads) {
 }
 
 std::string Claim::verdict() const {
-  if (holds == heads) return "holds for every head";
-  if (holds == 0) return "holds for no head";
-  return fmt::format("holds for {} of {} heads", holds, heads);
+  if (holds == heads) return said("holds for every head");
+  if (holds == 0) return said("holds for no head");
+  return said("holds for {} of {} heads", holds, heads);
 }
 
 std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures) {
@@ -168,81 +172,84 @@ std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures) {
   const auto low_rank = [](const HeadFigures& f) { return f.map.effective_rank <= 0.1 * static_cast<double>(f.n); };
   std::vector<Claim> out{
       {"rank_at_most_a_tenth", "rank(A) <= 0.1 n",
-       fmt::format("effective rank / n: {}; rank up to rounding / n: {}",
-                   range(figures, "{:.2f}", [](auto& f) { return f.map.effective_rank / static_cast<double>(f.n); }),
-                   range(figures, "{:.2f}",
-                         [](auto& f) { return static_cast<double>(f.map.rank) / static_cast<double>(f.n); })),
+       said("effective rank / n: {}; rank up to rounding / n: {}",
+            range(figures, "{:.2f}", [](auto& f) { return f.map.effective_rank / static_cast<double>(f.n); }),
+            range(figures, "{:.2f}",
+                  [](auto& f) { return static_cast<double>(f.map.rank) / static_cast<double>(f.n); })),
        count(figures, low_rank), heads},
-      {"first_tenth_explains_most", "a few singular values explain 0.9",
-       fmt::format("the first tenth holds {} of the sum of squares; 0.9 of it takes {} of {} values",
-                   range(figures, "{:.2f}", [](auto& f) { return f.map.first_tenth; }),
-                   range(figures, "{:.0f}", [](auto& f) { return static_cast<double>(f.map.for_most); }),
-                   range(figures, "{:.0f}", [](auto& f) { return static_cast<double>(f.n); })),
+      {"first_tenth_explains_most", said("a few singular values explain 0.9"),
+       said("the first tenth holds {} of the sum of squares; 0.9 of it takes {} of {} values",
+            range(figures, "{:.2f}", [](auto& f) { return f.map.first_tenth; }),
+            range(figures, "{:.0f}", [](auto& f) { return static_cast<double>(f.map.for_most); }),
+            range(figures, "{:.0f}", [](auto& f) { return static_cast<double>(f.n); })),
        count(figures, [](auto& f) { return f.map.first_tenth >= 0.9; }), heads},
-      {"low_frequencies_hold_most", "low frequencies hold over 80 %",
-       fmt::format("{} of the spectrum; a flat one would have {}",
-                   range(figures, "{:.2f}", [](auto& f) { return f.map.low_frequencies; }),
-                   range(figures, "{:.2f}", [](auto& f) { return f.map.low_if_flat; })),
+      {"low_frequencies_hold_most", said("low frequencies hold over 80 %"),
+       said("{} of the spectrum; a flat one would have {}",
+            range(figures, "{:.2f}", [](auto& f) { return f.map.low_frequencies; }),
+            range(figures, "{:.2f}", [](auto& f) { return f.map.low_if_flat; })),
        count(figures, [](auto& f) { return f.map.low_frequencies > 0.8; }), heads}};
   const std::vector<HeadFigures> known = with_vectors(figures);
   if (known.empty()) return out;
   const auto all = static_cast<int64_t>(known.size());
-  out.push_back({"energy_falls", "attention lowers an energy (Hopfield)",
-                 fmt::format("the energy falls for a share of {} of the queries at each of {} updates",
-                             range(known, "{:.2f}", [](auto& f) { return f.hopfield.energy_falls; }),
-                             known[0].hopfield.energies.size() - 1),
+  out.push_back({"energy_falls", said("attention lowers an energy (Hopfield)"),
+                 said("the energy falls for a share of {} of the queries at each of {} updates",
+                      range(known, "{:.2f}", [](auto& f) { return f.hopfield.energy_falls; }),
+                      known[0].hopfield.energies.size() - 1),
                  count(known, [](auto& f) { return f.hopfield.energy_falls == 1; }), all});
-  out.push_back({"distance_falls", "the distance to the fixed point falls (Lyapunov)",
-                 fmt::format("for a share of {} of the queries; the last update moves them by {}",
-                             range(known, "{:.2f}", [](auto& f) { return f.hopfield.distance_falls; }),
-                             range(known, "{:.1e}", [](auto& f) { return f.hopfield.step; })),
+  out.push_back({"distance_falls", said("the distance to the fixed point falls (Lyapunov)"),
+                 said("for a share of {} of the queries; the last update moves them by {}",
+                      range(known, "{:.2f}", [](auto& f) { return f.hopfield.distance_falls; }),
+                      range(known, "{:.1e}", [](auto& f) { return f.hopfield.step; })),
                  count(known, [](auto& f) { return f.hopfield.distance_falls == 1; }), all});
-  out.push_back({"attended_keys_are_nearer", "attention finds the keys near the query",
-                 fmt::format("mean |q - k| of attended pairs / of all pairs: {}",
-                             range(known, "{:.2f}", [](auto& f) { return f.distances.attended / f.distances.all; })),
+  out.push_back({"attended_keys_are_nearer", said("attention finds the keys near the query"),
+                 said("mean |q - k| of attended pairs / of all pairs: {}",
+                      range(known, "{:.2f}", [](auto& f) { return f.distances.attended / f.distances.all; })),
                  count(known, [](auto& f) { return f.distances.attended < f.distances.all; }), all});
   return out;
 }
 
 std::string analysis_text(const std::vector<HeadFigures>& figures) {
-  std::string out = fmt::format("  {:<24} {:>4} {:>5} {:>5} {:>6} {:>7} {:>5} {:>5} {:>6}\n", "", "n", "rank", "0.9",
-                                "tenth", "entropy", "info", "low", "|i-j|");
+  std::string out = said("                              n  rank   0.9  tenth entropy  info   low  |i-j|\n");
   std::string group;
   for (const HeadFigures& f : figures) {
-    if (f.group != group) out += fmt::format("{}\n", group = f.group);
-    out += fmt::format("  {:<24} {:>4} {:>5.1f} {:>5} {:>6.2f} {:>7.2f} {:>5.2f} {:>5.2f} {:>6}\n", f.name, f.n,
+    if (f.group != group) out += fmt::format("{}\n", f.heading);
+    group = f.group;
+    out += fmt::format("  {:<24} {:>4} {:>5.1f} {:>5} {:>6.2f} {:>7.2f} {:>5.2f} {:>5.2f} {:>6}\n", f.label, f.n,
                        f.map.effective_rank, f.map.for_most, f.map.first_tenth, f.map.entropy, f.map.information,
                        f.map.low_frequencies, distance_text(f));
   }
-  out +=
+  out += said(
       "\nn: number of queries or of keys, whichever is smaller. rank: effective rank.\n"
       "0.9: number of singular values that hold 0.9 of the sum of squares.\n"
       "tenth: share of this sum in the first n / 10 of them. entropy: mean entropy of\n"
       "a row; info: mutual information of query and key position; both in nats.\n"
       "low: share of the spectrum up to a quarter of the highest frequency.\n"
       "|i-j|: mean distance between query and key in tokens.\n\n"
-      "Claims of tutorial 003, section 8.2.3, and results for this model:\n";
+      "Claims of tutorial 003, section 8.2.3, and results for this model:\n");
   for (const Claim& claim : claims_about(figures))
     out += drawing::wrapped(fmt::format("  {}: {}\n    {}\n", claim.claim, claim.verdict(), claim.found), 4);
   return out;
 }
 
 std::string analysis_html(const std::vector<HeadFigures>& figures) {
-  std::string out =
-      "<h2>Analysis of the heads</h2>\n<p>Claims of tutorial 003 about attention matrices (section 8.2.3, deep dive), "
-      "and "
-      "results for the heads of this model on this example.</p>\n<div class=\"card\"><table>\n<tr><th>the tutorial</th>"
-      "<th>this model</th><th></th></tr>\n";
+  std::string out = fmt::format(
+      "<h2>{}</h2>\n<p>{}</p>\n<div class=\"card\"><table>\n<tr><th>{}</th><th>{}</th><th></th></tr>\n",
+      said("Analysis of the heads"),
+      said("Claims of tutorial 003 about attention matrices (section 8.2.3, deep dive), and results for the heads of "
+           "this model on this example."),
+      said("the tutorial"), said("this model"));
   for (const Claim& claim : claims_about(figures))
     out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td></tr>\n", drawing::escape_markup(claim.claim),
                        2 * claim.holds >= claim.heads ? "good" : "wrong", drawing::escape_markup(claim.verdict()),
                        drawing::escape_markup(claim.found));
   out += "</table></div>\n<div class=\"maps\">\n";
   for (const drawing::Drawing& chart : charts(figures)) drawing::card(out, chart);
-  out +=
-      "</div>\n<div class=\"card\"><table>\n<tr><th>head</th><th>n</th><th>rank</th><th>effective rank</th>"
-      "<th>values for 0.9</th><th>first tenth</th><th>entropy (nats)</th><th>information (nats)</th>"
-      "<th>low frequencies</th><th>|i - j|</th><th>|q - k| attended, all</th><th>energy, first and last</th></tr>\n";
+  out += fmt::format(
+      "</div>\n<div class=\"card\"><table>\n<tr><th>{}</th><th>n</th><th>{}</th><th>{}</th><th>{}</th><th>{}</th>"
+      "<th>{}</th><th>{}</th><th>{}</th><th>|i - j|</th><th>{}</th><th>{}</th></tr>\n",
+      said("head"), said("rank"), said("effective rank"), said("values for 0.9"), said("first tenth"),
+      said("entropy (nats)"), said("information (nats)"), said("low frequencies"), said("|q - k| attended, all"),
+      said("energy, first and last"));
   for (const HeadFigures& f : figures) {
     const MapFigures& m = f.map;
     const std::string vectors =
@@ -252,7 +259,7 @@ std::string analysis_html(const std::vector<HeadFigures>& figures) {
     out += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f}</td>"
         "<td>{:.3f}</td><td>{}</td>{}</tr>\n",
-        drawing::escape_markup(f.name), f.n, m.rank, m.effective_rank, m.for_most, m.first_tenth, m.entropy,
+        drawing::escape_markup(f.label), f.n, m.rank, m.effective_rank, m.for_most, m.first_tenth, m.entropy,
         m.information, m.low_frequencies, distance_text(f), vectors);
   }
   return out + "</table></div>\n";

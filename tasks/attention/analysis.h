@@ -12,7 +12,7 @@
 namespace tapegrad::tasks {
 
 struct HeadFigures {
-  std::string name, group;
+  std::string name, label, group, heading;  // as those of HeadMap
   int64_t layer = 0;
   int64_t n = 0;  // the smaller of rows and columns
   bool self = true;
@@ -26,10 +26,10 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads);
 /// One claim of the tutorial, and for how many heads it holds.
 struct Claim {
   std::string key;    // of the JSON
-  std::string claim;  // "rank <= 0.1 n"
-  std::string found;  // the figures that decide, as "effective rank over n 0.31 to 0.90"
+  std::string claim;  // "rank(A) <= 0.1 n"
+  std::string found;  // the figures that decide, as "effective rank / n: 0.31 to 0.90"
   int64_t holds = 0, heads = 0;
-  /// "holds for every head", "holds for no head", or "holds for 3 of 12 heads".
+  /// "holds for every head", "holds for no head", or "holds for 3 of 12 heads", in the language of the environment.
   std::string verdict() const;
 };
 std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures);

@@ -35,9 +35,8 @@ nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Deco
   for (const drawing::Drawing& picture : decoding.pictures) pictures.push_back(drawing::svg_element(picture));
   std::vector<std::string> groups;
   for (const HeadMap& head : heads) {
-    const std::string group = said(head.group);
-    const bool known = std::find(groups.begin(), groups.end(), group) != groups.end();
-    if (!known && !head.group.starts_with("encoder")) groups.push_back(group);
+    const bool known = std::find(groups.begin(), groups.end(), head.heading) != groups.end();
+    if (!known && !head.group.starts_with("encoder")) groups.push_back(head.heading);
   }
   nlohmann::ordered_json out = heads_json(heads);
   out["decoding"] = {{"group", said(decoding.group)}, {"groups", groups},    {"read", decoding.read}, {"steps", steps},

@@ -16,7 +16,7 @@ void AttentionFiles::write(const drawing::Drawing& maps, std::string_view html) 
 }
 
 std::string AttentionFiles::text() const {
-  return figures.empty() ? "" : fmt::format("\nAnalysis of the heads\n\n{}\n", analysis_text(figures));
+  return figures.empty() ? "" : fmt::format("\n{}\n\n{}\n", said("Analysis of the heads"), analysis_text(figures));
 }
 
 std::string AttentionFiles::told(std::size_t heads) const {

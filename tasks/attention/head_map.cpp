@@ -44,6 +44,12 @@ float largest_weight(const std::vector<HeadMap>& heads, std::string_view group) 
   return most > 0 ? std::min(most, 1.0F) : 1;
 }
 
+void name_head(HeadMap& head, std::string_view stack, int64_t index) {
+  head.name = fmt::format("{}{}layer {}, head {}", stack, stack.empty() ? "" : " ", head.layer, index);
+  head.label = stack.empty() ? said("layer {}, head {}", head.layer, index)
+                             : said("{} layer {}, head {}", shown(stack), head.layer, index);
+}
+
 }  // namespace
 
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like) {
@@ -54,7 +60,7 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
   std::vector<HeadMap> out;
   for (int64_t h = 0; h < heads; ++h) {
     HeadMap head = like;
-    head.name = fmt::format("{} layer {}, head {}", like.name, like.layer, h);
+    name_head(head, like.name, h);
     head.weights = weights[0][h].contiguous().to_vector<float>();
     if (head.columns() != columns) {
       head.self = false;
@@ -71,7 +77,7 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
 }
 
 drawing::Drawing draw(const HeadMap& head) {
-  return draw(drawing::Heatmap{.title = head.name,
+  return draw(drawing::Heatmap{.title = head.label,
                                .row_axis = said(head.row_axis),
                                .column_axis = said(head.column_axis),
                                .row_labels = head.row_tokens,
@@ -93,12 +99,12 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
   for (const HeadMap& head : heads) {
     if (head.group != group) {
       group = head.group;
-      out += fmt::format("{}\n", shown(group));
+      out += fmt::format("{}\n", head.heading);
     }
     const Focus focus = focus_of(head);
-    out += said("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
+    out += said("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.label, focus.peak,
                 100 * focus.diagonal);
-    if (group == shaded) shades.push_back({head.name, head.row_tokens, head.weights});
+    if (group == shaded) shades.push_back({head.label, head.row_tokens, head.weights});
   }
   return out + fmt::format("\n{}({})\n\n{}", about, said(drawing::shades_legend()), drawing::shaded_maps(shades));
 }
@@ -111,7 +117,7 @@ std::string heads_html(const std::vector<HeadMap>& heads) {
       out += out.empty() ? "" : "</div>\n";
       group = head.group;
       most = largest_weight(heads, group);
-      out += fmt::format("<h2>{}</h2>\n", drawing::escape_markup(shown(group)));
+      out += fmt::format("<h2>{}</h2>\n", drawing::escape_markup(head.heading));
       drawing::card(out, drawing::draw_heat_scale("0", fmt::format("{:.2f}", most)));
       out += "<div class=\"maps\">\n";
     }
@@ -127,8 +133,8 @@ nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
   for (const HeadMap& head : heads) {
     std::vector<int64_t> weights;  // 0 where it is not finite
     for (const float weight : head.weights) weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
-    all.push_back({{"name", head.name},
-                   {"group", shown(head.group)},
+    all.push_back({{"name", head.label},
+                   {"group", head.heading},
                    {"self", head.self},
                    {"rows", head.row_tokens},
                    {"columns", head.column_tokens},
@@ -161,7 +167,7 @@ std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
 std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
   std::vector<HeadMap> found;
   for (const HeadMap& head : heads)
-    if (head.name.find(only) != std::string::npos) found.push_back(head);
+    if (head.name.find(only) != std::string::npos || head.label.find(only) != std::string::npos) found.push_back(head);
   if (found.empty() && !heads.empty()) {
     bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
                                       heads.front().name, heads.back().name, only));

@@ -15,8 +15,10 @@ namespace tapegrad::tasks {
 
 /// The weights of one head: rows are queries, columns keys.
 struct HeadMap {
-  std::string name;   // "encoder layer 0, head 1"
-  std::string group;  // "encoder self-attention"
+  std::string name;          // "encoder layer 0, head 1": of --only and of JSON
+  std::string label = {};    // the same in the language of the environment
+  std::string group;         // "encoder self-attention"
+  std::string heading = {};  // the same in the language of the environment
   int64_t layer = 0;
   bool self = true;  // queries and keys are of one sequence
   std::string row_axis, column_axis;
@@ -28,11 +30,12 @@ struct HeadMap {
   int64_t columns() const { return static_cast<int64_t>(column_tokens.size()); }
 };
 
-/// Every head of maps[index], of the first sequence: `like` with name, weights, queries and keys. Column labels are
-/// numbers where the columns are not its tokens. Error if the attention has no weights.
+/// Every head of maps[index], of the first sequence: `like` with name, label, weights, queries and keys. The name of
+/// `like` is that of its stack, "encoder", or "" where there is only one. Column labels are numbers where the columns
+/// are not its tokens. Error if the attention has no weights.
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like);
 
-/// Those whose name contains `only`. BadRequest, with the names there are, if none does.
+/// Those whose name or label contains `only`. BadRequest, with the names there are, if none does.
 std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only);
 
 drawing::Drawing draw(const HeadMap& head);

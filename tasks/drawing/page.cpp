@@ -10,7 +10,8 @@ constexpr std::string_view kPageStyle =
 @media (prefers-color-scheme: dark) {
   :root { --bg: #0f1216; --card: #171b21; --text: #e6eaf0; --soft: #a3afbd; --edge: #2b323c; --good: #67c987; --bad: #ff8a80; }
 }
-body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; }
+body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
+:lang(ko) { word-break: keep-all; }
 main { max-width: 1080px; margin: 0 auto; padding: 24px 20px 60px; }
 h1 { font-size: 24px; margin: 8px 0 0; } h2 { font-size: 17px; margin: 34px 0 10px; }
 p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
@@ -27,7 +28,8 @@ pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
   vertical-align: top; } th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
-td, .fact, .outcome { overflow-wrap: anywhere; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
+td, .fact, .outcome { overflow-wrap: anywhere; } .verdict { white-space: nowrap; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
+details { margin: 6px 0 14px; } summary { cursor: pointer; }
 .outcome.good { color: var(--good); } .outcome.wrong { color: var(--bad); }
 @media (max-width: 560px) { main { padding: 12px 8px 40px; } .card { padding: 8px; } th { white-space: normal; } }
 )";

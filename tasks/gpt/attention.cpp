@@ -50,7 +50,6 @@ std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>
   const Tensor out = model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps);
   if (logits != nullptr) *logits = out[0];
   HeadMap like;
-  like.name = "gpt";
   like.row_axis = translatable("token (query)");
   like.column_axis = translatable("position of the key");
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -61,10 +60,8 @@ std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>
   for (std::size_t i = 0; i < maps.size(); ++i) {
     like.layer = static_cast<int64_t>(i);
     like.group = group_of(like.layer);
-    for (HeadMap& head : heads_of(maps, i, like)) {
-      head.name = head.name.substr(head.name.find(' ') + 1);  // "layer 0, head 1"
-      heads.push_back(std::move(head));
-    }
+    like.heading = said("layer {}", like.layer);
+    for (HeadMap& head : heads_of(maps, i, like)) heads.push_back(std::move(head));
   }
   return heads;
 }

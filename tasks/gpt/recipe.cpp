@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/drawing/svg.h>
@@ -59,7 +60,7 @@ std::string samples_html(const train::Metrics& metrics) {
   std::string out = fmt::format("<h2>{}</h2>\n", shown("Samples"));
   for (const train::EpochMetrics& epoch : metrics.epochs)
     if (epoch.sample)
-      out += fmt::format("<p>After epoch {}:</p>\n<div class=\"card\">{}</div>\n", epoch.epoch + 1,
+      out += fmt::format("<p>{}</p>\n<div class=\"card\">{}</div>\n", said("After epoch {}:", epoch.epoch + 1),
                          drawing::escape_markup(*epoch.sample));
   return out;
 }
@@ -231,17 +232,19 @@ std::string GPTRecipe::maps_html() {
   bool cut = false;
   const nn::EvalMode eval(*model_);
   return fmt::format("<h2>{}</h2>\n", shown("Attention")) +
-         "<p>The start context and its greedy continuation. Each row has the attention weights of "
-         "one token, which add up to 1.</p>\n" +
+         fmt::format("<p>{} {}</p>\n", said("The start context and its greedy continuation."),
+                     said("Each row has the attention weights of one token, which add up to 1.")) +
          heads_html(drawable(attend(**model_, ids, &tokenizer()), cut));
 }
 
 train::ReportText GPTRecipe::report() {
   return {.title = "GPT",
-          .about = fmt::format("Seed {}.", options_.seed),
+          .about = said("Seed {}.", options_.seed),
           .loss = std::string(shown("Loss (mean over the tokens)")),
           .accuracy = std::string(shown("Accuracy (share of the tokens)")),
-          .sections = [this](const train::Metrics& metrics) { return samples_html(metrics) + maps_html(); }};
+          .sections = [this](const train::Metrics& metrics) {
+            return samples_html(metrics) + maps_html() + section_of(architecture::architecture_of(*model_));
+          }};
 }
 
 }  // namespace tapegrad::tasks

@@ -14,7 +14,7 @@ constexpr Message kPlayer[] = {
      "크로스 어텐션: 행은 디코더가 읽은 토큰, 열은 소스의 토큰입니다.\n"},
     {"The last layer: a row is a token, a column a position\n", "마지막 층: 행은 토큰, 열은 위치입니다\n"},
     {"Heatmaps of {} heads: {}, {}\n", "헤드 {}개의 히트맵: {}, {}\n"},
-    {"Charts of the analysis: {}\n", "분석한 차트: {}\n"},
+    {"Charts of the analysis: {}\n", "분석 차트: {}\n"},
     // the page
     {"{} task: attention", "{} 태스크: 어텐션"},
     {"GPT: attention", "GPT: 어텐션"},

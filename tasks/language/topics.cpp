@@ -212,6 +212,11 @@ constexpr Message kTopics[] = {
     {"First sequence, normalised", "첫 시퀀스, 정규화"},
     {"First sequence, scaled and shifted", "첫 시퀀스, 배율과 이동"},
     // architecture
+    {"Architecture", "구조"},
+    {"The parts in the order of the computation: what flows between them, their parameters, and the C++ that makes "
+     "each.",
+     "계산하는 순서로 본 모델의 부분입니다. 부분 사이를 흐르는 텐서의 모양, 파라미터의 수, 부분을 만드는 C++ 코드가 "
+     "있습니다."},
     {"Generator", "생성기"},
     {"Log-softmax", "로그 소프트맥스"},
     {"Relative positions ({})", "상대 위치 ({})"},
@@ -230,6 +235,7 @@ constexpr Message kTopics[] = {
     {"token ids", "토큰"},
     {"memory", "인코더의 출력"},
     {"log-probabilities", "로그 확률"},
+    {"logits", "로짓"},
     {"B: sequences, S: tokens of the source", "B: 시퀀스 수, S: 입력의 토큰 수"},
     {"T: tokens of the target so far", "T: 지금까지 출력의 토큰 수"},
     {"B: sequences, T: tokens", "B: 시퀀스 수, T: 토큰 수"},

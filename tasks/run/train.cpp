@@ -49,10 +49,22 @@ void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::Ru
   }
 }
 
+// "0: no limit" in the language of the environment.
+std::string special_text(std::string_view special) {
+  constexpr std::string_view kColon = ": ";
+  const std::size_t colon = special.find(kColon);
+  if (colon == special.npos) return std::string(special);
+  return fmt::format("{}{}{}", special.substr(0, colon), kColon, shown(special.substr(colon + kColon.size())));
+}
+
 std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
   std::vector<train::ReportText::Setting> rows;
-  for (const Field& field : fields)
+  for (Field field : fields) {
+    field.setting.help = shown(field.setting.help);
+    const std::string special = special_text(field.setting.special);
+    field.setting.special = special;
     if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text()});
+  }
   return rows;
 }
 
@@ -96,8 +108,7 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
                         .messages = results || request.json ? stderr : stdout,
                         .announcement = recipe.announcement(loop),
                         .report = recipe.report()};
-  files.report.rate =
-      fmt::format(fmt::runtime(shown("Learning rate ({schedule})")), fmt::arg("schedule", recipe.training().schedule));
+  files.report.rate = said("Learning rate ({})", recipe.training().schedule);
   files.report.language = tutorial::code_of(tutorial::language_of_locale());
   files.report.words = shown;
   files.report.settings = report_settings(fields_of(recipe));

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
@@ -130,14 +131,17 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
 }
 
 train::ReportText Seq2SeqRecipe::report() {
-  return {.title = fmt::format(fmt::runtime(shown("{task} task")), fmt::arg("task", options_.info->name)),
-          .about = fmt::format("A Transformer with encoder and decoder, seed {}.", options_.seed),
+  return {.title = said("{} task", name()),
+          .about = said("A Transformer with encoder and decoder, seed {}.", options_.seed),
           .loss = std::string(shown("Loss (sum over the tokens, mean over the sequences)")),
           .accuracy = std::string(shown("Accuracy (share of sequences that are an exact match)")),
           .unit = "target tokens",
           .log_loss = true,
           .target = train::Target{.name = "exact match", .least = task_->test_target()},
-          .sections = [this](const train::Metrics&) { return report_sections(*task_, options_, *model_); }};
+          .sections = [this](const train::Metrics&) {
+            return report_sections(*task_, options_, *model_) +
+                   section_of(architecture::architecture_of(*model_, said("Transformer of the {} task", name())));
+          }};
 }
 
 }  // namespace tapegrad::tasks

@@ -24,7 +24,8 @@ void tell_answers(std::string& out, const Task& task, const std::vector<Answer>&
       out += right ? token : fmt::format("<span class=\"wrong\">{}</span>", token);
     }
     out += style.close;
-    out += answer.right() ? "</td><td class=\"good\">right</td></tr>\n" : "</td><td class=\"wrong\">wrong</td></tr>\n";
+    out += fmt::format("</td><td class=\"verdict {}\">{}</td></tr>\n", answer.right() ? "good" : "wrong",
+                       answer.right() ? said("right") : said("wrong"));
   }
   out += "</table></div>\n";
 }

@@ -22,8 +22,9 @@ std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tok
 HeadMap named(std::string_view path) {
   const bool decoder = path.starts_with("decoder"), cross = path.find("cross") != std::string_view::npos;
   HeadMap head;
-  head.name = decoder ? (cross ? "cross" : "decoder") : "encoder";
+  head.name = decoder ? (cross ? translatable("cross") : translatable("decoder")) : translatable("encoder");
   head.group = cross ? kCrossGroup : decoder ? "decoder self-attention" : "encoder self-attention";
+  head.heading = shown(head.group);
   head.self = !cross;
   head.row_axis = decoder ? translatable("read by the decoder") : translatable("source (query)");
   head.column_axis = decoder && !cross ? translatable("read by the decoder (key)") : translatable("source (key)");

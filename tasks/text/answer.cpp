@@ -69,7 +69,7 @@ class AnswerTask final : public TextTask {
                   .help = "find the part of a text that answers a question",
                   .target = "answer",
                   .target_help = "minimum exact-match rate; below it the exit status is 1",
-                  .baseline = "first line"}) {
+                  .baseline = translatable("first line")}) {
     asks = true;
   }
 

@@ -47,7 +47,7 @@ class ClassifyTask final : public TextTask {
                   .help = "classify a text, with a flat or a hierarchical encoder",
                   .target = "label",
                   .target_help = "minimum accuracy; below it the exit status is 1",
-                  .baseline = "majority class"}) {
+                  .baseline = translatable("majority class")}) {
     has_classes = true;
   }
 

@@ -146,14 +146,14 @@ std::string TextRecipe::sections() {
   const std::vector<std::string> predictions = predict(examples);
   const TextScores found = score(examples, predictions), naive = baseline(corpus_[Part::train], examples);
   std::string out = fmt::format(
-      "<h2>{}</h2>\n<p>{} examples.</p>\n<div class=\"card\"><table>\n<tr><th></th><th>{}</th><th>{}"
+      "<h2>{}</h2>\n<p>{}</p>\n<div class=\"card\"><table>\n<tr><th></th><th>{}</th><th>{}"
       "</th></tr>\n",
-      shown("Validation part"), found.examples, shown("model"), task().words.baseline);
+      shown("Validation part"), said("{} examples.", found.examples), shown("model"), shown(task().words.baseline));
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("<tr><th>{}</th><td>{:.4f}</td><td>{:.4f}</td></tr>\n", found.values[i].first,
                        found.values[i].second, naive.values[i].second);
   out += "</table></div>\n";
-  if (found.confusion) drawing::card(out, metrics::draw(*found.confusion, "Confusion matrix"));
+  if (found.confusion) drawing::card(out, metrics::draw(*found.confusion, said("Confusion matrix")));
   out += fmt::format(
       "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr><th>{}</th><th>{}</th><th>{}"
       "</th></tr>\n",
@@ -169,10 +169,10 @@ std::string TextRecipe::sections() {
 }
 
 train::ReportText TextRecipe::report() {
-  return {.title = fmt::format(fmt::runtime(shown("{task} task")), fmt::arg("task", name())),
-          .about = fmt::format("Seed {}.", options_.seed),
-          .loss = fmt::format("Loss (mean over the {})", task().words.terms),
-          .accuracy = fmt::format("Accuracy (share of the {})", task().words.terms),
+  return {.title = said("{} task", name()),
+          .about = said("Seed {}.", options_.seed),
+          .loss = said("Loss (mean over the {})", shown(task().words.terms)),
+          .accuracy = said("Accuracy (share of the {})", shown(task().words.terms)),
           .sections = [this](const train::Metrics&) { return sections(); }};
 }
 

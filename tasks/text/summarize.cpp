@@ -68,8 +68,8 @@ class SummarizeTask final : public TextTask {
                   .help = "summarise a text, with words copied from it",
                   .target = "summary",
                   .target_help = "minimum F1 of ROUGE-L; below it the exit status is 1",
-                  .baseline = "first sentence",
-                  .terms = "tokens"}) {
+                  .baseline = translatable("first sentence"),
+                  .terms = translatable("tokens")}) {
     generates = true;
   }
 

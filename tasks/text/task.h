@@ -6,6 +6,7 @@
 
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/nn/module_walk.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/metrics/classification.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/text/corpus/encoded.h>
@@ -61,11 +62,11 @@ class TextModel {
 class TextTask {
  public:
   struct Words {
-    std::string_view name, help;          ///< "classify"
-    std::string_view target;              ///< the target's name in files
-    std::string_view target_help;         ///< of the option --target
-    std::string_view baseline;            ///< "majority class"
-    std::string_view terms = "examples";  ///< that the loss is the mean over
+    std::string_view name, help;                        ///< "classify"
+    std::string_view target;                            ///< the target's name in files
+    std::string_view target_help;                       ///< of the option --target
+    std::string_view baseline;                          ///< "majority class"
+    std::string_view terms = translatable("examples");  ///< that the loss is the mean over
   };
   Words words;
   bool has_classes = false;  ///< targets are classes, which the training examples name

@@ -4,13 +4,16 @@
 
 namespace tapegrad::tasks::tutorial {
 
-Computed computed(const Page& page) {
-  const LanguageScope english(Language::en);  // figures are for both languages
+Computed computed(const Page& page, Language language) {
+  const LanguageScope english(Language::en);  // numbers and proofs are the same text in both
   Computed out{&page, {}, {}, {}, {}, {}};
   for (const Lines& lines : page.lines) out.snippets.push_back(snippet(lines.snippet));
   if (page.numbers != nullptr) out.numbers = page.numbers();
-  if (page.figures != nullptr) out.figures = page.figures();
-  for (const Touch& touch : page.touch) out.touch.push_back(touch.data == nullptr ? "null" : touch.data());
+  {
+    const LanguageScope own(language);
+    if (page.figures != nullptr) out.figures = page.figures();
+    for (const Touch& touch : page.touch) out.touch.push_back(touch.data == nullptr ? "null" : touch.data());
+  }
   for (const Fault& fault : page.faults) out.proofs.push_back(fault.shown == nullptr ? "" : fault.shown());
   return out;
 }

@@ -68,6 +68,35 @@ std::vector<std::string> tutorials_of(const PageList& all) {
   return names;
 }
 
+// The numbers of a section: 8, 2, 3, 4 and 1 of 8.2.3/4.1; none of a place with other words.
+std::vector<int> section_numbers(std::string_view place) {
+  std::vector<int> numbers;
+  while (!place.empty()) {
+    const std::size_t end = std::min(place.find_first_of("./"), place.size());
+    const std::optional<int> number = whole_number(place.substr(0, end));
+    if (!number) return {};
+    numbers.push_back(*number);
+    place.remove_prefix(std::min(end + 1, place.size()));
+  }
+  return numbers;
+}
+
+constexpr std::size_t kMostClose = 5;  // places that an error names
+
+// The sections between which the asked one would be.
+std::vector<std::string> neighbours(std::vector<std::string> places, std::string_view asked) {
+  const std::vector<int> wanted = section_numbers(asked);
+  std::erase_if(places, [](const std::string& place) { return section_numbers(place).empty(); });
+  if (wanted.empty() || places.empty()) return {};
+  const auto before = [](const std::string& a, const std::string& b) {
+    return section_numbers(a) < section_numbers(b);
+  };
+  std::sort(places.begin(), places.end(), before);
+  const auto next = std::lower_bound(places.begin(), places.end(), std::string(asked), before);
+  const auto first = next - std::min<std::ptrdiff_t>(2, next - places.begin());
+  return {first, next == places.end() ? next : next + 1};
+}
+
 // The places of these pages that are closest: of cells by number, of sections by their digits.
 std::string nearest_places(const PageList& all, std::string_view asked) {
   std::vector<std::string> places;
@@ -84,7 +113,10 @@ std::string nearest_places(const PageList& all, std::string_view asked) {
     places.resize(std::min<std::size_t>(places.size(), 3));
     return places.empty() ? "" : fmt::format(" (the nearest are {})", listed(places, "and"));
   }
-  const std::vector<std::string> close = nearest(asked, places);
+  std::vector<std::string> close = neighbours(places, asked);
+  for (std::string& one : nearest(asked, places))
+    if (close.size() < kMostClose && std::find(close.begin(), close.end(), one) == close.end())
+      close.push_back(std::move(one));
   return close.empty() ? "" : fmt::format(" (the nearest are {})", listed(close, "and"));
 }
 
@@ -94,6 +126,63 @@ std::string lowered(std::string_view text) {
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
+}
+
+// Between a tutorial and a section in one word: 003_8.2.5, 003-8.2.5, 004:31, and the tutorials' files.
+constexpr std::string_view kMarks = "_-:/";
+
+// A section or a cell, without a tutorial.
+bool is_place(std::string_view word) { return is_section(word) || (!word.starts_with('0') && cells_of(word)); }
+
+// The tutorial and the section in the words, as pages name them: "[31]", "cell 31", "8.2.5절" and "003_8.2.5" are
+// "31", "31", "8.2.5", and "003" with "8.2.5"; 3 is 003.
+std::vector<std::string> place_words(std::span<const std::string> asked, const std::vector<std::string>& tutorials) {
+  constexpr std::string_view kNouns[] = {"section", "sections", "cell", "cells", "tutorial", "절", "셀", "튜토리얼"};
+  const auto is_tutorial = [&](std::string_view word) {
+    return std::find(tutorials.begin(), tutorials.end(), word) != tutorials.end();
+  };
+  std::vector<std::string> words;
+  for (std::string_view word : asked) {
+    if (std::find(std::begin(kNouns), std::end(kNouns), lowered(word)) != std::end(kNouns)) continue;
+    for (const std::string_view sign : {"§", "["})
+      if (word.starts_with(sign)) word.remove_prefix(sign.size());
+    for (const std::string_view sign : {"]", "절", "번", "셀", "장", "."})
+      if (word.ends_with(sign)) word.remove_suffix(sign.size());
+    const std::size_t mark = word.find_first_of(kMarks);
+    if (mark != std::string_view::npos && is_tutorial(word.substr(0, mark))) {
+      words.emplace_back(word.substr(0, mark));
+      word.remove_prefix(mark + 1);
+      if (!is_place(word)) continue;  // the name of a file: 003-birth-of-the-transformer
+    }
+    const bool short_name = words.empty() && word.size() == 1 && is_tutorial(fmt::format("00{}", word));
+    words.push_back(short_name ? fmt::format("00{}", word) : std::string(word));
+  }
+  return words;
+}
+
+// The pages whose title, in either language, has all of the words. BadRequest that names tutorials and words of titles
+// that are close if there is none.
+PageList pages_titled(const PageList& all, std::span<const std::string> words,
+                      const std::vector<std::string>& tutorials) {
+  PageList found;
+  std::vector<std::string> known = tutorials;
+  for (const Page* page : all) {
+    const std::string title = lowered(fmt::format("{}\n{}", page->title.ko, page->title.en));
+    for (std::size_t at = 0, end = 0; at < title.size(); at = end + 1) {
+      end = std::min(title.find_first_of(" \n,:()", at), title.size());
+      std::string word = title.substr(at, end - at);
+      if (word.size() > 2 && std::find(known.begin(), known.end(), word) == known.end())
+        known.push_back(std::move(word));
+    }
+    if (std::all_of(words.begin(), words.end(),
+                    [&](const std::string& word) { return title.find(lowered(word)) != std::string::npos; }))
+      found.push_back(page);
+  }
+  if (!found.empty()) return found;
+  const std::string asked = fmt::format("{}", fmt::join(words, " "));
+  bad_request(kVerb, fmt::format("unknown {} \"{}\"{}; choose from {}, give a section (8.2.5) or words of a title, or "
+                                 "search all texts: tapegrad tutorial --find \"{}\"",
+                                 kVerb, asked, did_you_mean(asked, known), fmt::join(tutorials, ", "), asked));
 }
 
 // All of a page's texts for readers.
@@ -111,14 +200,15 @@ std::string words_of(const Page& page) {
 
 }  // namespace
 
-PageList find_pages(std::span<const Page* const> all, std::span<const std::string> words) {
+PageList find_pages(std::span<const Page* const> all, std::span<const std::string> asked_words) {
   PageList found(all.begin(), all.end());
+  if (asked_words.empty()) return found;
+  const std::vector<std::string> tutorials = tutorials_of(found), words = place_words(asked_words, tutorials);
+  const bool named = !words.empty() && std::find(tutorials.begin(), tutorials.end(), words[0]) != tutorials.end();
+  const bool alone = words.size() == 1 && !named;
+  if (!named && !(alone && is_place(words[0]))) return pages_titled(found, asked_words, tutorials);
   require(words.size() <= 2, kVerb,
           fmt::format("expected a tutorial and a section, got {} words: {}", words.size(), fmt::join(words, " ")));
-  if (words.empty()) return found;
-  const std::vector<std::string> tutorials = tutorials_of(found);
-  const bool named = std::find(tutorials.begin(), tutorials.end(), words[0]) != tutorials.end();
-  if (!named && (words.size() == 2 || !is_section(words[0]))) bad_request(kVerb, unknown(kVerb, words[0], tutorials));
   if (named) std::erase_if(found, [&](const Page* page) { return page->tutorial != words[0]; });
   if (named && words.size() == 1) return found;
 
@@ -140,6 +230,12 @@ PageList pages_with(std::span<const Page* const> all, std::string_view word) {
 bool is_about(const Page& page, std::string_view place) {
   const std::vector<std::string_view> places = places_of(page);
   return std::any_of(places.begin(), places.end(), [&](std::string_view one) { return is_at(one, place); });
+}
+
+bool names_page(std::string_view word) {
+  if (is_section(word)) return true;
+  const std::size_t mark = word.find_first_of(kMarks);
+  return mark == 3 && word.starts_with("00") && is_place(word.substr(mark + 1));
 }
 
 bool is_section(std::string_view word) {

@@ -12,10 +12,11 @@ namespace tapegrad::tasks::tutorial {
 
 using PageList = std::vector<const Page*>;
 
-/// The pages that the words of a command name: all for no word; a tutorial's for "003"; the one for "003" "8.2.5", for
-/// "004" "31" (a cell), and for "8.2.5" alone if one tutorial has it. A section that only has parts leads to them:
-/// "8.2" to all pages of 8.2. BadRequest that names the nearest ones for a tutorial, section or cell without a page,
-/// and for more than two words.
+/// The pages that the words of a command name: all for no word; a tutorial's for "003" or "3"; the one for "003"
+/// "8.2.5" or "003_8.2.5", for "004" "31" (a cell) or "004" "[31]", and for "8.2.5" or "31" alone if one tutorial has
+/// it. A section that only has parts leads to them: "8.2" to all pages of 8.2. Other words are those of a title, in
+/// either language. BadRequest that names the nearest ones for a tutorial, section, cell or title without a page, and
+/// for more than two words.
 PageList find_pages(std::span<const Page* const> all, std::span<const std::string> words);
 
 /// The pages whose titles, texts or terms contain this word, in either language; ASCII letters in either case.
@@ -26,5 +27,7 @@ bool is_about(const Page& page, std::string_view place);
 
 /// Whether the word is the number of a section, as "8.2.5" or "8.2.3/4.1".
 bool is_section(std::string_view word);
+/// Whether the word alone names a page: a section, or one with its tutorial, as "003_8.2.5" or "004-31".
+bool names_page(std::string_view word);
 
 }  // namespace tapegrad::tasks::tutorial

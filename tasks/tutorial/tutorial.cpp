@@ -32,7 +32,7 @@ int write_site(const std::string& out) {
   int64_t done = 0;
   for (const Language language : {Language::ko, Language::en}) {
     for (const Page* page : pages()) {
-      train::replace_file(folder / file_name(*page, language), html_of(computed(*page), language));
+      train::replace_file(folder / file_name(*page, language), html_of(computed(*page, language), language));
       note_progress(++done, total, "pages");
     }
     train::replace_file(folder / index_name(language), index_html(pages(), language));
@@ -44,7 +44,7 @@ int write_site(const std::string& out) {
 
 int show_page(const Page& page, Language language, const std::string& out) {
   const fs::path file = folder_for_pages(out) / file_name(page, language);
-  const Computed made = computed(page);
+  const Computed made = computed(page, language);
   train::replace_file(file, html_of(made, language));
   print_text(text_of(made, language));
   print_text(

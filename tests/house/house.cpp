@@ -305,6 +305,18 @@ TEST(House, ResultsDoNotDependOnTheCLibrary) {
 }
 TEST(House, FoldersHaveFewFiles) { expect_kept("full folder", full_folders(with_tests(), kMostFiles)); }
 
+// Pages are complete without scripts, so scripts stay a small part: those of pages, and those that test them.
+TEST(House, ScriptsAreFewLines) {
+  constexpr std::ptrdiff_t kMostLinesOfScripts = 1500;
+  std::ptrdiff_t lines = 0;
+  for (const char* const folder : {"tasks", "tests"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(kSourceDir) / folder))
+      if (const std::string text = entry.path().extension() == ".js" ? read_text(entry.path()) : ""; !text.empty())
+        lines += std::count(text.begin(), text.end(), '\n');
+  EXPECT_GT(lines, 0);
+  EXPECT_LE(lines, kMostLinesOfScripts);
+}
+
 TEST(House, PublicHeadersOfAFloorHaveDifferentNames) {  // they are installed into one folder
   std::map<std::string, std::string> paths;
   for (const auto& [path, text] : house()) {

@@ -7,6 +7,7 @@
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -48,21 +49,22 @@ std::vector<Figure> figures_of_gpt_steps() {
   manual_seed(0);
   const Tensor dropped = dropout(weights, 0.1), values = randn({5, 4});
   const std::vector<std::string> four{"1", "2", "3", "4"};
-  return {{{"다섯 토큰, 헤드 하나의 다섯 단계(시드 0): 점수, 마스크를 적용한 점수, 소프트맥스, 드롭아웃 10 %, 가중합",
-            "Five steps of one head over five tokens (seed 0): scores, masked scores, softmax, dropout of 10 %, "
-            "weighted sum"},
-           {},
-           {draw_matrix("1. Scores", scores, kFiveTokens, kFiveTokens, -2, 2),
-            draw_matrix("2. Masked scores", masked_fill(scores, hidden, -INFINITY), kFiveTokens, kFiveTokens, -2, 2),
-            draw_matrix("3. Weights", weights, kFiveTokens, kFiveTokens, 0, 1),
-            draw_matrix("4. After dropout", dropped, kFiveTokens, kFiveTokens, 0, 1),
-            draw_matrix("5. Contexts", matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
+  return {
+      {{"다섯 토큰, 헤드 하나의 다섯 단계(시드 0): 점수, 마스크를 적용한 점수, 소프트맥스, 드롭아웃 10 %, 가중합",
+        "Five steps of one head over five tokens (seed 0): scores, masked scores, softmax, dropout of 10 %, "
+        "weighted sum"},
+       {},
+       {draw_matrix(said("1. Scores"), scores, kFiveTokens, kFiveTokens, -2, 2),
+        draw_matrix(said("2. Masked scores"), masked_fill(scores, hidden, -INFINITY), kFiveTokens, kFiveTokens, -2, 2),
+        draw_matrix(said("3. Weights"), weights, kFiveTokens, kFiveTokens, 0, 1),
+        draw_matrix(said("4. After dropout"), dropped, kFiveTokens, kFiveTokens, 0, 1),
+        draw_matrix(said("5. Contexts"), matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
 }
 
 // The weight that later tokens get if they are lowered by this much.
 std::vector<Figure> figures_of_infinity() {
   const Tensor scores = scores_of_five(), hidden = !nn::causal_mask(5);
-  drawing::Series leak{"weight of later tokens"};
+  drawing::Series leak{said("weight of later tokens")};
   for (const double lowered : {0., 1., 2., 5., 10., 20., 40., 60., 80., 100., 120.}) {
     const Tensor weights = softmax(where(hidden, scores - lowered, scores));
     leak.x.push_back(lowered);
@@ -72,9 +74,9 @@ std::vector<Figure> figures_of_infinity() {
             "0입니다.",
             "The weight of later tokens by how much their scores are lowered (largest row, logarithmic). From about "
             "100 on it is exactly 0 in float32."},
-           draw(drawing::LineChart{.title = "What leaks through a finite mask",
-                                   .x_label = "lowered by",
-                                   .y_label = "weight",
+           draw(drawing::LineChart{.title = said("What leaks through a finite mask"),
+                                   .x_label = said("lowered by"),
+                                   .y_label = said("weight"),
                                    .series = {leak},
                                    .log_y = true,
                                    .width = 520})}};
@@ -100,7 +102,7 @@ nn::GPTModel small_gpt() {
 
 std::vector<Figure> figures_of_gpt() {
   nn::GPTModel model = small_gpt();
-  const drawing::FlowChart parts = chart_of(architecture::architecture_of(model, "A small GPT"));
+  const drawing::FlowChart parts = chart_of(architecture::architecture_of(model, said("A small GPT")));
   const Tensor straight = model(tensor({{3, 4, 5, 6, 7}})), other = model(tensor({{3, 4, 9, 6, 7}}));
   const drawing::Series change{
       .name = "change", .x = {}, .y = amax(abs(straight - other)[0], {-1}).to(kFloat64).to_vector<double>()};
@@ -114,8 +116,10 @@ std::vector<Figure> figures_of_gpt() {
         "변하지 않습니다.",
         "How much the logits of each position change in a small GPT (2 layers, 4 heads) when the third token is "
         "another one. The two positions before it keep every bit."},
-       draw(drawing::BarChart{
-           .title = "Change of the logits, by position", .labels = kFiveTokens, .series = {change}, .width = 420})}};
+       draw(drawing::BarChart{.title = said("Change of the logits, by position"),
+                              .labels = kFiveTokens,
+                              .series = {change},
+                              .width = 420})}};
 }
 
 std::string rows_of_norm() {
@@ -184,6 +188,12 @@ weights = dropout((scores / head_dim ** 0.5).softmax(dim=-1))
 contexts = weights @ v)",
                .snippet = "000_gpt:blind"}},
     .figures = figures_of_gpt_steps,
+    .touch = {{.widget = "mask",
+               .what = {"다섯 단계 가운데 마스크를 소프트맥스 뒤로 옮겨 보십시오. 행의 합이 1이 아니게 되므로 다시 "
+                        "나누어야 합니다.",
+                        "Of the five steps, move the mask behind the softmax: rows no longer add up to 1, and have to "
+                        "be divided again."},
+               .data = five_as_mask}},
     .faults =
         {{.claim = {"2절의 코드는 마스크를 토큰 수만큼 자르지 않고, 전체 코드는 자릅니다.",
                     "The code of section 2 does not cut the mask to the number of tokens; the complete code "
@@ -221,6 +231,10 @@ const Page k000_3{
                .pytorch = "masked = scores.masked_fill(~mask, -torch.inf)\nweights = masked.softmax(dim=-1)",
                .snippet = "001_positions_and_masks:masked"}},
     .figures = figures_of_infinity,
+    .touch = {{.widget = "mask",
+               .what = {"한 행의 칸을 모두 가려 보십시오. 모든 점수가 음의 무한대이면 소프트맥스는 0/0입니다.",
+                        "Hide all cells of a row: with all scores at minus infinity, softmax is 0/0."},
+               .data = five_as_mask}},
     .faults = {{.claim = {"유한한 수를 쓰면 정보가 새므로 반드시 -∞여야 한다고 합니다. 001과 002는 -1e9를 씁니다.",
                           "It is said that only -∞ masks completely, and any finite number leaks; 001 and 002 use "
                           "-1e9."},

@@ -7,6 +7,7 @@
 #include <tapegrad/nn/positions.h>
 #include <tapegrad/nn/sinusoidal_positions.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -79,14 +80,14 @@ std::vector<Figure> figures_of_masking_steps() {
   const Tensor scores = randn({3, 3}, kFloat32, &generator), hidden = !nn::causal_mask(3);
   const Tensor added = masked_fill(zeros({3, 3}), hidden, -INFINITY);
   const std::vector<std::string> three{"1", "2", "3"};
-  return {
-      {{"3 x 3 점수(시드 3)의 네 단계: 점수, 더할 마스크, 더한 점수, 가중치. 회색 칸은 음의 무한대입니다.",
-        "Four steps for scores of 3 x 3 (seed 3): scores, the mask to be added, their sum, weights. Grey cells are "
-        "minus infinity."},
-       {},
-       {draw_matrix("Scores S", scores, three, three, -2, 2), draw_matrix("Causal mask M", added, three, three, -2, 2),
-        draw_matrix("S + M", scores + added, three, three, -2, 2),
-        draw_matrix("Weights softmax(S + M)", softmax(scores + added), three, three, 0, 1)}}};
+  return {{{"3 x 3 점수(시드 3)의 네 단계: 점수, 더할 마스크, 더한 점수, 가중치. 회색 칸은 음의 무한대입니다.",
+            "Four steps for scores of 3 x 3 (seed 3): scores, the mask to be added, their sum, weights. Grey cells are "
+            "minus infinity."},
+           {},
+           {draw_matrix(said("Scores S"), scores, three, three, -2, 2),
+            draw_matrix(said("Causal mask M"), added, three, three, -2, 2),
+            draw_matrix("S + M", scores + added, three, three, -2, 2),
+            draw_matrix(said("Weights softmax(S + M)"), softmax(scores + added), three, three, 0, 1)}}};
 }
 
 std::string three_as_mask() {
@@ -115,23 +116,25 @@ std::vector<Figure> figures_of_table() {
   std::vector<std::string> rows, columns;
   for (int i = 0; i < 50; ++i) rows.push_back(std::to_string(i));
   for (int i = 0; i < 32; ++i) columns.push_back(std::to_string(i));
-  drawing::Series near{"position 50"};
+  drawing::Series near{said("position 50")};
   for (int64_t t = 0; t < 100; ++t) {
     near.x.push_back(static_cast<double>(t));
     near.y.push_back(sum(table[50] * table[t]).item() / 16);
   }
   return {{{"d_model = 32일 때 앞 50개 위치의 인코딩. 행은 위치, 열은 차원입니다.",
             "The encoding of the first 50 positions for d_model = 32. Rows are positions, columns are dimensions."},
-           draw_matrix("Positional encoding", table.slice(0, 0, 50), rows, columns, -1, 1)},
+           draw_matrix(said("Positional encoding"), table.slice(0, 0, 50), rows, columns, -1, 1)},
           {{"위치 50의 인코딩과 다른 위치의 인코딩의 내적(16으로 나눔). 거리에만 달려 있으므로 좌우가 대칭입니다.",
             "Dot products of the encoding of position 50 with those of others (over 16). They depend on the distance "
             "alone, so both sides are alike."},
-           draw(drawing::LineChart{.title = "Similarity of positions",
-                                   .x_label = "position",
-                                   .y_label = "similarity",
+           draw(drawing::LineChart{.title = said("Similarity of positions"),
+                                   .x_label = said("position"),
+                                   .y_label = said("similarity"),
                                    .series = {near},
                                    .width = 520})}};
 }
+
+std::string waves_of_table() { return "{\"dim\":32,\"length\":50}"; }
 
 // The largest error of a row of the table, against sines and cosines in float64.
 std::string error_of_angles() {
@@ -154,7 +157,7 @@ std::vector<Figure> figures_of_interview() {
   const std::vector<std::string> labels{"none", "index", "sinusoidal", "learned", "RoPE", "ALiBi"};
   const nn::Positions kinds[] = {nn::Positions::none,    nn::Positions::index, nn::Positions::sinusoidal,
                                  nn::Positions::learned, nn::Positions::rope,  nn::Positions::alibi};
-  drawing::Series change{"largest change"};
+  drawing::Series change{said("largest change")};
   for (const nn::Positions kind : kinds) change.y.push_back(change_of_order(kind));
   return {
       {{"학습 전의 인코더에서 두 단어를 바꾸었을 때, 자리만 바뀐 것 이상으로 변한 출력의 크기. 위치가 없으면 0이고, "
@@ -162,7 +165,7 @@ std::vector<Figure> figures_of_interview() {
         "How much the outputs of an untrained encoder change when two words are exchanged, beyond the exchange: 0 "
         "without positions, and 0 with the index added, which layer normalisation removes."},
        draw(drawing::BarChart{
-           .title = "Does the model know the order?", .labels = labels, .series = {change}, .width = 520})}};
+           .title = said("Does the model know the order?"), .labels = labels, .series = {change}, .width = 520})}};
 }
 
 }  // namespace
@@ -279,6 +282,12 @@ const Page k001_3{
                .snippet = "001_positions_and_masks:masked"}},
     .numbers = numbers_of_subsequent_mask,
     .figures = figures_of_table,
+    .touch =
+        {{.widget = "positions",
+          .what = {"표의 열 하나씩을 파동으로 봅니다. 짝수 열은 사인, 그다음 홀수 열은 같은 주파수의 코사인입니다.",
+                   "Single columns of the table as waves: an even column is a sine, the odd one after it the cosine of "
+                   "the same frequency."},
+          .data = waves_of_table}},
     .faults =
         {{.claim = {"forward의 입력은 [시간, 배치, 특성]인데, 배치를 앞에 둔 텐서를 넣어도 오류가 나지 않습니다.",
                     "forward expects [time, batch, features], and a tensor with the batch first raises no error."},

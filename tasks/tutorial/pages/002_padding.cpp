@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -144,7 +145,7 @@ std::vector<Figure> figures_of_ragged() {
         "패딩이 없습니다.",
         "The mask of four sentences of different lengths (1: padding). The first ends with two tokens of padding, "
         "as the tutorial prints; the fourth has none."},
-       draw_matrix("Padding, one sentence per row", ragged, sentences, places, 0, 2, 0)}};
+       draw_matrix(said("Padding, one sentence per row"), ragged, sentences, places, 0, 2, 0)}};
 }
 
 // What the tutorial's slice gives for each drawn length.

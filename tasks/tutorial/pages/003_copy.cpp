@@ -1,6 +1,7 @@
 // Tutorial 003, sections 8.5 and 8.5.1: the three tasks, and the copy task.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -9,12 +10,16 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -33,13 +38,13 @@ nn::TransformerConfig sizes(int64_t vocab, int64_t hidden, int64_t layers, int64
 }
 
 std::vector<Figure> figures_of_tasks() {
-  drawing::Series parameters{"thousands of parameters"};
+  drawing::Series parameters{said("thousands of parameters")};
   for (const nn::TransformerConfig& config :
        {sizes(20, 64, 2, 2, 128, 20), sizes(11, 256, 3, 4, 512, 10), sizes(25, 128, 3, 4, 512, 10)})
     parameters.y.push_back(static_cast<double>(config.parameter_count()) / 1000);
   return {{{"세 태스크에서 튜토리얼이 쓰는 모델의 파라미터 수(천 개). 셋 모두 원논문의 모델보다 훨씬 작습니다.",
             "Parameters of the tutorial's model in each task, in thousands. All are tiny next to the paper's models."},
-           draw(drawing::BarChart{.title = "Sizes of the three models",
+           draw(drawing::BarChart{.title = said("Sizes of the three models"),
                                   .labels = {"copy", "addition", "parser"},
                                   .series = {parameters},
                                   .width = 420})}};
@@ -90,7 +95,7 @@ const TrainedCopy& trained_copy() {
   static const TrainedCopy kTrained = [] {
     manual_seed(0);
     TrainedCopy made{nn::Transformer(sizes(20, 64, 2, 2, 128, 20, 0)), {}};
-    made.losses = train_copy(made.model, "150 steps, lr 2e-3, batch 16, no dropout", 150, 16, 2e-3);
+    made.losses = train_copy(made.model, "", 150, 16, 2e-3);
     nn::eval(made.model);
     return made;
   }();
@@ -156,7 +161,9 @@ std::vector<Figure> figures_of_copy() {
   read.insert(read.end(), tokens.begin(), tokens.end() - 1);
   manual_seed(0);
   nn::Transformer slow(sizes(20, 64, 2, 2, 128, 20));
-  const drawing::Series first = train_copy(slow, "the tutorial's first 20 steps (seed 0)", 20, 40, 1e-4);
+  const drawing::Series first = train_copy(slow, said("the tutorial's first 20 steps (seed 0)"), 20, 40, 1e-4);
+  drawing::Series trained = trained_copy().losses;
+  trained.name = said("150 steps, lr 2e-3, batch 16, no dropout");
   const auto map = [&](std::string_view title, const Tensor& x, const std::vector<std::string>& rows) {
     return draw_matrix(title, x, rows, tokens, 0, amax(x).item());
   };
@@ -169,19 +176,27 @@ std::vector<Figure> figures_of_copy() {
             "The cross-attention that the model uses. Rows are the tokens that the decoder read, columns the input; "
             "the diagonal is the copying. Colours are scaled to each map's largest weight."},
            {},
-           {map("Layer 1, head 1", map_of("decoder.layers.0.cross_attn", 0), read),
-            map("Layer 1, head 2", map_of("decoder.layers.0.cross_attn", 1), read),
-            map("Layer 2, head 1", map_of("decoder.layers.1.cross_attn", 0), read),
-            map("Layer 2, head 2", map_of("decoder.layers.1.cross_attn", 1), read)}},
+           {map(said("Layer 1, head 1"), map_of("decoder.layers.0.cross_attn", 0), read),
+            map(said("Layer 1, head 2"), map_of("decoder.layers.0.cross_attn", 1), read),
+            map(said("Layer 2, head 1"), map_of("decoder.layers.1.cross_attn", 0), read),
+            map(said("Layer 2, head 2"), map_of("decoder.layers.1.cross_attn", 1), read)}},
           {{"손실: 튜토리얼의 설정으로 처음 20단계(프로그램 003_copy와 같은 수)와 위의 그림을 만든 150단계",
             "Losses: the first 20 steps with the tutorial's settings (the numbers of the program 003_copy), and the "
             "150 steps behind the maps above"},
-           draw(drawing::LineChart{.title = "Loss of the copy task",
-                                   .x_label = "step",
-                                   .y_label = "loss",
-                                   .series = {first, trained_copy().losses},
+           draw(drawing::LineChart{.title = said("Loss of the copy task"),
+                                   .x_label = said("step"),
+                                   .y_label = said("loss"),
+                                   .series = {first, trained},
                                    .log_y = true,
                                    .width = 560})}};
+}
+
+// The model above while it copies the tutorial's twenty tokens.
+std::string copying_as_player() {
+  const std::unique_ptr<Task> task = task_named("copy").make(task_named("copy").defaults());
+  const AttentionSample sample = attend(*task, trained_copy().model, {tokens_of_test(), tokens_of_test()});
+  return json::text_of(
+      player_json(sample.heads, {.group = kCrossGroup, .read = {}, .steps = sample.steps, .ends = true}));
 }
 
 std::string loss_of_probabilities() {
@@ -233,14 +248,13 @@ while text.size(1) <= src.size(1):
 answer = text[:, 1:])",
                .snippet = "003_copy:answer"}},
     .figures = figures_of_tasks,
-    .touch =
-        {{.widget = "choice",
-          .what =
-              {"\"나는\" 다음의 단어를 탐욕적 디코딩, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 학교에가 "
-               "가장 그럴듯하지만, 두 단어의 곱은 \"집에 간다\"가 더 큽니다.",
-               "Choose what follows \"나는\" by greedy search, beams, top-k, top-p and temperature. 학교에 is "
-               "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
-          .data = choice_after_i}},
+    .touch = {{.widget = "choice",
+               .what = {"\"나는\" 다음의 단어를 탐욕적 디코딩, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 "
+                        "\"학교에\"가 "
+                        "가장 그럴듯하지만, 두 단어의 곱은 \"집에 간다\"가 더 큽니다.",
+                        "Choose what follows \"나는\" by greedy search, beams, top-k, top-p and temperature. 학교에 is "
+                        "the likeliest first word, but the likeliest pair is \"집에 간다\"."},
+               .data = choice_after_i}},
     .exercises =
         {{{"세 태스크의 모델은 왜 크기가 다릅니까?", "Why do the three models differ in size?"},
           {"복사는 위치만 맞추면 되지만, 덧셈은 자리 올림을 계산해야 합니다. 그림의 파라미터 수가 그 차이를 보여 "
@@ -276,6 +290,14 @@ for step in range(20):
                .snippet = "003_copy:train"}},
     .numbers = numbers_of_copy,
     .figures = figures_of_copy,
+    .touch =
+        {{.widget = "attention",
+          .what = {"위에서 150단계를 학습한 모델이 튜토리얼의 토큰 스무 개를 한 단계씩 베끼는 과정입니다. 아래에서는 "
+                   "토큰을 하나 골라 모든 헤드에서 그 행을 봅니다. 자신이 학습한 모델은 `tapegrad attention copy`가 "
+                   "같은 재생기로 보여 줍니다.",
+                   "The model of 150 steps copies the tutorial's twenty tokens, step by step. Below, choose a token to "
+                   "see its row in every head. `tapegrad attention copy` has the same player for a model of your own."},
+          .data = copying_as_player}},
     .faults =
         {{.claim = {"손실의 예에서 \"모델 출력(로짓)\"이라는 수는 사실 확률입니다.",
                     "In the example of the loss, the \"model output (logits)\" are in fact probabilities."},

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -41,9 +42,9 @@ std::vector<Figure> figures_of_choice() {
         "Greedy search "
         "always takes the first bar."},
        draw(
-           drawing::BarChart{.title = "Probability of the next word",
+           drawing::BarChart{.title = said("Probability of the next word"),
                              .labels = words,
-                             .series = {bars("model", next_words()), bars("greedy", first_words(1)),
+                             .series = {bars(said("model"), next_words()), bars(said("greedy"), first_words(1)),
                                         bars("top-k, k = 2", first_words(2)), bars("top-p, p = 0.9", first_words(3)),
                                         bars("T = 0.5", with_temperature(0.5)), bars("T = 1.5", with_temperature(1.5))},
                              .width = 560,
@@ -96,7 +97,7 @@ std::vector<Figure> figures_of_whole() {
   const auto map_of = [&](std::string_view name) {  // the first head of the first sequence
     return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.name == name; })->tensor[0][0];
   };
-  const std::vector<std::string> source{"7", "4", "9", "5", "PAD", "PAD"}, target{"start", "7", "4", "9", "5"};
+  const std::vector<std::string> source{"7", "4", "9", "5", "PAD", "PAD"}, target{said("start"), "7", "4", "9", "5"};
   const drawing::FlowChart parts = chart_of(architecture::architecture_of_copy());
   return {
       {{"복사 태스크(8.5.1절)의 트랜스포머 전체. 화살표에는 흐르는 모양, 상자에는 파라미터 수와 그 부분을 만드는 C++가 "
@@ -113,9 +114,9 @@ std::vector<Figure> figures_of_whole() {
         "not see "
         "padding, the decoder's self-attention does not see later tokens. Rows are queries, columns keys."},
        {},
-       {draw_matrix("Encoder: self-attention", map_of("encoder.layers.0.attention"), source, source, 0, 1),
-        draw_matrix("Decoder: masked self-attention", map_of("decoder.layers.0.self_attn"), target, target, 0, 1),
-        draw_matrix("Decoder: cross-attention", map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)}}};
+       {draw_matrix(said("Encoder: self-attention"), map_of("encoder.layers.0.attention"), source, source, 0, 1),
+        draw_matrix(said("Decoder: masked self-attention"), map_of("decoder.layers.0.self_attn"), target, target, 0, 1),
+        draw_matrix(said("Decoder: cross-attention"), map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)}}};
 }
 
 }  // namespace
@@ -150,6 +151,11 @@ while text.size(1) < 5:
     text = torch.cat([text, log_probs[:, -1].argmax(-1, keepdim=True)], 1))",
                .snippet = "003_transformer:generate"}},
     .figures = figures_of_choice,
+    .touch = {{.widget = "choice",
+               .what = {"튜토리얼의 \"나는\" 다음에 올 단어를 골라 보십시오. 온도를 0으로 내리면 탐욕적 디코딩과 같고, "
+                        "top-p를 0.9로 하면 몇 단어가 남는지 세어 보십시오.",
+                        "Choose the word after the tutorial's \"나는\". At temperature 0 this is greedy search; count "
+                        "the words that top-p leaves at 0.9."}}},
     .faults =
         {{.claim = {"뉴클리어스 샘플링이 누적 확률 0.9를 \"넘지 않게\" 고른다고 합니다.",
                     "Nucleus sampling is said to keep the sum of probabilities from exceeding 0.9."},

@@ -4,11 +4,12 @@
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/depth.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // Multiplications of one head of size 64, by the number of tokens: full attention, and the three forms of the table.
 std::vector<Figure> figures_of_cost() {
   constexpr double kDim = 64, kKept = 256;
-  drawing::Series full_cost{"full: 2 n^2 d"}, linear{"Linformer: 4 n k d"}, features{"Performer: 4 n m d"};
+  drawing::Series full_cost{said("full: 2 n^2 d")}, linear{"Linformer: 4 n k d"}, features{"Performer: 4 n m d"};
   for (double n = 256; n <= 65536; n *= 2) {
     const auto add = [n](drawing::Series& to, double cost) {
       to.x.push_back(n);
@@ -33,9 +34,9 @@ std::vector<Figure> figures_of_cost() {
             "Multiplications of one head (size 64, 256 projected keys or features), logarithmic. The curves of "
             "Linformer and "
             "Performer coincide: both are proportional to the length."},
-           draw(drawing::LineChart{.title = "Cost of attention, by length",
-                                   .x_label = "tokens",
-                                   .y_label = "multiplications",
+           draw(drawing::LineChart{.title = said("Cost of attention, by length"),
+                                   .x_label = said("tokens"),
+                                   .y_label = said("multiplications"),
                                    .series = {full_cost, linear, features},
                                    .log_y = true,
                                    .width = 540})}};
@@ -63,13 +64,13 @@ std::vector<Figure> figures_of_kernel() {
             "Singular values of attention matrices (64 x 64) of random queries and keys, logarithmic. The larger the "
             "queries, the "
             "sharper the attention, and the more slowly they fall."},
-           draw(drawing::LineChart{
-               .title = "Singular values",
-               .x_label = "number",
-               .y_label = "value",
-               .series = {curve("queries x 1/4", 0.25), curve("queries x 1", 1), curve("queries x 4", 4)},
-               .log_y = true,
-               .width = 540})}};
+           draw(drawing::LineChart{.title = said("Singular values"),
+                                   .x_label = said("number"),
+                                   .y_label = said("value"),
+                                   .series = {curve(said("queries x 1/4"), 0.25), curve(said("queries x 1"), 1),
+                                              curve(said("queries x 4"), 4)},
+                                   .log_y = true,
+                                   .width = 540})}};
 }
 
 // The rank of untrained attention weights in floating point, and how many singular values hold 90 % of the squares.
@@ -93,7 +94,7 @@ std::string ranks() {
 std::vector<Figure> figures_of_energy() {
   Generator generator(0);
   const Tensor patterns = randn({8, 16}, kFloat64, &generator);
-  drawing::Series energy{"energy"}, distance{"distance to the pattern"};
+  drawing::Series energy{said("energy")}, distance{said("distance to the pattern")};
   Tensor x = patterns[3] + 0.8 * randn({16}, kFloat64, &generator);
   for (int step = 0; step <= 6; ++step) {
     const Tensor scores = matmul(patterns, x);
@@ -105,7 +106,7 @@ std::vector<Figure> figures_of_energy() {
   }
   const auto chart = [](std::string title, drawing::Series series) {
     return draw(drawing::LineChart{.title = std::move(title),
-                                   .x_label = "update",
+                                   .x_label = said("update"),
                                    .y_label = series.name,
                                    .series = {series},
                                    .width = 300,
@@ -118,32 +119,14 @@ std::vector<Figure> figures_of_energy() {
             "repeated. The "
             "energy falls at each update, and the state returns to the pattern."},
            {},
-           {chart("Energy x.x / 2 - log sum exp(P x)", energy), chart("Distance", distance)}}};
+           {chart(said("Energy x.x / 2 - log sum exp(P x)"), energy), chart(said("Distance"), distance)}}};
 }
 
-// The mean cosine of two tokens after each layer of an untrained encoder of 24 layers.
-drawing::Series likeness_by_layer(std::string name, bool post_norm) {
-  manual_seed(0);
-  const nn::TransformerEncoder encoder({.vocab_size = 200,
-                                        .hidden_size = 64,
-                                        .num_hidden_layers = 24,
-                                        .num_attention_heads = 4,
-                                        .intermediate_size = 128,
-                                        .dropout_prob = 0,
-                                        .hidden_dropout_prob = 0,
-                                        .attention_probs_dropout_prob = 0,
-                                        .max_position_embeddings = 32,
-                                        .post_norm = post_norm});
-  Generator generator(0);
-  Tensor x = encoder.embeddings(randint(1, 200, {1, 24}, &generator));
-  drawing::Series series{std::move(name)};
-  for (std::size_t layer = 0;; ++layer) {
-    const Tensor unit = x[0] / sqrt(sum(square(x[0]), {1}, true));
-    series.x.push_back(static_cast<double>(layer));
-    series.y.push_back(((sum(matmul(unit, unit.t())).item() - 24) / (24 * 23)));
-    if (layer == encoder.layers.size()) return series;
-    x = encoder.layers[layer](x);
-  }
+// The mean cosine of two different tokens of a sequence; x [B, T, C].
+double likeness(const Tensor& x) {
+  const Tensor unit = x / sqrt(sum(square(x), {-1}, true));
+  const auto tokens = static_cast<double>(x.size(1));
+  return ((mean(sum(matmul(unit, unit.transpose(1, 2)), {1, 2})) - tokens) / (tokens * (tokens - 1))).item();
 }
 
 std::vector<Figure> figures_of_rank() {
@@ -153,11 +136,7 @@ std::vector<Figure> figures_of_rank() {
             "Mean cosine of two different tokens in an untrained encoder of 24 layers. Tokens grow alike with the "
             "depth; at 1 all "
             "would have one direction."},
-           draw(drawing::LineChart{.title = "Likeness of tokens, by layer",
-                                   .x_label = "layer",
-                                   .y_label = "mean cosine",
-                                   .series = {likeness_by_layer("Pre-LN", false), likeness_by_layer("Post-LN", true)},
-                                   .width = 540})}};
+           chart_by_layer(said("Likeness of tokens, by layer"), said("mean cosine"), likeness)}};
 }
 
 // Entropies of softmax at three temperatures, and of the uniform distribution.

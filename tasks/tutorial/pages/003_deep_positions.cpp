@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/rope.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/relative_positions.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
@@ -31,7 +32,7 @@ std::vector<Figure> figures_of_rope() {
     for (std::size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
     return series;
   };
-  drawing::Series moved = curve("query at 1063", 1063, 10000);
+  drawing::Series moved = curve(said("query at 1063"), 1063, 10000);
   moved.mark = drawing::Series::Mark::dashes;
   return {{{"RoPE: 같은 쿼리와 키의 점수를 거리의 함수로 그린 것. 쿼리가 위치 63에 있든 1063에 있든 두 곡선이 "
             "겹칩니다. 셋째 곡선은 "
@@ -39,10 +40,10 @@ std::vector<Figure> figures_of_rope() {
             "RoPE: the score of one query and one key by distance. The curves for queries at positions 63 and 1063 "
             "coincide. The third "
             "one turns more slowly: NTK-aware scaling by 4."},
-           draw(drawing::LineChart{.title = "Score by distance, head of size 64",
-                                   .x_label = "distance",
-                                   .y_label = "score",
-                                   .series = {curve("query at 63", 63, 10000), moved,
+           draw(drawing::LineChart{.title = said("Score by distance, head of size 64"),
+                                   .x_label = said("distance"),
+                                   .y_label = said("score"),
+                                   .series = {curve(said("query at 63"), 63, 10000), moved,
                                               curve("NTK-aware, x 4", 63, nn::ntk_base(10000, 4, 64))},
                                    .width = 540})}};
 }
@@ -103,7 +104,7 @@ std::vector<Figure> figures_of_order() {
   const std::span<const std::string_view> all = nn::position_names();
   for (const std::span<const std::string_view> half : {all.first(all.size() / 2), all.subspan(all.size() / 2)}) {
     drawing::BarChart chart{
-        .title = "Change of outputs when two words are exchanged", .series = {{"change"}}, .width = 560};
+        .title = said("Change of outputs when two words are exchanged"), .series = {{said("change")}}, .width = 560};
     for (const std::string_view kind : half) {
       chart.labels.emplace_back(kind);
       chart.series[0].y.push_back(change_of_order(nn::positions_named(kind)));

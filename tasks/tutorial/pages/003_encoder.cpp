@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/depth.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -28,6 +30,15 @@ std::vector<Number> numbers_of_norm() {
       same("Beta (Shift) Values", "-0.00720101 0.10035329 0.0361636 -0.06451198 0.03613956 0.15380366",
            numpy_rows(beta)),
       same("Scaled & Shifted Data Shape", "2 5 6", shape(layer_norm_std(x, gamma, beta)))};
+}
+
+// The first sequence, with the scale and shift of the tutorial's figure.
+std::string rows_of_layer_norm() {
+  NumpyRandom random(42);
+  const Tensor x = random.randn({2, 5, 6}) * 5;
+  const Tensor gamma = 1 + 0.1 * random.randn({6}), beta = 0.1 * random.randn({6});
+  return fmt::format("{{\"rows\":{},\"gamma\":{},\"beta\":{},\"eps\":1e-6,\"outside\":true}}", json_of(x[0]),
+                     json_of(gamma), json_of(beta));
 }
 
 std::vector<Figure> figures_of_norm() {
@@ -60,38 +71,7 @@ std::string epsilons() {
          row("(x - mean) / sqrt(var + 1e-12)", layer_norm(x, one, zero, 1e-12));
 }
 
-nn::TransformerConfig deep_config(bool post_norm) {
-  return {.vocab_size = 50,
-          .hidden_size = 64,
-          .num_hidden_layers = 24,
-          .num_attention_heads = 4,
-          .intermediate_size = 128,
-          .dropout_prob = 0,
-          .hidden_dropout_prob = 0,
-          .attention_probs_dropout_prob = 0,
-          .max_position_embeddings = 32,
-          .post_norm = post_norm};
-}
-
-// The root mean square of the numbers between the layers of an untrained encoder, and after the last normalisation.
-drawing::Series sizes_by_layer(std::string name, bool post_norm) {
-  manual_seed(0);
-  const nn::TransformerEncoder encoder(deep_config(post_norm));
-  Generator generator(0);
-  Tensor x = encoder.embeddings(randint(1, 50, {4, 24}, &generator));
-  drawing::Series series{std::move(name)};
-  const auto add = [&](double layer) {
-    series.x.push_back(layer);
-    series.y.push_back(sqrt(mean(square(x))).item());
-  };
-  add(0);
-  double layer = 0;
-  for (const nn::TransformerEncoderLayer& one : encoder.layers) {
-    x = one(x);
-    add(++layer);
-  }
-  return series;
-}
+double root_mean_square(const Tensor& x) { return sqrt(mean(square(x))).item(); }
 
 // The encoder of the copy task's Transformer.
 drawing::Drawing parts_of_encoder() { return draw_columns(chart_of(architecture::architecture_of_copy())).front(); }
@@ -110,11 +90,7 @@ std::vector<Figure> figures_of_encoder() {
         "Pre-LN "
         "every layer adds to the residual, which grows until the last normalisation; with Post-LN it is 1 after "
         "each layer."},
-       draw(drawing::LineChart{.title = "Residual stream, by layer",
-                               .x_label = "layer",
-                               .y_label = "root mean square",
-                               .series = {sizes_by_layer("Pre-LN", false), sizes_by_layer("Post-LN", true)},
-                               .width = 540})}};
+       chart_by_layer(said("Residual stream, by layer"), said("root mean square"), root_mean_square)}};
 }
 
 }  // namespace
@@ -154,6 +130,13 @@ memory = layer(embedded, src_key_padding_mask=src == 0))",
           .snippet = "003_transformer:encoder_layer"}},
     .numbers = numbers_of_norm,
     .figures = figures_of_norm,
+    .touch =
+        {{.widget = "layernorm",
+          .what = {"튜토리얼의 첫 문장과 감마, 베타입니다. 슬라이더로 감마와 베타를 바꾸고, 한 토큰의 모든 특성에 같은 "
+                   "수를 더하거나 곱해도 정규화된 값이 그대로인지 확인하십시오.",
+                   "The tutorial's first sequence, with its gamma and beta. Move them, and check that a number added "
+                   "to all features of a token, or multiplied with them, leaves the normalised values as they are."},
+          .data = rows_of_layer_norm}},
     .faults =
         {{.claim = {"글과 코드의 엡실론이 다르며, 더하는 자리도 PyTorch와 다릅니다.",
                     "Text and code have different epsilons, and add them elsewhere than PyTorch does."},

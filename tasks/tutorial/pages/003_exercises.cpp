@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/metrics/rouge.h>
 #include <tapegrad/tasks/tutorial/pages.h>
 
@@ -20,13 +21,13 @@ Figure rouge_of_summaries() {
     longest.y.push_back(scores.rouge_l.f1);
   }
   return {
-      {"응용 1: 정답 요약 \"small editor for text files\"에 대한 세 요약의 F1. 가운데 요약은 단어이 모두 맞아 "
+      {"응용 1: 정답 요약 \"small editor for text files\"에 대한 세 요약의 F1. 가운데 요약은 단어가 모두 맞아 "
        "ROUGE-1이 "
        "1이지만 순서가 틀려 ROUGE-L이 낮습니다.",
        "Applied 1: F1 of three summaries, where \"small editor for text files\" is right. The second has all of its "
        "words, so its ROUGE-1 is 1, but in another order, which ROUGE-L notices."},
-      draw(drawing::BarChart{.title = "Three summaries, measured by ROUGE",
-                             .labels = {"small text editor", "words in disorder", "another topic"},
+      draw(drawing::BarChart{.title = said("Three summaries, measured by ROUGE"),
+                             .labels = {"small text editor", said("words in disorder"), said("another topic")},
                              .series = {one, two, longest},
                              .width = 520})};
 }
@@ -34,7 +35,7 @@ Figure rouge_of_summaries() {
 // Advanced exercises 1 and 2: pairs of tokens that one head of one layer compares.
 Figure pairs_by_length() {
   constexpr double kWindow = 257, kSegment = 32;
-  drawing::Series every{"full: n^2"}, near{"window: 257 n"}, segments{"segments: 32 n + (n / 32)^2"};
+  drawing::Series every{said("full: n^2")}, near{said("window: 257 n")}, segments{said("segments: 32 n + (n / 32)^2")};
   for (double n = 512; n <= 65536; n *= 2) {
     const double vectors = n / kSegment;
     for (drawing::Series* series : {&every, &near, &segments}) series->x.push_back(n);
@@ -48,9 +49,9 @@ Figure pairs_by_length() {
            "Advanced 1 and 2: pairs that one head compares in a text of n tokens (logarithmic), with a window of 128 "
            "tokens on each side, and with segments of 32. Attention between segments is a square again, but of a "
            "thousandth."},
-          draw(drawing::LineChart{.title = "Pairs of tokens compared, by length",
-                                  .x_label = "tokens",
-                                  .y_label = "pairs",
+          draw(drawing::LineChart{.title = said("Pairs of tokens compared, by length"),
+                                  .x_label = said("tokens"),
+                                  .y_label = said("pairs"),
                                   .series = {every, near, segments},
                                   .log_y = true,
                                   .width = 520})};
@@ -64,16 +65,16 @@ double share_at(double temperature) {
 
 // Advanced exercise 3: how decoding amplifies a bias of the data.
 Figure bias_by_temperature() {
-  drawing::Series share{"the likelier word"};
+  drawing::Series share{said("the likelier word")};
   for (const double temperature : {1.5, 1.0, 0.7, 0.5, 0.25, 0.0}) share.y.push_back(share_at(temperature));
   return {
-      {"심화 3: 데이터에서 두 단어이 7 대 3으로 나올 때, 완벽하게 학습한 모델이 생성하는 글에서 앞 단어의 비율. 낮은 "
+      {"심화 3: 데이터에서 두 단어가 7 대 3으로 나올 때, 완벽하게 학습한 모델이 생성하는 글에서 앞 단어의 비율. 낮은 "
        "온도와 "
        "탐욕적 디코딩은 데이터의 치우침을 키웁니다.",
        "Advanced 3: two words occur 7 to 3 in the data. The share of the first in texts of a perfectly trained "
        "model: low temperatures and greedy search amplify the bias of the data."},
-      draw(drawing::BarChart{.title = "Share of a word that has 0.7 in the data",
-                             .labels = {"T = 1.5", "T = 1", "T = 0.7", "T = 0.5", "T = 0.25", "greedy"},
+      draw(drawing::BarChart{.title = said("Share of a word that has 0.7 in the data"),
+                             .labels = {"T = 1.5", "T = 1", "T = 0.7", "T = 0.5", "T = 0.25", said("greedy")},
                              .series = {share},
                              .width = 520})};
 }
@@ -138,9 +139,9 @@ const Page k003_exercises{
            "looks for each token of the tree."}},
          {{"응용 1. 글을 요약하는 모델을 설계하고, 무엇으로 평가할지 설명하십시오.",
            "Applied 1. Design a model that summarises a text, and explain how to measure it."},
-          {"인코더가 글을 읽고 디코더가 요약을 씁니다. 요약의 단어은 대개 글에 있으므로, 크로스 어텐션의 가중치로 글의 "
+          {"인코더가 글을 읽고 디코더가 요약을 씁니다. 요약의 단어는 대개 글에 있으므로, 크로스 어텐션의 가중치로 글의 "
            "토큰을 "
-           "복사하는 포인터를 더합니다(`train summarize`, 없애려면 `--no-copy`). ROUGE-1과 2는 겹치는 단어과 이웃한 두 "
+           "복사하는 포인터를 더합니다(`train summarize`, 없애려면 `--no-copy`). ROUGE-1과 2는 겹치는 단어와 이웃한 두 "
            "단어을, ROUGE-L은 가장 긴 공통부분 수열을 셉니다. 첫 그림이 계산한 예입니다. 언제나 첫 문장과 비교해야 "
            "합니다. "
            "데비안의 패키지 설명으로 150초 학습하면 ROUGE-L이 복사로 0.187, 어휘만으로 0.079인데, 첫 문장이 이미 "
@@ -179,7 +180,7 @@ const Page k003_exercises{
            "데이터가 적을수록 이 차이가 큽니다. 소리: Conformer는 가까운 무늬를 합성곱으로, 먼 관계를 어텐션으로 "
            "봅니다. "
            "예제 "
-           "`tones`는 두 음으로 된 단어을 100 % 맞힙니다.",
+           "`tones`는 두 음으로 된 단어를 100 % 맞힙니다.",
            "Images: ViT cuts a picture into patches and reads them as tokens. The example `digits vit` learns digits "
            "of "
            "8 x 8 pixels, and has 98.6 % of unseen ones right. Convolutions reach 99.4 %: they know from the start "
@@ -228,7 +229,7 @@ const Page k003_exercises{
            "쉬워집니다. "
            "해로운 점은 셋으로 나누어 볼 수 있습니다. 첫째는 편향입니다. 모델은 데이터의 비율을 배우고, 생성 방법은 "
            "그것을 키웁니다. "
-           "셋째 그림에서 0.7인 단어은 온도 0.5에서 0.84, 탐욕적 디코딩에서 1이 됩니다. 데이터를 고르고, 집단별로 "
+           "셋째 그림에서 0.7인 단어는 온도 0.5에서 0.84, 탐욕적 디코딩에서 1이 됩니다. 데이터를 고르고, 집단별로 "
            "오류를 "
            "재고, 생성 "
            "방법까지 포함하여 검사해야 합니다. 둘째는 그럴듯한 거짓입니다. 손실은 사실이 아니라 다음 토큰의 확률을 "

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/attention.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -28,7 +29,7 @@ std::vector<Figure> figures_of_heads() {
   const Tensor weights = weights_of_heads(4);
   std::vector<drawing::Drawing> maps;
   for (int64_t h = 0; h < 4; ++h)
-    maps.push_back(draw_matrix(fmt::format("Head {}", h), weights[h], kSixWords, kSixWords, 0, 0.5));
+    maps.push_back(draw_matrix(said("Head {}", h), weights[h], kSixWords, kSixWords, 0, 0.5));
   return {{{"학습 전의 네 헤드: 같은 여섯 단어를 헤드마다 다르게 봅니다. 행은 쿼리, 열은 키이며 각 행의 합은 1입니다.",
             "Four untrained heads look at the same six words differently. Rows are queries, columns keys; each row "
             "sums to 1."},

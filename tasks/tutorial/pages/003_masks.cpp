@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 #include <cmath>
 
@@ -65,6 +66,12 @@ std::vector<Figure> figures_of_masks() {
            show_padding_mask({}).drawings}};
 }
 
+std::string words_as_mask() {
+  return fmt::format(
+      "{{\"tokens\":[\"I\",\"love\",\"deep\",\"learning\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
+      json_of(scores_of_words()), json_of(tril(ones({4, 4}))));
+}
+
 // The weights with 1 added to allowed scores, and without.
 std::string same_weights() {
   const Tensor scores = scores_of_words(), past = nn::causal_mask(4);
@@ -104,6 +111,13 @@ weights = scores.masked_fill(~words, float("-inf")).softmax(dim=-1))",
                .snippet = "roles.h:masked"}},
     .numbers = numbers_of_masks,
     .figures = figures_of_masks,
+    .touch =
+        {{.widget = "mask",
+          .what = {"튜토리얼의 점수에 걸린 인과 마스크입니다. 칸을 눌러 가리거나 열고, 마스크를 소프트맥스 뒤로 옮겨 "
+                   "행의 합을 비교하십시오. 마지막 열을 모두 가리면 패딩 마스크가 됩니다.",
+                   "The causal mask over the tutorial's scores. Click cells to hide or open them, move the mask behind "
+                   "the softmax, and compare the row sums. With the last column hidden it is a padding mask."},
+          .data = words_as_mask}},
     .faults =
         {{.claim = {"넷째 단계에서 0.90이 1.9가 됩니다. 허용된 자리에 0이 아니라 1을 더했기 때문입니다.",
                     "In step 4, 0.90 becomes 1.9: the mask adds 1, not 0, to allowed scores."},

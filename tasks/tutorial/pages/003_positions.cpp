@@ -1,11 +1,14 @@
 // Tutorial 003, sections 8.3.1 and 8.3.2: why positions are needed, indices, and sines and cosines.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/positions.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 #include <tapegrad/tasks/tutorial/pages/order.h>
 
 #include <numbers>
@@ -54,14 +57,23 @@ std::vector<Figure> figures_of_indices() {
   return {
       {{"임베딩과, 위치 번호를 더한 임베딩", "Embeddings, and embeddings with their index"},
        {},
-       {draw_matrix("Embeddings", x, words, features, 0, 4),
-        draw_matrix("With the index added", added, words, features, 0, 4)}},
+       {draw_matrix(said("Embeddings"), x, words, features, 0, 4),
+        draw_matrix(said("With the index added"), added, words, features, 0, 4)}},
       {{"두 행렬에 레이어 정규화를 적용한 결과입니다. 같습니다. 모든 특성에 더한 같은 수는 평균과 함께 사라집니다.",
         "Both after layer normalisation: they are equal. A number that is added to all features leaves with the mean."},
        {},
-       {draw_matrix("Embeddings, normalised", normal(x), words, features, -2, 2),
-        draw_matrix("With the index, normalised", normal(added), words, features, -2, 2)}}};
+       {draw_matrix(said("Embeddings, normalised"), normal(x), words, features, -2, 2),
+        draw_matrix(said("With the index, normalised"), normal(added), words, features, -2, 2)}}};
 }
+
+std::string words_with_learned() {
+  Generator generator(0);
+  const Tensor vectors = randn({4, 4}, kFloat64, &generator), places = randn({4, 4}, kFloat64, &generator);
+  return fmt::format("{{\"tokens\":[\"I\",\"love\",\"deep\",\"learning\"],\"vectors\":{},\"positions\":{}}}",
+                     json_of(vectors), json_of(places));
+}
+
+std::string waves_of_512() { return "{\"dim\":512,\"length\":100}"; }
 
 std::vector<Number> numbers_of_waves() {
   constexpr int64_t kDim = 512;
@@ -89,8 +101,8 @@ drawing::Series wave(std::string name, const Tensor& positions, const Tensor& va
 
 drawing::Drawing waves(std::string title, std::vector<drawing::Series> series) {
   return draw(drawing::LineChart{.title = std::move(title),
-                                 .x_label = "position",
-                                 .y_label = "value",
+                                 .x_label = said("position"),
+                                 .y_label = said("value"),
                                  .series = std::move(series),
                                  .y_low = -1,
                                  .y_high = 1,
@@ -108,9 +120,10 @@ std::vector<drawing::Drawing> panels_of_the_tutorial() {
   ShowRequest request;
   request.length = 20;
   request.dim = 32;
-  return {waves("1. Sines", sines),
-          waves("2. A pair of t / 20", {wave("sine", t, sin(t / 20)), wave("cosine", t, cos(t / 20))}),
-          waves("3. Shifts of sin(t / 100)", shifts), show_positional_encoding(request).drawings.back()};
+  return {
+      waves(said("1. Sines"), sines),
+      waves(said("2. A pair of t / 20"), {wave(said("sine"), t, sin(t / 20)), wave(said("cosine"), t, cos(t / 20))}),
+      waves(said("3. Shifts of sin(t / 100)"), shifts), show_positional_encoding(request).drawings.back()};
 }
 
 // Dot products of the encodings of two positions, by their distance.
@@ -119,12 +132,11 @@ drawing::Drawing products_by_distance() {
   const Tensor distance = arange(0, 100, 1, kFloat64);
   std::vector<drawing::Series> series;
   for (const int64_t from : {0, 50, 120})
-    series.push_back(
-        wave(fmt::format("from position {}", from), distance, matmul(narrow(table, 0, from, 100), table[from])));
+    series.push_back(wave(said("from position {}", from), distance, matmul(narrow(table, 0, from, 100), table[from])));
   series[1].mark = series[2].mark = drawing::Series::Mark::dashes;
-  return draw(drawing::LineChart{.title = "Dot product of two positions, d_model 512",
-                                 .x_label = "distance",
-                                 .y_label = "dot product",
+  return draw(drawing::LineChart{.title = said("Dot product of two positions, d_model 512"),
+                                 .x_label = said("distance"),
+                                 .y_label = said("dot product"),
                                  .series = series});
 }
 
@@ -177,6 +189,12 @@ torch.allclose(norm(words), norm(with_index), atol=1e-5)   # True)",
                .snippet = "003_transformer:learned"}},
     .numbers = numbers_of_indices,
     .figures = figures_of_indices,
+    .touch = {{.widget = "positions",
+               .what = {"두 단어의 자리를 바꾸어 보십시오. 위치를 더하지 않으면 문맥 벡터가 단어를 따라다닐 뿐이고, "
+                        "자리마다 다른 벡터(여기서는 시드 0으로 뽑은, 학습 전의 위치 임베딩)를 더하면 달라집니다.",
+                        "Exchange two words. Without positions their contexts just move with them; with a vector per "
+                        "place (here untrained position embeddings of seed 0) they change."},
+               .data = words_with_learned}},
     .faults =
         {{.claim =
               {"위치 번호의 문제점으로 긴 입력과 상대 거리만 들지만, 가장 큰 문제는 빠져 있습니다.",
@@ -193,7 +211,7 @@ torch.allclose(norm(words), norm(with_index), atol=1e-5)   # True)",
           .shown = changes_of_order}},
     .exercises =
         {{{"위치 번호가 순서를 알려 주려면 무엇을 바꾸어야 합니까?", "What would make an index give the order?"},
-          {"특성 하나에만 더하거나 특성마다 다른 방향의 벡터를 곱해 더하면 됩니다. 레이어 정규화는 모든 특성에 공통인 "
+          {"특성 하나에만 더하거나 특성마다 값이 다른 벡터를 곱해 더하면 됩니다. 레이어 정규화는 모든 특성에 공통인 "
            "부분만 "
            "없앱니다. 사인과 코사인이 바로 그런 벡터입니다.",
            "Add it to one feature only, or along a direction that differs between features: layer normalisation "
@@ -229,6 +247,12 @@ waves = torch.stack([(t * rate).sin(), (t * rate).cos()], -1).flatten(1))",
                .snippet = "003_transformer:sinusoidal"}},
     .numbers = numbers_of_waves,
     .figures = figures_of_waves,
+    .touch = {{.widget = "positions",
+               .what = {"차원을 0에서 511까지 움직여 보십시오. 처음 차원은 빠르게 돌고 마지막 차원은 거의 움직이지 "
+                        "않습니다. 첫 위치를 옮겨도 파동의 모양은 그대로이고 위상만 달라집니다.",
+                        "Move the dimension from 0 to 511: the first turns quickly, the last hardly moves. Another "
+                        "first place changes the phase of a wave, and not its form."},
+               .data = waves_of_512}},
     .faults =
         {{.claim = {"\"파장 10\"이라는 곡선의 파장은 10이 아니고, 10000^(2i/d)도 주기가 아닙니다.",
                     "The curve called \"wavelength=10\" does not have this wavelength, nor is 10000^(2i/d) a period."},

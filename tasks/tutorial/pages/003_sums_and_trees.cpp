@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
@@ -67,14 +68,15 @@ std::vector<Figure> figures_of_addition() {
             "Input tokens of four problems (10 is +), and their answers. Zeros that fill up a number are the same "
             "token as the digit 0."},
            {},
-           {draw_matrix("Source", batch.source.to(kFloat32), {"310+98", "153+391", "499+499", "7+25"},
+           {draw_matrix(said("Source"), batch.source.to(kFloat32), {"310+98", "153+391", "499+499", "7+25"},
                         {"a", "a", "a", "+", "b", "b", "b"}, 0, 20, 0),
-            draw_matrix("Target", batch.target.to(kFloat32), {"408", "544", "998", "32"}, {"c", "c", "c"}, 0, 20, 0)}},
+            draw_matrix(said("Target"), batch.target.to(kFloat32), {"408", "544", "998", "32"}, {"c", "c", "c"}, 0, 20,
+                        0)}},
           {{"학습에 나오는 250,000문제 가운데 자리 올림의 횟수(%). 연쇄는 올림이 다음 올림을 일으키는 문제입니다.",
             "The 250,000 problems of training by the number of carries (%). Chained: a carry causes the next one."},
-           draw(drawing::BarChart{.title = "Problems by carries, in percent",
-                                  .labels = {"none", "one", "two", "three", "chained"},
-                                  .series = {{.name = "share",
+           draw(drawing::BarChart{.title = said("Problems by carries, in percent"),
+                                  .labels = {said("none"), said("one"), said("two"), said("three"), said("chained")},
+                                  .series = {{.name = said("share"),
                                               .y = {counts.by_count[0], counts.by_count[1], counts.by_count[2],
                                                     counts.by_count[3], counts.chained}}},
                                   .width = 420})}};

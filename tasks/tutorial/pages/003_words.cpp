@@ -7,9 +7,11 @@
 #include <tapegrad/nn/parameter.h>
 #include <tapegrad/nn/recurrent.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -33,7 +35,7 @@ std::vector<Figure> figures_of_reach() {
   manual_seed(0);
   const nn::RNN rnn(kWidth, kWidth, {.batch_first = true});
   const nn::LSTM lstm(kWidth, kWidth, {.batch_first = true});
-  drawing::Series recurrent{"RNN (tanh)"}, gated{"LSTM"}, attention{"self-attention"};
+  drawing::Series recurrent{"RNN (tanh)"}, gated{"LSTM"}, attention{said("self-attention")};
   for (const int64_t length : {2, 5, 10, 20, 30, 40, 50, 60, 70, 80}) {
     const auto add = [&](drawing::Series& to, const auto& model) {
       to.x.push_back(static_cast<double>(length));
@@ -51,9 +53,9 @@ std::vector<Figure> figures_of_reach() {
         "How much the last output depends on the first token: the norm of the gradient with respect to the first "
         "token, divided by that of the last one (logarithmic; untrained models). It falls exponentially in recurrent "
         "networks, and hardly depends on the distance in attention."},
-       draw(drawing::LineChart{.title = "Reach of the first token, by length",
-                               .x_label = "tokens",
-                               .y_label = "ratio of gradients",
+       draw(drawing::LineChart{.title = said("Reach of the first token, by length"),
+                               .x_label = said("tokens"),
+                               .y_label = said("ratio of gradients"),
                                .series = {recurrent, gated, attention},
                                .log_y = true,
                                .width = 540})}};
@@ -105,7 +107,23 @@ std::vector<Figure> figures_of_words() {
         "점수를 몰아줍니다.",
         "Dot products of vectors of length 1 (cosine similarity). By direction alone the diagonal is always the "
         "largest; the plain dot products above favour the long vector, flies."},
-       draw_matrix("Cosine similarity", matmul(unit, unit.t()), words, words, 0, 1)}};
+       draw_matrix(said("Cosine similarity"), matmul(unit, unit.t()), words, words, 0, 1)}};
+}
+
+std::string sentence_as_words() {
+  return fmt::format("{{\"tokens\":[\"time\",\"flies\",\"like\",\"an\",\"arrow\"],\"vectors\":{},\"scale\":false}}",
+                     json_of(words_of_sentence()));
+}
+
+// The same words in three roles: projections of seed 0.
+std::string sentence_in_roles() {
+  Generator generator(0);
+  const Tensor x = words_of_sentence();
+  const auto role = [&] { return json_of(matmul(x, randn({3, 3}, kFloat64, &generator))); };
+  const std::string queries = role(), keys = role(), values = role();
+  return fmt::format(
+      "{{\"tokens\":[\"time\",\"flies\",\"like\",\"an\",\"arrow\"],\"queries\":{},\"keys\":{},\"values\":{}}}", queries,
+      keys, values);
 }
 
 // The rows of the dot products whose largest entry is another word.
@@ -183,6 +201,12 @@ contexts = weights @ x)",
                .snippet = "003_words_and_masks:words"}},
     .numbers = numbers_of_words,
     .figures = figures_of_words,
+    .touch = {{.widget = "words",
+               .what = {"단어 벡터를 슬라이더로 움직여 보십시오. 유사도, 가중치, 문맥 벡터가 함께 바뀝니다. √d로 "
+                        "나누기와 온도가 가중치를 얼마나 고르게 하는지도 비교하십시오.",
+                        "Move the word vectors: similarity, weights and contexts follow. Compare how far the division "
+                        "by √d and the temperature even out the weights."},
+               .data = sentence_as_words}},
     .faults =
         {{.claim = {"내적을 두 단어 사이의 \"거리\"라고 부릅니다.",
                     "The dot product is called a distance between two words."},
@@ -242,6 +266,12 @@ const Page k003_8_2_3{
 weights = (self.q(x) @ self.k(x).mT).softmax(dim=-1)
 return weights @ self.v(x))",
                .snippet = "roles.h:qkv"}},
+    .touch = {{.widget = "words",
+               .what = {"같은 다섯 단어의 쿼리와 키를 따로 움직여 보십시오. 쿼리를 바꾸면 그 단어의 행만, 키를 바꾸면 "
+                        "그 단어의 열이 모든 행에서 바뀝니다. 역할이 나뉘어 있으므로 점수는 대칭이 아닙니다.",
+                        "Move queries and keys of the same five words separately. A query changes the row of its word, "
+                        "a key its column in every row. As the roles are apart, scores are not symmetric."},
+               .data = sentence_in_roles}},
     .faults = {{.claim = {"쿼리와 키의 순서를 바꾸어 K Q^T를 계산해도 수학적으로 같은 유사도 행렬이라고 합니다.",
                           "K Q^T is said to be mathematically the same similarity matrix as Q K^T."},
                 .proof = {"K Q^T는 Q K^T의 전치 행렬입니다. 소프트맥스는 행마다 적용되므로 가중치는 서로 다릅니다.",

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -51,23 +52,24 @@ std::vector<Number> numbers_of_causal() {
 std::vector<Figure> figures_of_causal() {
   const std::vector<std::string>& words = journey_words();
   const Tensor weights = softmax(journey_scores() / std::sqrt(2.0)), kept = weights * tril(ones({6, 6}));
-  const drawing::Series sums{.name = "after the softmax", .x = {}, .y = sum(kept, -1).to(kFloat64).to_vector<double>()};
+  const drawing::Series sums{
+      .name = said("after the softmax"), .x = {}, .y = sum(kept, -1).to(kFloat64).to_vector<double>()};
   const drawing::Series ones_of{
-      .name = "before it", .x = {}, .y = sum(causal_weights(), -1).to(kFloat64).to_vector<double>()};
+      .name = said("before it"), .x = {}, .y = sum(causal_weights(), -1).to(kFloat64).to_vector<double>()};
   return {
       {{"28번, 30번, 31번, 33번 셀. 소프트맥스 뒤에 가리고 다시 나눈 결과와 소프트맥스 앞에서 가린 결과는 같습니다.",
         "Cells 28, 30, 31 and 33. Masked after the softmax and divided again, the weights are those that were "
         "masked before it."},
        {},
-       {draw_matrix("28. No mask", weights, words, words, 0, 1),
-        draw_matrix("30. Mask after the softmax", kept, words, words, 0, 1),
-        draw_matrix("31. Divided by the row sums", kept / sum(kept, -1, true), words, words, 0, 1),
-        draw_matrix("33. Mask before the softmax", causal_weights(), words, words, 0, 1)}},
+       {draw_matrix(said("28. No mask"), weights, words, words, 0, 1),
+        draw_matrix(said("30. Mask after the softmax"), kept, words, words, 0, 1),
+        draw_matrix(said("31. Divided by the row sums"), kept / sum(kept, -1, true), words, words, 0, 1),
+        draw_matrix(said("33. Mask before the softmax"), causal_weights(), words, words, 0, 1)}},
       {{"가린 뒤 각 행의 합. 소프트맥스 뒤에 가리면 앞 단어일수록 합이 작아져 문맥 벡터가 0에 가까워집니다.",
         "Sums of the rows after masking. Masked after the softmax, early words keep the least, and their context "
         "vectors shrink."},
        draw(drawing::BarChart{
-           .title = "Row sums of the weights", .labels = words, .series = {sums, ones_of}, .width = 480})}};
+           .title = said("Row sums of the weights"), .labels = words, .series = {sums, ones_of}, .width = 480})}};
 }
 
 std::string journey_as_mask() {
@@ -116,7 +118,7 @@ std::vector<Figure> figures_of_dropout() {
   const Tensor weights = causal_weights();
   manual_seed(123);
   const Tensor dropped = half(weights);
-  drawing::Series scaled{"kept weights doubled"}, bare{"not doubled"};
+  drawing::Series scaled{said("kept weights doubled")}, bare{said("not doubled")};
   Tensor total = zeros({6, 6});
   manual_seed(0);
   for (int n = 1; n <= 400; ++n) {
@@ -129,14 +131,14 @@ std::vector<Figure> figures_of_dropout() {
   return {{{"36번 셀: 드롭아웃 전과 후의 가중치. 둘째 행은 모두 0이 되었습니다.",
             "Cell 36: weights before and after dropout. The second row has lost all."},
            {},
-           {draw_matrix("Causal weights", weights, words, words, 0, 1),
-            draw_matrix("After dropout", dropped, words, words, 0, 2)}},
+           {draw_matrix(said("Causal weights"), weights, words, words, 0, 1),
+            draw_matrix(said("After dropout"), dropped, words, words, 0, 2)}},
           {{"드롭아웃을 되풀이한 가중치의 평균에서 행의 합. 남은 값을 1/(1-p)배로 키우면 1에 머물고, 키우지 않으면 "
             "절반이 됩니다.",
             "Row sums of weights averaged over many dropouts: 1 if what is kept grows by 1/(1-p), one half if not."},
-           draw(drawing::LineChart{.title = "Mean row sum after dropout of one half",
-                                   .x_label = "draws",
-                                   .y_label = "sum",
+           draw(drawing::LineChart{.title = said("Mean row sum after dropout of one half"),
+                                   .x_label = said("draws"),
+                                   .y_label = said("sum"),
                                    .series = {scaled, bare},
                                    .y_low = 0,
                                    .y_high = 1.3,

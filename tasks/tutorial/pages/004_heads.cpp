@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -79,15 +80,15 @@ std::vector<Figure> figures_of_head_cells() {
   return {{{"41번 셀: 두 헤드의 점수. 앞의 두 축(배치, 헤드)은 그대로이고 마지막 두 축만 곱해집니다.",
             "Cell 41: the scores of two heads. The axes of batch and heads stay; the two last ones are multiplied."},
            {},
-           {draw_matrix("First head", products[0][0], tokens, tokens, 0, 2.5),
-            draw_matrix("Second head", products[0][1], tokens, tokens, 0, 2.5)}},
+           {draw_matrix(said("First head"), products[0][0], tokens, tokens, 0, 2.5),
+            draw_matrix(said("Second head"), products[0][1], tokens, tokens, 0, 2.5)}},
           {{"40번 셀의 가중치. 튜토리얼은 문맥 벡터만 출력하지만 두 헤드는 같은 문장을 다르게 봅니다. 미래는 모두 "
             "0입니다.",
             "The weights of cell 40, of which the tutorial prints only the contexts. The two heads look at the "
             "sentence differently; later words get 0."},
            {},
-           {draw_matrix("Head 1", weights[0][0], words, words, 0, 1),
-            draw_matrix("Head 2", weights[0][1], words, words, 0, 1)}}};
+           {draw_matrix(said("Head 1"), weights[0][0], words, words, 0, 1),
+            draw_matrix(said("Head 2"), weights[0][1], words, words, 0, 1)}}};
 }
 
 // A shorter sentence, and the cost of both ways.

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -48,10 +49,10 @@ std::vector<Figure> figures_of_projections() {
             "Queries, keys and values of the six words (seed 123), and the scores. Queries are not keys, so the scores "
             "are not symmetric."},
            {},
-           {draw_matrix("Queries", made.queries, words, {"1", "2"}, 0, 1.5),
-            draw_matrix("Keys", made.keys, words, {"1", "2"}, 0, 1.5),
-            draw_matrix("Values", made.values, words, {"1", "2"}, 0, 1.5),
-            draw_matrix("Scores", matmul(made.queries, made.keys.t()), words, words, 0, 2)}}};
+           {draw_matrix(said("Queries"), made.queries, words, {"1", "2"}, 0, 1.5),
+            draw_matrix(said("Keys"), made.keys, words, {"1", "2"}, 0, 1.5),
+            draw_matrix(said("Values"), made.values, words, {"1", "2"}, 0, 1.5),
+            draw_matrix(said("Scores"), matmul(made.queries, made.keys.t()), words, words, 0, 2)}}};
 }
 
 // With queries and keys of their own.
@@ -103,15 +104,15 @@ std::vector<Figure> figures_of_scale() {
   return {{{"25번 셀의 가중치: √2로 나눈 것과 나누지 않은 것. 차원이 2뿐이라 차이가 작습니다.",
             "The weights of cell 25, with and without the division by √2; with two dimensions they differ little."},
            {},
-           {draw_matrix("Scaled by √2", softmax(scores / std::sqrt(2.0)), words, words, 0, 0.4),
-            draw_matrix("Not scaled", softmax(scores), words, words, 0, 0.4)}},
+           {draw_matrix(said("Scaled by √2"), softmax(scores / std::sqrt(2.0)), words, words, 0, 0.4),
+            draw_matrix(said("Not scaled"), softmax(scores), words, words, 0, 0.4)}},
           {{"무작위 쿼리와 16개의 키에서 가장 큰 가중치의 평균을 차원 d에 따라 그린 것. 나누지 않으면 d가 커질수록 1에 "
             "가까워져 기울기가 사라집니다.",
             "The mean of the largest of 16 weights of random queries and keys, by their size d. Without the division "
             "it approaches 1, where gradients vanish."},
-           draw(drawing::LineChart{.title = "Largest weight, by the size of a key",
+           draw(drawing::LineChart{.title = said("Largest weight, by the size of a key"),
                                    .x_label = "d",
-                                   .y_label = "weight",
+                                   .y_label = said("weight"),
                                    .series = {bare, scaled},
                                    .y_low = 0,
                                    .y_high = 1,
@@ -149,6 +150,12 @@ keys, values = inputs @ w_key, inputs @ w_value)",
                .snippet = "004_attention_step_by_step:projections"}},
     .numbers = numbers_of_projections,
     .figures = figures_of_projections,
+    .touch = {{.widget = "words",
+               .what = {"쿼리와 키를 따로 움직여 보십시오. journey의 쿼리를 바꾸면 점수의 한 행만 바뀌고, 키를 바꾸면 "
+                        "한 열이 바뀝니다.",
+                        "Move queries and keys separately. The query of journey changes one row of the scores, its key "
+                        "one column."},
+               .data = journey_as_queries}},
     .exercises = {{{"잔차 연결이 있는 모델에서 값의 차원(헤드를 합친 것)이 보통 입력과 같은 이유는 무엇입니까?",
                     "Why do the values of all heads together usually have the width of the input in a model with "
                     "residual connections?"},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -41,11 +42,11 @@ std::vector<Figure> figures_of_one_query() {
             "차이가 커질수록 소프트맥스는 가장 큰 점수로 쏠립니다.",
             "The weights that \"journey\" gives to the six words: scores over their sum, softmax, and softmax of 5 "
             "times the scores. The larger the differences, the more softmax favours the largest score."},
-           draw(drawing::BarChart{.title = "Weights of \"journey\"",
+           draw(drawing::BarChart{.title = said("Weights of \"journey\""),
                                   .labels = journey_words(),
-                                  .series = {weights_as_bars("over the sum", scores / sum(scores)),
+                                  .series = {weights_as_bars(said("over the sum"), scores / sum(scores)),
                                              weights_as_bars("softmax", softmax(scores)),
-                                             weights_as_bars("softmax of 5x", softmax(5 * scores))},
+                                             weights_as_bars(said("softmax of 5x"), softmax(5 * scores))},
                                   .width = 560,
                                   .height = 200})}};
 }
@@ -104,17 +105,18 @@ std::vector<Figure> figures_of_all_queries() {
   return {{{"10번, 11번, 13번 셀: 점수, 가중치, 문맥 벡터. 행은 쿼리, 열은 키입니다.",
             "Cells 10, 11 and 13: scores, weights and context vectors. Rows are queries, columns keys."},
            {},
-           {draw_matrix("Scores", scores, words, words, 0, 1.5), draw_matrix("Weights", weights, words, words, 0, 0.5),
-            draw_matrix("Context vectors", matmul(weights, x), words, {"1", "2", "3"}, 0, 1)}},
+           {draw_matrix(said("Scores"), scores, words, words, 0, 1.5),
+            draw_matrix(said("Weights"), weights, words, words, 0, 0.5),
+            draw_matrix(said("Context vectors"), matmul(weights, x), words, {"1", "2", "3"}, 0, 1)}},
           {{"첫 두 좌표로 그린 단어 벡터와 문맥 벡터. 가중치가 서로 비슷해 문맥 벡터는 모두 평균 가까이 모입니다. "
             "점수를 크게 하면 각자의 자리로 흩어집니다.",
             "Words and context vectors by their first two coordinates. The weights differ little, so all context "
             "vectors lie near the mean; with larger scores they spread."},
-           draw(drawing::LineChart{.title = "Words, and what attention makes of them",
-                                   .x_label = "coordinate 1",
-                                   .y_label = "coordinate 2",
-                                   .series = {dots_of("words", x), dots_of("context", matmul(weights, x)),
-                                              dots_of("context, 20x scores", matmul(softmax(20 * scores), x))},
+           draw(drawing::LineChart{.title = said("Words, and what attention makes of them"),
+                                   .x_label = said("coordinate 1"),
+                                   .y_label = said("coordinate 2"),
+                                   .series = {dots_of(said("words"), x), dots_of(said("context"), matmul(weights, x)),
+                                              dots_of(said("context, 20x scores"), matmul(softmax(20 * scores), x))},
                                    .width = 480})}};
 }
 

@@ -21,7 +21,7 @@ touch.slider = (label, {min, max, step, value}, change) => {
   };
   input.addEventListener("input", update);
   update();
-  return touch.element("label", {}, label, input, shown);
+  return touch.element("label", {class: "slider"}, touch.element("span", {}, label), input, shown);
 };
 
 // The rows of numbers as a table with labels, each cell shaded by its value between low and high.

@@ -1,5 +1,5 @@
-// What `show` and `explain` print in Korean: no English sentence is left, and the numbers are those of the English
-// text.
+// What `show`, `explain` and `attention` print in Korean, and the pages of a run: no English sentence is left, and the
+// numbers are those of the English text.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>
@@ -40,7 +40,11 @@ const std::set<std::string>& english_words() {
         "complex "
         "composite dynamic copy "
         // names
-        "tapegrad GPT GRU Transformer Performer Pre-LN Post-LN Ramsauer Raffel T5 ALiBi FFT AdamW");
+        "constant warmup-cosine addition parser gpt run Linformer LSTM RNN RoPE NTK-aware top-k top-p ROUGE ROUGE-1 "
+        "ROUGE-2 ROUGE-L gelu "
+        "small "
+        "text editor rank nat i-j sum triu ones nn causal_mask tanh sin memory tapegrad GPT GRU Transformer Performer "
+        "Pre-LN Post-LN Ramsauer Raffel T5 ALiBi FFT AdamW");
     return std::set<std::string>(std::istream_iterator<std::string>(text), {});
   }();
   return kWords;
@@ -75,9 +79,15 @@ std::string without_code(const std::string& text) {
   return std::regex_replace(text, std::regex("\\n {4,}[^\\n]*nn::[^\\n]*(\\n {8,}[^\\n]*)*"), "");
 }
 
-// The texts that a page shows, without its style and its code.
+std::string without_scripts(std::string page) {
+  for (std::size_t at = 0; (at = page.find("<script", at)) != std::string::npos;)
+    page.erase(at, page.find("</script>", at) - at);
+  return page;
+}
+
+// The texts that a page shows, without its style, its scripts and its code.
 std::string visible(const std::string& page) {
-  std::string text = without_code(page.substr(page.find("<h1>")));
+  std::string text = without_code(without_scripts(page.substr(page.find("<h1>"))));
   text = std::regex_replace(text, std::regex("<text[^>]* class=\"code\"[^>]*>[^<]*</text>"), "");
   return std::regex_replace(std::regex_replace(text, std::regex("<[^>]*>"), " "), std::regex("&[a-z#0-9]+;"), " ");
 }
@@ -165,6 +175,103 @@ TEST(KoreanOutput, OfExplain) {
     EXPECT_TRUE(has_numbers_of(english, korean)) << korean;
     expect_fits(korean);
   }
+}
+
+// The figures on the tutorials' pages; of titles and axes only names, formulas and the tutorials' words are English.
+TEST(KoreanOutput, OfTheTutorialsFigures) {
+  const TemporaryFolder folder;
+  successful(run_command({"tutorial", "--out", "site"}, folder));
+  int drawings = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "site")) {
+    if (!entry.path().string().ends_with(".ko.html")) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const std::string page = without_scripts(slurp(entry.path()));
+    for (std::size_t at = 0; (at = page.find("<svg", at)) != std::string::npos; ++drawings) {
+      const std::size_t end = page.find("</svg>", at);
+      EXPECT_EQ(left_in_english(visible("<h1>" + page.substr(at, end - at))), std::vector<std::string>());
+      at = end;
+    }
+  }
+  EXPECT_GT(drawings, 100);
+}
+
+// Without paths, options, and the bits of a model.
+std::string without_names(const std::string& text) {
+  return std::regex_replace(text, std::regex("run/[a-z.]+|--[a-z-]+[a-z]|[0-9a-f]{4}( [0-9a-f]{4}){3}"), "");
+}
+
+// The report, without the values of settings. The texts of their help are tested with help.
+void expect_korean_report(const TemporaryFolder& folder) {
+  const std::string page = slurp(folder / "run/report.html");
+  const std::size_t settings = page.find("<h2>설정</h2>");
+  ASSERT_NE(settings, std::string::npos);
+  EXPECT_EQ(left_in_english(without_names(visible(page.substr(0, settings)))), std::vector<std::string>());
+  EXPECT_NE(page.find("(0: 제한 없음)", settings), std::string::npos) << page.substr(settings);
+}
+
+// `attention --analyze`: what it prints and its page, both with the numbers of the English ones.
+void expect_korean_attention(const Arguments& words, const TemporaryFolder& folder) {
+  const auto in = [&](const std::string& language) {
+    const Ran ran = successful(run_command(joined(words, {"--lang", language}), folder));
+    return std::pair(without_names(ran.out), visible(slurp(folder / "run/attention.html")));
+  };
+  const auto [english, english_page] = in("en");
+  const auto [korean, page] = in("ko");
+  EXPECT_EQ(left_in_english(korean), std::vector<std::string>()) << korean;
+  EXPECT_EQ(left_in_english(page), std::vector<std::string>());
+  EXPECT_GT(left_in_english(english).size(), 50u);
+  EXPECT_TRUE(has_numbers_of(english, korean)) << korean;
+  EXPECT_TRUE(has_numbers_of(english_page, page));
+  expect_fits(korean);
+  EXPECT_EQ(faults_of_svg(slurp(folder / "run/attention.svg")), std::vector<std::string>());
+  EXPECT_EQ(faults_of_svg(slurp(folder / "run/analysis.svg")), std::vector<std::string>());
+  const Ran one = successful(run_command(joined(words, {"--lang", "ko", "--only", "층 0, 헤드 1", "--json"}), folder));
+  EXPECT_NE(slurp(folder / "run/attention.svg").find("층 0, 헤드 1"), std::string::npos);
+  EXPECT_EQ(slurp(folder / "run/attention.svg").find("헤드 0"), std::string::npos);
+  EXPECT_NE(one.out.find("\"name\":\"" + std::string(words[1] == "gpt" ? "" : "encoder ") + "layer 0, head 1\""),
+            std::string::npos)
+      << "names in JSON stay English";
+}
+
+TEST(KoreanOutput, OfARunOfATransformer) {
+  for (const std::string task : {"copy", "addition", "parser"}) {
+    SCOPED_TRACE(task);
+    const TemporaryFolder folder;
+    successful(run_command(tiny_run(task, "run", {"--no-progress", "--lang", "ko"}), folder));
+    expect_korean_report(folder);
+    expect_korean_attention({"attention", task, "--model", "run", "--analyze"}, folder);
+  }
+}
+
+TEST(KoreanOutput, OfARunOfAGPT) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "나는 학교에 간다. 고양이가 매트 위에 앉았다.\n";
+  spill(folder / "text", text);
+  successful(run_command({"train",
+                          "gpt",
+                          "--text",
+                          "text",
+                          "--start-context",
+                          "나는",
+                          "--emb-dim",
+                          "8",
+                          "--n-heads",
+                          "2",
+                          "--n-layers",
+                          "2",
+                          "--context-length",
+                          "16",
+                          "--num-epochs",
+                          "2",
+                          "--no-progress",
+                          "--lang",
+                          "ko",
+                          "--out",
+                          "run"},
+                         folder));
+  expect_korean_report(folder);
+  expect_korean_attention({"attention", "gpt", "--model", "run", "--prompt", "나는 학교에", "--analyze"}, folder);
 }
 
 TEST(KoreanOutput, EnglishWordsAreFound) {

@@ -54,12 +54,13 @@ Keys asked_by_reports() {
   return keys;
 }
 
-// The literals in calls of shown().
+// The literals of one piece in calls of shown(), said() and translatable().
 Keys asked_by_recipes() {
   Keys keys;
-  const std::regex call("shown\\(\\s*\"([^\"]+)\"\\)");
+  const std::regex call("(?:shown|said|translatable)\\(\\s*\"([^\"]+)\"\\s*[,)]");
   for (const char* const file :
-       {"seq2seq/recipe.cpp", "seq2seq/report.cpp", "gpt/recipe.cpp", "text/recipe.cpp", "run/train.cpp"}) {
+       {"seq2seq/recipe.cpp", "seq2seq/report.cpp", "gpt/recipe.cpp", "text/recipe.cpp", "text/task.h",
+        "text/classify.cpp", "text/summarize.cpp", "text/answer.cpp", "run/train.cpp"}) {
     const std::string source = slurp(fs::path(kTestsDir) / "../tasks" / file);
     for (std::sregex_iterator it(source.begin(), source.end(), call), end; it != end; ++it) keys.insert((*it)[1]);
   }

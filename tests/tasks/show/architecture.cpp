@@ -313,6 +313,42 @@ TEST(Show, ArchitectureOfALlama) {
   EXPECT_NE(ran.out.find("nn::LlamaMLP("), std::string::npos) << ran.out;
 }
 
+// The report of a run has the drawing that `show architecture` makes of its model, in the language of both.
+TEST(Show, ArchitectureIsInReports) {
+  const TemporaryFolder folder;
+  const auto expect_drawn = [&](const std::string& run, const std::string& language) {
+    SCOPED_TRACE(run + " " + language);
+    successful(run_command(
+        {"show", "architecture", "--model", folder / run, "--out", folder / "p", "--lang", language, "--quiet"}));
+    const std::string shown = slurp(folder / "p/architecture.html"), report = slurp(folder / (run + "/report.html"));
+    int drawings = 0;  // the whole, and its stacks
+    for (std::size_t at = 0; (at = shown.find("<svg", at)) != std::string::npos; ++drawings) {
+      const std::size_t end = shown.find("</svg>", at);
+      const std::size_t found = report.find(shown.substr(at, end - at));
+      ASSERT_NE(found, std::string::npos) << drawings;
+      EXPECT_LT(report.find("<details>"), found) << "it is not folded";
+      EXPECT_LT(found, report.find("</details>"));
+      at = end;
+    }
+    EXPECT_GT(drawings, 0);
+    EXPECT_EQ(faults_of_page(report), Faults());
+  };
+  for (const char* attention : {"full", "window", "linformer", "performer", "reformer"}) {
+    trained(folder, "copy", {"--attention", attention, "--lang", "ko"});
+    expect_drawn("copy", "ko");
+  }
+  trained(folder, "parser");
+  expect_drawn("parser", "en");
+  for (const char* language : {"ko", "en"}) {
+    trained(folder, "gpt", {"--n-layers", "2", "--lang", language});
+    expect_drawn("gpt", language);
+  }
+  successful(run_command({"train", "gpt", "--from", std::string(kTestsDir) + "/data/llama3_tiny", "--text",
+                          folder / "text.txt", "--max-steps", "1", "--no-progress", "--out", folder / "llama"}));
+  expect_drawn("llama", "en");
+  EXPECT_NE(slurp(folder / "llama/report.html").find("nn::LlamaMLP("), std::string::npos);
+}
+
 TEST(Show, ArchitectureOfNothing) {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& model) {

@@ -72,7 +72,45 @@ TEST(TutorialVerb, UnknownPlacesNameTheNearest) {
   expect_error(run_in(folder, {"tutorial", "003", "8.2.5", "1"}), 2,
                {"expected a tutorial and a section, got 3 words"});
   expect_error(run_in(folder, {"tutorial", "--lang", "fr"}), 2, {"[--lang]", "must be one of ko, en"});
-  expect_error(run_in(folder, {"show", "9.9.9"}), 2, {"there is no page about 9.9.9"});
+  expect_error(run_in(folder, {"show", "9.9.9"}), 2,
+               {"there is no page about 9.9.9 (the nearest are 8.5.2 and 8.5.3)"});
+  expect_error(run_in(folder, {"tutorial", "003", "8.2.7"}), 2, {"there is no page about 003 8.2.7", "8.2.6"});
+  expect_error(run_in(folder, {"tutorial", "004", "99"}), 2, {"there is no page about 004 99 (the nearest are 37-42"});
+  expect_error(run_in(folder, {"show", "004-99"}), 2, {"there is no page about 004 99 (the nearest are 37-42"});
+  expect_error(run_in(folder, {"tutorial", "maskng"}), 2,
+               {"unknown tutorial \"maskng\" (did you mean masking", "tutorial --find \"maskng\""});
+  expect_error(run_in(folder, {"tutorial", "섹션"}), 2, {"unknown tutorial \"섹션\"", "give a section (8.2.5)"});
+}
+
+TEST(TutorialVerb, FindsOneSectionInManySpellings) {
+  const TemporaryFolder folder;
+  const std::vector<std::pair<Arguments, std::string>> all{
+      {{"tutorial", "003_8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "003-8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "003/8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "3", "8.2.5."}, "003 8.2.5"},
+      {{"tutorial", "003", "§8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "003", "8.2.5절"}, "003 8.2.5"},
+      {{"tutorial", "003", "section", "8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "003-birth-of-the-transformer", "8.2.5"}, "003 8.2.5"},
+      {{"show", "003-8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "004", "[31]"}, "004 [28-33]"},
+      {{"tutorial", "004", "cell", "31"}, "004 [28-33]"},
+      {{"tutorial", "004", "셀", "31"}, "004 [28-33]"},
+      {{"tutorial", "4", "31"}, "004 [28-33]"},
+      {{"tutorial", "31"}, "004 [28-33]"},
+      {{"show", "004-31"}, "004 [28-33]"},
+      {{"tutorial", "단순", "복사"}, "003 8.5.1"},
+      {{"tutorial", "the addition task"}, "003 8.5.2"}};
+  for (const auto& [words, place] : all) {
+    SCOPED_TRACE(words.back());
+    const Ran ran = run_in(folder, words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_TRUE(ran.out.starts_with("=== " + place + "  ")) << ran.out.substr(0, 100);
+  }
+  const std::string several = run_in(folder, {"tutorial", "마스크"}).out;
+  for (const char* const place : {"000  1", "003  8.2.5", "004  28-33"}) EXPECT_TRUE(has(several, place)) << several;
+  EXPECT_EQ(run_in(folder, {"tutorial", "003-birth-of-the-transformer"}).out, run_in(folder, {"tutorial", "003"}).out);
 }
 
 TEST(TutorialVerb, WritesTheWholeSite) {

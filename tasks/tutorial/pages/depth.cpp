@@ -1,0 +1,47 @@
+// Measures the numbers between the layers of an encoder.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/tutorial/pages/depth.h>
+
+#include <utility>
+
+namespace tapegrad::tasks::tutorial {
+namespace {
+
+drawing::Series by_layer(std::string name, bool post_norm, double (*measure)(const Tensor&)) {
+  manual_seed(0);
+  const nn::TransformerEncoder encoder({.vocab_size = 200,
+                                        .hidden_size = 64,
+                                        .num_hidden_layers = 24,
+                                        .num_attention_heads = 4,
+                                        .intermediate_size = 128,
+                                        .dropout_prob = 0,
+                                        .hidden_dropout_prob = 0,
+                                        .attention_probs_dropout_prob = 0,
+                                        .max_position_embeddings = 32,
+                                        .post_norm = post_norm});
+  Generator generator(0);
+  Tensor x = encoder.embeddings(randint(1, 200, {4, 24}, &generator));
+  drawing::Series series{std::move(name)};
+  for (std::size_t layer = 0;; ++layer) {
+    series.x.push_back(static_cast<double>(layer));
+    series.y.push_back(measure(x));
+    if (layer == encoder.layers.size()) return series;
+    x = encoder.layers[layer](x);
+  }
+}
+
+}  // namespace
+
+drawing::Drawing chart_by_layer(std::string title, std::string y_label, double (*measure)(const Tensor&)) {
+  return draw(drawing::LineChart{.title = std::move(title),
+                                 .x_label = said("layer"),
+                                 .y_label = std::move(y_label),
+                                 .series = {by_layer("Pre-LN", false, measure), by_layer("Post-LN", true, measure)},
+                                 .width = 540});
+}
+
+}  // namespace tapegrad::tasks::tutorial

@@ -1,0 +1,49 @@
+// One walk over the parts of a page, for every form in which a page is written. A new part is a heading in page.h and a
+// step of the walk; where the writer's pieces cannot express it, also a function of the writers.
+#pragma once
+
+#include <tapegrad/tasks/tutorial/computed.h>
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tapegrad::tasks::tutorial {
+
+/// Lines of a program under their name.
+struct NamedLines {
+  std::string_view name, text;
+};
+
+/// What a page is written with: its pieces, in one form. All texts are in the language of the page.
+class PageWriter {
+ public:
+  virtual ~PageWriter() = default;
+
+  virtual void title(std::string_view place, std::string_view title) = 0;
+  virtual void heading(std::string_view text) = 0;
+  /// Sentences; they may be empty.
+  virtual void paragraph(std::string_view text) = 0;
+  /// Between two items of a part.
+  virtual void gap() = 0;
+  /// One or several versions of the same lines.
+  virtual void code(const std::vector<NamedLines>& versions) = 0;
+  /// What the tutorial prints next to ours, with the reason where they differ. `sides`: the names of both.
+  virtual void number(const Number& number, std::string_view wording, std::pair<NamedLines, NamedLines> sides,
+                      std::string_view why) = 0;
+  virtual void figure(std::string_view caption, const Figure& figure) = 0;
+  virtual void widget(std::string_view what, std::string_view name, std::string_view data) = 0;
+  /// A claim, what proves it, and the proof's lines, which may be empty.
+  virtual void claim(std::size_t number, std::string_view claim, std::string_view proof, std::string_view shown) = 0;
+  /// Questions and their answers, under the word for an answer and the words of the button that shows it.
+  virtual void questions(const std::vector<std::pair<std::string_view, std::string_view>>& all, std::string_view answer,
+                         std::string_view show) = 0;
+  /// Lines as they are.
+  virtual void lines(std::string_view text) = 0;
+};
+
+/// Writes the parts of a page that are not empty, in order.
+void walk(const Computed& made, Language language, PageWriter& to);
+
+}  // namespace tapegrad::tasks::tutorial

@@ -97,7 +97,11 @@ class MaskMod {
     for (int64_t row = 0; row < c.rows; ++row) {
       bool* const allowed = c.scores + row * c.stride;
       for (int64_t i = 0; i < c.columns; ++i) {
-        allowed[i] = static_cast<bool>(f(c.batch, c.head, c.first_query + row, c.first_key + i));
+        const auto may_attend = f(c.batch, c.head, c.first_query + row, c.first_key + i);
+        static_assert(
+            std::is_same_v<decltype(may_attend), const bool> || std::is_same_v<decltype(may_attend), const int>,
+            "a mask_mod returns a bool: whether query q may attend to key k");  // int: (q >= k) & (q < n)
+        allowed[i] = may_attend != 0;
         count += allowed[i];
       }
     }

@@ -245,6 +245,11 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
     fail("arange", fmt::format("from {} to {} in steps of {} never ends", start, stop, step));
   }
+  if (!is_floating(dtype) && (start != std::trunc(start) || step != std::trunc(step))) {
+    fail("arange", fmt::format("expected whole numbers for {}, got {} to {} in steps of {} (give the type: "
+                               "arange({}, {}, {}, kFloat32))",
+                               name(dtype), start, stop, step, start, stop, step));
+  }
   const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (count > 1e15) fail("arange", fmt::format("from {} to {} in steps of {} has too many values", start, stop, step));
   const double last = start + std::max(0.0, count - 1) * step;

@@ -12,12 +12,29 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 namespace tapegrad::train {
 namespace {
 
 // The weight of the epoch's steps, and what it is relative to (MeanOfGroups).
 constexpr std::string_view kWeightName = "epoch.weight", kUnitName = "epoch.unit";
+
+// What an optimiser trains must be in a model of the run: otherwise checkpoints would not have it.
+void require_models(const std::vector<nn::NamedParameter>& models, const std::vector<optim::Optimizer*>& optimizers) {
+  for (const optim::Optimizer* optimizer : optimizers) {
+    for (const auto& [name, leaf] : optimizer->parameters()) {
+      const auto is_leaf = [&given = leaf](const nn::NamedParameter& p) { return p.parameter.tensor().same(given); };
+      if (std::any_of(models.begin(), models.end(), is_leaf)) continue;
+      fail("loop",
+           fmt::format("expected the models of all optimisers among the parts, got none that has \"{}\" of shape "
+                       "{} (checkpoints would not have it: parts.add(\"name\", model))",
+                       name, str(leaf.shape())));
+    }
+  }
+}
 
 bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
   std::map<std::string_view, Shape> shapes;
@@ -74,6 +91,7 @@ void Loop::check_options() const {
 void Loop::check_own_step() const {
   const LoopOptions& o = options_;
   if (optimizers_.empty()) fail("loop", "expected at least one optimiser among the parts, got none");
+  if (!o.save) require_models(nn::named_parameters(std::as_const(*model_.parts)), optimizers_);
   for (const auto& [is_set, name] : {std::pair(o.accumulate != 1, "accumulate"),
                                      {o.clip_grad_norm != 0, "clip_grad_norm"},
                                      {o.dtype != kFloat32, "dtype"},
@@ -148,7 +166,12 @@ void Loop::next_batch(bool first) {
 BatchLoss Loop::forward(Tape& tape, int64_t step) const {
   if (trap_nan_) tape.trap_nan();
   const Autocast autocast(options_.dtype);
+  const int64_t updates = optimizers_.front()->steps();
   BatchLoss found = source_.loss();
+  if (optimizers_.front()->steps() != updates)
+    fail("loop",
+         "the function from a batch to a loss has called step() of the optimiser, which the loop does (return the "
+         "loss alone, or give the loop Parts and a step of your own)");
   if (found.loss.numel() != 1)
     fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
                               str(found.loss.shape())));
@@ -162,6 +185,10 @@ void Loop::own_step(StepMetrics& metrics) {
     fail("loop", "a step of your own has its own tapes: call trap_nan() of each instead of setting it here");
   next_batch(true);
   StepResult found = source_.step();
+  std::set<std::string_view> names;
+  for (const Figure& one : found.figures)
+    if (!names.insert(one.name).second)
+      fail("loop", fmt::format("expected figures of different names, got \"{}\" twice", one.name));
   if (!std::isfinite(found.loss))
     fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", metrics.step));
   metrics.loss = found.loss;

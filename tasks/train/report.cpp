@@ -63,6 +63,15 @@ Series series_of(const Metrics& metrics, std::string_view name) {
   return series;
 }
 
+// The names of the figures of all steps, in the order in which they appear.
+std::vector<std::string> figures_of(const Metrics& metrics) {
+  std::vector<std::string> names;
+  for (const StepMetrics& m : metrics.steps)
+    for (const Figure& figure : m.figures)
+      if (std::find(names.begin(), names.end(), figure.name) == names.end()) names.push_back(figure.name);
+  return names;
+}
+
 // The first thing that its reader asks.
 void tell_outcome(std::string& out, const ReportText& text, const Metrics& metrics) {
   const Outcome found = outcome_of(metrics, text.target, text.words);
@@ -116,11 +125,11 @@ void curves(std::string& out, const ReportText& text, const Metrics& metrics, in
                        .y_high = 1,
                        .width = kWidth}));
   }
-  for (const Figure& figure : metrics.steps.empty() ? std::vector<Figure>() : metrics.steps.front().figures)
-    drawing::card(out, draw(LineChart{.title = figure.name,
+  for (const std::string& figure : figures_of(metrics))
+    drawing::card(out, draw(LineChart{.title = figure,
                                       .x_label = step,
-                                      .y_label = figure.name,
-                                      .series = {series_of(metrics, figure.name)},
+                                      .y_label = figure,
+                                      .series = {series_of(metrics, figure)},
                                       .width = kWidth}));
   Series rate{in(text, "learning rate"), {}, {}, false};
   for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);

@@ -115,6 +115,19 @@ void add_adaptive(Calls& on) {
     return train<optim::RMSprop>(c, optim::RMSpropOptions{c.d("lr", o.lr), c.d("alpha", o.alpha), c.d("eps", o.eps),
                                                           c.d("weight_decay", 0), c.d("momentum", 0), c.b("centered")});
   };
+  on["optim.Rprop"] = [](Case& c) -> TV {
+    optim::RpropOptions o;
+    o.lr = c.d("lr", o.lr);
+    if (c.doubles.count("etas")) {
+      o.eta_minus = c.doubles.at("etas")[0];
+      o.eta_plus = c.doubles.at("etas")[1];
+    }
+    if (c.doubles.count("step_sizes")) {
+      o.least_step = c.doubles.at("step_sizes")[0];
+      o.largest_step = c.doubles.at("step_sizes")[1];
+    }
+    return train<optim::Rprop>(c, o);
+  };
   on["optim.Adafactor"] = [](Case& c) -> TV {
     optim::AdafactorOptions o;
     o.lr = c.d("lr", o.lr);

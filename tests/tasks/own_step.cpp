@@ -129,6 +129,22 @@ TEST(OwnStep, ARunHasACurveForEachFigure) {
   EXPECT_NE(report.find("step size"), std::string::npos);
 }
 
+TEST(OwnStep, AFigureOfLaterStepsHasACurve) {
+  nn::Linear model(1, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  Parts parts;
+  parts.add("net", model).add("sgd", sgd);
+  StepCount source(4);
+  Loop loop(parts, source, [](int64_t step) -> StepResult {
+    return {.loss = 1, .figures = {{step % 2 == 0 ? "of the critic" : "of the generator", 0.5}}};
+  });
+  const TemporaryFolder folder;
+  loop.run({.folder = folder / "run", .progress = false, .messages = stderr});
+  const std::string report = slurp(folder / "run/report.html");
+  EXPECT_NE(report.find("of the critic"), std::string::npos);
+  EXPECT_NE(report.find("of the generator"), std::string::npos);
+}
+
 TEST(OwnStep, StepsWithoutData) {
   nn::Linear model(1, 1);
   optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
@@ -173,9 +189,12 @@ TEST(OwnStep, Errors) {
     return Loop(
         parts, source, [](int64_t) -> StepResult { return {}; }, std::move(options));
   };
-  Parts parts, without;
+  Parts parts, without, forgotten;
   parts.add("net", model).add("sgd", sgd);
   without.add("net", model);
+  nn::Linear other(1, 1);
+  forgotten.add("net", other).add("sgd", sgd);
+  loop_of(forgotten, {.save = [](Checkpoint&) {}});  // which may save the model
   tests::expect_texts({
       {"[parts] expected a name without a dot, got \"a.b\"", [&] { parts.add("a.b", model); }},
       {"[parts] expected a different name for each part, got \"net\" twice", [&] { parts.add("net", sgd); }},
@@ -185,6 +204,14 @@ TEST(OwnStep, Errors) {
       {"[parts] expected a schedule for an optimiser only, got one for \"other\"",
        [&] { parts.add("other", generator, [](int64_t) { return 0.1; }); }},
       {"[loop] expected at least one optimiser among the parts, got none", [&] { loop_of(without, {}); }},
+      {"[loop] expected the models of all optimisers among the parts, got none that has \"weight\" of shape [1, 1] "
+       "(checkpoints would not have it: parts.add(\"name\", model))",
+       [&] { loop_of(forgotten, {}); }},
+      {"[loop] expected figures of different names, got \"a\" twice",
+       [&] {
+         const auto twice = [](int64_t) -> StepResult { return {.figures = {{"a", 1}, {"a", 2}}}; };
+         Loop(parts, source, twice).step();
+       }},
       {"[loop] accumulate is for a loop with a function from a batch to a loss, not for one with a step of your own",
        [&] { loop_of(parts, {.accumulate = 2}); }},
       {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with a step of your "
@@ -208,6 +235,21 @@ TEST(Loop, ALossOfSeveralElementsIsAnError) {
   });
   EXPECT_EQ(error_of([&] { loop.step(); }),
             "[train] expected a loss of one element, got shape [4] (mean(loss) or sum(loss))");
+}
+
+TEST(Loop, AnUpdateInTheLossIsAnError) {
+  nn::Linear model(2, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  const data::DataLoader<tests::Numbers> loader(tests::Numbers(), {.batch_size = 4});
+  train::Loop loop(model, sgd, loader, [&](const auto& batch) {
+    Tape tape;
+    sgd.step(tape.backward(mse_loss(model(batch.first).reshape({-1}), batch.second)));
+    return train::BatchLoss{.loss = scalar(1)};
+  });
+  EXPECT_EQ(
+      error_of([&] { loop.step(); }),
+      "[loop] the function from a batch to a loss has called step() of the optimiser, which the loop does (return "
+      "the loss alone, or give the loop Parts and a step of your own)");
 }
 
 TEST(Loop, TheNextLossIsThatOfTheNextStepAndUpdatesNothing) {

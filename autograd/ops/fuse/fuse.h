@@ -261,6 +261,11 @@ class FusedCall {
   Tensor tensors_[kMostTensors];
 };
 
+namespace detail {
+template <class X>
+using SymbolOf = Symbol;  // for each argument
+}  // namespace detail
+
 /// y[i] = formula(x0[i], x1[i], ...) in one pass over memory, as one operation; tensors broadcast, and an argument may
 /// be a number. float32 and float64, of one type; a tensor without axes takes the type of the others. `formula` takes
 /// its arguments by value as `auto` and returns a Symbol: arithmetic, comparisons, `where`, `min`, `max`, `pow` and the
@@ -276,6 +281,9 @@ Tensor fuse(const F& formula, const X&... x) {
   static_assert((std::convertible_to<X, Tensor> || ...), "fuse: expected at least one tensor");
   static_assert((std::size_t{std::convertible_to<X, Tensor>} + ...) <= FusedCall::kMostTensors,
                 "fuse: expected at most eight tensors");
+  static_assert(
+      std::invocable<const F&, const detail::SymbolOf<X>&...>,
+      "fuse: expected a formula with an `auto` for each tensor and number: [](auto u, auto v) { return u * v; }");
   static FusedMemory memory;
   FusedCall call(memory);
   const Symbol arguments[] = {call.argument(x)...};  // in order

@@ -32,9 +32,11 @@ int require_classes(std::string_view where, const Tensor& x, const Tensor& targe
   const int axis = x.dim() == 0 ? 0 : normal_axis(where, axis_given, x.shape());
   if (x.dim() > 0) rows.erase(axis);
   if (x.dim() == 0 || !(rows == target.shape())) {
-    fail(where,
-         fmt::format("expected a target with the axes of the input {} except {} (the classes), got {}", str(x.shape()),
-                     last ? "the last" : fmt::format("axis {}", axis_given), str(target.shape())));
+    fail(where, fmt::format("expected a target with the axes of the input {} except {} (the classes), got {}{}",
+                            str(x.shape()), last ? "the last" : fmt::format("axis {}", axis_given), str(target.shape()),
+                            x.shape() == target.shape() && x.dim() > 0
+                                ? fmt::format(" (of a one-hot target, argmax(target, {}))", axis_given)
+                                : ""));
   }
   if (weight.defined() && needs_grad(weight)) {
     fail(where, "expected a weight without a gradient: it is a constant (pass weight.detach())");

@@ -100,8 +100,10 @@ bool writable_in_place(const Tensor& x, const Tensor& values) {
 Tensor& update(std::string_view what, Tensor& x, const Tensor& result) {
   require_no_leaf(what, x);
   if (result.shape() != x.shape() || result.dtype() != x.dtype()) {
-    fail(what, fmt::format("the result is {} of shape {}, and the tensor on the left {} of shape {}",
-                           name(result.dtype()), str(result.shape()), name(x.dtype()), str(x.shape())));
+    fail(what,
+         fmt::format("the result is {} of shape {}, and the tensor on the left {} of shape {} (x = x {} y gives x "
+                     "a new type or shape)",
+                     name(result.dtype()), str(result.shape()), name(x.dtype()), str(x.shape()), what[0]));
   }
   return x = result;
 }

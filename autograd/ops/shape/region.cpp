@@ -52,7 +52,8 @@ Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor
   require_axes(kSliceUpdate.name, x, slices);
   if (values.dtype() != x.dtype()) {
     kSliceUpdate.fail(
-        fmt::format("expected x and values of one type, got {} and {}", name(x.dtype()), name(values.dtype())));
+        fmt::format("expected x and values of one type, got {} and {} (convert with values.to(x.dtype()))",
+                    name(x.dtype()), name(values.dtype())));
   }
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   const Tensor region = slice(y, slices);

@@ -22,8 +22,8 @@ constexpr std::string_view kMaskedScatter = "masked_scatter";
 
 void require_one_type(std::string_view where, const Tensor& x, std::string_view called, const Tensor& source) {
   if (source.dtype() == x.dtype()) return;
-  fail(where,
-       fmt::format("expected x and {} of one type, got {} and {}", called, name(x.dtype()), name(source.dtype())));
+  fail(where, fmt::format("expected x and {0} of one type, got {1} and {2} (convert with {0}.to(x.dtype()))", called,
+                          name(x.dtype()), name(source.dtype())));
 }
 
 // --- elements along an axis ---

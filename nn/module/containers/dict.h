@@ -3,6 +3,7 @@
 
 #include <tapegrad/nn/module.h>
 
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -59,6 +60,8 @@ class Dict : public detail::HolderOf<Dict<Module>> {
   const Module& at(std::string_view name) const { return *require(name, find(name)); }
   Module& operator[](std::string_view name) { return at(name); }  ///< at(name): adds nothing
   const Module& operator[](std::string_view name) const { return at(name); }
+  Module& operator[](std::integral auto number) = delete;              // write dict["name"]
+  const Module& operator[](std::integral auto number) const = delete;  // write dict["name"]
   /// The module with this name; nullptr if there is none.
   Module* find(std::string_view name) { return const_cast<Module*>(std::as_const(*this).find(name)); }
   const Module* find(std::string_view name) const {

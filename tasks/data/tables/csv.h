@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/data/columns.h>
 #include <tapegrad/tasks/data/table.h>
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class Csv : public Table {
   /// fewer fields than the header, for broken quotes, NUL bytes (a file in UTF-16), carriage returns alone, and rows of
   /// more than 100 MB. Error for columns that the header does not have or has twice, and for an empty file.
   Csv(const std::string& path, const std::vector<Column>& columns, const CsvOptions& options = {});
+  Csv(const std::string&, std::initializer_list<const char*>) = delete;  // write {data::numbers("age")}
 };
 
 }  // namespace tapegrad::data

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/data/columns.h>
 #include <tapegrad/tasks/data/table.h>
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ class JsonLines : public Table {
   /// Error "[json_lines] PATH, line 3, field "age": ..." for a value that its column cannot hold, and "PATH, line 3:
   /// ..." for a line that is not one JSON object, or is longer than 100 MB.
   JsonLines(const std::string& path, const std::vector<Column>& columns);
+  JsonLines(const std::string&, std::initializer_list<const char*>) = delete;  // write {data::numbers("age")}
 };
 
 }  // namespace tapegrad::data

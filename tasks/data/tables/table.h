@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/tasks/data/tensor_dataset.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,7 @@ class Table {
   int64_t size() const { return size_; }
   /// A column of numbers, or the class ids of a column of classes: [size()].
   const Tensor& operator[](std::string_view column) const;
+  const Tensor& operator[](std::integral auto number) const = delete;  // write table["column"]
   /// The names of the classes of a column: its class i has the name number i.
   const std::vector<std::string>& names(std::string_view column) const;
   const std::vector<std::string>& texts(std::string_view column) const;

@@ -59,6 +59,17 @@ TEST(Errors, OfTensors) {
          return tensor({{1.0, 2.0}, {3.0}});
        }},
       {"[arange] from 0 to 1 in steps of 0 never ends", [] { arange(0, 1, 0); }},
+      {"[arange] expected whole numbers for int64, got 0 to 1 in steps of 0.1 (give the type: arange(0, 1, 0.1, "
+       "kFloat32))",
+       [] { arange(0, 1, 0.1); }},
+      {"[arange] expected whole numbers for uint8, got 0.5 to 3 in steps of 1 (give the type: arange(0.5, 3, 1, "
+       "kFloat32))",
+       [] { arange(0.5, 3, 1, kUInt8); }},
+      {"[cross_entropy] expected a target with the axes of the input [2, 3] except the last (the classes), got [2, 3] "
+       "(of a one-hot target, argmax(target, -1))",
+       [] {
+         cross_entropy(zeros({2, 3}), one_hot(tensor({0, 2}), 3));
+       }},
       {"[linspace] expected float32 or float64, got int64", [] { linspace(0, 1, 3, kInt64); }},
       {"[tensor] shape [-3] has a negative size", [] { linspace(0, 1, -3); }},
       {"[tensor] shape [-1, -1] has a negative size", [] { eye(-1); }},
@@ -335,7 +346,7 @@ TEST(Errors, OfJoiningAndIndexing) {
        [] {
          return scatter_add(kMatrix, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
        }},
-      {"[scatter_add] expected x and source of one type, got float32 and float64",
+      {"[scatter_add] expected x and source of one type, got float32 and float64 (convert with source.to(x.dtype()))",
        [] {
          return scatter_add(kMatrix, 0, zeros({2, 3}, kInt64), kDoubles);
        }},

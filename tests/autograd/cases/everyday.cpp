@@ -61,7 +61,7 @@ TEST(EverydayErrors, OfProductsAndPieces) {
       {"[unbind] axis 0 given, but a scalar has no axes", [] { unbind(kSingle); }},
       {"[masked_scatter] the mask must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { masked_scatter(kOfSix, kOfSix, kOfSix); }},
-      {"[masked_scatter] expected x and source of one type, got float32 and int64",
+      {"[masked_scatter] expected x and source of one type, got float32 and int64 (convert with source.to(x.dtype()))",
        [] { masked_scatter(kOfSix, kSixBools, kSixIds); }},
       {"[masked_scatter] expected a source of at least 6 elements, as many as the mask has trues, got 3",
        [] {

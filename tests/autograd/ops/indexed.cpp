@@ -183,7 +183,7 @@ TEST(Indexed, Errors) {
       {"[index] of the functions, only `all` is an index: it stands for a whole axis", [&] { x(any); }},
       {"[slice_update] expected values that broadcast to the region [4] of [2, 3, 4], got [3]",
        [&] { x(0, 0) = zeros({3}); }},
-      {"[slice_update] expected x and values of one type, got float32 and float64",
+      {"[slice_update] expected x and values of one type, got float32 and float64 (convert with values.to(x.dtype()))",
        [&] { x(0, 0) = zeros({4}, kFloat64); }},
       {"[index] cannot write to a leaf, here of shape [2]: an optimiser or nn::Parameter::set changes it, and x = x + "
        "y "
@@ -192,8 +192,13 @@ TEST(Indexed, Errors) {
       {"[+=] cannot write to a leaf, here of shape [2]: an optimiser or nn::Parameter::set changes it, and x = x + y "
        "gives a new tensor",
        [&] { leaf += 1; }},
-      {"[+=] the result is float32 of shape [3], and the tensor on the left int64 of shape [3]", [&] { ids += 0.5; }},
-      {"[*=] the result is int64 of shape [2, 3], and the tensor on the left int64 of shape [3]",
+      {"[+=] the result is float32 of shape [3], and the tensor on the left int64 of shape [3] (x = x + y gives x a "
+       "new "
+       "type or shape)",
+       [&] { ids += 0.5; }},
+      {"[*=] the result is int64 of shape [2, 3], and the tensor on the left int64 of shape [3] (x = x * y gives x a "
+       "new "
+       "type or shape)",
        [&] {
          ids *= ones({2, 1}, kInt64);
        }},

@@ -232,7 +232,7 @@ TEST(Regions, Errors) {
        [] {
          slice_update(kCounted, {{}, {1, kAll}}, zeros({3}));
        }},
-      {"[slice_update] expected x and values of one type, got float32 and int64",
+      {"[slice_update] expected x and values of one type, got float32 and int64 (convert with values.to(x.dtype()))",
        [] { slice_update(kCounted, {{}}, kIds); }},
       {"[slice_update] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
        [] { slice_update(kIds, {1}, 0.5); }},
@@ -292,7 +292,7 @@ TEST(Index, Errors) {
        [] { index_put(kCounted, {tensor({2})}, scalar(1)); }},
       {"[index_put] expected values that broadcast to [1, 3], got [2]",
        [] { index_put(kCounted, {tensor({1})}, zeros({2})); }},
-      {"[index_put] expected x and values of one type, got float32 and int64",
+      {"[index_put] expected x and values of one type, got float32 and int64 (convert with values.to(x.dtype()))",
        [] { index_put(kCounted, {tensor({1})}, tensor({2})); }},
       {"[masked_select] the mask must be bool, got int64 of shape [2, 3] (compare it first: x != 0)",
        [] { masked_select(kCounted, kIds); }},
@@ -321,7 +321,7 @@ TEST(Index, Errors) {
        [] {
          scatter(kCounted, 0, tensor({0, 1}), 1);
        }},
-      {"[scatter] expected x and source of one type, got float32 and int64",
+      {"[scatter] expected x and source of one type, got float32 and int64 (convert with source.to(x.dtype()))",
        [] { scatter(kCounted, 0, kIds * 0, kIds); }},
       {"[scatter] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
        [] { scatter(kIds, 0, kIds * 0, 0.5); }},
@@ -331,7 +331,7 @@ TEST(Index, Errors) {
        }},
       {"[index_add] expected a source of shape [1, 3] for 1 indices along axis 0 of [2, 3], got [3]",
        [] { index_add(kCounted, 0, tensor({1}), zeros({3})); }},
-      {"[index_add] expected x and source of one type, got float32 and int64",
+      {"[index_add] expected x and source of one type, got float32 and int64 (convert with source.to(x.dtype()))",
        [] {
          index_add(kCounted, 0, tensor({0, 1}), kIds);
        }},

@@ -28,6 +28,8 @@ namespace detail {
 
 template <bool kSlopes, class F, class T>
 void modify(const F& f, const Cells<T>& c) {
+  static_assert(std::is_invocable_v<const F&, Score<T, kSlopes>&, int64_t, int64_t, int64_t, Pack<int64_t>&>,
+                "a score_mod takes five arguments: [](auto score, auto b, auto h, auto q, auto k) { return score; }");
   for (int64_t column = 0; column < c.columns; column += kWidth) {
     const int n = static_cast<int>(std::min<int64_t>(kWidth, c.columns - column));
     Pack<int64_t> keys;  // past the last key: the last key again
@@ -39,6 +41,9 @@ void modify(const F& f, const Cells<T>& c) {
       if constexpr (kSlopes) {
         for (int i = 0; i < kWidth; ++i) x.slope[i] = 1;
       }
+      static_assert(
+          std::is_same_v<std::decay_t<decltype(f(x, c.batch, c.head, c.first_query, keys))>, Score<T, kSlopes>>,
+          "a score_mod returns a score: what it computes from its first argument");
       const Score<T, kSlopes> y = f(x, c.batch, c.head, c.first_query + row, keys);
       std::copy_n(y.value, n, at);
       if constexpr (kSlopes) std::copy_n(y.slope, n, c.slopes + row * c.stride + column);
@@ -92,12 +97,18 @@ class MaskMod {
  private:
   template <class F>
   static int64_t call(const void* p, const flex::Cells<bool>& c) {
+    static_assert(std::is_invocable_v<const F&, int64_t, int64_t, int64_t, int64_t>,
+                  "a mask_mod takes four arguments: [](auto b, auto h, auto q, auto k) { return q >= k; }");
     const F& f = *static_cast<const F*>(p);
     int64_t count = 0;
     for (int64_t row = 0; row < c.rows; ++row) {
       bool* const allowed = c.scores + row * c.stride;
       for (int64_t i = 0; i < c.columns; ++i) {
-        allowed[i] = static_cast<bool>(f(c.batch, c.head, c.first_query + row, c.first_key + i));
+        const auto may_attend = f(c.batch, c.head, c.first_query + row, c.first_key + i);
+        static_assert(
+            std::is_same_v<decltype(may_attend), const bool> || std::is_same_v<decltype(may_attend), const int>,
+            "a mask_mod returns a bool: whether query q may attend to key k");  // int: (q >= k) & (q < n)
+        allowed[i] = may_attend != 0;
         count += allowed[i];
       }
     }

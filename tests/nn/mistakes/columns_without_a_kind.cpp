@@ -1,0 +1,7 @@
+// write {data::numbers
+#include <tapegrad/tasks/data/csv.h>
+
+int main() {
+  const tapegrad::data::Csv table("people.csv", {"age", "height"});
+  return static_cast<int>(table.size());
+}

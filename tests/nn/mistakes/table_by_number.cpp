@@ -1,0 +1,7 @@
+// write table."column".
+#include <tapegrad/tasks/data/csv.h>
+
+int main() {
+  const tapegrad::data::Csv table("people.csv", {tapegrad::data::numbers("age")});
+  return table[0].dim();
+}

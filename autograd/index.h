@@ -66,7 +66,6 @@ inline constexpr Ellipsis ellipsis;  ///< x(ellipsis, 0) is x[..., 0] of NumPy
 class Index {
  public:
   /// What an entry is; absent: an argument that was left out.
-  /// What an entry is; absent: an argument that was left out.
   enum class Kind : uint8_t { slice, new_axis, other_axes, tensor, absent };
 
   Index() = default;                     ///< {}: the whole axis, as is `all`

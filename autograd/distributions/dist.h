@@ -211,7 +211,6 @@ class Beta : public Distribution {
  public:
   Beta(const Parameter& concentration1, const Parameter& concentration0);
   /// The exponents of x and 1 - x in the density, plus 1.
-  /// The exponents of x and 1 - x in the density, plus 1.
   const Tensor& concentration1() const { return a_; }
   const Tensor& concentration0() const { return b_; }
   Tensor log_prob(const Tensor& value) const override;

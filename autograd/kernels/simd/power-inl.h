@@ -1,4 +1,4 @@
-// Powers of floats on vectors, faster than those of simd_math.h; included by kernel files, once for each instruction set.
+// Powers of floats on vectors, faster than in simd_math.h; included by kernel files, once for each instruction set.
 #if defined(TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_
 #undef TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_

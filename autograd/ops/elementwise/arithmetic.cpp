@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/power-inl.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
 #include <tapegrad/autograd/ops/detail/fusible.h>
 

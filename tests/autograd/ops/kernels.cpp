@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/ops/kernels.cpp"
 #include <hwy/foreach_target.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
+#include <tapegrad/autograd/kernels/simd/power-inl.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -66,6 +67,11 @@ void of_two_doubles(int function, int64_t n, const double* a, const double* b, d
   of_two(function, n, a, b, y);
 }
 
+void float_powers(int64_t n, const float* a, const float* b, float* y) {
+  map_row(
+      n, y, [](auto v, auto w) { return pow(v, w); }, a, b);
+}
+
 // Masks to bytes and back, and vectors that hold only the first `n` lanes.
 template <class T>
 bool parts_are_exact() {
@@ -124,6 +130,7 @@ HWY_AFTER_NAMESPACE();
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -139,6 +146,7 @@ HWY_EXPORT(elementary_float);
 HWY_EXPORT(elementary_double);
 HWY_EXPORT(of_two_floats);
 HWY_EXPORT(of_two_doubles);
+HWY_EXPORT(float_powers);
 HWY_EXPORT(parts_float);
 HWY_EXPORT(parts_double);
 HWY_EXPORT(fourteen_rows_float);
@@ -295,6 +303,43 @@ void check_of_two(const F& run) {
 TEST(Simd, FunctionsOfTwoNumbers) {
   check_of_two<float>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(of_two_floats))(args...); });
   check_of_two<double>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(of_two_doubles))(args...); });
+}
+
+// Pairs of interesting numbers, powers that a float nearly or exactly holds, and those that end between two floats.
+void add_powers(std::vector<float>& a, std::vector<float>& b) {
+  const auto add = [&](double x, double y) { a.push_back(static_cast<float>(x)), b.push_back(static_cast<float>(y)); };
+  const std::vector<float> some = interesting<float>();
+  constexpr std::size_t kSpecial = 36;
+  const std::vector<double> exponents{0.5, 1. / 3, 2, 3, 4, 5, -1, -2, 1.5, 16777215, 16777216, 16777217, 1e10, 149};
+  for (std::size_t i = 0; i < kSpecial; ++i) {
+    for (std::size_t j = 0; j < kSpecial; ++j) add(some[i], some[j]);
+    for (const double y : exponents) add(some[i], y), add(some[i], -y), add(1 + some[i], y), add(y, some[i]);
+  }
+  for (std::size_t i = 0; i < some.size(); ++i)
+    add(some[i], some[(i * 7 + 3) % some.size()]), add(-1 - static_cast<double>(i), 2);
+  std::mt19937_64 draw(2);
+  const auto unit = [&] { return std::ldexp(static_cast<double>(draw() >> 11), -53); };
+  for (int i = 0; i < 400'000; ++i) {  // powers from the least float to the largest, and a little further
+    const double x = std::ldexp(1 + unit(), static_cast<int>(draw() % 250) - 125);
+    const double y = (240 * unit() - 150) / std::log2(x);
+    add(draw() % 8 == 0 ? -x : x, draw() % 2 == 0 ? y : std::round(y));
+    add(1 + std::ldexp(unit() - 0.5, -static_cast<int>(draw() % 20)),
+        std::ldexp(unit(), static_cast<int>(draw() % 24)));
+  }
+}
+
+TEST(Simd, PowersOfFloatsAreThoseOfScalars) {
+  std::vector<float> a, b;
+  add_powers(a, b);
+  std::vector<float> expected(a.size()), y(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) expected[i] = fixed::pow(a[i], b[i]);
+  const auto bits = [](float x) { return x == x ? std::bit_cast<uint32_t>(x) : 0x7fc00000u; };
+  for (const KernelFamily family : available_kernel_families()) {
+    kernel_of(HWY_DISPATCH_TABLE(float_powers), family)(static_cast<int64_t>(a.size()), a.data(), b.data(), y.data());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(bits(y[i]), bits(expected[i])) << a[i] << ", " << b[i] << ": " << y[i] << " in " << name(family);
+    }
+  }
 }
 
 TEST(Simd, FormulasReadAsOnScalars) {

@@ -2,7 +2,7 @@
 //
 // The polynomials are our own: those through a function's values, computed with 50 digits, at the zeros of a Chebyshev
 // polynomial. Each is within 2^-42 of its function, most within 2^-48.
-// build: -O2
+// build: -Os
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/special/float_kernels.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -75,7 +75,7 @@ struct Bessel {
   double near[16], far[16];
   bool odd;
 };
-constexpr Bessel kOrder0{
+inline constexpr Bessel kOrder0{
     {0.9999999999999998, 1.0000000000000064, 0.24999999999997008, 0.027777777777833374, 0.001736111111056893,
      6.944444447639224e-05, 1.929012333333789e-06, 3.936760218364246e-08, 6.151181069232952e-10, 7.594144823382504e-12,
      7.593184766977064e-14, 6.28253913861987e-16, 4.3239853786846694e-18, 2.7069727257164656e-20,
@@ -85,7 +85,7 @@ constexpr Bessel kOrder0{
      -1.9058322271894715e-09, -4.646180801942098e-09, -1.0139207712087587e-09, 1.2497945373786452e-09,
      3.2014248130219e-10, -1.498621616041764e-10},
     false};
-constexpr Bessel kOrder1{
+inline constexpr Bessel kOrder1{
     {0.5, 0.25000000000000017, 0.04166666666666581, 0.0034722222222238136, 0.00017361111110955887,
      5.787037037951791e-06, 1.3778659576639848e-07, 2.460475025011331e-09, 3.417324499876752e-11,
      3.7970539743332275e-13, 3.4515942459702064e-15, 2.616886553973767e-17, 1.6664252762721985e-19,
@@ -110,13 +110,12 @@ namespace tapegrad::HWY_NAMESPACE {
 using Doubles = Vec<double>;
 using Lanes = Mask<double>;
 
-// c[0] + c[1] x + c[2] x^2 + ..., as four polynomials in x^4, whose steps do not wait for each other.
-template <std::size_t N>
-HWY_INLINE Doubles polynomial(const double (&c)[N], Doubles x) {
-  static_assert(N % 4 == 0);
+// c[0] + c[1] x + c[2] x^2 + ..., as four polynomials in x^4, whose steps do not wait for each other. It, exp and log
+// are compiled once, not where they are called, which is less code and takes about as long.
+HWY_NOINLINE Doubles sum_of_powers(const double* c, const double* end, Doubles x) {
   const Doubles square = x * x, fourth = square * square;
-  Doubles p0 = c[N - 4], p1 = c[N - 3], p2 = c[N - 2], p3 = c[N - 1];
-  for (const double* k = c + N - 8; k >= c; k -= 4) {
+  Doubles p0, p1, p2, p3;
+  for (const double* k = end - 4; k >= c; k -= 4) {
     p0 = fma(p0, fourth, Doubles(k[0]));
     p1 = fma(p1, fourth, Doubles(k[1]));
     p2 = fma(p2, fourth, Doubles(k[2]));
@@ -124,6 +123,13 @@ HWY_INLINE Doubles polynomial(const double (&c)[N], Doubles x) {
   }
   return fma(square, fma(x, p3, p2), fma(x, p1, p0));
 }
+template <std::size_t N>
+HWY_INLINE Doubles polynomial(const double (&c)[N], Doubles x) {
+  static_assert(N % 4 == 0);
+  return sum_of_powers(c, c + N, x);
+}
+HWY_NOINLINE Doubles exp_of(Doubles x) { return exp(x); }
+HWY_NOINLINE Doubles log_of(Doubles x) { return log(x); }
 
 // y, with f(x) in some lanes.
 HWY_NOINLINE Doubles again(Lanes lanes, Doubles y, Doubles x, double (*f)(double)) {
@@ -142,12 +148,12 @@ HWY_NOINLINE Doubles again(Lanes lanes, Doubles y, Doubles x, double (*f)(double
 
 Doubles erfc_of(Doubles x) {
   const Doubles a = min(Doubles(10.5), abs(x));  // it is 0 in float32 from 10.1 on
-  const Doubles y = exp(-(a * a)) * polynomial(special::kErfc, (a - 2.5) / (a + 2.5));
+  const Doubles y = exp_of(-(a * a)) * polynomial(special::kErfc, (a - 2.5) / (a + 2.5));
   return where(x != x, x, where(x < 0, 2 - y, y));
 }
 
 Doubles erfinv_of(Doubles y) {
-  const Doubles w = -log(fma(-y, y, Doubles(1)));
+  const Doubles w = -log_of(fma(-y, y, Doubles(1)));
   Doubles ratio = polynomial(special::kErfinv, w * 0.4 - 1);
   const Lanes far = w > 5;
   if (any(far)) ratio = where(far, polynomial(special::kErfinvFar, (sqrt(w) - 3.1) / 0.9), ratio);
@@ -168,7 +174,7 @@ struct Nearest {
 };
 
 Doubles lgamma_of(Doubles x) {
-  const Doubles a = abs(x), log_a = log(a);
+  const Doubles a = abs(x), log_a = log_of(a);
   const Lanes far = a >= 3, below_one = a < 1, negative = x < 0;
   // with lgamma(a) = lgamma(a + 1) - log(a) below 1
   const Doubles from_one = where(below_one, a, a - 1), from_two = from_one - 1;
@@ -179,11 +185,11 @@ Doubles lgamma_of(Doubles x) {
   }
   if (any(negative)) {  // Gamma(x) Gamma(-x) = -pi / (x sin(pi x))
     const Doubles d = Nearest(a).distance, sine = d * polynomial(special::kSine, d * d);
-    y = where(negative, -(log(sine * a * 0.31830988618379067) + y), y);  // 1 / pi
+    y = where(negative, -(log_of(sine * a * 0.31830988618379067) + y), y);  // 1 / pi
     const Lanes cancelled = negative & (abs(y) < special::kCancels);
     if (any(cancelled)) y = again(cancelled, y, x, special::lgamma);
   }
-  return where(a < special::kInf, y, x * x);
+  return where(a < special::kInf, y + 0, x * x);  // not -0
 }
 
 Doubles digamma_of(Doubles x) {
@@ -196,7 +202,7 @@ Doubles digamma_of(Doubles x) {
   Doubles y = from_zero * polynomial(special::kDigamma, from_two);
   if (any(far)) {
     const Doubles z = inverse * inverse;
-    y = where(far, log(a) - 0.5 * inverse - z * polynomial(special::kDigammaFar, z), y);
+    y = where(far, log_of(a) - 0.5 * inverse - z * polynomial(special::kDigammaFar, z), y);
   }
   y = y + where(below_one ^ negative, where(negative, inverse, -inverse), Doubles(0));
   if (any(negative)) {  // psi(-a) = psi(a) + 1 / a + pi cot(pi a)
@@ -219,7 +225,7 @@ HWY_NOINLINE Doubles bessel_of(const special::Bessel& of, bool times_exp, Double
   const Lanes far = a > 8.5;
   Doubles y = polynomial(of.near, a * a * 0.25);
   if (of.odd) y *= a;
-  const Doubles power = exp(times_exp ? -a : where(far, a, Doubles(0)));
+  const Doubles power = exp_of(times_exp ? -a : where(far, a, Doubles(0)));
   if (times_exp) y *= power;
   if (any(far)) {
     const Doubles root = polynomial(of.far, 17 / a - 1) / sqrt(a);
@@ -230,39 +236,41 @@ HWY_NOINLINE Doubles bessel_of(const special::Bessel& of, bool times_exp, Double
 }
 
 // y[i] = f(x[i]), in double.
-template <class F>
-void float_row(const void* const* x, void* y, int64_t n, const void*) {
+HWY_NOINLINE void float_row(Doubles (*f)(Doubles), const float* from, float* to, int64_t n) {
   constexpr int64_t kWidth = kLanes<double>;
   const Doubles::Tag wide;
   const hn::Rebind<float, Doubles::Tag> narrow;
   float last[kWidth] = {};
-  const float* from = static_cast<const float*>(x[0]);
-  float* to = static_cast<float*>(y);
-  for (int64_t left = n; left > 0; left -= kWidth, from += kWidth, to += kWidth) {
-    const bool whole = left >= kWidth;
-    if (!whole) std::copy_n(from, left, last);
-    const Doubles value = F()(Doubles(hn::PromoteTo(wide, hn::LoadU(narrow, whole ? from : last))));
+  for (; n > 0; n -= kWidth, from += kWidth, to += kWidth) {
+    const bool whole = n >= kWidth;
+    if (!whole) std::copy_n(from, n, last);
+    const Doubles value = f(Doubles(hn::PromoteTo(wide, hn::LoadU(narrow, whole ? from : last))));
     hn::StoreU(hn::DemoteTo(narrow, value.raw), narrow, whole ? to : last);
-    if (!whole) std::copy_n(last, left, to);
+    if (!whole) std::copy_n(last, n, to);
   }
 }
 
-template <class F>
-constexpr MapKernel row_of(F) {
-  return &float_row<F>;
+template <Doubles (*kFunction)(Doubles)>
+void row_of(const void* const* x, void* y, int64_t n, const void*) {
+  float_row(kFunction, static_cast<const float*>(x[0]), static_cast<float*>(y), n);
+}
+
+template <const special::Bessel& kOrder, bool kTimesExp>
+Doubles bessel(Doubles x) {
+  return bessel_of(kOrder, kTimesExp, x);
 }
 
 const special::FloatKernels& special_kernels() {
   using special::kOrder0, special::kOrder1;
   static constexpr special::FloatKernels kernels = {
-      .lgamma = row_of([](Doubles x) HWY_ATTR { return lgamma_of(x); }),
-      .digamma = row_of([](Doubles x) HWY_ATTR { return digamma_of(x); }),
-      .erfc = row_of([](Doubles x) HWY_ATTR { return erfc_of(x); }),
-      .erfinv = row_of([](Doubles x) HWY_ATTR { return erfinv_of(x); }),
-      .i0 = row_of([](Doubles x) HWY_ATTR { return bessel_of(kOrder0, false, x); }),
-      .i1 = row_of([](Doubles x) HWY_ATTR { return bessel_of(kOrder1, false, x); }),
-      .i0e = row_of([](Doubles x) HWY_ATTR { return bessel_of(kOrder0, true, x); }),
-      .i1e = row_of([](Doubles x) HWY_ATTR { return bessel_of(kOrder1, true, x); }),
+      .lgamma = row_of<lgamma_of>,
+      .digamma = row_of<digamma_of>,
+      .erfc = row_of<erfc_of>,
+      .erfinv = row_of<erfinv_of>,
+      .i0 = row_of<bessel<kOrder0, false>>,
+      .i1 = row_of<bessel<kOrder1, false>>,
+      .i0e = row_of<bessel<kOrder0, true>>,
+      .i1e = row_of<bessel<kOrder1, true>>,
   };
   return kernels;
 }

@@ -1,7 +1,7 @@
 // Special functions as operations: a table of their formulas and derivatives. The values are those of
 // detail/numbers.h, one element at a time, and in float32 those of detail/float_kernels.h where there is one operand.
 //
-// build: -O2
+// build: -Os
 #include <tapegrad/autograd/special.h>
 
 #include <fmt/format.h>

@@ -20,12 +20,11 @@ R erf_series(R x) {
   return exp_of(x * x * -1.0) * sum * 2.0 / constant<R>(kRootPi);
 }
 
-template <class R>
-R erfinv_of(double y) {
-  if (y < 1e-8) return constant<R>(kRootPi) * (y / 2 + y * y * y * 0.1308996938995747);  // pi / 24
+Two erfinv_of(double y) {
+  if (y < 1e-8) return kRootPi * (y / 2 + y * y * y * 0.1308996938995747);  // pi / 24
   const double x = fixed::erfinv(y);
-  const R error = y < 0.5 ? erf_series(R(x)) - y : R(1 - y) - erfc_of(R(x));
-  return R(x) - rounded(error) * fixed::exp(x * x) * (kRootPi.high / 2);  // Newton's step
+  const Two error = y < 0.5 ? erf_series(Two(x)) - y : Two(1 - y) - erfc_of(Two(x));
+  return Two(x) - rounded(error) * fixed::exp(x * x) * (kRootPi.high / 2);  // Newton's step
 }
 
 }  // namespace
@@ -45,16 +44,11 @@ double erfc(double x) {
   if (!(std::abs(x) < HUGE_VAL)) return x > 0 ? 0 : x < 0 ? 2 : x;
   return rounded(erfc_of(Two(x)));
 }
-float erfc(float x) {
-  if (!(std::abs(x) < HUGE_VALF)) return x > 0 ? 0 : x < 0 ? 2 : x;
-  return static_cast<float>(erfc_of(double{x}));
-}
 
 double erfinv(double y) {
   const double a = std::abs(y);
   if (!(a < 1)) return a == 1 ? std::copysign(HUGE_VAL, y) : std::numeric_limits<double>::quiet_NaN();
-  return std::copysign(rounded(erfinv_of<Two>(a)), y);
+  return std::copysign(rounded(erfinv_of(a)), y);
 }
-float erfinv(float y) { return static_cast<float>(fixed::erfinv(double{y})); }
 
 }  // namespace tapegrad::special

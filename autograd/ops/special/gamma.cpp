@@ -22,9 +22,6 @@ double poly(double x, double c, C... rest) {
   return c + x * poly(x, rest...);
 }
 
-// Below this size a result in double, which has cancelled, is computed again.
-constexpr double kCancelled = 1e-3;
-
 // Next to a zero, where everything else cancels: Taylor's polynomial.
 struct Zero {
   Two at;
@@ -131,42 +128,40 @@ double lgamma_of_two_plus(double t) {
   return t * 0x1.b0ee6072093cep-2 + t * t * rest;
 }
 
-template <class R>
-R lgamma_of(double x) {
+Two lgamma_of(double x) {
   constexpr double kSmall = 1.0 / 64, kLarge = 0x1p60;
   if (std::abs(x - 1) <= kSmall) return lgamma_of_one_plus(x - 1);
   if (std::abs(x - 2) <= kSmall) return lgamma_of_two_plus(x - 2);
   if (x > 2.6e305) return kInfinity;
-  if (x > kLarge) return scaled((log_of(R(x)) - 1) * std::ldexp(x, -60), 60);
-  if (x > 0) return log_gamma(R(x));
+  if (x > kLarge) return scaled((log_of(Two(x)) - 1) * std::ldexp(x, -60), 60);
+  if (x > 0) return log_gamma(Two(x));
   const double a = -x;
   if (is_whole(a)) return kInfinity;
   if (a < 1 / kLarge) return -fixed::log(a);
   double y = 0;
   if (next_to_zero(kLgammaZeros, x, &y)) return y;
   // Gamma(x) Gamma(-x) = -pi / (x sin(pi x))
-  const R sine = half_turn<R>(fraction_of(a).distance).sine;
-  return -(log_of(sine * a / constant<R>(kPi)) + log_gamma(R(a)));
+  const Two sine = half_turn(fraction_of(a).distance).sine;
+  return -(log_of(sine * a / kPi) + log_gamma(Two(a)));
 }
 
 // --- digamma ---
 
-template <class R>
-R digamma_of(double x) {
+Two digamma_of(double x) {
   constexpr double kLarge = 0x1p60;
   if (x == 0) return std::copysign(kInfinity, -x);
   if (std::abs(x) < 1 / kLarge) return -1 / x;
   if (x > kLarge) return fixed::log(x);
   double y = 0;
   if (next_to_zero(kDigammaZeros, x, &y)) return y;
-  if (x > 0) return digamma_of_positive(R(x));
+  if (x > 0) return digamma_of_positive(Two(x));
   const double a = -x;
   if (is_whole(a)) return kNaN;
   // psi(-a) = psi(a) + 1 / a + pi cot(pi a)
   const auto [distance, below] = fraction_of(a);
-  const HalfTurn<R> turn = half_turn<R>(distance);
-  const R cotangent = constant<R>(kPi) * turn.cosine / turn.sine;
-  return digamma_of_positive(R(a)) + R(1) / a + (below ? cotangent : -cotangent);
+  const HalfTurn turn = half_turn(distance);
+  const Two cotangent = kPi * turn.cosine / turn.sine;
+  return digamma_of_positive(Two(a)) + Two(1) / a + (below ? cotangent : -cotangent);
 }
 
 // --- polygamma ---
@@ -235,32 +230,20 @@ float narrow(double y) { return static_cast<float>(y); }
 
 double lgamma(double x) {
   if (!(std::abs(x) < kInfinity)) return x * x;
-  return rounded(lgamma_of<Two>(x));
-}
-float lgamma(float x) {
-  if (!(std::abs(x) < HUGE_VALF)) return x * x;
-  const double y = rounded(lgamma_of<double>(x));
-  return narrow(std::abs(y) < kCancelled ? lgamma(double{x}) : y);
+  return rounded(lgamma_of(x));
 }
 
 double digamma(double x) {
   if (!(std::abs(x) < kInfinity)) return x > 0 ? x : kNaN;
-  return rounded(digamma_of<Two>(x));
-}
-float digamma(float x) {
-  if (!(std::abs(x) < HUGE_VALF)) return x > 0 ? x : narrow(kNaN);
-  const double y = rounded(digamma_of<double>(x));
-  return narrow(std::abs(y) < kCancelled * std::max(1.0F, std::abs(x)) ? digamma(double{x}) : y);
+  return rounded(digamma_of(x));
 }
 
 double polygamma(int64_t n, double x) {
-  if (n == 0) return digamma(x);
   if (!(x > -kInfinity)) return kNaN;
   return rounded(polygamma_of<Two>(n, x));
 }
 // Even orders cancel between the poles.
 float polygamma(int64_t n, float x) {
-  if (n == 0) return digamma(x);
   if (!(x > -HUGE_VALF)) return narrow(kNaN);
   return narrow(x < 0 ? polygamma(n, double{x}) : rounded(polygamma_of<double>(n, x)));
 }

@@ -1,7 +1,7 @@
 // Special functions as operations: a table of their formulas and derivatives. The values are those of
-// detail/numbers.h, one element at a time.
+// detail/numbers.h, one element at a time, and in float32 those of detail/float_kernels.h where there is one operand.
 //
-// build: -O2
+// build: -Os
 #include <tapegrad/autograd/special.h>
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
+#include <tapegrad/autograd/ops/special/detail/float_kernels.h>
 #include <tapegrad/autograd/ops/special/detail/numbers.h>
 
 namespace tapegrad {
@@ -16,48 +17,56 @@ namespace {
 
 // A function of one tensor, and its derivative made of operations: dx from dy, x and y.
 struct Special {
-  Formula value;
+  MapKernel special::FloatKernels::*float32;
+  MapKernel float64;
   Tensor (*gradient)(const Tensor& dy, const Tensor& x, const Tensor& y);
+
+  Formula value() const { return {special::float_kernels().*float32, float64}; }
 };
 
-// One generic function for both types, on one operand or on two.
-template <int kOperands, class F>
-constexpr Formula elements(F f) {
-  return {plain_loop<float, float, kOperands>(f), plain_loop<double, double, kOperands>(f)};
+// One function, in float64.
+template <class F>
+constexpr MapKernel elements(F f) {
+  return plain_loop<double, double, 1>(f);
+}
+// One generic function of two operands, for both types.
+template <class F>
+constexpr Formula pairs(F f) {
+  return {plain_loop<float, float, 2>(f), plain_loop<double, double, 2>(f)};
 }
 
 constexpr double kErfinvSlope = 0.88622692545275801;  // sqrt(pi) / 2
 constexpr double kErfSlope = 1.1283791670955126;      // 2 / sqrt(pi)
 
-constexpr Special kLgammaOf{elements<1>([](auto x) { return special::lgamma(x); }),
+constexpr Special kLgammaOf{&special::FloatKernels::lgamma, elements([](double x) { return special::lgamma(x); }),
                             [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * digamma(x); }};
-constexpr Special kDigammaOf{elements<1>([](auto x) { return special::digamma(x); }),
+constexpr Special kDigammaOf{&special::FloatKernels::digamma, elements([](double x) { return special::digamma(x); }),
                              [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * polygamma(1, x); }};
 constexpr Special kErfcOf{
-    elements<1>([](auto x) { return special::erfc(x); }),
+    &special::FloatKernels::erfc, elements([](double x) { return special::erfc(x); }),
     [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * (-kErfSlope * exp(-square(x))); }};
 constexpr Special kErfinvOf{
-    elements<1>([](auto y) { return special::erfinv(y); }),
+    &special::FloatKernels::erfinv, elements([](double y) { return special::erfinv(y); }),
     [](const Tensor& dy, const Tensor&, const Tensor& y) { return dy * (kErfinvSlope * exp(square(y))); }};
 
 // i1(x) / x, which is 1/2 at 0.
 Tensor over_x(const Tensor& i1, const Tensor& x) { return where(eq(x, 0), 0.5, i1 / where(eq(x, 0), 1., x)); }
 
-constexpr Special kI0Of{elements<1>([](auto x) { return special::i0(x); }),
+constexpr Special kI0Of{&special::FloatKernels::i0, elements([](double x) { return special::i0(x); }),
                         [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * i1(x); }};
-constexpr Special kI1Of{elements<1>([](auto x) { return special::i1(x); }),
+constexpr Special kI1Of{&special::FloatKernels::i1, elements([](double x) { return special::i1(x); }),
                         [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i0(x) - over_x(y, x)); }};
 constexpr Special kI0eOf{
-    elements<1>([](auto x) { return special::i0e(x); }),
+    &special::FloatKernels::i0e, elements([](double x) { return special::i0e(x); }),
     [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i1e(x) - sign(x) * y); }};
 constexpr Special kI1eOf{
-    elements<1>([](auto x) { return special::i1e(x); }),
+    &special::FloatKernels::i1e, elements([](double x) { return special::i1e(x); }),
     [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i0e(x) - sign(x) * y - over_x(y, x)); }};
 
-constexpr Formula kIgammaOf = elements<2>([](auto a, auto x) { return special::igamma(a, x); });
-constexpr Formula kIgammacOf = elements<2>([](auto a, auto x) { return special::igammac(a, x); });
-constexpr Formula kSlopeOf = elements<2>([](auto a, auto x) { return special::gamma_slope(a, x); });
-constexpr Formula kDensityOf = elements<2>([](auto a, auto x) { return special::gamma_density(a, x); });
+constexpr Formula kIgammaOf = pairs([](auto a, auto x) { return special::igamma(a, x); });
+constexpr Formula kIgammacOf = pairs([](auto a, auto x) { return special::igammac(a, x); });
+constexpr Formula kSlopeOf = pairs([](auto a, auto x) { return special::gamma_slope(a, x); });
+constexpr Formula kDensityOf = pairs([](auto a, auto x) { return special::gamma_density(a, x); });
 
 const Op kLgamma{"lgamma"};
 const Op kDigamma{"digamma"};
@@ -75,7 +84,7 @@ const Op kImplicitGamma{"implicit_gamma", false};
 
 Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {
   require_floating(op.name, {&x});
-  const Tensor y = compute(of.value, x.shape(), {&x});
+  const Tensor y = compute(of.value(), x.shape(), {&x});
   if (!needs_grad(x)) return y;
   return record(op, y, {x}, [&of, x, y](const Tensor& dy) -> Grads { return of.gradient(dy, x, y); });
 }
@@ -106,6 +115,7 @@ Tensor polygamma(int64_t n, const Tensor& x) {
   if (n < 0 || n > special::kLargestOrder) {
     kPolygamma.fail(fmt::format("expected 0 <= n <= {}, got {}", special::kLargestOrder, n));
   }
+  if (n == 0) return digamma(x);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   const auto loop = [](auto t) -> MapKernel {
     using T = decltype(t);

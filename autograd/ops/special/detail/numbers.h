@@ -1,4 +1,5 @@
-// Special functions of single numbers: the operations of special.h, element by element.
+// Special functions of single numbers: the operations of special.h, element by element. Those of one operand in
+// float32 are kernels (float_kernels.h).
 //
 // Results are within one unit in the last place of the exact value, next to zeros too, except next to the zeros of
 // lgamma, digamma and polygamma below -20, where the absolute error is below 1e-29 times the largest term.
@@ -9,18 +10,14 @@
 namespace tapegrad::special {
 
 double lgamma(double x);
-float lgamma(float x);
 double digamma(double x);
-float digamma(float x);
-/// 0 <= n <= kLargestOrder.
+/// 1 <= n <= kLargestOrder.
 inline constexpr int64_t kLargestOrder = 1000;
 double polygamma(int64_t n, double x);
 float polygamma(int64_t n, float x);
 
 double erfc(double x);
-float erfc(float x);
 double erfinv(double y);
-float erfinv(float y);
 
 double igamma(double a, double x);
 float igamma(float a, float x);
@@ -34,12 +31,8 @@ double gamma_slope(double a, double x);
 float gamma_slope(float a, float x);
 
 double i0(double x);
-float i0(float x);
 double i0e(double x);
-float i0e(float x);
 double i1(double x);
-float i1(float x);
 double i1e(double x);
-float i1e(float x);
 
 }  // namespace tapegrad::special

@@ -50,21 +50,17 @@ Two root_of(Two x) {
   return Two(y) + (x - product_of(y, y)) / (2 * y);
 }
 
-template <class R>
-HalfTurn<R> half_turn(double x) {
+HalfTurn half_turn(double x) {
   const bool steep = x > 0.25;
-  const R r = constant<R>(kPi) * (steep ? 0.5 - x : x), z = r * r;
-  R sine = r, cosine = 1, odd = r, even = 1;
+  const Two r = kPi * (steep ? 0.5 - x : x), z = r * r;
+  Two sine = r, cosine = 1, odd = r, even = 1;
   for (int i = 2; i < 28; i += 2) {
     even = -(even * z / static_cast<double>((i - 1) * i));
     odd = -(odd * z / static_cast<double>(i * (i + 1)));
     cosine = cosine + even;
     sine = sine + odd;
   }
-  return steep ? HalfTurn<R>{cosine, sine} : HalfTurn<R>{sine, cosine};
+  return steep ? HalfTurn{cosine, sine} : HalfTurn{sine, cosine};
 }
-
-template HalfTurn<double> half_turn(double);
-template HalfTurn<Two> half_turn(double);
 
 }  // namespace tapegrad::special

@@ -107,13 +107,9 @@ inline double root_of(double x) { return std::sqrt(x); }
 Two root_of(Two x);
 
 /// sin(pi x) and cos(pi x) for 0 <= x <= 1/2.
-template <class R>
 struct HalfTurn {
-  R sine, cosine;
+  Two sine, cosine;
 };
-template <class R>
-HalfTurn<R> half_turn(double x);
-extern template HalfTurn<double> half_turn(double);
-extern template HalfTurn<Two> half_turn(double);
+HalfTurn half_turn(double x);
 
 }  // namespace tapegrad::special

@@ -45,29 +45,3 @@ function(tapegrad_optimised variable option default)
   endforeach()
   set(${variable} "${found}" PARENT_SCOPE)
 endfunction()
-
-# tapegrad_precompile(TARGET HEADER...)   compiles headers that most sources of the target include once for all of them.
-# Sources still include what they use, which tests/alone.sh checks.
-function(tapegrad_precompile target)
-  if(TAPEGRAD_UNITY)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-  endif()
-endfunction()
-
-# tapegrad_group(TARGET FILE...)   compiles the sources of a target in groups, which takes a fraction of the time, but for
-# those whose line "// build:" has "alone": they name types that must stay unknown to them. Names that many files have for
-# themselves are made different.
-function(tapegrad_group target)
-  set(before "#define TAPEGRAD_JOINED(a, b) a##b\n#define TAPEGRAD_JOIN(a, b) TAPEGRAD_JOINED(a, b)\n")
-  foreach(name kConfig kGrain kModule kPresets kWhere Preset)
-    string(APPEND before "#define ${name} TAPEGRAD_JOIN(${name}_, TAPEGRAD_UNIT)\n")
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 16 UNITY_BUILD_UNIQUE_ID TAPEGRAD_UNIT
-                        UNITY_BUILD_CODE_BEFORE_INCLUDE "${before}")
-  foreach(file IN LISTS ARGN)
-    tapegrad_marks(words build ${file})
-    if(alone IN_LIST words)
-      set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
-endfunction()

@@ -2,6 +2,7 @@
 //
 // A plane is copied with zeros around it, its columns sorted by their remainder modulo the stride: each tap of the
 // kernel then reads contiguous elements for a whole row of the result, for any stride.
+// build: alone
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/convolution/convolution_depthwise.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -72,7 +72,7 @@ namespace {
 
 HWY_EXPORT(comparison_kernels);
 
-const Comparisons& kernels() { return chosen<HWY_DISPATCH_TABLE(comparison_kernels)>(); }
+const Comparisons& comparisons() { return chosen<HWY_DISPATCH_TABLE(comparison_kernels)>(); }
 
 // Names, not Ops: operations without a gradient are never recorded.
 constexpr std::string_view kEq = "eq";
@@ -207,18 +207,18 @@ bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
 
 }  // namespace
 
-Tensor eq(const Tensor& a, const Tensor& b) { return compare(kEq, kernels().eq, kEqIntegers, a, b); }
-Tensor ne(const Tensor& a, const Tensor& b) { return compare(kNe, kernels().ne, kNeIntegers, a, b); }
-Tensor lt(const Tensor& a, const Tensor& b) { return compare(kLt, kernels().lt, kLtIntegers, a, b); }
-Tensor le(const Tensor& a, const Tensor& b) { return compare(kLe, kernels().le, kLeIntegers, a, b); }
-Tensor gt(const Tensor& a, const Tensor& b) { return compare(kGt, kernels().gt, kGtIntegers, a, b); }
-Tensor ge(const Tensor& a, const Tensor& b) { return compare(kGe, kernels().ge, kGeIntegers, a, b); }
-Tensor eq(const Tensor& a, double b) { return compare(kEq, kernels().eq, kEqIntegers, a, b); }
-Tensor ne(const Tensor& a, double b) { return compare(kNe, kernels().ne, kNeIntegers, a, b); }
-Tensor lt(const Tensor& a, double b) { return compare(kLt, kernels().lt, kLtIntegers, a, b); }
-Tensor le(const Tensor& a, double b) { return compare(kLe, kernels().le, kLeIntegers, a, b); }
-Tensor gt(const Tensor& a, double b) { return compare(kGt, kernels().gt, kGtIntegers, a, b); }
-Tensor ge(const Tensor& a, double b) { return compare(kGe, kernels().ge, kGeIntegers, a, b); }
+Tensor eq(const Tensor& a, const Tensor& b) { return compare(kEq, comparisons().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, const Tensor& b) { return compare(kNe, comparisons().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, const Tensor& b) { return compare(kLt, comparisons().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, const Tensor& b) { return compare(kLe, comparisons().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compare(kGt, comparisons().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compare(kGe, comparisons().ge, kGeIntegers, a, b); }
+Tensor eq(const Tensor& a, double b) { return compare(kEq, comparisons().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, double b) { return compare(kNe, comparisons().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, double b) { return compare(kLt, comparisons().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, double b) { return compare(kLe, comparisons().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, double b) { return compare(kGt, comparisons().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, double b) { return compare(kGe, comparisons().ge, kGeIntegers, a, b); }
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
   return logical(kLogicalAnd, plain_loop<bool, bool, 2>([](bool x, bool y) { return x && y; }), a, b);

@@ -80,7 +80,7 @@ namespace {
 
 HWY_EXPORT(select_kernels);
 
-const Selections& kernels() { return chosen<HWY_DISPATCH_TABLE(select_kernels)>(); }
+const Selections& selections() { return chosen<HWY_DISPATCH_TABLE(select_kernels)>(); }
 
 const Op kWhere{"where", {.selects = true}};
 const Op kMaskedFill{"masked_fill", {.selects = true}};
@@ -122,7 +122,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   const Shape shape = shape_of(kWhere.name, a, b);
   Tensor y =
       Tensor::empty(shape == condition.shape() ? shape : broadcast(kWhere.name, condition.shape(), shape), a.dtype());
-  map_any_type(y, {&condition, &a, &b}, kernel_for(kernels().tensors, a.dtype()));
+  map_any_type(y, {&condition, &a, &b}, kernel_for(selections().tensors, a.dtype()));
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
   return record(kWhere, y, {a, b}, [condition, wants_a, wants_b](const Tensor& dy) -> Grads {
@@ -135,7 +135,7 @@ Tensor where(const Tensor& condition, const Tensor& a, double b) {
   if (!is_floating(a.dtype())) {
     return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, x, number); }, a, b);
   }
-  return record(kWhere, where_number(kernels().number_last, condition, a, b), {a},
+  return record(kWhere, where_number(selections().number_last, condition, a, b), {a},
                 [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
 }
 
@@ -144,7 +144,7 @@ Tensor where(const Tensor& condition, double a, const Tensor& b) {
   if (!is_floating(b.dtype())) {
     return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, number, x); }, b, a);
   }
-  return record(kWhere, where_number(kernels().number_first, condition, b, a), {b},
+  return record(kWhere, where_number(selections().number_first, condition, b, a), {b},
                 [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
 }
 
@@ -153,7 +153,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   require_number(kMaskedFill.name, x.dtype(), value);
   Tensor y = Tensor::empty(shape_of(kMaskedFill.name, x, mask), x.dtype());
   const Element element(value, x.dtype());
-  map_any_type(y, {&mask, &x}, kernel_for(kernels().number_first, x.dtype()), element.bytes);
+  map_any_type(y, {&mask, &x}, kernel_for(selections().number_first, x.dtype()), element.bytes);
   return record(kMaskedFill, y, {x}, [mask](const Tensor& dy) -> Grads { return masked_fill(dy, mask, 0); });
 }
 

@@ -129,7 +129,7 @@ namespace {
 
 HWY_EXPORT(gate_formulas);
 
-const GateFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(gate_formulas)>(); }
+const GateFormulas& gates() { return chosen<HWY_DISPATCH_TABLE(gate_formulas)>(); }
 
 const Op kPrelu{"prelu"};
 const Op kGlu{"glu"};
@@ -169,8 +169,8 @@ Tensor gated(const Op& op, const GateKernels& kernels, const Tensor& x, int64_t 
 
 }  // namespace
 
-Tensor glu(const Tensor& x, int64_t axis) { return gated(kGlu, formulas().glu, x, axis); }
-Tensor swiglu(const Tensor& x, int64_t axis) { return gated(kSwiglu, formulas().swiglu, x, axis); }
+Tensor glu(const Tensor& x, int64_t axis) { return gated(kGlu, gates().glu, x, axis); }
+Tensor swiglu(const Tensor& x, int64_t axis) { return gated(kSwiglu, gates().swiglu, x, axis); }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   require_floating(kPrelu.name, {&x, &weight});
@@ -185,12 +185,12 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
     for (int i = 2; i < x.dim(); ++i) shape.push_back(1);
   }
   const Tensor w = weight.reshape(shape);
-  Tensor y = compute(formulas().prelu, x.shape(), {&x, &w});
+  Tensor y = compute(gates().prelu, x.shape(), {&x, &w});
   const bool wants_x = needs_grad(x), wants_w = needs_grad(w);
   if (!wants_x && !wants_w) return y;
   return record(kPrelu, y, {x, w}, [wants_w, x, w = kept_if(wants_x, w)](const Tensor& dy) -> Grads {
-    return {w.defined() ? derive(formulas().prelu_grad_x, {&dy, &x, &w}) : Tensor(),
-            wants_w ? derive(formulas().prelu_grad_weight, {&dy, &x}) : Tensor()};
+    return {w.defined() ? derive(gates().prelu_grad_x, {&dy, &x, &w}) : Tensor(),
+            wants_w ? derive(gates().prelu_grad_weight, {&dy, &x}) : Tensor()};
   });
 }
 

@@ -128,7 +128,7 @@ HWY_EXPORT(loss_formulas);
 
 namespace {
 
-const LossFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(loss_formulas)>(); }
+const LossFormulas& element_losses() { return chosen<HWY_DISPATCH_TABLE(loss_formulas)>(); }
 
 const Op kKlDiv{"kl_div"};
 const Op kMse{"mse_loss"};
@@ -253,26 +253,26 @@ Tensor reduce_recorded(const Tensor& losses, Reduction reduction) {
 }
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  return loss_of(kMse, formulas().mse, reduction, {}, input, target);
+  return loss_of(kMse, element_losses().mse, reduction, {}, input, target);
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  return loss_of(kL1, formulas().l1, reduction, {}, input, target);
+  return loss_of(kL1, element_losses().l1, reduction, {}, input, target);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options) {
   if (!(options.delta > 0)) kHuber.fail(fmt::format("expected a delta above 0, got {}", options.delta));
-  return loss_of(kHuber, formulas().huber, options.reduction, {options.delta}, input, target);
+  return loss_of(kHuber, element_losses().huber, options.reduction, {options.delta}, input, target);
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1Options& options) {
   if (!(options.beta >= 0)) kSmoothL1.fail(fmt::format("expected a beta of 0 or more, got {}", options.beta));
-  const ElementLoss& loss = options.beta == 0 ? formulas().l1 : formulas().smooth_l1;
+  const ElementLoss& loss = options.beta == 0 ? element_losses().l1 : element_losses().smooth_l1;
   return loss_of(kSmoothL1, loss, options.reduction, {options.beta}, input, target);
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {
-  const ElementLoss& loss = options.log_target ? formulas().kl_div_of_logs : formulas().kl_div;
+  const ElementLoss& loss = options.log_target ? element_losses().kl_div_of_logs : element_losses().kl_div;
   if (!options.batchmean) return loss_of(kKlDiv, loss, options.reduction, {}, input, target);
   if (options.reduction != Reduction::mean) kKlDiv.fail("expected batchmean with Reduction::mean, got another one");
   const Tensor total = loss_of(kKlDiv, loss, Reduction::sum, {}, input, target);
@@ -284,7 +284,7 @@ Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryC
   require_between(kBinary, "probabilities between 0 and 1", p, 0, 1);
   const bool weighted = options.weight.defined();
   const Reduction reduction = weighted ? Reduction::none : options.reduction;
-  const Tensor losses = loss_of(kBinary, formulas().binary, reduction, {}, p, target);
+  const Tensor losses = loss_of(kBinary, element_losses().binary, reduction, {}, p, target);
   return weighted ? weighted_losses(kBinary, losses, options.weight, options.reduction) : losses;
 }
 
@@ -292,10 +292,11 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
                                         const BinaryCrossEntropyWithLogitsOptions& options) {
   const bool weighted = options.weight.defined();
   const Reduction reduction = weighted ? Reduction::none : options.reduction;
-  const Tensor losses = options.pos_weight.defined()
-                            ? loss_of(kBinaryOfLogits, formulas().binary_of_logits_weighted, reduction, {}, logits,
-                                      target, options.pos_weight)
-                            : loss_of(kBinaryOfLogits, formulas().binary_of_logits, reduction, {}, logits, target);
+  const Tensor losses =
+      options.pos_weight.defined()
+          ? loss_of(kBinaryOfLogits, element_losses().binary_of_logits_weighted, reduction, {}, logits, target,
+                    options.pos_weight)
+          : loss_of(kBinaryOfLogits, element_losses().binary_of_logits, reduction, {}, logits, target);
   return weighted ? weighted_losses(kBinaryOfLogits, losses, options.weight, options.reduction) : losses;
 }
 
@@ -309,7 +310,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
     if (vectors == var.shape()) v = v.unsqueeze(-1);
   }
   const double constant = options.full ? 0.5 * fixed::log(2 * std::numbers::pi) : 0;
-  return loss_of(kGaussian, formulas().gaussian, options.reduction, {constant}, input, target, v);
+  return loss_of(kGaussian, element_losses().gaussian, options.reduction, {constant}, input, target, v);
 }
 
 }  // namespace tapegrad

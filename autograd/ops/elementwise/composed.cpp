@@ -1,4 +1,4 @@
-// Arithmetic that is made of recorded operations: rounded quotients, clamp between tensors, addcmul, addcdiv,
+// Arithmetic that is made of recorded operations: clamp between tensors, addcmul, addcdiv,
 // logaddexp, logaddexp2, xlogy, xlog1py. build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
@@ -12,7 +12,6 @@
 namespace tapegrad {
 namespace {
 
-const Op kDivRounded{"div_rounded"};
 const Op kClampBetween{"clamp_between"};
 const Op kLogaddexp{"logaddexp"};
 const Op kLogaddexp2{"logaddexp2"};
@@ -21,40 +20,6 @@ const Op kXlog1py{"xlog1py"};
 constexpr std::string_view kClamp = "clamp";
 constexpr std::string_view kAddcmul = "addcmul";
 constexpr std::string_view kAddcdiv = "addcdiv";
-
-// --- rounded quotients ---
-
-int64_t truncated(int64_t a, int64_t b) {  // the smallest number divided by -1 would trap
-  return b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;
-}
-
-int64_t floored(int64_t a, int64_t b) {
-  const int64_t quotient = truncated(a, b);
-  return b != -1 && a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-}
-
-// From the remainder, which is exact: a / b may round up to the next integer, as 5.5 / 1.1 does.
-template <class T>
-T floored(T a, T b) {
-  if (b == 0) return a / b;
-  const T left = std::fmod(a, b);
-  T quotient = (a - left) / b;
-  if (left != 0 && (b < 0) != (left < 0)) quotient -= 1;
-  if (quotient == 0) return std::copysign(T{0}, a / b);
-  const T whole = std::floor(quotient);
-  return quotient - whole > T{0.5} ? whole + 1 : whole;
-}
-
-template <class T>
-T truncated(T a, T b) {
-  return std::trunc(a / b);
-}
-
-template <class T>
-MapKernel quotient_loop(Rounding rounding) {
-  return rounding == Rounding::floor ? plain_loop<T, T, 2>([](T a, T b) { return floored(a, b); })
-                                     : plain_loop<T, T, 2>([](T a, T b) { return truncated(a, b); });
-}
 
 // --- logarithms ---
 
@@ -100,32 +65,6 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
 }
 
 }  // namespace
-
-Tensor div(const Tensor& a, const Tensor& b, Rounding rounding) {
-  if (rounding == Rounding::none) return div(a, b);
-  if (needs_promotion(a, b)) {
-    return promote([rounding](const Tensor& x, const Tensor& y) { return div(x, y, rounding); }, a, b);
-  }
-  if (a.dtype() == kBool) kDivRounded.fail("expected operands other than bool (convert one with to(kInt64))");
-  if (a.dtype() == kInt64 && any(eq(b, 0))) kDivRounded.fail("expected nonzero int64 divisors, got a zero");
-  Tensor y = Tensor::empty(shape_of(kDivRounded.name, a, b), a.dtype());
-  map(y, {&a, &b},
-      a.dtype() == kInt64     ? quotient_loop<int64_t>(rounding)
-      : a.dtype() == kFloat32 ? quotient_loop<float>(rounding)
-                              : quotient_loop<double>(rounding));
-  return record(kDivRounded, y, {a, b}, [](const Tensor& dy) -> Grads {
-    const Tensor zero = zeros_like(dy);
-    return {zero, zero};
-  });
-}
-
-Tensor div(const Tensor& a, double b, Rounding rounding) {
-  if (is_floating(a.dtype())) return div(a, scalar(b, a.dtype()), rounding);
-  return with_number([rounding](const Tensor& x, const Tensor& number) { return div(x, number, rounding); }, a, b);
-}
-
-Tensor floor_divide(const Tensor& a, const Tensor& b) { return div(a, b, Rounding::floor); }
-Tensor floor_divide(const Tensor& a, double b) { return div(a, b, Rounding::floor); }
 
 Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   if (!low.defined() && !high.defined()) fail(kClamp, "expected a lower bound, an upper bound or both");

@@ -11,6 +11,7 @@ tapegrad_optimised(medium_sources -O2 -O3 ${sources})
 list(REMOVE_ITEM sources ${small_of_composed} ${small_of_kernels} ${medium_sources})
 tapegrad_join_kernels(sources kernels)
 tapegrad_join_kernels(medium_sources medium)
+tapegrad_join_kernels(small_of_kernels small)
 # One object library per level: GCC compiles a source with the options of its precompiled headers.
 add_library(tapegrad_small OBJECT ${small_of_composed} ${small_of_kernels})
 target_compile_options(tapegrad_small PRIVATE $<$<CONFIG:Release>:-Os>)

@@ -150,7 +150,8 @@ class Schedule {
 
 /// Runs schedules one after the other, each for its number of steps, counted from 1 in each; the last one continues.
 ///
-///   const Chain chain{{{LinearWarmup{.lr = 1e-3, .warmup = 100}, 100}, {Exponential{.lr = 1e-3, .gamma = 0.999}, 900}}};
+///   const Chain chain{{{LinearWarmup{.lr = 1e-3, .warmup = 100}, 100},
+///                      {Exponential{.lr = 1e-3, .gamma = 0.999}, 900}}};
 struct Chain {
   /// A schedule and for how many steps it is used.
   struct Part {

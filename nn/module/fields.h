@@ -4,7 +4,7 @@
 // A struct lists its members in `void list(nn::Fields& f)`; so does a variant (a form of attention, a positional
 // encoding) that has options:
 //   f.add({.name = "window", .help = "keys on each side", .limits = kNotNegative}, window, kind == "window");
-//   f.add_named({.name = "solver", .help = "the method"}, solver, kOdeSolverNames);  // an enum, whose values have names
+//   f.add_named({.name = "solver", .help = "the method"}, solver, kOdeSolverNames);  // an enum with names
 //
 #pragma once
 

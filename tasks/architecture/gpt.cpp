@@ -56,8 +56,9 @@ Architecture architecture_of(nn::GPTModel& model, std::string_view title) {
   const nn::GPTConfig& c = model.config;
   Builder out(title, nn::named_parameters(std::as_const(model)));
   const Tensor ids = full({2, std::min<int64_t>(3, c.longest_input())}, c.vocab_size - 1, kInt64);
-  out.stack({.name = "", .input = said("token ids"), .output = said("logits"), .letters = said("B: sequences, T: tokens")},
-            ids, 'T');
+  out.stack(
+      {.name = "", .input = said("token ids"), .output = said("logits"), .letters = said("B: sequences, T: tokens")},
+      ids, 'T');
   const nn::PositionBias bias = model.positions(ids.size(1), 0, model.tok_emb(ids).dtype());
   Tensor x = gpt_embedded(out, model, ids, bias);
   out.layers(model.trf_blocks.size(), [&](std::size_t i) {

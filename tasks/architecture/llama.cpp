@@ -41,8 +41,9 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
   const nn::LlamaConfig& c = model.config;
   Builder out(title, nn::named_parameters(std::as_const(model)));
   const Tensor ids = full({2, std::min<int64_t>(3, c.max_position_embeddings)}, c.vocab_size - 1, kInt64);
-  out.stack({.name = "", .input = said("token ids"), .output = said("logits"), .letters = said("B: sequences, T: tokens")},
-            ids, 'T');
+  out.stack(
+      {.name = "", .input = said("token ids"), .output = said("logits"), .letters = said("B: sequences, T: tokens")},
+      ids, 'T');
   const nn::PositionBias angles = model.positions(ids.size(1), 0, model.embed_tokens(ids).dtype());
   out.beside({.name = said("Rotary positions (RoPE)"),
               .code = {"nn::rope_angles(T, nn::rope_speeds(config), 0, kFloat32)"},

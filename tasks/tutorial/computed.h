@@ -17,7 +17,8 @@ struct Computed {
   std::vector<std::string> proofs;  // one per Page::faults; empty where none is computed
 };
 
-/// Computes everything that the page shows, with figures and names in widgets in this language. The page must outlive it.
+/// Computes everything that the page shows, with figures and names in widgets in this language. The page must outlive
+/// it.
 Computed computed(const Page& page, Language language);
 
 }  // namespace tapegrad::tasks::tutorial

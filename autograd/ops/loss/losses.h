@@ -49,8 +49,8 @@ struct LinearCrossEntropyOptions {
 };
 /// cross_entropy(linear(x, weight, bias), target) without its logits: x [..., D], weight [V, D], int64 target [...].
 /// Forward and backward compute the logits of one chunk of rows at a time, at most 2^24 of them (or a row), so that a
-/// training step with a large vocabulary needs a fraction of the memory. With hidden [B, T, D], after the last norm, and
-/// y [B, T]:
+/// training step with a large vocabulary needs a fraction of the memory. With hidden [B, T, D], after the last norm,
+/// and y [B, T]:
 ///
 ///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);
 ///

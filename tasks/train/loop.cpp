@@ -36,6 +36,10 @@ void require_models(const std::vector<nn::NamedParameter>& models, const std::ve
   }
 }
 
+[[noreturn]] void fail_not_finite(std::string_view what) {
+  fail("train", fmt::format("{} not finite (a smaller learning rate may help; trap_nan names the operation)", what));
+}
+
 bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
   std::map<std::string_view, Shape> shapes;
   for (const NamedTensor& entry : a) shapes.emplace(entry.name, entry.tensor.shape());
@@ -176,7 +180,7 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
     fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
                               str(found.loss.shape())));
   if (!std::isfinite(found.loss.item()) && found.terms != 0)
-    fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", step));
+    fail_not_finite(fmt::format("the loss of step {} is", step));
   return found;
 }
 
@@ -189,8 +193,7 @@ void Loop::own_step(StepMetrics& metrics) {
   for (const Figure& one : found.figures)
     if (!names.insert(one.name).second)
       fail("loop", fmt::format("expected figures of different names, got \"{}\" twice", one.name));
-  if (!std::isfinite(found.loss))
-    fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", metrics.step));
+  if (!std::isfinite(found.loss)) fail_not_finite(fmt::format("the loss of step {} is", metrics.step));
   metrics.loss = found.loss;
   metrics.accuracy = found.accuracy;
   metrics.tokens = found.tokens;
@@ -315,7 +318,7 @@ void Loop::evaluate_into(StepMetrics& metrics) {
     if (found.training) found.training = first[1];
   }
   if (!std::isfinite(found.validation) || !std::isfinite(found.training.value_or(0)))
-    fail("train", fmt::format("the losses after step {} are not finite (a smaller learning rate may help)", steps_));
+    fail_not_finite(fmt::format("the losses after step {} are", steps_));
   metrics.validation_loss = found.validation;
   metrics.train_loss = found.training;
   ++stale_;

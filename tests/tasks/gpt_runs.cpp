@@ -328,7 +328,9 @@ TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
   const Ran ran = run_command(
       small_gpt_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
   EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("not finite (a smaller learning rate may help)"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("not finite (a smaller learning rate may help; trap_nan names the operation)"),
+            std::string::npos)
+      << ran.err;
   EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
 }
 

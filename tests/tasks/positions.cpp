@@ -292,7 +292,7 @@ TEST(ComparePositions, WrongRequests) {
   expect_error(run_command({"compare"}), 2, {"[tapegrad compare] expected a topic: positions"});
   // A run that fails ends the comparison.
   expect_error(compare({"--kinds", "none", "--lr", "1e30", "--warmup", "0"}), 1,
-               {"with none, seed 0", "is not finite (a smaller learning rate may help)"});
+               {"with none, seed 0", "is not finite (a smaller learning rate may help; trap_nan names"});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <map>
@@ -99,6 +100,26 @@ TEST(Special, Edges) {
   expect_edges(i1e, {{0, 0}, {kInf, 0}, {-kInf, -0.0}, {kNan, kNan}});
   expect_edges([](const Tensor& x) { return polygamma(1, x); }, {{0, kInf}, {-2, kInf}, {kInf, 0}, {kNan, kNan}});
   expect_edges([](const Tensor& x) { return polygamma(2, x); }, {{0, -kInf}, {-2, -kInf}, {kInf, 0}, {kNan, kNan}});
+}
+
+// Rows of float32 are computed on vectors, with branches for all elements of one: the values are those of single
+// numbers, and of float64.
+TEST(Special, RowsOfFloat32AreThoseOfFloat64) {
+  manual_seed(11);
+  const Tensor wide = uniform({1501}, -25, 25), close = uniform({1502}, -1, 1);
+  for (const char* name : {"lgamma", "digamma", "erfc", "erfinv", "i0", "i1", "i0e", "i1e"}) {
+    const OfTwo& f = special_functions().at(name);
+    const Tensor x = std::string(name) == "erfinv" ? close : cat({wide, close}, 0);
+    const std::vector<float> row = f(x, x).to_vector<float>(), from = x.to_vector<float>();
+    const std::vector<double> exact = f(x, x.to(kFloat64)).to_vector<double>();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (std::abs(exact[i]) < 1e-37) continue;
+      EXPECT_LE(units_from<float>(row[i], exact[i], 0), 0.501) << name << " of " << from[i];
+      if (i % 16 == 0) {
+        EXPECT_EQ(f(x, full({}, from[i])).item(), row[i]) << name << " of " << from[i];
+      }
+    }
+  }
 }
 
 TEST(Special, PolygammaOfLargeNumbersDoesNotUnderflow) {  // it is (n - 1)! / x^n there

@@ -27,8 +27,8 @@ add_library(tapegrad_tasks STATIC ${task_sources} $<TARGET_OBJECTS:tapegrad_embe
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_flags)
-tapegrad_group(tapegrad_gradcheck ${gradcheck_sources})
-tapegrad_group(tapegrad_tasks ${task_sources})
+tapegrad_group(tapegrad_gradcheck 16 ${gradcheck_sources})
+tapegrad_group(tapegrad_tasks 24 ${task_sources})
 
 if(TAPEGRAD_COMMAND)
   add_executable(tapegrad_command tasks/main.cpp)

@@ -8,15 +8,15 @@ function(tapegrad_precompile target)
   endif()
 endfunction()
 
-# tapegrad_group(TARGET FILE...)   compiles the sources of a target in groups, which takes a fraction of the time, but for
+# tapegrad_group(TARGET SIZE FILE...)   compiles the sources of a target in groups of SIZE, which takes a fraction of the time, but for
 # those whose line "// build:" has "alone": they name types that must stay unknown to them. Names that many files have for
 # themselves are made different.
-function(tapegrad_group target)
+function(tapegrad_group target size)
   set(before "#define TAPEGRAD_JOINED(a, b) a##b\n#define TAPEGRAD_JOIN(a, b) TAPEGRAD_JOINED(a, b)\n")
-  foreach(name kConfig kGrain kModule kPresets kWhere Preset)
+  foreach(name kConfig kGrain kIndex kInfinity kLogsumexp kMadeAtLoad kMean kModule kPresets kSum kWhere Preset)
     string(APPEND before "#define ${name} TAPEGRAD_JOIN(${name}_, TAPEGRAD_UNIT)\n")
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 16 UNITY_BUILD_UNIQUE_ID TAPEGRAD_UNIT
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE ${size} UNITY_BUILD_UNIQUE_ID TAPEGRAD_UNIT
                         UNITY_BUILD_CODE_BEFORE_INCLUDE "${before}")
   foreach(file IN LISTS ARGN)
     tapegrad_marks(words build ${file})

@@ -18,6 +18,7 @@ namespace {
 
 using blas::Kernels;
 using blas::kernels;
+using blas::kPackWork;
 using blas::kPieceWork;
 using blas::kSharedB;
 using blas::kTile;
@@ -25,11 +26,10 @@ using blas::Product;
 using blas::Tile;
 using blas::Way;
 
-constexpr int64_t kPieces = 16;          // tiles of a product that is large enough
-constexpr int64_t kOwnB = 8 << 10;       // up to this many elements of B, each tile packs its own part;
-constexpr int64_t kSharedA = 8 << 20;    // up to this many elements of A, it is packed once for all tiles
-constexpr int64_t kPackWork = 16 << 10;  // least elements to pack on another thread
-constexpr int64_t kAddWork = 8 << 10;    // least elements of parts to add on another thread
+constexpr int64_t kPieces = 16;        // tiles of a product that is large enough
+constexpr int64_t kOwnB = 8 << 10;     // up to this many elements of B, each tile packs its own part;
+constexpr int64_t kSharedA = 8 << 20;  // up to this many elements of A, it is packed once for all tiles
+constexpr int64_t kAddWork = 8 << 10;  // least elements of parts to add on another thread
 
 // Bytes of the second-level cache; the results do not depend on it.
 int64_t l2_bytes() { return std::clamp(second_cache_bytes(), int64_t{256} << 10, int64_t{1} << 20); }

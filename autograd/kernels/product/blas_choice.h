@@ -21,6 +21,7 @@ inline constexpr int64_t kLeastWeight = 8 << 20;     // elements of B, with AVX-
 inline constexpr int64_t kLeastAliased = 512 << 10;  // the same for many rows that fall on the same lines of the cache
 inline constexpr int64_t kLeastTile = 128 * 384;     // elements of C for each of many threads: each packs its operands
 inline constexpr int64_t kPieceWork = 800000;        // least multiplications of a piece for another thread: about 20 us
+inline constexpr int64_t kPackWork = 16 << 10;       // least elements to pack on another thread
 inline constexpr int64_t kSharedB = 2 << 20;         // up to this many, B is packed once for all tiles
 inline constexpr int64_t kFewOutputs = 128 * 128;    // a C of at most this size is split along k if k is long
 inline constexpr int64_t kFewSums = 64;              // the same if B is read column by column

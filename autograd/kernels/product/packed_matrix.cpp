@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas_choice.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
@@ -13,9 +14,8 @@ namespace tapegrad {
 namespace {
 
 using blas::kernels;
-
-constexpr int64_t kPieceWork = 800000;   // least multiplications of a piece for another thread: about 20 us
-constexpr int64_t kPackWork = 16 << 10;  // least elements to pack on another thread
+using blas::kPackWork;
+using blas::kPieceWork;
 
 static_assert(kPackedDepth == blas::kDepth);
 

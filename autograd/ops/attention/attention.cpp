@@ -43,21 +43,15 @@ Grads composed_backward(const Attention& a, const Tensor& dy) {
   return {matmul_of(ds, a.key, a.narrow) * a.scale, matmul_of(ds.t(), a.query, a.narrow) * a.scale, dv, ds};
 }
 
-// x with other leading axes, not recorded: for the layout of results.
-Tensor stretched(const Tensor& x, const Shape& batch) {
-  if (leading_axes(x) == batch) return x;
-  return x.detach().expand(with_axes(batch, {x.size(-2), x.size(-1)}));
-}
-
 // y and softmax: what attention_by_blocks computed, if it did.
 Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
                          bool wants_mask) {
   if (Tape::current()) return composed_backward(a, dy);
   Shape sums = a.batch;
   if (a.sharing() > 1) sums[-1] = a.sums();
-  const Tensor dq = empty_laid_out_as(stretched(a.query, a.batch), a.query.size(-1));
-  const Tensor dk = empty_laid_out_as(stretched(a.key, sums), a.key.size(-1));
-  const Tensor dv = empty_laid_out_as(stretched(a.value, sums), a.value.size(-1));
+  const Tensor dq = empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.query.size(-1));
+  const Tensor dk = empty_laid_out_as(with_leading_axes(a.key.detach(), sums), a.key.size(-1));
+  const Tensor dv = empty_laid_out_as(with_leading_axes(a.value.detach(), sums), a.value.size(-1));
   if (softmax.defined()) {
     attention_by_blocks_backward(a, y, softmax, dy, dq, dk, dv);
     return {dq, dk, dv, Tensor()};
@@ -128,7 +122,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
                                options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
-  const Tensor y = empty_laid_out_as(stretched(a.query, a.batch), a.value.size(-1));
+  const Tensor y = empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.value.size(-1));
   const bool wants_mask = needs_grad(a.mask);
   Tensor weights, softmax;
   if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {

@@ -15,8 +15,8 @@ namespace {
 
 const Op kCausalProduct{"causal_product"};
 
-constexpr int64_t kBlock = 64;  // rows
-constexpr int64_t kTasks = 8;   // with fewer batches, each is also divided along its length
+constexpr int64_t kBlockRows = 64;  // rows
+constexpr int64_t kTasks = 8;       // with fewer batches, each is also divided along its length
 
 // The operands have equal leading axes, `batch`.
 struct Call {
@@ -27,7 +27,7 @@ struct Call {
   Shape batch = leading_axes(a);
   Offsets from_a = matrix_starts(a, batch), from_b = matrix_starts(b, batch), from_c = matrix_starts(c, batch);
   Offsets to_y = matrix_starts(y, batch);
-  int64_t t = a.size(-2), m = a.size(-1), e = c.size(-1), blocks = (t + kBlock - 1) / kBlock;
+  int64_t t = a.size(-2), m = a.size(-1), e = c.size(-1), blocks = (t + kBlockRows - 1) / kBlockRows;
 
   // Parts of one batch that run in parallel; each starts from the sum of the earlier parts.
   int64_t segments() const {
@@ -66,16 +66,16 @@ class Block {
  public:
   explicit Block(const Call& call)
       : call_(call),
-        memory_(Tensor::empty({kBlock * (kBlock + call.e + 2)}, call.a.dtype())),
+        memory_(Tensor::empty({kBlockRows * (kBlockRows + call.e + 2)}, call.a.dtype())),
         scores_(memory_.mutable_data<T>()),
-        rows_of_e_(scores_ + kBlock * kBlock),
-        of_earlier_(rows_of_e_ + kBlock * call.e),
-        of_later_(of_earlier_ + kBlock) {}
+        rows_of_e_(scores_ + kBlockRows * kBlockRows),
+        of_earlier_(rows_of_e_ + kBlockRows * call.e),
+        of_later_(of_earlier_ + kBlockRows) {}
 
   void begin(int64_t batch, int64_t step) {
     i_ = static_cast<std::size_t>(batch);
-    first_ = (call_.reverse ? call_.blocks - 1 - step : step) * kBlock;
-    rows_ = std::min(kBlock, call_.t - first_);
+    first_ = (call_.reverse ? call_.blocks - 1 - step : step) * kBlockRows;
+    rows_ = std::min(kBlockRows, call_.t - first_);
     if (!leveled()) return;
     earlier_ = call_.levels.earlier.data<T>() + batch * call_.t + first_;
     later_ = call_.levels.later.data<T>() + batch * call_.t + first_;
@@ -170,7 +170,7 @@ void sum_segments(Sum<T>* sums, const Call& call) {
 template <class T>
 void multiply(const Call& call) {
   const int64_t count = call.batch.numel(), segments = call.segments(), cells = call.m * call.e;
-  const int64_t work = std::max<int64_t>(1, call.t * (2 * cells + kBlock * (call.m + call.e)) / segments);
+  const int64_t work = std::max<int64_t>(1, call.t * (2 * cells + kBlockRows * (call.m + call.e)) / segments);
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / work);
   const Tensor memory = Tensor::empty({count * segments, cells}, call.a.dtype());
   PoolVector<Sum<T>> sums;  // [count, segments]
@@ -236,12 +236,7 @@ Tensor causal_product(const Tensor& a, const Tensor& b, const Tensor& c, bool re
   require_operands(a, b, c);
   const std::string_view where = kCausalProduct.name;
   const Shape batch = broadcast(where, broadcast(where, leading_axes(a), leading_axes(b)), leading_axes(c));
-  const auto stretched = [&](const Tensor& x) {
-    Shape shape = batch;
-    shape.push_back(x.size(-2));
-    shape.push_back(x.size(-1));
-    return x.shape() == shape ? x.detach() : x.detach().expand(shape);
-  };
+  const auto stretched = [&](const Tensor& x) { return with_leading_axes(x.detach(), batch); };
   const Tensor wide_a = stretched(a), y = empty_laid_out_as(wide_a, c.size(-1));
   const Call call{.a = wide_a,
                   .b = stretched(b),

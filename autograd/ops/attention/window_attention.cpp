@@ -270,15 +270,6 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
   require_probability(op.name, "dropout", options.dropout);
 }
 
-// x with the leading axes `batch` and its own last two axes.
-Tensor stretched(const Tensor& x, const Shape& batch) {
-  if (leading_axes(x) == batch) return x;
-  Shape shape = batch;
-  shape.push_back(x.size(-2));
-  shape.push_back(x.size(-1));
-  return x.expand(shape);
-}
-
 }  // namespace
 
 Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -288,9 +279,9 @@ Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Te
   const Shape batch =
       broadcast(op.name, broadcast(op.name, leading_axes(query), leading_axes(key)), leading_axes(value));
   WindowAttention a;
-  a.query = stretched(query, batch);
-  a.key = stretched(key, batch);
-  a.value = stretched(value, batch);
+  a.query = with_leading_axes(query, batch);
+  a.key = with_leading_axes(key, batch);
+  a.value = with_leading_axes(value, batch);
   if (options.mask.defined()) {
     Shape cells = batch;
     cells.push_back(a.rows());

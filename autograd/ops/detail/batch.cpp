@@ -31,6 +31,13 @@ Shape leading_axes(const Tensor& x) {
   return lead;
 }
 
+Tensor with_leading_axes(const Tensor& x, const Shape& batch) {
+  Shape shape = batch;
+  shape.push_back(x.size(-2));
+  shape.push_back(x.size(-1));
+  return x.shape() == shape ? x : x.expand(shape);
+}
+
 Tensor transposed_view(const Tensor& x) {
   Shape shape = x.shape();
   Strides strides = x.strides();

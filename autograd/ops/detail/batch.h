@@ -14,6 +14,9 @@ Offsets matrix_starts(const Tensor& x, const Shape& batch);
 /// The axes of x before its last two.
 Shape leading_axes(const Tensor& x);
 
+/// x [..., m, n], expanded to [batch..., m, n].
+Tensor with_leading_axes(const Tensor& x, const Shape& batch);
+
 /// x with its last two axes exchanged, not recorded: for kernels.
 Tensor transposed_view(const Tensor& x);
 

@@ -29,7 +29,7 @@ template <class F>
 Tensor solved(const Op& op, const Tensor& a, const Tensor& b, int64_t work, F solve) {
   const int64_t n = b.size(-2), columns = b.size(-1);
   const Shape batch = broadcast(op.name, leading_axes(a), leading_axes(b));
-  const Tensor y = b.detach().expand(with_axes(batch, {n, columns})).clone();
+  const Tensor y = with_leading_axes(b.detach(), batch).clone();
   if (y.numel() == 0) return y;
   const Offsets starts = matrix_starts(a, batch);
   with_floating_type(b.dtype(), [&](auto t) {

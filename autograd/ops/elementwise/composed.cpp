@@ -1,7 +1,8 @@
-// Arithmetic that is made of recorded operations: clamp between tensors, addcmul, addcdiv,
-// logaddexp, logaddexp2, xlogy, xlog1py. build: -Os
+// Arithmetic that is made of other operations: clamp between tensors, addcmul, addcdiv, logaddexp, logaddexp2, xlogy,
+// xlog1py. Values that no gradient needs are formulas of fuse(), in one pass over memory. build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/fuse.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
 
@@ -20,6 +21,26 @@ const Op kXlog1py{"xlog1py"};
 constexpr std::string_view kClamp = "clamp";
 constexpr std::string_view kAddcmul = "addcmul";
 constexpr std::string_view kAddcdiv = "addcdiv";
+
+// --- one pass ---
+
+// formula(x, number) of floating tensors of one type, as fuse() computes it, but compiled once. Not recorded.
+Tensor in_one_pass(FusedMemory& memory, Symbol (*formula)(const Symbol* x, double number),
+                   std::initializer_list<const Tensor*> x, double number = 0) {
+  const PauseRecording pause;
+  FusedCall call(memory);
+  Symbol symbols[3] = {0., 0., 0.};
+  std::size_t count = 0;
+  for (const Tensor* each : x) symbols[count++] = call.argument(*each);
+  return call.result(formula(symbols, number));
+}
+
+// Whether x + a * b, and the like, have a value in one pass: operands of one floating type, without gradients.
+bool fits_one_pass(const Tensor& x, const Tensor& a, const Tensor& b) {
+  const DType dtype = x.dtype();
+  if (!(dtype == kFloat32 || dtype == kFloat64) || a.dtype() != dtype || b.dtype() != dtype) return false;
+  return !(needs_grad(x) || needs_grad(a) || needs_grad(b));
+}
 
 // --- logarithms ---
 
@@ -49,13 +70,14 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
   require_floating(op.name, dtype);
   if (a.dtype() != b.dtype()) return log_of_sum(op, a.to(dtype), b.to(dtype), unit);
   shape_of(op.name, a, b);
-  Tensor value;
-  {
-    const PauseRecording pause;
-    const Tensor apart = masked_fill(abs(a - b), a == b, 0);  // also 0 for equal infinities
-    const Tensor above = unit == 1 ? log1p(exp(-apart)) : log1p(exp2(-apart)) / unit;
-    value = maximum(a, b) + above;
-  }
+  static FusedMemory memories[2];
+  const Tensor value = in_one_pass(
+      memories[unit == 1],
+      [](const Symbol* x, double by) {
+        const Symbol apart = where(x[0] == x[1], 0, abs(x[0] - x[1]));  // also 0 for equal infinities
+        return maximum(x[0], x[1]) + (by == 1 ? log1p(exp(-apart)) : log1p(exp2(-apart)) / by);
+      },
+      {&a, &b}, unit);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return value;
   return record(op, value, {a, b}, [unit, wants_a, wants_b, a, b](const Tensor& dy) -> Grads {
@@ -76,9 +98,12 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   }
   if (is_narrow_integer(dtype)) return clamp(x.to(kInt64), low.to(kInt64), high.to(kInt64)).to(dtype);
   broadcast(kClamp, shape_of(kClamp, x, low), high.shape());
+  static FusedMemory memory;
+  const auto limit = [](const Symbol* of, double) { return minimum(maximum(of[0], of[1]), of[2]); };
   Tensor y;
-  {
-    const PauseRecording pause;
+  if (is_floating(dtype)) {
+    y = in_one_pass(memory, limit, {&x, &low, &high});
+  } else {
     y = minimum(maximum(x, low), high);
   }
   return record(kClampBetween, y, {x, low, high}, [x, low, high](const Tensor& dy) -> Grads {
@@ -92,6 +117,14 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
 
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
   broadcast(kAddcmul, x.shape(), shape_of(kAddcmul, a, b));
+  static FusedMemory memory;
+  if (fits_one_pass(x, a, b)) {
+    const auto formula = [](const Symbol* of, double by) {
+      const Symbol of_two = of[1] * of[2];
+      return of[0] + (by == 1 ? of_two : of_two * by);
+    };
+    return in_one_pass(memory, formula, {&x, &a, &b}, value);
+  }
   const Tensor product = a * b;
   return x + (value == 1 ? product : product * value);
 }
@@ -103,6 +136,14 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) 
                                name(a.dtype()), name(b.dtype())));
   }
   broadcast(kAddcdiv, x.shape(), shape_of(kAddcdiv, a, b));
+  static FusedMemory memory;
+  if (fits_one_pass(x, a, b)) {
+    const auto formula = [](const Symbol* of, double by) {
+      const Symbol of_two = of[1] / of[2];
+      return of[0] + (by == 1 ? of_two : of_two * by);
+    };
+    return in_one_pass(memory, formula, {&x, &a, &b}, value);
+  }
   const Tensor quotient = a / b;
   return x + (value == 1 ? quotient : quotient * value);
 }

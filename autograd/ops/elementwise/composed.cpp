@@ -1,5 +1,7 @@
 // Arithmetic that is made of other operations: clamp between tensors, addcmul, addcdiv, logaddexp, logaddexp2, xlogy,
-// xlog1py. Values that no gradient needs are formulas of fuse(), in one pass over memory. build: -Os
+// xlog1py. Values that no gradient needs are formulas of fuse(), in one pass over memory.
+//
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/fuse.h>
@@ -24,22 +26,26 @@ constexpr std::string_view kAddcdiv = "addcdiv";
 
 // --- one pass ---
 
-// formula(x, number) of floating tensors of one type, as fuse() computes it, but compiled once. Not recorded.
-Tensor in_one_pass(FusedMemory& memory, Symbol (*formula)(const Symbol* x, double number),
-                   std::initializer_list<const Tensor*> x, double number = 0) {
-  const PauseRecording pause;
-  FusedCall call(memory);
-  Symbol symbols[3] = {0., 0., 0.};
-  std::size_t count = 0;
-  for (const Tensor* each : x) symbols[count++] = call.argument(*each);
-  return call.result(formula(symbols, number));
+// What is computed in one pass over memory, of up to three tensors of one floating type and a number.
+enum class Pass : uint8_t { clamp, addcmul, addcdiv, logaddexp, logaddexp2, count };
+
+Symbol formula_of(Pass pass, const Symbol* x, double number) {
+  if (pass == Pass::clamp) return minimum(maximum(x[0], x[1]), x[2]);
+  if (pass <= Pass::addcdiv) {
+    const Symbol both = pass == Pass::addcmul ? x[1] * x[2] : x[1] / x[2];
+    return x[0] + (number == 1 ? both : both * number);
+  }
+  const Symbol apart = -where(x[0] == x[1], 0, abs(x[0] - x[1]));  // also 0 for equal infinities
+  return maximum(x[0], x[1]) + (pass == Pass::logaddexp ? log1p(exp(apart)) : log1p(exp2(apart)) / number);
 }
 
-// Whether x + a * b, and the like, have a value in one pass: operands of one floating type, without gradients.
-bool fits_one_pass(const Tensor& x, const Tensor& a, const Tensor& b) {
-  const DType dtype = x.dtype();
-  if (!(dtype == kFloat32 || dtype == kFloat64) || a.dtype() != dtype || b.dtype() != dtype) return false;
-  return !(needs_grad(x) || needs_grad(a) || needs_grad(b));
+// As fuse() computes it. Not recorded.
+[[gnu::noinline]] Tensor in_one_pass(Pass pass, const Tensor& x, const Tensor& a, const Tensor& b, double number) {
+  static FusedMemory memories[static_cast<std::size_t>(Pass::count)];
+  const PauseRecording pause;
+  FusedCall call(memories[static_cast<std::size_t>(pass)]);
+  const Symbol symbols[] = {call.argument(x), call.argument(a), b.defined() ? call.argument(b) : Symbol(0)};
+  return call.result(formula_of(pass, symbols, number));
 }
 
 // --- logarithms ---
@@ -70,20 +76,26 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
   require_floating(op.name, dtype);
   if (a.dtype() != b.dtype()) return log_of_sum(op, a.to(dtype), b.to(dtype), unit);
   shape_of(op.name, a, b);
-  static FusedMemory memories[2];
-  const Tensor value = in_one_pass(
-      memories[unit == 1],
-      [](const Symbol* x, double by) {
-        const Symbol apart = where(x[0] == x[1], 0, abs(x[0] - x[1]));  // also 0 for equal infinities
-        return maximum(x[0], x[1]) + (by == 1 ? log1p(exp(-apart)) : log1p(exp2(-apart)) / by);
-      },
-      {&a, &b}, unit);
+  const Tensor value = in_one_pass(&op == &kLogaddexp ? Pass::logaddexp : Pass::logaddexp2, a, b, {}, unit);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return value;
   return record(op, value, {a, b}, [unit, wants_a, wants_b, a, b](const Tensor& dy) -> Grads {
     const Tensor apart = unit == 1 ? a - b : (a - b) * unit;
     return {wants_a ? dy * sigmoid(apart) : Tensor(), wants_b ? dy * sigmoid(-apart) : Tensor()};
   });
+}
+
+// x + value (a * b), and the same with a quotient: in one pass where no gradient is wanted.
+Tensor sum_with(std::string_view where, Pass pass, Tensor (*both_of)(const Tensor&, const Tensor&), const Tensor& x,
+                const Tensor& a, const Tensor& b, double value) {
+  broadcast(where, x.shape(), shape_of(where, a, b));
+  const DType dtype = x.dtype();
+  if (is_floating(dtype) && a.dtype() == dtype && b.dtype() == dtype &&
+      !(needs_grad(x) || needs_grad(a) || needs_grad(b))) {
+    return in_one_pass(pass, x, a, b, value);
+  }
+  const Tensor both = both_of(a, b);
+  return x + (value == 1 ? both : both * value);
 }
 
 }  // namespace
@@ -98,14 +110,8 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   }
   if (is_narrow_integer(dtype)) return clamp(x.to(kInt64), low.to(kInt64), high.to(kInt64)).to(dtype);
   broadcast(kClamp, shape_of(kClamp, x, low), high.shape());
-  static FusedMemory memory;
-  const auto limit = [](const Symbol* of, double) { return minimum(maximum(of[0], of[1]), of[2]); };
-  Tensor y;
-  if (is_floating(dtype)) {
-    y = in_one_pass(memory, limit, {&x, &low, &high});
-  } else {
-    y = minimum(maximum(x, low), high);
-  }
+  const Tensor y = is_floating(dtype) ? in_one_pass(Pass::clamp, x, low, high, 0)
+                                      : minimum(maximum(x, low), high);  // not recorded either
   return record(kClampBetween, y, {x, low, high}, [x, low, high](const Tensor& dy) -> Grads {
     const Tensor below = x<low, above = x> high, ordered = low < high, sound = low <= high;
     const Tensor on_low = ordered && x == low, on_high = ordered && x == high, half = dy * 0.5;
@@ -116,17 +122,7 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
 }
 
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
-  broadcast(kAddcmul, x.shape(), shape_of(kAddcmul, a, b));
-  static FusedMemory memory;
-  if (fits_one_pass(x, a, b)) {
-    const auto formula = [](const Symbol* of, double by) {
-      const Symbol of_two = of[1] * of[2];
-      return of[0] + (by == 1 ? of_two : of_two * by);
-    };
-    return in_one_pass(memory, formula, {&x, &a, &b}, value);
-  }
-  const Tensor product = a * b;
-  return x + (value == 1 ? product : product * value);
+  return sum_with(kAddcmul, Pass::addcmul, mul, x, a, b, value);
 }
 
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
@@ -135,17 +131,7 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) 
                                "to(kFloat32), or use div with Rounding::trunc)",
                                name(a.dtype()), name(b.dtype())));
   }
-  broadcast(kAddcdiv, x.shape(), shape_of(kAddcdiv, a, b));
-  static FusedMemory memory;
-  if (fits_one_pass(x, a, b)) {
-    const auto formula = [](const Symbol* of, double by) {
-      const Symbol of_two = of[1] / of[2];
-      return of[0] + (by == 1 ? of_two : of_two * by);
-    };
-    return in_one_pass(memory, formula, {&x, &a, &b}, value);
-  }
-  const Tensor quotient = a / b;
-  return x + (value == 1 ? quotient : quotient * value);
+  return sum_with(kAddcdiv, Pass::addcdiv, div, x, a, b, value);
 }
 
 Tensor logaddexp(const Tensor& a, const Tensor& b) { return log_of_sum(kLogaddexp, a, b, 1); }

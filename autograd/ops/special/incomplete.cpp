@@ -54,7 +54,7 @@ Parts<R> by_fraction(double a, double x) {
 
 // For a below 1e-9, where Q is a times a number, and x < 5: P = x^a / Gamma(a + 1) (1 + a S) with
 // S = -x / (1! (a + 1)) + x^2 / (2! (a + 2)) - ..., and log(x^a / Gamma(a + 1)) = a L.
-Parts<Two> by_small_a(double a, double x) {
+[[gnu::cold]] Parts<Two> by_small_a(double a, double x) {
   const Two l = log_of(Two(x)) + kEuler - 0.8224670334241132 * a;  // pi^2 / 12
   Two power = 1, s = 0;
   for (int k = 1; k < 60; ++k) {
@@ -162,18 +162,6 @@ T gamma_part(T a, T x, bool upper) {
   return static_cast<T>(rounded(upper ? parts.upper : parts.lower));
 }
 
-// x^(a-1) e^-x / Gamma(a) in the precision of T.
-template <class T>
-T density(T a, T x) {
-  constexpr T kInfinity = std::numeric_limits<T>::infinity(), kNaN = std::numeric_limits<T>::quiet_NaN();
-  if (!(a >= 0 && x >= 0) || (a == kInfinity && x == kInfinity)) return kNaN;
-  if (x == 0) return a < 1 ? kInfinity : a == 1 ? 1 : 0;
-  if (a == 0 || a > T(1e36) || x > T(1e36)) return 0;
-  // with the power of a - 1, which may be far from the density's size, in the exponent
-  const Two exponent = log_of(Two(x)) * (Two(a) - 1) - Two(x) - (a < 1 ? log_gamma(Two(a) + 1) : log_gamma(Two(a)));
-  return static_cast<T>(a < 1 ? rounded(exp_of(exponent) * a) : rounded(exp_of(exponent)));
-}
-
 // --- dx / da of x with a fixed P(a, x): -(dP / da) over the density (Figurnov, Mohamed, Mnih 2018) ---
 
 // A number, and a bound of its error, which is 0 for sums of two doubles.
@@ -256,8 +244,16 @@ double gamma_slope_of_float(double a, double x) {
   return gamma_slope(a, x);
 }
 
-double gamma_density(double a, double x) { return density(a, x); }
-float gamma_density(float a, float x) { return density(a, x); }
+double gamma_density(double a, double x) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (!(a >= 0 && x >= 0) || (a == kInfinity && x == kInfinity)) return kNaN;
+  if (x == 0) return a < 1 ? kInfinity : a == 1 ? 1 : 0;
+  if (a == 0 || a > 1e36 || x > 1e36) return 0;
+  // with the power of a - 1, which may be far from the density's size, in the exponent
+  const Two exponent = log_of(Two(x)) * (Two(a) - 1) - Two(x) - (a < 1 ? log_gamma(Two(a) + 1) : log_gamma(Two(a)));
+  return a < 1 ? rounded(exp_of(exponent) * a) : rounded(exp_of(exponent));
+}
+float gamma_density(float a, float x) { return static_cast<float>(gamma_density(double{a}, double{x})); }
 
 double igamma(double a, double x) { return gamma_part(a, x, false); }
 float igamma(float a, float x) { return gamma_part(a, x, false); }

@@ -222,10 +222,12 @@ Tensor distances_by_kernel(const Tensor& a, const Tensor& b, bool squares, const
   return squares && !(amax(y).item<float>() <= std::numeric_limits<float>::max()) ? Tensor() : y;
 }
 
-// The sum over the rows of b of weights times differences, or times their signs: the gradient of a. Weights are
-// contiguous, [..., P, R] or, `transposed`, [..., R, P].
+// The sum over the rows of b [..., R, D] of weights times differences, or times their signs: the gradient of a. Weights
+// are
+// [..., P, R] or, `transposed`, [..., R, P].
 Tensor gradient_by_kernel(const Tensor& a, const Tensor& b, bool squares, const Tensor& weights, bool transposed) {
   const Tensor own = filled_up(a, weights.shape(), -1), other = filled_up(b, weights.shape(), -1);
+  const Tensor weight = packed(weights);
   const int64_t count = a.size(-2), others = b.size(-2), width = own.size(-1);
   const int64_t rows = weights.numel() / others, blocks = pieces_of(others, kAddedRows);
   const ReduceView parts{Tensor::empty({rows, blocks, width}, a.dtype()), rows, blocks, width};
@@ -236,7 +238,7 @@ Tensor gradient_by_kernel(const Tensor& a, const Tensor& b, bool squares, const 
             .others = others,
             .own = own.data<float>(),
             .other = other.data<float>(),
-            .weights = weights.data<float>(),
+            .weights = weight.data<float>(),
             .weight_row = transposed ? 1 : others,
             .weight_step = transposed ? count : 1,
             .y = parts.x.mutable_data<float>()},
@@ -246,11 +248,24 @@ Tensor gradient_by_kernel(const Tensor& a, const Tensor& b, bool squares, const 
   return y.slice(-1, 0, a.size(-1));
 }
 
-// dy, or dy / y, where the distance is not 0; contiguous.
+// dy, or dy / y; 0 at distance 0.
 Tensor weights_of(const Tensor& y, bool squares, const Tensor& dy) {
-  if (!squares) return packed(dy);
+  if (!squares) return dy;
   const Tensor zero = y == 0;
   return masked_fill(dy, zero, 0) / masked_fill(y, zero, 1);
+}
+
+// The bits of gradients(), which adds the rows of b by blocks of a.
+Grads gradients_by_kernel(const Tensor& a, const Tensor& b, const Tensor& weights, bool squares, bool wants_a,
+                          bool wants_b) {
+  const int64_t count = a.size(-2), block = rows_of_block(weights.shape(), a.size(-1), kBlock);
+  Tensor db;
+  for (int64_t first = 0; wants_b && first < count; first += block) {
+    const auto rows = [&](const Tensor& x) { return x.slice(-2, first, std::min(first + block, count)); };
+    const Tensor of_b = gradient_by_kernel(b, rows(a), squares, rows(weights), true);
+    db = db.defined() ? db + of_b : of_b;
+  }
+  return {wants_a ? gradient_by_kernel(a, b, squares, weights, false) : Tensor(), db};
 }
 
 // Not recorded.
@@ -285,10 +300,8 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   if (!wants_a && !wants_b) return y;
   return record(kCdist, y, {a, b}, [wants_a, wants_b, a, b, y, p](const Tensor& dy) -> Grads {
     if (y.numel() == 0 || a.size(-1) == 0 || p == 0) return {zeros_like(a), zeros_like(b)};
-    if (!has_kernel(a, p) || Tape::current()) return gradients(a, b, y, p, dy);
-    const Tensor weights = weights_of(y, p == 2, dy);
-    return {wants_a ? gradient_by_kernel(a, b, p == 2, weights, false) : Tensor(),
-            wants_b ? gradient_by_kernel(b, a, p == 2, weights, true) : Tensor()};
+    if (!has_kernel(a, p) || a.size(-1) == 1 || Tape::current()) return gradients(a, b, y, p, dy);
+    return gradients_by_kernel(a, b, weights_of(y, p == 2, dy), p == 2, wants_a, wants_b);
   });
 }
 

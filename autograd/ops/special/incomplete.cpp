@@ -180,16 +180,20 @@ Bounded slope_by_series(double a, double x) {
   double sizes = 1 + std::abs(rounded(of));
   int k = 1;
   for (; k < 100'000; ++k) {
-    const R next = R(a) + static_cast<double>(k);
-    term = next_term(term, next, x);
-    of = of + R(1) / next;
+    const R next = R(a) + static_cast<double>(k), inverse = R(1) / next;
+    if constexpr (kDouble) {
+      term *= inverse * x;
+    } else {
+      term = term * x / next;
+    }
+    of = of + inverse;
     const R part = term * of;
     sum = sum + part;
     sizes += rounded(term) * (1 + std::abs(rounded(of)));
     if (rounded(next) > x && std::abs(rounded(part)) < kEnough * std::abs(rounded(sum))) break;
   }
-  // a term is the result of at most 4 k operations, and `of` begins as a difference
-  const double error = kDouble ? (k + 10) * 0x1p-50 * (1 + std::abs(rounded(log))) * sizes : 0;
+  // a term is the result of at most 5 k operations, `of` begins as a difference, and the rest of the series is smaller
+  const double error = kDouble ? (k + 10) * 0x1p-49 * (1 + std::abs(rounded(log))) * sizes : 0;
   return {rounded(sum * x / a), error * x / a};
 }
 

@@ -46,8 +46,7 @@ double smallest(DType dtype) {
 
 // Draws of a Dirichlet distribution: gamma numbers in double over their sum.
 Tensor dirichlet(const Tensor& concentration, Generator* generator) {
-  const Tensor a = concentration.to(kFloat64);
-  const Tensor g = implicit_gamma(a, standard_gamma(a, generator));
+  const Tensor g = implicit_gamma(concentration, standard_gamma(concentration.to(kFloat64), generator));
   const DType dtype = concentration.dtype();
   const double below_one = dtype == kFloat32 ? double{std::nextafter(1.0F, 0.0F)} : std::nextafter(1.0, 0.0);
   return clamp((g / sum(g, -1, true)).to(dtype), smallest(dtype), below_one);

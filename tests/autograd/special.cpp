@@ -122,6 +122,26 @@ TEST(Special, RowsOfFloat32AreThoseOfFloat64) {
   }
 }
 
+// The derivative of a gamma number in float32 is a series of doubles where these are enough for a float, and of sums of
+// two doubles elsewhere: with x far above a, terms cancel.
+TEST(Special, DerivativesOfFloat32GammaNumbersAreThoseOfFloat64) {
+  manual_seed(12);
+  const Tensor a = exp(uniform({3000}, -6, 6.5)), near = a * exp(uniform({3000}, -2, 0.5));
+  const Tensor far = a + sqrt(a) * uniform({3000}, 0, 6) + uniform({3000}, 0, 40);
+  const auto slope = [](const Tensor& of, const Tensor& x) {
+    Tape tape;
+    const Tensor leaf = of.as_leaf();
+    return tape.backward(sum(implicit_gamma(leaf, x)))[leaf];
+  };
+  for (const Tensor& x : {near, far}) {
+    const Tensor exact = slope(a.to(kFloat64), x.to(kFloat64)).to(kFloat32);
+    EXPECT_TRUE(equal(slope(a, x), exact));
+    const Tensor wide = slope(a, x.to(kFloat64));
+    EXPECT_EQ(wide.dtype(), kFloat32);
+    EXPECT_TRUE(equal(wide, exact));
+  }
+}
+
 TEST(Special, PolygammaOfLargeNumbersDoesNotUnderflow) {  // it is (n - 1)! / x^n there
   for (const double x : {1e100, 1e155, 1e200, 1e300})
     EXPECT_NEAR(polygamma(1, full({}, x, kFloat64)).item<double>() * x, 1, 1e-15) << x;

@@ -1,7 +1,10 @@
-// Arithmetic that is made of recorded operations: clamp between tensors, addcmul, addcdiv,
-// logaddexp, logaddexp2, xlogy, xlog1py. build: -Os
+// Arithmetic that is made of other operations: clamp between tensors, addcmul, addcdiv, logaddexp, logaddexp2, xlogy,
+// xlog1py. Values that no gradient needs are formulas of fuse(), in one pass over memory.
+//
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/fuse.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
 
@@ -20,6 +23,30 @@ const Op kXlog1py{"xlog1py"};
 constexpr std::string_view kClamp = "clamp";
 constexpr std::string_view kAddcmul = "addcmul";
 constexpr std::string_view kAddcdiv = "addcdiv";
+
+// --- one pass ---
+
+// What is computed in one pass over memory, of up to three tensors of one floating type and a number.
+enum class Pass : uint8_t { clamp, addcmul, addcdiv, logaddexp, logaddexp2, count };
+
+Symbol formula_of(Pass pass, const Symbol* x, double number) {
+  if (pass == Pass::clamp) return minimum(maximum(x[0], x[1]), x[2]);
+  if (pass <= Pass::addcdiv) {
+    const Symbol both = pass == Pass::addcmul ? x[1] * x[2] : x[1] / x[2];
+    return x[0] + (number == 1 ? both : both * number);
+  }
+  const Symbol apart = -where(x[0] == x[1], 0, abs(x[0] - x[1]));  // also 0 for equal infinities
+  return maximum(x[0], x[1]) + (pass == Pass::logaddexp ? log1p(exp(apart)) : log1p(exp2(apart)) / number);
+}
+
+// As fuse() computes it. Not recorded.
+[[gnu::noinline]] Tensor in_one_pass(Pass pass, const Tensor& x, const Tensor& a, const Tensor& b, double number) {
+  static FusedMemory memories[static_cast<std::size_t>(Pass::count)];
+  const PauseRecording pause;
+  FusedCall call(memories[static_cast<std::size_t>(pass)]);
+  const Symbol symbols[] = {call.argument(x), call.argument(a), b.defined() ? call.argument(b) : Symbol(0)};
+  return call.result(formula_of(pass, symbols, number));
+}
 
 // --- logarithms ---
 
@@ -49,19 +76,26 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
   require_floating(op.name, dtype);
   if (a.dtype() != b.dtype()) return log_of_sum(op, a.to(dtype), b.to(dtype), unit);
   shape_of(op.name, a, b);
-  Tensor value;
-  {
-    const PauseRecording pause;
-    const Tensor apart = masked_fill(abs(a - b), a == b, 0);  // also 0 for equal infinities
-    const Tensor above = unit == 1 ? log1p(exp(-apart)) : log1p(exp2(-apart)) / unit;
-    value = maximum(a, b) + above;
-  }
+  const Tensor value = in_one_pass(&op == &kLogaddexp ? Pass::logaddexp : Pass::logaddexp2, a, b, {}, unit);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return value;
   return record(op, value, {a, b}, [unit, wants_a, wants_b, a, b](const Tensor& dy) -> Grads {
     const Tensor apart = unit == 1 ? a - b : (a - b) * unit;
     return {wants_a ? dy * sigmoid(apart) : Tensor(), wants_b ? dy * sigmoid(-apart) : Tensor()};
   });
+}
+
+// x + value (a * b), and the same with a quotient: in one pass where no gradient is wanted.
+Tensor sum_with(std::string_view where, Pass pass, Tensor (*both_of)(const Tensor&, const Tensor&), const Tensor& x,
+                const Tensor& a, const Tensor& b, double value) {
+  broadcast(where, x.shape(), shape_of(where, a, b));
+  const DType dtype = x.dtype();
+  if (is_floating(dtype) && a.dtype() == dtype && b.dtype() == dtype &&
+      !(needs_grad(x) || needs_grad(a) || needs_grad(b))) {
+    return in_one_pass(pass, x, a, b, value);
+  }
+  const Tensor both = both_of(a, b);
+  return x + (value == 1 ? both : both * value);
 }
 
 }  // namespace
@@ -76,11 +110,8 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   }
   if (is_narrow_integer(dtype)) return clamp(x.to(kInt64), low.to(kInt64), high.to(kInt64)).to(dtype);
   broadcast(kClamp, shape_of(kClamp, x, low), high.shape());
-  Tensor y;
-  {
-    const PauseRecording pause;
-    y = minimum(maximum(x, low), high);
-  }
+  const Tensor y = is_floating(dtype) ? in_one_pass(Pass::clamp, x, low, high, 0)
+                                      : minimum(maximum(x, low), high);  // not recorded either
   return record(kClampBetween, y, {x, low, high}, [x, low, high](const Tensor& dy) -> Grads {
     const Tensor below = x<low, above = x> high, ordered = low < high, sound = low <= high;
     const Tensor on_low = ordered && x == low, on_high = ordered && x == high, half = dy * 0.5;
@@ -91,9 +122,7 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
 }
 
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
-  broadcast(kAddcmul, x.shape(), shape_of(kAddcmul, a, b));
-  const Tensor product = a * b;
-  return x + (value == 1 ? product : product * value);
+  return sum_with(kAddcmul, Pass::addcmul, mul, x, a, b, value);
 }
 
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
@@ -102,9 +131,7 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) 
                                "to(kFloat32), or use div with Rounding::trunc)",
                                name(a.dtype()), name(b.dtype())));
   }
-  broadcast(kAddcdiv, x.shape(), shape_of(kAddcdiv, a, b));
-  const Tensor quotient = a / b;
-  return x + (value == 1 ? quotient : quotient * value);
+  return sum_with(kAddcdiv, Pass::addcdiv, div, x, a, b, value);
 }
 
 Tensor logaddexp(const Tensor& a, const Tensor& b) { return log_of_sum(kLogaddexp, a, b, 1); }

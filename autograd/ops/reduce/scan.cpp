@@ -81,21 +81,21 @@ void scan_extremes(const ScanArgs& args, int64_t first, int64_t width) {
   }
 }
 
-// The same for a single column.
+// The same for a single column: the next element that surpasses the best one is looked for in a loop of its own, whose
+// steps do not wait for each other.
 template <bool kLargest, class T>
 void scan_extremes_of_row(const ScanArgs& args, int64_t first) {
   const T* const x = static_cast<const T*>(args.x) + first;
   T* const y = static_cast<T*>(args.y) + first;
-  T best = x[0];
-  int64_t place = 0;
-  for (int64_t i = 0; i < args.n; ++i) {
-    const T v = x[i];
-    if (v != v || (kLargest ? v >= best : v <= best)) {
-      best = v;
-      place = i;
-    }
-    y[i] = best;
-    args.places[first + i] = place;
+  int64_t* const places = args.places + first;
+  for (int64_t i = 0; i < args.n;) {
+    const T best = x[i];
+    const int64_t place = i;
+    do {
+      y[i] = best;
+      places[i] = place;
+      ++i;
+    } while (i < args.n && x[i] == x[i] && !(kLargest ? x[i] >= best : x[i] <= best));
   }
 }
 

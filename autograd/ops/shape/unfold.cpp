@@ -1,4 +1,5 @@
 // Sliding windows along an axis: unfold, and its gradient.
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
@@ -12,6 +13,7 @@ const Op kUnfold{"unfold"};
 const Op kAddWindows{"add_windows"};
 
 constexpr int64_t kPiece = 4096;  // elements of an axis for one thread to add up
+constexpr int64_t kColumns = 16;  // of several, whose windows are added at a time
 
 // Windows of the axis of `shape` as a view; not recorded.
 Tensor windows_of(const Tensor& x, int axis, int64_t size, int64_t step) {
@@ -36,13 +38,16 @@ void add_overlapping(const T* dy, const OuterAxisInner& whole, int64_t size, int
       const int64_t from = first < size ? 0 : (first - size) / step + 1;
       for (int64_t w = from; w < windows && w * step < last; ++w) {
         const int64_t start = w * step, low = std::max<int64_t>(first - start, 0), high = std::min(size, last - start);
-        for (int64_t j = 0; j < inner; ++j) {
-          const T* const window = dy + ((o * windows + w) * inner + j) * size;
-          T* const place = to + start * inner + j;
-          if (inner == 1) {
-            for (int64_t k = low; k < high; ++k) place[k] += window[k];
-          } else {
-            for (int64_t k = low; k < high; ++k) place[k * inner] += window[k];
+        const T* const window = dy + (o * windows + w) * inner * size;
+        T* const place = to + start * inner;
+        if (inner == 1) {
+          for (int64_t k = low; k < high; ++k) place[k] += window[k];
+          continue;
+        }
+        for (int64_t j = 0; j < inner; j += kColumns) {  // few lines of dy at a time, and whole lines of y
+          const int64_t end = std::min(j + kColumns, inner);
+          for (int64_t k = low; k < high; ++k) {
+            for (int64_t column = j; column < end; ++column) place[k * inner + column] += window[column * size + k];
           }
         }
       }

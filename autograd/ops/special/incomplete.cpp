@@ -26,14 +26,18 @@ R density_over_a(double a, double x) {
   return exp_of(log_of(R(x)) * a - R(x) - log_gamma(R(a) + 1));
 }
 
+// term * x / n. Doubles are divided before, where no division waits for another one.
+inline double next_term(double term, double n, double x) { return term * (x / n); }
+inline Two next_term(Two term, Two n, double x) { return term * x / n; }
+
 template <class R>
 Parts<R> by_series(double a, double x) {
   const R first = density_over_a<R>(a, x);
   if (rounded(first) == 0) return {0, 1};
   R term = 1, sum = 1;
-  const double enough = 1e-24 * std::min(1.0, a);  // of Q, which may be about a
+  const double enough = (sizeof(R) == sizeof(double) ? 1e-14 : 1e-24) * std::min(1.0, a);  // of Q, which may be about a
   for (int k = 1; rounded(term) > enough * rounded(sum); ++k) {
-    term = term * x / (R(a) + static_cast<double>(k));
+    term = next_term(term, R(a) + static_cast<double>(k), x);
     sum = sum + term;
   }
   const R p = first * sum;
@@ -50,7 +54,7 @@ Parts<R> by_fraction(double a, double x) {
 
 // For a below 1e-9, where Q is a times a number, and x < 5: P = x^a / Gamma(a + 1) (1 + a S) with
 // S = -x / (1! (a + 1)) + x^2 / (2! (a + 2)) - ..., and log(x^a / Gamma(a + 1)) = a L.
-Parts<Two> by_small_a(double a, double x) {
+[[gnu::cold]] Parts<Two> by_small_a(double a, double x) {
   const Two l = log_of(Two(x)) + kEuler - 0.8224670334241132 * a;  // pi^2 / 12
   Two power = 1, s = 0;
   for (int k = 1; k < 60; ++k) {
@@ -158,34 +162,42 @@ T gamma_part(T a, T x, bool upper) {
   return static_cast<T>(rounded(upper ? parts.upper : parts.lower));
 }
 
-// x^(a-1) e^-x / Gamma(a) in the precision of T.
-template <class T>
-T density(T a, T x) {
-  constexpr T kInfinity = std::numeric_limits<T>::infinity(), kNaN = std::numeric_limits<T>::quiet_NaN();
-  if (!(a >= 0 && x >= 0) || (a == kInfinity && x == kInfinity)) return kNaN;
-  if (x == 0) return a < 1 ? kInfinity : a == 1 ? 1 : 0;
-  if (a == 0 || a > T(1e36) || x > T(1e36)) return 0;
-  // with the power of a - 1, which may be far from the density's size, in the exponent
-  const Two exponent = log_of(Two(x)) * (Two(a) - 1) - Two(x) - (a < 1 ? log_gamma(Two(a) + 1) : log_gamma(Two(a)));
-  return static_cast<T>(a < 1 ? rounded(exp_of(exponent) * a) : rounded(exp_of(exponent)));
-}
-
 // --- dx / da of x with a fixed P(a, x): -(dP / da) over the density (Figurnov, Mohamed, Mnih 2018) ---
+
+// A number, and a bound of its error, which is 0 for sums of two doubles.
+struct Bounded {
+  double value, error;
+};
 
 // P is the sum of x^(a+k) e^-x / Gamma(a + k + 1), so this is x / a times the sum of t(k) (psi(a + k + 1) - log(x))
 // with t(k) = x^k / ((a + 1) ... (a + k)).
-double slope_by_series(double a, double x) {
-  Two of = digamma_of_positive(Two(a) + 1) - log_of(Two(x)), term = 1, sum = of;
-  for (int k = 1; k < 100'000; ++k) {
-    const Two next = Two(a) + static_cast<double>(k);
-    term = term * x / next;
-    of = of + Two(1) / next;
-    const Two part = term * of;
+template <class R>
+Bounded slope_by_series(double a, double x) {
+  constexpr bool kDouble = sizeof(R) == sizeof(double);
+  constexpr double kEnough = kDouble ? 1e-14 : 1e-24;
+  const R log = log_of(R(x));
+  R of = digamma_of_positive(R(a) + 1) - log, term = 1, sum = of;
+  double sizes = 1 + std::abs(rounded(of));
+  int k = 1;
+  for (; k < 100'000; ++k) {
+    const R next = R(a) + static_cast<double>(k), inverse = R(1) / next;
+    if constexpr (kDouble) {
+      term *= inverse * x;
+    } else {
+      term = term * x / next;
+    }
+    of = of + inverse;
+    const R part = term * of;
     sum = sum + part;
-    if (next.high > x && std::abs(part.high) < 1e-24 * std::abs(sum.high)) break;
+    sizes += rounded(term) * (1 + std::abs(rounded(of)));
+    if (rounded(next) > x && std::abs(rounded(part)) < kEnough * std::abs(rounded(sum))) break;
   }
-  return rounded(sum * x / a);
+  // a term is the result of at most 5 k operations, `of` begins as a difference, and the rest of the series is smaller
+  const double error = kDouble ? (k + 10) * 0x1p-49 * (1 + std::abs(rounded(log))) * sizes : 0;
+  return {rounded(sum * x / a), error * x / a};
 }
+
+bool is_far_above(double a, double x) { return x > a + 6 * std::sqrt(a) + 30; }
 
 // For x far above a, where P is 1 to the last digit: 1 - P is the density times S = 1 + (a - 1) / x +
 // (a - 1) (a - 2) / x^2 + ..., and the derivative of the density's logarithm is log(x) - psi(a).
@@ -226,12 +238,26 @@ double slope_by_uniform(double a, double x) {
 double gamma_slope(double a, double x) {
   if (!(a > 0 && x > 0) || !(a < 1e36 && x < 1e36)) return std::numeric_limits<double>::quiet_NaN();
   if (is_uniform(a, x)) return slope_by_uniform(a, x);
-  return x > a + 6 * std::sqrt(a) + 30 ? slope_far_above(a, x) : slope_by_series(a, x);
+  return is_far_above(a, x) ? slope_far_above(a, x) : slope_by_series<Two>(a, x).value;
 }
-float gamma_slope(float a, float x) { return static_cast<float>(gamma_slope(double{a}, double{x})); }
+double gamma_slope_of_float(double a, double x) {
+  if (a > 0 && x > 0 && x < 1e36 && !is_uniform(a, x) && !is_far_above(a, x)) {
+    const Bounded y = slope_by_series<double>(a, x);
+    if (static_cast<float>(y.value - y.error) == static_cast<float>(y.value + y.error)) return y.value;
+  }
+  return gamma_slope(a, x);
+}
 
-double gamma_density(double a, double x) { return density(a, x); }
-float gamma_density(float a, float x) { return density(a, x); }
+double gamma_density(double a, double x) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (!(a >= 0 && x >= 0) || (a == kInfinity && x == kInfinity)) return kNaN;
+  if (x == 0) return a < 1 ? kInfinity : a == 1 ? 1 : 0;
+  if (a == 0 || a > 1e36 || x > 1e36) return 0;
+  // with the power of a - 1, which may be far from the density's size, in the exponent
+  const Two exponent = log_of(Two(x)) * (Two(a) - 1) - Two(x) - (a < 1 ? log_gamma(Two(a) + 1) : log_gamma(Two(a)));
+  return a < 1 ? rounded(exp_of(exponent) * a) : rounded(exp_of(exponent));
+}
+float gamma_density(float a, float x) { return static_cast<float>(gamma_density(double{a}, double{x})); }
 
 double igamma(double a, double x) { return gamma_part(a, x, false); }
 float igamma(float a, float x) { return gamma_part(a, x, false); }

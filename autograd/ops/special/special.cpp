@@ -65,7 +65,11 @@ constexpr Special kI1eOf{
 
 constexpr Formula kIgammaOf = pairs([](auto a, auto x) { return special::igamma(a, x); });
 constexpr Formula kIgammacOf = pairs([](auto a, auto x) { return special::igammac(a, x); });
-constexpr Formula kSlopeOf = pairs([](auto a, auto x) { return special::gamma_slope(a, x); });
+constexpr Formula kSlopeOf{
+    plain_loop<float, float, 2>([](auto a, auto x) { return static_cast<float>(special::gamma_slope_of_float(a, x)); }),
+    plain_loop<double, double, 2>([](auto a, auto x) { return special::gamma_slope(a, x); })};
+constexpr Formula kSlopeOfFloat{
+    nullptr, plain_loop<double, double, 2>([](auto a, auto x) { return special::gamma_slope_of_float(a, x); })};
 constexpr Formula kDensityOf = pairs([](auto a, auto x) { return special::gamma_density(a, x); });
 
 const Op kLgamma{"lgamma"};
@@ -144,12 +148,15 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
 }
 
 Tensor implicit_gamma(const Tensor& a, const Tensor& x) {
-  require_floating(kImplicitGamma.name, {&a, &x});
+  const bool of_float = a.dtype() == kFloat32 && x.dtype() == kFloat64;
+  if (!of_float) require_floating(kImplicitGamma.name, {&a, &x});
   const Shape shape = shape_of(kImplicitGamma.name, a, x);
   const Tensor y = x.detach().expand(shape).clone();
   if (!needs_grad(a)) return y;
-  return record(kImplicitGamma, y, {a}, [shape, a, y](const Tensor& dy) -> Grads {
-    return dy * compute(kSlopeOf, shape, {&a, &y});
+  return record(kImplicitGamma, y, {a}, [of_float, shape, a, y](const Tensor& dy) -> Grads {
+    if (!of_float) return dy * compute(kSlopeOf, shape, {&a, &y});
+    const Tensor wide = a.detach().to(kFloat64);
+    return (dy * compute(kSlopeOfFloat, shape, {&wide, &y})).to(kFloat32);
   });
 }
 

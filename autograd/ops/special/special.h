@@ -30,7 +30,8 @@ Tensor igammac(const Tensor& a, const Tensor& x);
 Tensor gamma_density(const Tensor& a, const Tensor& x);
 /// x, as a number drawn from that distribution: its derivative with respect to a is that of the number with the same
 /// igamma(a, x), and x itself is a constant (implicit reparameterisation; Figurnov, Mohamed, Mnih 2018). Not
-/// differentiable twice. dist::Gamma, Beta and Dirichlet are made of it.
+/// differentiable twice. x may be float64 where a is float32: the derivative has the digits of a. dist::Gamma, Beta,
+/// Dirichlet and StudentT are made of it.
 Tensor implicit_gamma(const Tensor& a, const Tensor& x);
 
 // --- the normal distribution ---

@@ -146,6 +146,86 @@ TEST(Everyday, DistancesAreTheSameInBlocks) {
   EXPECT_TRUE(allclose(whole[2], parts[2], 1e-4, 1e-3));
 }
 
+// Distances as operations on all differences, and their gradients.
+Tensor distances_by_operations(const Tensor& a, const Tensor& b, double p) {
+  return norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1);
+}
+
+// With create_graph, gradients are operations, too.
+std::vector<Tensor> distances_and_gradients(const Tensor& a, const Tensor& b, double p, bool create_graph) {
+  Tape tape;
+  const Tensor x = a.as_leaf(), z = b.as_leaf(), y = cdist(x, z, p);
+  const Tensor weights = sin(arange(y.numel()).to(y.dtype())).reshape(y.shape());
+  const Gradients grads = tape.backward(sum(y * weights), {.create_graph = create_graph});
+  return {y.detach(), grads[x].detach(), grads[z].detach()};
+}
+
+// On both sides of the longest row of the kernels, 2111 elements, of their panels, 16 rows, of blocks of 128 rows, and
+// of the 2^21 differences whose gradients of b are added together.
+TEST(Everyday, DistancesHaveTheBitsOfOperations) {
+  struct Sizes {
+    Shape a, b;
+  };
+  for (const auto& [of_a, of_b] : std::vector<Sizes>{{{2, 1}, {3, 1}},
+                                                     {{1, 2}, {1, 2}},
+                                                     {{17, 3}, {15, 3}},
+                                                     {{16, 16}, {33, 16}},
+                                                     {{127, 37}, {129, 37}},
+                                                     {{257, 5}, {128, 5}},
+                                                     {{700, 33}, {130, 33}},
+                                                     {{5, 63}, {4, 63}},
+                                                     {{5, 65}, {4, 65}},
+                                                     {{3, 2111}, {18, 2111}},
+                                                     {{3, 2112}, {18, 2112}},
+                                                     {{2, 1, 9, 7}, {3, 20, 7}}}) {
+    const Tensor a = sin(arange(of_a.numel()).to(kFloat32) * 0.7).reshape(of_a);
+    Tensor b = cos(arange(of_b.numel()).to(kFloat32) * 1.3).reshape(of_b);
+    if (of_a.rank() == 2) b = cat({a.slice(0, 0, 1), b.slice(0, 1)});  // a distance of 0
+    for (const double p : {1., 2.}) {
+      const auto expected = distances_and_gradients(a, b, p, true), of = distances_and_gradients(a, b, p, false);
+      EXPECT_TRUE(equal(of[0], distances_by_operations(a, b, p))) << str(of_a) << str(of_b) << ", p = " << p;
+      EXPECT_TRUE(equal(of[1], expected[1])) << str(of_a) << str(of_b) << ", p = " << p;
+      EXPECT_TRUE(equal(of[2], expected[2])) << str(of_a) << str(of_b) << ", p = " << p;
+    }
+  }
+}
+
+TEST(Everyday, DistancesOfExtremeNumbers) {
+  const Tensor a = tensor({{1e30F, 2e30F}, {1, 2}, {NAN, 0}, {INFINITY, 1}});
+  for (const double p : {1., 2.}) {
+    const Tensor y = cdist(a, a, p), expected = distances_by_operations(a, a, p);
+    EXPECT_TRUE(all(y == expected || (isnan(y) && isnan(expected)))) << p;
+    EXPECT_TRUE(std::isfinite(y[0][1].item<float>())) << p;  // its squares are not
+  }
+}
+
+// Without gradients these are one pass over memory, with gradients several operations.
+TEST(Everyday, OnePassHasTheBitsOfOperations) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 30'000}}) {
+      const Tensor of_a = sin(arange(shape.numel()).to(dtype) * 0.7).reshape(shape), a = of_a * 9;
+      const Tensor b = cos(arange(shape.numel()).to(dtype) * 1.3).reshape(shape) * 3;
+      const Tensor c = full({1}, 0.3, dtype);
+      Tape tape;
+      const Tensor leaf = c.as_leaf();
+      for (const double value : {1., 0.7, 0.}) {
+        EXPECT_TRUE(equal(addcmul(c, a, b, value), addcmul(leaf, a, b, value).detach()));
+        EXPECT_TRUE(equal(addcdiv(a, c, b, value), addcdiv(a, leaf, b, value).detach()));
+      }
+      EXPECT_TRUE(equal(clamp(a, c, b), minimum(maximum(a, c), b)));
+      EXPECT_TRUE(equal(logaddexp(a, b), maximum(a, b) + log1p(exp(-abs(a - b)))));
+      EXPECT_TRUE(equal(logaddexp2(a, b), maximum(a, b) + log1p(exp2(-abs(a - b))) / std::numbers::ln2));
+    }
+  }
+  const Tensor infinite = tensor({INFINITY, -INFINITY, INFINITY}), other = tensor({INFINITY, -INFINITY, -INFINITY});
+  EXPECT_TRUE(equal(logaddexp(infinite, other), infinite));
+  EXPECT_TRUE(equal(logaddexp2(infinite, other), infinite));
+  const Tensor ids = tensor({3, -4, 9}, kInt64);
+  EXPECT_TRUE(equal(clamp(ids, full({}, -1, kInt64), full({}, 5, kInt64)), tensor({3, -1, 5}, kInt64)));
+  EXPECT_EQ(addcmul(kSingle, ids, ids).dtype(), kFloat32);
+  EXPECT_TRUE(equal(addcmul(ids, ids, ids, 2), ids + ids * ids * 2));
+}
+
 TEST(Everyday, BetaZeroLeavesTheTensorOut) {
   Tape tape;
   const Tensor x = full({2, 2}, NAN).as_leaf(), a = ones({2, 3}).as_leaf();

@@ -89,6 +89,22 @@ TEST(Scans, OfWideRows) {  // more columns than one thread takes at a time
   }
 }
 
+// Rows have a loop of their own.
+TEST(Scans, ExtremesOfRowsAreThoseOfColumns) {
+  for (const int64_t n : {1, 2, 5, 300}) {
+    const Tensor steps = arange(n).to(kFloat32), ties = round(sin(steps) * 2);
+    const Tensor with_nan = where(steps == 3, NAN, where(steps == 200, NAN, ties));
+    const Tensor rows = stack({steps, -steps, ties, with_nan, full({n}, -INFINITY), full({n}, NAN)}, 0);
+    for (const auto& of : {cummax, cummin}) {
+      for (const Tensor& x : {rows, rows.to(kFloat64), rows.slice(0, 0, 3).to(kInt64)}) {
+        const Sorted along = of(x, 1), down = of(x.t().contiguous(), 0);
+        EXPECT_TRUE(equal(along.indices, down.indices.t())) << n;
+        EXPECT_TRUE(allclose(along.values, down.values.t(), 0, 0, true)) << n;
+      }
+    }
+  }
+}
+
 TEST(Extremes, OfLongRowsAndWideColumns) {
   for (const Shape& shape : {Shape{2, 70'000}, Shape{70, 700}}) {
     const Tensor x = numbers_of(shape, 0.7310585);

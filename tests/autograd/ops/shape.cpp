@@ -356,5 +356,19 @@ TEST(Index, Errors) {
   });
 }
 
+// The gradient of windows along an axis that is not the last one adds 16 columns at a time.
+TEST(Shape, GradientsOfWindowsOfRowsAreThoseOfColumns) {
+  for (const int64_t columns : {1, 15, 16, 17, 40}) {
+    const Tensor x = sin(arange(30 * columns).to(kFloat32)).reshape({30, columns});
+    const auto gradient = [&](const Tensor& of, int64_t axis) {
+      Tape tape;
+      const Tensor leaf = of.as_leaf(), windows = unfold(leaf, axis, 5, 2);  // [13, columns, 5] or [columns, 13, 5]
+      const Tensor weights = cos(arange(windows.numel()).to(kFloat32)).reshape({13, columns, 5});
+      return tape.backward(sum(windows * (axis == 0 ? weights : weights.transpose(0, 1))))[leaf];
+    };
+    EXPECT_TRUE(equal(gradient(x, 0), gradient(x.t().contiguous(), 1).t())) << columns;
+  }
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

@@ -181,7 +181,7 @@ Names lost_messages(const Texts& pages, const Texts& programs) {
   return lost;
 }
 
-// Pages with lines of Python that no test of cmake/programs.cmake runs.
+// Pages with lines of Python that no test of cmake/test_documents.cmake runs.
 Names lost_python(const Texts& pages, const std::string& cmake) {
   Names lost;
   for (const auto& [path, text] : pages) {
@@ -254,7 +254,7 @@ TEST(Documents, AWrongOfEachKindIsFound) {
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
 }
 
-// The programs are compiled and run, and print their text files (cmake/programs.cmake); so are the examples.
+// The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
   Texts programs = texts_of(".cpp", {"docs/programs"});
   programs.merge(texts_of(".h", {"tasks/examples/ported"}));
@@ -291,7 +291,7 @@ TEST(Documents, MistakesWithOtherWordsAreFound) {
 }
 
 TEST(Documents, PythonIsRun) {
-  EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/programs.cmake")), Names());
+  EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/test_documents.cmake")), Names());
   EXPECT_EQ(lost_python({{"docs/a/b.md", "```python\n1\n```\n"}, {"docs/c.md", "```python\n1\n```\n"}}, "(page a/b/x)"),
             Names{"docs/c.md"});
 }

@@ -1,11 +1,11 @@
 # Tests that are programs: mistakes that must not compile, the tutorials, the programs of docs/, the examples.
 
 # Mistakes that must not compile: the compiler's message has the text of the file's first line.
-file(GLOB mistakes CONFIGURE_DEPENDS tests/autograd/mistakes/*.cpp tests/nn/mistakes/*.cpp)
+file(GLOB_RECURSE mistakes CONFIGURE_DEPENDS tests/autograd/mistakes/*.cpp tests/nn/mistakes/*.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mistakes})  # their first lines
 foreach(file IN LISTS mistakes)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE name)
-  string(REGEX REPLACE "/mistakes/(.*)[.]cpp" "_mistake_\\1" name ${name})
+  string(REGEX REPLACE "/mistakes/(.*/)?([^/]*)[.]cpp" "_mistake_\\2" name ${name})
   file(STRINGS ${file} text LIMIT_COUNT 1)
   string(REPLACE "// " "" text "${text}")
   add_test(NAME ${name}

@@ -58,7 +58,7 @@ Sources read_sources(const fs::path& checkout, const std::vector<std::string>& f
   return sources;
 }
 
-// The files of the build: its parts in cmake/, and those beside what they build or test.
+// The files of the build: its parts in cmake/, and those next to what they build or test.
 Sources read_build(const fs::path& checkout) {
   Sources sources{{"CMakeLists.txt", read_text(checkout / "CMakeLists.txt")}};
   for (const char* const folder : {"cmake", "tests"}) {

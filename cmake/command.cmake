@@ -71,7 +71,7 @@ function(tapegrad_program name file)
   endif()
 endfunction()
 
-# The examples. Their tests are in programs.cmake.
+# The examples. Their tests are in test_programs.cmake.
 if(TAPEGRAD_COMMAND OR TAPEGRAD_TESTS)
   tapegrad_program(own_model ${PROJECT_SOURCE_DIR}/tasks/examples/own_model.cpp)
   file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/examples/*.cpp ${PROJECT_SOURCE_DIR}/tasks/examples/ported/*.cpp)

@@ -1,7 +1,7 @@
 # The include folder of the build: <tapegrad/...> are links to the sources. A public header in a room of one of these
 # folders is included as if it stood in the folder itself, <tapegrad/nn/linear.h>, and is installed so; a private one under
 # its path.
-set(flat_folders autograd nn optim tasks/data)
+set(flat_folders autograd nn optim tasks/data tasks/train)
 set(include_dir ${PROJECT_BINARY_DIR}/include)
 file(REMOVE_RECURSE ${include_dir}/tapegrad)
 foreach(folder distributed tests)

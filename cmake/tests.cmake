@@ -1,9 +1,5 @@
-# Tests: one executable per folder, compiled in groups of files, and one ctest test per file, with what the file's line
-# "// ctest: WORDS" says ("// build: alone": an executable of its own):
-#   threads          the thread sanitizer runs it       families     also runs under the other kernel families
-#   products         also runs with all products on BLIS, and with none
-#   unsanitized      sanitizers have their own allocator
-#   timeout=S        seconds, instead of 900            sanitized:NAME=VALUE   in the environment under sanitizers
+# Tests: one executable per folder, compiled in groups of files, and one ctest test per file ("// build: alone": an
+# executable of its own).
 enable_testing()
 set(command_to_run ${PROJECT_BINARY_DIR}/tapegrad)
 if(CMAKE_CROSSCOMPILING)  # tests start the command as a program
@@ -18,99 +14,21 @@ target_compile_options(tapegrad_test_flags INTERFACE -O0 -Wno-unused-result -Wno
 if(TAPEGRAD_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tapegrad_test_flags INTERFACE -Wno-maybe-uninitialized)  # false positives of GCC 12 in <regex>
 endif()
-# Shared by all tests, and by those that need the command's parts.
+# Shared by all tests; rooms of tests/support: by those that need the command's parts.
 file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.cpp)
-file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
-foreach(file command_runner main stored)
-  list(APPEND core_support ${PROJECT_SOURCE_DIR}/tests/support/${file}.cpp)
-endforeach()
+file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
 add_library(tapegrad_test_core STATIC ${golden_sources} ${core_support})
 target_link_libraries(tapegrad_test_core PUBLIC tapegrad_gradcheck GTest::gtest Threads::Threads
                       PRIVATE tapegrad_flags tapegrad_test_flags)
-target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <tapegrad/tapegrad.h> <nlohmann/json.hpp> <fmt/format.h> <regex>)  # a quarter of the time of compiling a test
-file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
-list(REMOVE_ITEM test_support ${core_support})
+# Headers of nearly all tests, compiled once: a quarter of the time of compiling a test.
+target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tapegrad/tapegrad.h> <regex>)
+file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*/*.cpp)
 add_library(tapegrad_test_shared STATIC ${test_support})
 target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_tasks PRIVATE tapegrad_flags tapegrad_test_flags)
 target_precompile_headers(tapegrad_test_shared REUSE_FROM tapegrad_test_core)
 set(long_folders distributed tasks tutorials)  # whole runs; the tests of the other folders are core
 
-# Kernel families that this machine has, but for the best one, which runs by itself. (arm64 has only one.)
-set(other_kernels "")
-if(EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)
-  file(STRINGS /proc/cpuinfo cpu REGEX "^flags" LIMIT_COUNT 1)
-  if(cpu MATCHES " avx2 ")
-    list(APPEND other_kernels portable)
-  endif()
-  if(cpu MATCHES " avx512bw ")
-    list(APPEND other_kernels avx2)
-  endif()
-endif()
-
-# tapegrad_test_program(NAME CORE FILE...)   the executable of some files
-function(tapegrad_test_program name core)
-  add_executable(${name} ${ARGN})
-  set(shared tapegrad_test_shared)
-  if(core)
-    set(shared tapegrad_test_core)
-  endif()
-  target_link_libraries(${name} PRIVATE ${shared} hwy::hwy tapegrad_flags tapegrad_test_flags)
-  target_precompile_headers(${name} REUSE_FROM tapegrad_test_core)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 12)
-  foreach(file IN LISTS ARGN)
-    tapegrad_marks(optimise build ${file})
-    list(FILTER optimise INCLUDE REGEX "^-O")
-    if(optimise)  # the precompiled header must be compiled with the same options
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${optimise}" SKIP_PRECOMPILE_HEADERS ON
-                                  SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
-endfunction()
-
-# tapegrad_test(NAME PROGRAM CORE FILE)   the test, or tests, of a file
-function(tapegrad_test name program core file)
-  tapegrad_marks(words ctest ${file})
-  set(labels long)
-  if(core)
-    set(labels core)
-  endif()
-  set(environment TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
-  set(timeout 900)
-  foreach(word IN LISTS words)
-    if(word STREQUAL "threads")
-      list(APPEND labels threads)
-    elseif(word MATCHES "^timeout=(.*)$")
-      set(timeout ${CMAKE_MATCH_1})
-    elseif(word MATCHES "^sanitized:(.*)$" AND TAPEGRAD_SANITIZE)
-      list(APPEND environment ${CMAKE_MATCH_1})
-    elseif(NOT word MATCHES "^(families|products|unsanitized|sanitized:.*)$")
-      message(FATAL_ERROR "${file}: expected threads, families, products, unsanitized, timeout= or sanitized: after \"// ctest:\", got ${word}")
-    endif()
-  endforeach()
-  set(variants best)  # each of them an environment: a kernel family, or who computes products
-  if("families" IN_LIST words)
-    list(TRANSFORM other_kernels PREPEND KERNELS= OUTPUT_VARIABLE kernels)
-    list(APPEND variants ${kernels})
-  endif()
-  if("products" IN_LIST words AND NOT TAPEGRAD_SANITIZE)  # which see nothing of BLIS
-    list(APPEND variants PRODUCTS=blis PRODUCTS=own)
-  endif()
-  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE relative)
-  foreach(variant IN LISTS variants)
-    set(test ${name})
-    set(variable "")
-    if(NOT variant STREQUAL "best")
-      string(REGEX REPLACE "^[A-Z]*=" "_" suffix ${variant})
-      set(test ${name}${suffix})
-      set(variable TAPEGRAD_${variant})
-    endif()
-    if(NOT program STREQUAL test_${test})
-      add_custom_target(test_${test} DEPENDS ${program})
-    endif()
-    add_test(NAME ${test} COMMAND ${program} --file=${relative} --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT "${environment};${variable}")
-  endforeach()
-endfunction()
+include(cmake/test_functions.cmake)
 
 foreach(folder house autograd nn optim ${long_folders})
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/tests/${folder}/*/*.cpp)
@@ -139,25 +57,6 @@ foreach(folder house autograd nn optim ${long_folders})
   tapegrad_test_program(test_${folder} ${core} ${together})
 endforeach()
 
-# The blocks of code in comments of public headers: tests/comments includes each, so that it is compiled and run.
-find_program(PYTHON3 python3)
-mark_as_advanced(PYTHON3)
-if(PYTHON3)
-  set(block_headers ${public_headers} ${distributed_headers} ${train_headers})
-  list(TRANSFORM block_headers REPLACE "[|].*$" "")
-  list(TRANSFORM block_headers PREPEND ${PROJECT_SOURCE_DIR}/)
-  set(blocks_dir ${PROJECT_BINARY_DIR}/comment_blocks)
-  set(blocks_script ${PROJECT_SOURCE_DIR}/tests/comments/blocks.py)
-  add_custom_command(OUTPUT ${blocks_dir}/comments/blocks.h
-                     COMMAND ${PYTHON3} -B ${blocks_script} ${PROJECT_SOURCE_DIR} ${blocks_dir}/comments
-                     DEPENDS ${blocks_script} ${block_headers} VERBATIM)
-  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/comments/*.cpp)
-  tapegrad_test_program(test_comments ON ${files})
-  target_sources(test_comments PRIVATE ${blocks_dir}/comments/blocks.h)
-  target_include_directories(test_comments PRIVATE ${blocks_dir})
-  add_test(NAME comments COMMAND test_comments --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  add_test(NAME comments_blocks COMMAND ${PYTHON3} -B ${blocks_script} ${PROJECT_SOURCE_DIR} --compiler ${CMAKE_CXX_COMPILER})
-  add_custom_target(test_comments_blocks)  # nothing to build
-  set_tests_properties(comments comments_blocks PROPERTIES TIMEOUT 120 LABELS core)
-endif()
-include(cmake/programs.cmake)
+include(cmake/test_programs.cmake)
+include(cmake/test_documents.cmake)
+include(cmake/test_consumers.cmake)

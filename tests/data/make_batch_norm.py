@@ -1,4 +1,4 @@
-"""Writes batch_norm.json: BatchNorm and GroupNorm in PyTorch over several steps, for tests/nn/batch_norm.cpp: results,
+"""Writes batch_norm.json: BatchNorm and GroupNorm in PyTorch over several steps, for tests/nn/layers/batch_norm.cpp: results,
 gradients and running statistics in float32. Needs torch 1.13.1.
 
 Inputs and weights are formulas of the index that are exact in float32, so the test computes them itself.

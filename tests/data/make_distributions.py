@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/distributions.json: what torch.distributions returns, read by tests/autograd/distributions.cpp.
+"""Writes tests/data/distributions.json: what torch.distributions returns, read by tests/autograd/random/distributions.cpp.
 
     python3 tests/data/make_distributions.py      (PyTorch 2.15)
 

@@ -1,4 +1,4 @@
-"""Writes random.json: what PyTorch draws, for tests/autograd/random.cpp. Needs torch 1.13.1 and numpy.
+"""Writes random.json: what PyTorch draws, for tests/autograd/random/random.cpp. Needs torch 1.13.1 and numpy.
 
 A stream is a list of calls on one generator, so that odd positions and the cached normal are met; a call is kept
 as the FNV-1a hash of its result's bytes and its first values.

@@ -1,4 +1,4 @@
-"""Writes recurrent.json: parameters, results and gradients of torch.nn's recurrent modules, for tests/nn/recurrent.cpp. Needs torch 1.13.1.
+"""Writes recurrent.json: parameters, results and gradients of torch.nn's recurrent modules, for tests/nn/layers/recurrent.cpp. Needs torch 1.13.1.
 
 The loss is the sum of all results times weights that rise evenly from 0.5 to 1.5.
 """

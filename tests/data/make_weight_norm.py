@@ -1,4 +1,4 @@
-"""Writes weight_norm.json: weight and spectral normalisation in PyTorch over several steps, for tests/nn/weight_norm.cpp.
+"""Writes weight_norm.json: weight and spectral normalisation in PyTorch over several steps, for tests/nn/layers/weight_norm.cpp.
 Needs torch 2.15.
 
 Layers are drawn from seed 0; inputs and seeds of gradients are formulas of the index that are exact in float32.

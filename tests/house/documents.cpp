@@ -150,6 +150,14 @@ std::vector<std::string> mistakes_in(const std::string& row) {
   return programs;
 }
 
+// The programs by the names of their tests, which leave out rooms of mistakes/.
+Texts without_rooms(const Texts& programs) {
+  static const std::regex room("/mistakes/.*/");
+  Texts by_name;
+  for (const auto& [path, text] : programs) by_name.emplace(std::regex_replace(path, room, "/mistakes/"), text);
+  return by_name;
+}
+
 // The pattern in the first line of a mistake's program, which the compiler's message must match.
 std::regex message_of(const std::string& program) {
   std::string pattern;
@@ -161,7 +169,8 @@ std::regex message_of(const std::string& program) {
 }
 
 // Mistakes in the tables of docs/ whose row does not have the message that their test expects, and those without a row.
-Names lost_messages(const Texts& pages, const Texts& programs) {
+Names lost_messages(const Texts& pages, const Texts& of_rooms) {
+  const Texts programs = without_rooms(of_rooms);
   Names lost, found;
   for (const auto& [path, text] : pages) {
     if (!path.starts_with("docs/")) continue;
@@ -181,7 +190,7 @@ Names lost_messages(const Texts& pages, const Texts& programs) {
   return lost;
 }
 
-// Pages with lines of Python that no test of cmake/programs.cmake runs.
+// Pages with lines of Python that no test of cmake/test_documents.cmake runs.
 Names lost_python(const Texts& pages, const std::string& cmake) {
   Names lost;
   for (const auto& [path, text] : pages) {
@@ -254,7 +263,7 @@ TEST(Documents, AWrongOfEachKindIsFound) {
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
 }
 
-// The programs are compiled and run, and print their text files (cmake/programs.cmake); so are the examples.
+// The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
   Texts programs = texts_of(".cpp", {"docs/programs"});
   programs.merge(texts_of(".h", {"tasks/examples/ported"}));
@@ -280,7 +289,7 @@ TEST(Documents, MistakesHaveTheWordsOfTheirTests) {
 }
 
 TEST(Documents, MistakesWithOtherWordsAreFound) {
-  const Texts programs = {{"tests/nn/mistakes/a.cpp", "// use x.0, {2}. instead\n"},
+  const Texts programs = {{"tests/nn/mistakes/room/a.cpp", "// use x.0, {2}. instead\n"},
                           {"tests/nn/mistakes/b.cpp", "// say b\n"},
                           {"tests/nn/mistakes/c.cpp", "// say c\n"}};
   const Texts pages = {
@@ -291,7 +300,7 @@ TEST(Documents, MistakesWithOtherWordsAreFound) {
 }
 
 TEST(Documents, PythonIsRun) {
-  EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/programs.cmake")), Names());
+  EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/test_documents.cmake")), Names());
   EXPECT_EQ(lost_python({{"docs/a/b.md", "```python\n1\n```\n"}, {"docs/c.md", "```python\n1\n```\n"}}, "(page a/b/x)"),
             Names{"docs/c.md"});
 }

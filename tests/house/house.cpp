@@ -3,6 +3,7 @@
 // that list may only shrink.
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
 
 #include <algorithm>
 #include <cctype>
@@ -25,7 +26,7 @@ using Sources = std::map<std::string, std::string>;                // text by pa
 using Includes = std::map<std::string, std::vector<std::string>>;  // paths by path
 using Breaches = std::vector<std::string>;
 
-constexpr std::size_t kMostLines = 450, kMostLinesOfFunction = 60, kMostFiles = 26;
+constexpr std::size_t kMostLines = 450, kMostLinesOfFunction = 60, kMostFiles = 26, kMostLinesOfBuild = 99;
 
 const std::map<std::string, std::set<std::string>> kBelow{{"autograd", {}},
                                                           {"nn", {"autograd"}},
@@ -57,6 +58,19 @@ Sources read_sources(const fs::path& checkout, const std::vector<std::string>& f
   return sources;
 }
 
+// The files of the build: its parts in cmake/, and those next to what they build or test.
+Sources read_build(const fs::path& checkout) {
+  Sources sources{{"CMakeLists.txt", read_text(checkout / "CMakeLists.txt")}};
+  for (const char* const folder : {"cmake", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
+      const fs::path& path = entry.path();
+      if (path.extension() != ".cmake" && path.filename() != "CMakeLists.txt") continue;
+      sources.emplace(fs::relative(path, checkout).generic_string(), read_text(path));
+    }
+  }
+  return sources;
+}
+
 std::string floor_of(const std::string& path) { return path.substr(0, path.find('/')); }
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -77,6 +91,13 @@ bool is_public_header(const std::string& path) {
   return std::regex_match(path, kRooms) && owner_of(path).empty() && path.find("/internal/") == std::string::npos;
 }
 
+// Without the room: nn/layers/linear.h is nn/linear.h, tasks/data/tables/table.h is tasks/data/table.h.
+std::string installed_name(const std::string& path) {
+  const std::size_t floor = path.find('/');
+  const std::size_t room = path.starts_with("tasks/") ? path.find('/', floor + 1) : floor;
+  return path.substr(0, room) + "/" + name_of(path);
+}
+
 std::vector<std::string> included_names(const std::string& text) {
   constexpr std::string_view kInclude = "#include <";
   std::vector<std::string> names;
@@ -91,7 +112,7 @@ std::vector<std::string> included_names(const std::string& text) {
 Includes includes_of(const Sources& sources) {
   std::map<std::string, std::string> installed;
   for (const auto& [path, text] : sources)
-    if (owner_of(path).empty()) installed.emplace(floor_of(path) + "/" + name_of(path), path);
+    if (is_public_header(path)) installed.emplace(installed_name(path), path);
   Includes includes;
   for (const auto& [path, text] : sources) {
     for (std::string name : included_names(text)) {
@@ -299,6 +320,9 @@ TEST(House, PublicHeadersIncludePublicOnes) {
 }
 TEST(House, OneFileIncludesALibrary) { expect_kept("second door", second_doors(house())); }
 TEST(House, FilesAreShort) { expect_kept("long file", long_files(with_tests(), kMostLines)); }
+TEST(House, FilesOfTheBuildAreShort) {
+  expect_kept("long file of the build", long_files(read_build(kSourceDir), kMostLinesOfBuild));
+}
 TEST(House, FunctionsAreShort) { expect_kept("long function", long_functions(house(), kMostLinesOfFunction)); }
 TEST(House, ResultsDoNotDependOnTheCLibrary) {
   expect_kept("function of the library", functions_of_the_library(house()));
@@ -320,10 +344,8 @@ TEST(House, ScriptsAreFewLines) {
 TEST(House, PublicHeadersOfAFloorHaveDifferentNames) {  // they are installed into one folder
   std::map<std::string, std::string> paths;
   for (const auto& [path, text] : house()) {
-    const std::string floor = floor_of(path);
-    if (!path.ends_with(".h") || !owner_of(path).empty() || floor == "tasks" || path.starts_with("autograd/io/"))
-      continue;
-    const auto [at, fresh] = paths.emplace(floor + "/" + name_of(path), path);
+    if (!is_public_header(path) || path.starts_with("autograd/io/")) continue;
+    const auto [at, fresh] = paths.emplace(installed_name(path), path);
     EXPECT_TRUE(fresh) << path << " and " << at->second;
   }
 }
@@ -355,6 +377,18 @@ TEST(House, AWrongOfEachKindIsFound) {
   EXPECT_EQ(long_functions(kPlanted, 3), Breaches{"nn/layers/detail/weights.h: g"});
   EXPECT_EQ(functions_of_the_library(kPlanted), Breaches{"nn/models/gpt.cpp calls std::tanh("});
   EXPECT_EQ(full_folders(kPlanted, 1), Breaches{"nn/models"});
+}
+
+TEST(House, ALongFileOfTheBuildIsFound) {
+  const TemporaryFolder checkout;
+  const std::string short_enough(kMostLinesOfBuild, '\n');
+  fs::create_directories(checkout.path() / "cmake");
+  fs::create_directories(checkout.path() / "tests/consumer");
+  const Breaches files{"CMakeLists.txt", "cmake/tests.cmake", "tests/consumer/CMakeLists.txt"};
+  for (const std::string& file : files) spill(checkout / file, short_enough);
+  EXPECT_EQ(long_files(read_build(checkout.path()), kMostLinesOfBuild), Breaches());
+  for (const std::string& file : files) spill(checkout / file, short_enough + '\n');
+  EXPECT_EQ(long_files(read_build(checkout.path()), kMostLinesOfBuild), files);
 }
 
 }  // namespace

@@ -43,6 +43,14 @@ inline double largest_difference(const Tensor& a, const Tensor& b) {
   return a.numel() == 0 ? 0 : amax(abs(a.detach() - b.detach())).item();
 }
 
+// Numbers between -2 and 2 without ties, float64.
+inline Tensor without_ties(const Shape& shape, double step = 0.37) {
+  const Tensor x = Tensor::empty(shape, kFloat64);
+  for (int64_t i = 0; i < x.numel(); ++i)
+    x.mutable_data<double>()[i] = std::sin(step * static_cast<double>(7 * i + 3)) * 2;
+  return x;
+}
+
 template <class F>
 std::string error_of(F f) {
   try {

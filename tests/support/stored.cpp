@@ -19,6 +19,14 @@ Tensor ids(const nlohmann::json& rows) {
   return tensor(values, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())});
 }
 
+std::string bytes_of_digits(const nlohmann::json& digits) {
+  const auto& text = digits.get_ref<const std::string&>();
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
 Tensor filled(const Shape& shape, int64_t k) {
   std::vector<double> values;
   for (int64_t i = 0; i < shape.numel(); ++i)

@@ -13,6 +13,8 @@ namespace tapegrad::tests {
 nlohmann::json stored(const std::string& file);
 // Rows of token ids as a tensor [B, T].
 Tensor ids(const nlohmann::json& rows);
+// The bytes of a text of hexadecimal digits.
+std::string bytes_of_digits(const nlohmann::json& digits);
 
 // Element i is ((37 i + 101 k) mod 257 - 128) / 256, as in tests/data/make_*.py.
 Tensor filled(const Shape& shape, int64_t k);

@@ -7,7 +7,7 @@
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 namespace tapegrad::tasks {
 namespace {

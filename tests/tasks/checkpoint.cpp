@@ -12,7 +12,7 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/small_loop.h>
+#include <tapegrad/tests/support/runs/small_loop.h>
 
 #include <algorithm>
 #include <cmath>

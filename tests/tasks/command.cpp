@@ -7,8 +7,8 @@
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/gpt_run.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 #include <unistd.h>
 
 #include <algorithm>

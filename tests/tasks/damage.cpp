@@ -5,7 +5,7 @@
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <string>
 #include <string_view>

@@ -18,7 +18,7 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/special_files.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 #include <unistd.h>
 
 #include <cerrno>

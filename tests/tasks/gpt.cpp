@@ -8,7 +8,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/verdict_run.h>
+#include <tapegrad/tests/support/runs/verdict_run.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 
 #include <filesystem>
 #include <limits>

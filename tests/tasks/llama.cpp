@@ -12,7 +12,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/verdict_run.h>
+#include <tapegrad/tests/support/runs/verdict_run.h>
 
 #include <algorithm>
 #include <filesystem>

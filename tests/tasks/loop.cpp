@@ -11,7 +11,7 @@
 #include <tapegrad/tasks/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/small_loop.h>
+#include <tapegrad/tests/support/runs/small_loop.h>
 
 #include <cmath>
 #include <csignal>

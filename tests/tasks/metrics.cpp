@@ -5,7 +5,7 @@
 #include <tapegrad/tasks/metrics/spans.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
 
 namespace tapegrad::metrics {
 namespace {

@@ -8,8 +8,8 @@
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/text/options.h>
-#include <tapegrad/tests/support/gpt_run.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>
 #include <cmath>

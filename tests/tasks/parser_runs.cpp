@@ -3,7 +3,7 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>

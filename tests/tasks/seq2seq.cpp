@@ -6,7 +6,7 @@
 #include <tapegrad/tasks/train/progress.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <algorithm>
 #include <array>

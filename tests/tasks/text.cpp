@@ -9,6 +9,7 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/tasks/data/special_tokens.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -114,7 +115,7 @@ TEST(Tokens, PiecesOfASequence) {
 
 TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
   const tests::TemporaryFolder folder;
-  const auto tokenizer = data::load_tokenizer((fs::path(tests::kTestsDir) / "data/gpt2_cut").string());
+  const auto tokenizer = data::load_tokenizer(tests::kCut);
   // Lines that end in white space of all kinds, and in none; pieces of many lengths.
   std::string text;
   const std::string lines[] = {"The text  \n", "가나다\u3000\n \n", "\n",       "the end.\n",
@@ -143,20 +144,7 @@ TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
 // Tokens that reach over the end of a line stay whole, wherever pieces end.
 TEST(TokenFile, SpecialTokensWithEndsOfLines) {
   const tests::TemporaryFolder folder;
-  const fs::path cut = fs::path(tests::kTestsDir) / "data/gpt2_cut";
-  Json json = Json::parse(data::load_tokenizer(cut.string())->json());
-  const int64_t next = data::load_tokenizer(cut.string())->size();
-  for (const char* content : {"x\ny", "<a\nb\nc>", "\nend\n."}) {
-    const auto id = next + static_cast<int64_t>(json["added_tokens"].size());
-    json["added_tokens"].push_back({{"id", id},
-                                    {"content", content},
-                                    {"single_word", false},
-                                    {"lstrip", false},
-                                    {"rstrip", false},
-                                    {"normalized", false},
-                                    {"special", true}});
-  }
-  const auto tokenizer = data::parse_tokenizer(json.dump(), "x");
+  const auto tokenizer = tests::cut_with({"x\ny", "<a\nb\nc>", "\nend\n."});
   std::string text;
   for (int i = 0; i < 40; ++i) text += "the x\nyes <a\nb\nc> and\nend\n. <a\nb\nd> x\nx\n";
   tests::spill(folder / "text.txt", text);

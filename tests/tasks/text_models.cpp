@@ -8,7 +8,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <nlohmann/json.hpp>
 

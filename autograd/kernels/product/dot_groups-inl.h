@@ -18,7 +18,7 @@ namespace tapegrad::HWY_NAMESPACE {
 // As dot_rows, for rows of groups, w = scale q. Each group is summed by itself, then scaled once. Rows of A are padded,
 // too. A Group has
 //   kElements, kBytes     of a group
-//   kParts                parts of kElements / kParts neighbouring elements each, that share bytes
+//   kParts                up to 4 parts of kElements / kParts neighbouring elements each, that share bytes
 //   load(group, p, part)  elements from p on of a part, as float
 // kMost: of these rows at a time.
 template <class Group, int kStreams, int kMost, class Done>
@@ -44,7 +44,7 @@ HWY_INLINE void dot_groups(int64_t m, int64_t n, int64_t groups, const float* a,
           Raw products[kRows][kStreams];
 #pragma GCC unroll 4
           for (int64_t p = begin; p < kPart; p += kSums) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (int part = 0; part < Group::kParts; ++part) {
               const bool first = p == begin && part == 0;
               Raw from_b[kStreams];

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/tasks/data/image.h>
@@ -9,15 +10,54 @@
 #include <cmath>
 
 namespace tapegrad::data {
+
+namespace detail {
+extern const ImageFormat kPng, kJpeg;
+}
+
 namespace {
 
+using detail::ImageFormat;
 using detail::Pixels;
 
-constexpr std::string_view kPngStart = "\x89PNG\r\n\x1a\n", kJpegStart = "\xff\xd8\xff";
+constexpr const ImageFormat* kFormats[] = {&detail::kPng, &detail::kJpeg};
+
 constexpr int64_t kMostSide = 1 << 16;
 
 [[noreturn]] void refuse_image(const std::string& path, std::string_view why) {
   fail("image", fmt::format("{}: {}", path, why));
+}
+
+std::string ending_of(const std::string& path) {
+  const std::size_t dot = path.find_last_of("./");
+  std::string ending = dot == std::string::npos || path[dot] == '/' ? "" : path.substr(dot);
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
+// "PNG or JPEG".
+std::string either(const std::vector<std::string_view>& names) {
+  return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
+}
+
+// The format of these first bytes, or of this ending; Error if there is none.
+const ImageFormat& format_of_file(const std::string& path, std::string_view file) {
+  std::vector<std::string_view> names;
+  for (const ImageFormat* format : kFormats) {
+    if (file.starts_with(format->start)) return *format;
+    names.push_back(format->name);
+  }
+  refuse_image(path, fmt::format("expected a {} file", either(names)));
+}
+
+const ImageFormat& format_named(const std::string& path) {
+  const std::string ending = ending_of(path);
+  std::vector<std::string_view> endings;
+  for (const ImageFormat* format : kFormats) {
+    if (std::ranges::find(format->endings, ending) != format->endings.end()) return *format;
+    endings.insert(endings.end(), format->endings.begin(), format->endings.end());
+  }
+  refuse_image(path, fmt::format("expected a name that ends with {}", either(endings)));
 }
 
 // The sample of a pixel in the channel of an image with another number of channels.
@@ -68,13 +108,6 @@ Pixels pixels_of(const std::string& path, const Tensor& given) {
   return pixels;
 }
 
-std::string ending_of(const std::string& path) {
-  const std::size_t dot = path.find_last_of("./");
-  std::string ending = dot == std::string::npos || path[dot] == '/' ? "" : path.substr(dot);
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return ending;
-}
-
 }  // namespace
 
 Tensor load_image(const std::string& path, const LoadImageOptions& options) {
@@ -86,33 +119,27 @@ Tensor load_image(const std::string& path, const LoadImageOptions& options) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 30;
   const std::string file = read_file(path, kMostBytes);
   Pixels pixels;
-  std::string why = "expected a PNG or JPEG file";
-  if (file.starts_with(kPngStart)) why = detail::decode_png(file, pixels);
-  if (file.starts_with(kJpegStart)) why = detail::decode_jpeg(file, pixels);
-  if (!why.empty()) refuse_image(path, why);
+  if (const std::string why = format_of_file(path, file).decode(file, pixels); !why.empty()) refuse_image(path, why);
   return tensor_of(pixels, options);
 }
 
 void save_image(const std::string& path, const Tensor& image, const SaveImageOptions& options) {
-  const std::string ending = ending_of(path);
-  const bool png = ending == ".png", jpeg = ending == ".jpg" || ending == ".jpeg";
-  if (!png && !jpeg) refuse_image(path, "expected a name that ends with .png, .jpg or .jpeg");
+  const ImageFormat& format = format_named(path);
   const Pixels pixels = pixels_of(path, image);
-  if (jpeg && pixels.channels % 2 == 0)
-    refuse_image(path, fmt::format("expected 1 or 3 channels for JPEG, got {}", str(image.shape())));
+  if (!format.opacity && pixels.channels % 2 == 0)
+    refuse_image(path, fmt::format("expected 1 or 3 channels for {}, got {}", format.name, str(image.shape())));
   if (options.quality < 1 || options.quality > 100)
     refuse_image(path, fmt::format("expected a quality from 1 to 100, got {}", options.quality));
   std::string file;
-  const std::string why =
-      png ? detail::encode_png(pixels, file) : detail::encode_jpeg(pixels, static_cast<int>(options.quality), file);
+  const std::string why = format.encode(pixels, static_cast<int>(options.quality), file);
   if (!why.empty()) refuse_image(path, why);
   replace_file(path, file);
 }
 
 std::vector<std::string> image_formats() {
   std::vector<std::string> formats;
-  if (detail::has_png()) formats.emplace_back("PNG");
-  if (detail::has_jpeg()) formats.emplace_back("JPEG");
+  for (const ImageFormat* format : kFormats)
+    if (format->built) formats.emplace_back(format->name);
   return formats;
 }
 

@@ -276,7 +276,7 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
   const std::size_t room = std::clamp(std::bit_ceil(text.size() / 8), Work::kFewest, Work::kMost);
   if (room > work.known.size()) work.known.assign(room, {});
   detail::for_each_part(
-      text, pairs_, [&](std::string_view part, std::size_t) { encode_ordinary(part, work); },
+      text, pairs_.tokens, pairs_.specials, [&](std::string_view part, std::size_t) { encode_ordinary(part, work); },
       [&](int64_t id) { work.ids.push_back(id); });
   std::vector<int64_t> ids = std::move(work.ids);
   const std::lock_guard held(lock_);

@@ -128,7 +128,8 @@ std::vector<int64_t> PieceTokenizer::encode(std::string_view text) const {
   std::vector<int64_t> ids;
   ids.reserve(text.size() / 3);
   detail::for_each_part(
-      text, pairs_, [&](std::string_view part, std::size_t at) { encode_ordinary(part, at == 0, ids); },
+      text, pairs_.tokens, pairs_.specials,
+      [&](std::string_view part, std::size_t at) { encode_ordinary(part, at == 0, ids); },
       [&](int64_t special) { ids.push_back(special); });
   return ids;
 }

@@ -1,7 +1,7 @@
 // Tutorial 004, cells 10 to 13: context vectors of all words.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/exercises/exercises.h>
-#include <tapegrad/tasks/exercises/inputs.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 namespace tapegrad::tasks::exercises {
 
@@ -22,12 +22,12 @@ inline tapegrad::Tensor contexts(const tapegrad::Tensor& words) {
 )~",
     .given =
         [] {
-          return NamedTensors{{"words", sentence()}};
+          return NamedTensors{{"words", tutorial::journey_vectors()}};
         },
     .check = R"~(  answer("contexts", contexts(given("words")));)~",
     .expected =
         [] {
-          const Tensor words = sentence();
+          const Tensor words = tutorial::journey_vectors();
           return NamedTensors{{"contexts", matmul(softmax(matmul(words, words.t())), words)}};
         },
 };

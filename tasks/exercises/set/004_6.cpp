@@ -1,7 +1,7 @@
 // Tutorial 004, cell 6: a softmax that does not overflow.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/exercises/exercises.h>
-#include <tapegrad/tasks/exercises/inputs.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 namespace tapegrad::tasks::exercises {
 
@@ -23,16 +23,18 @@ inline tapegrad::Tensor stable_softmax(const tapegrad::Tensor& scores) {
 )~",
     .given =
         [] {
-          return NamedTensors{{"scores of journey", matmul(sentence(), sentence()[1])},
-                              {"large scores", tensor({{1000.0, 1001.0, 999.0}, {-1000.0, -1001.0, -1003.0}})}};
+          return NamedTensors{
+              {"scores of journey", matmul(tutorial::journey_vectors(), tutorial::journey_vectors()[1])},
+              {"large scores", tensor({{1000.0, 1001.0, 999.0}, {-1000.0, -1001.0, -1003.0}})}};
         },
     .check = R"~(  answer("scores of journey", stable_softmax(given("scores of journey")));
   answer("large scores", stable_softmax(given("large scores")));)~",
     .expected =
         [] {
           const Tensor large = tensor({{1000.0, 1001.0, 999.0}, {-1000.0, -1001.0, -1003.0}});
-          return NamedTensors{{"scores of journey", softmax(matmul(sentence(), sentence()[1]))},
-                              {"large scores", softmax(large)}};
+          return NamedTensors{
+              {"scores of journey", softmax(matmul(tutorial::journey_vectors(), tutorial::journey_vectors()[1]))},
+              {"large scores", softmax(large)}};
         },
 };
 

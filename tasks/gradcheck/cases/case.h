@@ -46,7 +46,7 @@ enum class Domain { everything, between };
 
 // A function of one tensor, elementwise.
 struct Unary {
-  std::string pytorch;        // "torch.exp"; empty: another entry has the golden values and the rule
+  std::string pytorch;        // "torch.exp". (Functions that PyTorch does not have take call, samples and rule.)
   double low = -2, high = 2;  // of the samples
   Domain domain = Domain::everything;
   std::vector<double> kinks = {};  // of random programs

@@ -16,15 +16,6 @@ namespace {
 
 constexpr Reduction kReductions[] = {Reduction::none, Reduction::sum, Reduction::mean};
 
-// Numbers without ties.
-Tensor some(const Shape& shape, double step = 0.37) {
-  const Tensor x = Tensor::empty(shape, kFloat64);
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    x.mutable_data<double>()[i] = std::sin(step * static_cast<double>(7 * i + 3)) * 2;
-  }
-  return x;
-}
-
 struct Pair {
   Tensor a, b;
 };
@@ -41,18 +32,19 @@ TEST(Losses, OfProbabilitiesHaveSecondDerivatives) {
       const auto loss = [=](auto x) {
         return cross_entropy(x[0], x[1], {.reduction = reduction, .label_smoothing = smoothing});
       };
-      expect_gradients(loss, {some({3, 4}), some({3, 4}, 0.9)});
-      expect_gradients(loss, {some({4}), some({4}, 0.9)});
+      expect_gradients(loss, {without_ties({3, 4}), without_ties({3, 4}, 0.9)});
+      expect_gradients(loss, {without_ties({4}), without_ties({4}, 0.9)});
     }
-    const Tensor weight = abs(some({4}, 1.3));
+    const Tensor weight = abs(without_ties({4}, 1.3));
     expect_gradients(
         [=](auto x) { return cross_entropy(x[0], x[1], {.reduction = reduction, .weight = weight, .axis = 1}); },
-        {some({2, 4, 3}), some({2, 4, 3}, 0.9)});
+        {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9)});
   }
 }
 
 TEST(Losses, OfClassesAlongAnyAxis) {
-  const Tensor logits = some({2, 5, 3}), target = tensor({{0, 4, 2}, {1, -100, 3}}), weight = abs(some({5}, 1.3));
+  const Tensor logits = without_ties({2, 5, 3}), target = tensor({{0, 4, 2}, {1, -100, 3}}),
+               weight = abs(without_ties({5}, 1.3));
   for (const Reduction reduction : kReductions) {
     const CrossEntropyOptions first{.reduction = reduction, .label_smoothing = 0.1, .weight = weight, .axis = 1};
     CrossEntropyOptions last = first;
@@ -68,11 +60,11 @@ TEST(Losses, OfClassesAlongAnyAxis) {
           [=](auto x) {
             return multi_margin_loss(x[0], tensor({1, 3, 0}), {.reduction = reduction, .p = p, .weight = weight});
           },
-          {some({3, 5})});
+          {without_ties({3, 5})});
     }
   }
   // One-hot probabilities are classes.
-  const Tensor rows = some({3, 5}), ids = tensor({4, 0, 2});
+  const Tensor rows = without_ties({3, 5}), ids = tensor({4, 0, 2});
   expect_near(cross_entropy(rows, one_hot(ids, 5).to(kFloat64), {.label_smoothing = 0.3}),
               cross_entropy(rows, ids, {.label_smoothing = 0.3}));
   expect_near(cross_entropy(rows.to(kFloat32), one_hot(ids, 5).to(kFloat64)), cross_entropy(rows, ids));
@@ -82,7 +74,8 @@ TEST(Losses, OfMarginsAndCountsHaveSecondDerivatives) {
   const Tensor signs = tensor({{1., -1., 1., 1.}, {-1., -1., 1., -1.}, {1., 1., -1., 1.}}, kFloat64);
   const Tensor counts = tensor({0, 1, 2, 5});
   for (const Reduction reduction : kReductions) {
-    for (const Pair& pair : {Pair{some({3, 4}), some({3, 4}, 0.9)}, Pair{some({4, 3}).t(), some({4}, 0.9)}}) {
+    for (const Pair& pair : {Pair{without_ties({3, 4}), without_ties({3, 4}, 0.9)},
+                             Pair{without_ties({4, 3}).t(), without_ties({4}, 0.9)}}) {
       expect_gradients([=](auto x) { return soft_margin_loss(x[0], x[1], reduction); }, {pair.a, pair.b});
       expect_gradients(
           [=](auto x) { return margin_ranking_loss(x[0], x[1], signs, {.reduction = reduction, .margin = 0.43}); },
@@ -131,7 +124,7 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
   const KeepThreads keep;
   for (const int64_t classes : {3, 9000}) {
     for (const DType type : {kFloat32, kFloat64}) {
-      const Tensor rows = some({4, classes}).to(type), target = tensor({1, 2, -100, 1});
+      const Tensor rows = without_ties({4, classes}).to(type), target = tensor({1, 2, -100, 1});
       const Tensor logits = cat({rows, full({1, classes}, -kInf, type)}), targets = cat({target, tensor({2})});
       const auto weights = [&](double unused) {
         const Tensor w = cat({full({1}, unused), tensor({0.5, 2.}), full({classes - 3}, unused)});
@@ -195,7 +188,7 @@ TEST(Losses, OfProbabilitiesHaveAGradientOfTheWeights) {
             return cross_entropy(x[0], x[1],
                                  {.reduction = reduction, .label_smoothing = smoothing, .weight = x[2], .axis = 1});
           },
-          {some({2, 4, 3}), some({2, 4, 3}, 0.9), abs(some({4}, 1.3))});
+          {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9), abs(without_ties({4}, 1.3))});
     }
   }
   // By PyTorch.

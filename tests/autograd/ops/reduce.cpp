@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
 
@@ -23,10 +24,7 @@ using tg::tests::kNan;
 // Gradient of sum(f(x) * weights), and with `again` through a recorded backward.
 template <class F>
 tg::Tensor gradient(F f, const tg::Tensor& x, const tg::Tensor& weights, bool again = false) {
-  const tg::Tensor leaf = x.as_leaf();
-  tg::Tape tape;
-  const tg::Tensor loss = tg::sum(f(leaf) * weights);
-  return tape.backward(loss, {.create_graph = again, .grad_output = {}, .keep = {}})[leaf].detach();
+  return tg::tests::slope([&](const tg::Tensor& leaf) { return f(leaf) * weights; }, x, again);
 }
 
 // Second derivative of f, summed: d/dx sum(df/dx).

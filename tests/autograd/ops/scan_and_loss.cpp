@@ -15,14 +15,6 @@ void expect_all_gradients(const std::function<Tensor(std::span<const Tensor>)>& 
   EXPECT_TRUE(report.ok) << report.text;
 }
 
-Tensor numbers_of(const Shape& shape, double step = 0.37) {
-  const Tensor x = Tensor::empty(shape, kFloat64);
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    x.mutable_data<double>()[i] = std::sin(step * static_cast<double>(7 * i + 3)) * 2;
-  }
-  return x;
-}
-
 TEST(Norm, HasNoGradientAtZeroVectors) {
   for (double p : {2., 1., 3., 0.5, kInf}) {
     for (bool again : {false, true}) {
@@ -79,7 +71,7 @@ TEST(Scans, PassNoGradientToMinusInfinity) {
 }
 
 TEST(Scans, OfWideRows) {  // more columns than one thread takes at a time
-  const Tensor x = numbers_of({3, 700});
+  const Tensor x = without_ties({3, 700});
   const Tensor y = cumprod(x, 0), z = logcumsumexp(x, 0), best = cummax(x, 0).values;
   for (int64_t j : {0, 255, 256, 699}) {
     const double a = x[0][j].item(), b = x[1][j].item(), c = x[2][j].item();
@@ -107,7 +99,7 @@ TEST(Scans, ExtremesOfRowsAreThoseOfColumns) {
 
 TEST(Extremes, OfLongRowsAndWideColumns) {
   for (const Shape& shape : {Shape{2, 70'000}, Shape{70, 700}}) {
-    const Tensor x = numbers_of(shape, 0.7310585);
+    const Tensor x = without_ties(shape, 0.7310585);
     for (int axis : {0, 1}) {
       const Sorted y = max(x, axis);
       expect_near(y.values, amax(x, axis));
@@ -133,23 +125,23 @@ TEST(Median, OfManyEqualElements) {
 }
 
 TEST(Vectors, HaveSecondDerivatives) {
-  expect_all_gradients([](auto x) { return normalize(x[0]); }, {numbers_of({3, 4})});
-  expect_all_gradients([](auto x) { return normalize(x[0], 3, 0); }, {numbers_of({3, 4})});
+  expect_all_gradients([](auto x) { return normalize(x[0]); }, {without_ties({3, 4})});
+  expect_all_gradients([](auto x) { return normalize(x[0], 3, 0); }, {without_ties({3, 4})});
   expect_all_gradients([](auto x) { return pairwise_distance(x[0], x[1]); },
-                       {numbers_of({3, 4}), numbers_of({4}, 0.9)});
+                       {without_ties({3, 4}), without_ties({4}, 0.9)});
   expect_all_gradients([](auto x) { return cosine_similarity(x[0], x[1]); },
-                       {numbers_of({3, 4}), numbers_of({3, 4}, 0.9)});
+                       {without_ties({3, 4}), without_ties({3, 4}, 0.9)});
   expect_all_gradients([](auto x) { return cosine_similarity(x[0], x[1], -1); },
-                       {numbers_of({2, 1, 3}), numbers_of({4, 3}, 0.9)});
+                       {without_ties({2, 1, 3}), without_ties({4, 3}, 0.9)});
   for (bool swap : {false, true}) {
     expect_all_gradients([swap](auto x) { return triplet_margin_loss(x[0], x[1], x[2], {.margin = 3, .swap = swap}); },
-                         {numbers_of({3, 4}), numbers_of({3, 4}, 0.9), numbers_of({3, 4}, 1.7)});
+                         {without_ties({3, 4}), without_ties({3, 4}, 0.9), without_ties({3, 4}, 1.7)});
   }
   expect_all_gradients(
       [](auto x) {
         return cosine_embedding_loss(x[0], x[1], tensor({1, -1, -1}), {.reduction = Reduction::none, .margin = -0.9});
       },
-      {numbers_of({3, 4}), numbers_of({3, 4}, 0.9)});
+      {without_ties({3, 4}), without_ties({3, 4}, 0.9)});
 }
 
 // The norm of each short vector is clamped separately; below eps it is a constant.

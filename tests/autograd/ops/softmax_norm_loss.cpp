@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
 
@@ -28,11 +29,12 @@ tg::Tensor wave(const tg::Shape& shape, double step, tg::DType dtype = tg::kFloa
 // Gradient of sum(f(x) * wave); with `again` by way of the recorded backward.
 template <class F>
 tg::Tensor gradient(F f, const tg::Tensor& x, bool again = false) {
-  const tg::Tensor leaf = x.as_leaf();
-  tg::Tape tape;
-  const tg::Tensor y = f(leaf);
-  const tg::Tensor loss = tg::sum(y * (wave(y.shape(), 0.7, y.dtype()) + 1));
-  return tape.backward(loss, {.create_graph = again, .grad_output = {}, .keep = {}})[leaf].detach();
+  return tg::tests::slope(
+      [&](const tg::Tensor& leaf) {
+        const tg::Tensor y = f(leaf);
+        return y * (wave(y.shape(), 0.7, y.dtype()) + 1);
+      },
+      x, again);
 }
 
 // The fused and the recorded backward give the same.

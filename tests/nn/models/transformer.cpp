@@ -124,20 +124,6 @@ TEST(Transformer, Presets) {  // section 8.4.3
             "[transformer_config] expected one of the presets base, big, bert-base, t5-base, got \"palm\"");
 }
 
-TEST(Transformer, DefaultsAreTheTutorials) {  // section 8.4.4; layer_norm_eps and dropout are those of its code
-  const nn::TransformerConfig config;
-  EXPECT_EQ(config.vocab_size, 30000);
-  EXPECT_EQ(config.hidden_size, 768);
-  EXPECT_EQ(config.num_hidden_layers, 12);
-  EXPECT_EQ(config.num_attention_heads, 12);
-  EXPECT_EQ(config.intermediate_size, 3072);
-  EXPECT_EQ(config.max_position_embeddings, 512);
-  EXPECT_EQ(config.hidden_dropout_prob, 0.1);
-  EXPECT_EQ(config.layer_norm_eps, 1e-6);
-  const nn::Embeddings embeddings({.vocab_size = 1000});
-  EXPECT_EQ(embeddings(tensor({{1, 5, 9, 2}, {6, 3, 7, 4}})).shape(), (Shape{2, 4, 768}));
-}
-
 TEST(Transformer, ClonesAreIndependent) {
   manual_seed(4);
   const nn::TransformerConfig config = small_transformer(6, 5);

@@ -8,10 +8,10 @@
 #include <tapegrad/tasks/data/split.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/windows.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/tasks/data/special_tokens.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -23,25 +23,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using tests::error_of;
+using tests::kCut;
 using tests::TemporaryFolder;
 using Ids = std::vector<int64_t>;
 
-const std::string kCut = (fs::path(tests::kTestsDir) / "data/gpt2_cut").string();
-
-// GPT-2's cut vocabulary with more special tokens, which have white space, overlap or repeat themselves.
+// More special tokens, which have white space, overlap or repeat themselves.
 std::unique_ptr<Tokenizer> with_special_tokens() {
-  nlohmann::json json = nlohmann::json::parse(load_tokenizer(kCut)->json());
-  int64_t id = load_tokenizer(kCut)->size();
-  for (const char* content : {"x\ny", " <a\nb> ", "\n\n\n", "aa", "aaa", "가 나", "  <pad>", "'s!"}) {
-    json["added_tokens"].push_back({{"id", id++},
-                                    {"content", content},
-                                    {"single_word", false},
-                                    {"lstrip", false},
-                                    {"rstrip", false},
-                                    {"normalized", false},
-                                    {"special", true}});
-  }
-  return parse_tokenizer(json.dump(), "x");
+  return tests::cut_with({"x\ny", " <a\nb> ", "\n\n\n", "aa", "aaa", "가 나", "  <pad>", "'s!"});
 }
 
 // Text of pieces at which words end in every way: white space of all lengths and widths, contractions, numbers, scripts

@@ -14,20 +14,13 @@
 namespace tapegrad::data {
 namespace {
 
+using tests::bytes_of_digits;
 using tests::error_of;
 using Numbers = std::vector<int64_t>;
 
 bool has(const std::string& format) {
   const std::vector<std::string> formats = image_formats();
   return std::find(formats.begin(), formats.end(), format) != formats.end();
-}
-
-std::string from_digits(const nlohmann::json& digits) {
-  const auto& text = digits.get_ref<const std::string&>();
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  return bytes;
 }
 
 class ImageFiles : public testing::Test {
@@ -61,7 +54,7 @@ TEST_F(ImageFiles, HaveThePixelsThatPillowReads) {
     if (!has(name.starts_with("JPEG") ? "JPEG" : "PNG")) continue;
     Shape shape;
     for (const auto& size : file["shape"]) shape.push_back(size.get<int64_t>());
-    const std::string bytes = from_digits(file["bytes"]);
+    const std::string bytes = bytes_of_digits(file["bytes"]);
     for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
       const Tensor image = load(bytes, {.dtype = dtype});
       EXPECT_EQ(image.dtype(), dtype);
@@ -128,7 +121,7 @@ TEST_F(ImageFiles, DamagedFiles) {
   for (const auto& [name, file] : stored_["files"].items()) {
     const bool jpeg = name.starts_with("JPEG");
     if (!has(jpeg ? "JPEG" : "PNG")) continue;
-    const std::string good = from_digits(file["bytes"]),
+    const std::string good = bytes_of_digits(file["bytes"]),
                       start = jpeg ? "libjpeg cannot read it: " : "libpng cannot read it: ";
     for (std::size_t size = 8; size + 2 < good.size(); size += 3)
       EXPECT_TRUE(load_error(good.substr(0, size)).starts_with(start)) << name << " of " << size << " bytes";
@@ -139,10 +132,10 @@ TEST_F(ImageFiles, DamagedFiles) {
     }
   }
   if (has("JPEG")) {
-    EXPECT_EQ(load_error(from_digits(stored_["CMYK"])), "expected grey or colours, got CMYK");
+    EXPECT_EQ(load_error(bytes_of_digits(stored_["CMYK"])), "expected grey or colours, got CMYK");
   }
   if (!has("PNG")) return;
-  std::string png = from_digits(stored_["files"]["grey"]["bytes"]);
+  std::string png = bytes_of_digits(stored_["files"]["grey"]["bytes"]);
   EXPECT_EQ(load_error(png.substr(0, 50)), "libpng cannot read it: it ends too early (truncated?)");
   png[20] = 1;  // a byte of the height, and so of its checksum's data
   EXPECT_EQ(load_error(png), "libpng cannot read it: IHDR: CRC error");
@@ -166,7 +159,7 @@ TEST_F(ImageFiles, FilesThatClaimMorePixelsThanTheyHold) {
   for (const auto& [name, file] : stored_["files"].items()) {
     if (!name.starts_with("JPEG")) continue;
     ++files;
-    const std::string bytes = from_digits(file["bytes"]);
+    const std::string bytes = bytes_of_digits(file["bytes"]);
     EXPECT_EQ(load_error(claiming(bytes, 11000)), "libjpeg cannot read it: it is too short for its pixels (truncated?)")
         << name;
     const std::string error = load_error(claiming(bytes, 200));  // which so many bytes could hold

@@ -10,6 +10,7 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -27,18 +28,12 @@ const fs::path kData = fs::path(tests::kTestsDir) / "data";
 const fs::path kCut = kData / "gpt2_cut";  // GPT-2's vocabulary, its first 1000 merges
 
 const Json& tokenizer_golden() {
-  static const Json json = Json::parse(slurp(kData / "tokenizer.json"));
+  static const Json json = stored("tokenizer.json");
   return json;
 }
 
-std::string from_hex(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 std::string text_of(const Json& one) {
-  return one.contains("hex") ? from_hex(one["hex"].get<std::string>()) : one["text"].get<std::string>();
+  return one.contains("hex") ? bytes_of_digits(one["hex"]) : one["text"].get<std::string>();
 }
 
 void expect_golden(const data::Tokenizer& tokenizer) {

@@ -4,8 +4,8 @@
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/svg_check.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -6,9 +6,9 @@
 #include <tapegrad/tasks/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/small_loop.h>
+#include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>
 #include <cmath>

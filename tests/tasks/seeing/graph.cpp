@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/graphs/dot.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/pictures/dot.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -5,7 +5,7 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <cmath>
 #include <filesystem>

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/svg_check.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <cmath>
 #include <filesystem>

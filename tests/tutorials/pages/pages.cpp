@@ -12,7 +12,7 @@
 #include <tapegrad/tasks/tutorial/terminal.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <algorithm>
 #include <cctype>

@@ -7,13 +7,14 @@
 
 namespace tapegrad::data::detail {
 namespace {
-constexpr const char* kNoJpeg = "tapegrad was built without libjpeg (Debian package libjpeg-dev)";
-}
 
-bool has_jpeg() { return false; }
+constexpr bool kJpegBuilt = false;
+constexpr const char* kNoJpeg = "tapegrad was built without libjpeg (Debian package libjpeg-dev)";
+
 Refusal decode_jpeg(std::string_view, Pixels&) { return kNoJpeg; }
 Refusal encode_jpeg(const Pixels&, int, std::string&) { return kNoJpeg; }
 
+}  // namespace
 }  // namespace tapegrad::data::detail
 
 #else
@@ -138,9 +139,7 @@ bool write_jpeg(JpegWriter& writer, const Pixels& pixels, int quality) {
   return true;
 }
 
-}  // namespace
-
-bool has_jpeg() { return true; }
+constexpr bool kJpegBuilt = true;
 
 Refusal decode_jpeg(std::string_view file, Pixels& pixels) {
   JpegReader reader;
@@ -163,6 +162,22 @@ Refusal encode_jpeg(const Pixels& pixels, int quality, std::string& file) {
   return {};
 }
 
+}  // namespace
 }  // namespace tapegrad::data::detail
 
 #endif
+
+namespace tapegrad::data::detail {
+
+constexpr std::string_view kJpegEndings[] = {".jpg", ".jpeg"};
+
+extern const ImageFormat kJpeg;
+const ImageFormat kJpeg{.name = "JPEG",
+                        .start = "\xff\xd8\xff",
+                        .endings = kJpegEndings,
+                        .opacity = false,
+                        .built = kJpegBuilt,
+                        .decode = decode_jpeg,
+                        .encode = encode_jpeg};
+
+}  // namespace tapegrad::data::detail

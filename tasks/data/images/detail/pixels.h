@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,15 @@ inline constexpr int64_t kMostPixels = int64_t{1} << 27;
 // What decoding and encoding return: an error, or nothing.
 using Refusal = std::string;
 
-bool has_png();
-bool has_jpeg();
-Refusal decode_png(std::string_view file, Pixels& pixels);
-Refusal encode_png(const Pixels& pixels, std::string& file);
-Refusal decode_jpeg(std::string_view file, Pixels& pixels);
-Refusal encode_jpeg(const Pixels& pixels, int quality, std::string& file);
+// A format: an object in the file of its name, and its place in the table in image.cpp.
+struct ImageFormat {
+  std::string_view name;                      // as image_formats() has it
+  std::string_view start;                     // the first bytes of its files
+  std::span<const std::string_view> endings;  // of their names, in lower case
+  bool opacity;                               // whether images of 2 and 4 channels can be written
+  bool built;                                 // whether this build has its library
+  Refusal (*decode)(std::string_view file, Pixels& pixels);
+  Refusal (*encode)(const Pixels& pixels, int quality, std::string& file);  // quality: 1 to 100
+};
 
 }  // namespace tapegrad::data::detail

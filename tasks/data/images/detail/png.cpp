@@ -7,13 +7,14 @@
 
 namespace tapegrad::data::detail {
 namespace {
+
+constexpr bool kPngBuilt = false;
 constexpr const char* kNoPng = "tapegrad was built without libpng (Debian package libpng-dev)";
-}
 
-bool has_png() { return false; }
 Refusal decode_png(std::string_view, Pixels&) { return kNoPng; }
-Refusal encode_png(const Pixels&, std::string&) { return kNoPng; }
+Refusal encode_png(const Pixels&, int, std::string&) { return kNoPng; }
 
+}  // namespace
 }  // namespace tapegrad::data::detail
 
 #else
@@ -130,9 +131,7 @@ std::vector<png_bytep> rows_of(const Pixels& pixels) {
   return rows;
 }
 
-}  // namespace
-
-bool has_png() { return true; }
+constexpr bool kPngBuilt = true;
 
 Refusal decode_png(std::string_view file, Pixels& pixels) {
   PngReader reader;
@@ -146,7 +145,7 @@ Refusal decode_png(std::string_view file, Pixels& pixels) {
   return fmt::format("libpng cannot read it: {}", reader.state.why);
 }
 
-Refusal encode_png(const Pixels& pixels, std::string& file) {
+Refusal encode_png(const Pixels& pixels, int /*quality*/, std::string& file) {
   PngWriter writer;
   if (!writer.info) return "libpng cannot start";
   writer.state.out = &file;
@@ -155,6 +154,22 @@ Refusal encode_png(const Pixels& pixels, std::string& file) {
   return fmt::format("libpng cannot write it: {}", writer.state.why);
 }
 
+}  // namespace
 }  // namespace tapegrad::data::detail
 
 #endif
+
+namespace tapegrad::data::detail {
+
+constexpr std::string_view kPngEndings[] = {".png"};
+
+extern const ImageFormat kPng;
+const ImageFormat kPng{.name = "PNG",
+                       .start = "\x89PNG\r\n\x1a\n",
+                       .endings = kPngEndings,
+                       .opacity = true,
+                       .built = kPngBuilt,
+                       .decode = decode_png,
+                       .encode = encode_png};
+
+}  // namespace tapegrad::data::detail

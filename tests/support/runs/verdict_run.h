@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <nlohmann/json.hpp>

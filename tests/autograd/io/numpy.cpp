@@ -25,15 +25,6 @@ namespace {
 using namespace tests;
 using Json = nlohmann::json;
 
-// The bytes of hexadecimal digits.
-std::string bytes_from(const Json& digits) {
-  const auto& text = digits.get_ref<const std::string&>();
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 void expect_array(const Tensor& x, const Json& expected, const std::string& what) {
   EXPECT_EQ(name(x.dtype()), expected["dtype"].get<std::string>()) << what;
   Shape shape;
@@ -97,7 +88,7 @@ class NumPy : public testing::Test {
 TEST_F(NumPy, ReadsAndWritesItsArrays) {
   int written = 0;
   for (const auto& [name, file] : files_["npy"].items()) {
-    const std::string bytes = bytes_from(file["bytes"]);
+    const std::string bytes = bytes_of_digits(file["bytes"]);
     const Tensor x = npy(bytes);
     expect_array(x, file, name);
     if (!file["same"].get<bool>()) continue;
@@ -110,7 +101,7 @@ TEST_F(NumPy, ReadsAndWritesItsArrays) {
 
 TEST_F(NumPy, ReadsItsArchives) {
   for (const auto& [name, file] : files_["npz"].items()) {
-    const NamedTensors arrays = npz(bytes_from(file["bytes"]));
+    const NamedTensors arrays = npz(bytes_of_digits(file["bytes"]));
     EXPECT_EQ(arrays.size(), file["arrays"].size()) << name;
     for (const NamedTensor& each : arrays) {
       expect_array(each.tensor, file["arrays"].at(each.name), name + "/" + each.name);
@@ -122,7 +113,7 @@ TEST_F(NumPy, ReadsItsArchives) {
 }
 
 TEST_F(NumPy, WritesArchivesThatItReads) {
-  const std::string bytes = bytes_from(files_["npz"]["written"]["bytes"]);
+  const std::string bytes = bytes_of_digits(files_["npz"]["written"]["bytes"]);
   const NamedTensors arrays = npz(bytes);
   const std::string again = folder_ / "again.npz";
   save_npz(again, arrays);
@@ -275,7 +266,7 @@ TEST_F(NumPy, DamagedHeaders) {
 TEST_F(NumPy, EveryChangedByteOfAnArchiveIsFoundOrHarmless) {
   const std::size_t step = long_tests_are_wanted() ? 1 : 41;
   for (const char* kind : {"written", "deflated"}) {
-    const std::string good = bytes_from(files_["npz"][kind]["bytes"]);
+    const std::string good = bytes_of_digits(files_["npz"][kind]["bytes"]);
     const NamedTensors expected = npz(good);
     for (std::size_t i = 0; i < good.size(); i += step) {
       std::string bad = good;

@@ -1,0 +1,61 @@
+# Tests that are programs: mistakes that must not compile, the tutorials, the programs of docs/, the examples.
+
+# Mistakes that must not compile: the compiler's message has the text of the file's first line.
+file(GLOB_RECURSE mistakes CONFIGURE_DEPENDS tests/autograd/mistakes/*.cpp tests/nn/mistakes/*.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mistakes})  # their first lines
+foreach(file IN LISTS mistakes)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE name)
+  string(REGEX REPLACE "/mistakes/(.*/)?([^/]*)[.]cpp" "_mistake_\\2" name ${name})
+  file(STRINGS ${file} text LIMIT_COUNT 1)
+  string(REPLACE "// " "" text "${text}")
+  add_test(NAME ${name}
+           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I${include_dir} ${file})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
+  add_custom_target(test_${name})  # nothing to build
+endforeach()
+
+# The tutorials as programs: each is run, and must print the text file next to it.
+file(GLOB tutorials CONFIGURE_DEPENDS tasks/tutorials/*.cpp)
+foreach(file IN LISTS tutorials)
+  cmake_path(GET file STEM name)
+  tapegrad_program(test_tutorials_example_${name} ${file})
+  cmake_path(REPLACE_EXTENSION file txt OUTPUT_VARIABLE expected)
+  add_test(NAME tutorials_example_${name}
+           COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_tutorials_example_${name}> -D EXPECTED=${expected}
+                   -P ${PROJECT_SOURCE_DIR}/tests/support/prints.cmake)
+  set_tests_properties(tutorials_example_${name} PROPERTIES TIMEOUT 120 LABELS long)
+endforeach()
+
+# The programs of docs/: each is run in an empty folder of its own, and must print the text file next to it. In "// arguments:",
+# {source} is docs/programs, {programs} the folder of those folders; a program whose file is used runs before.
+file(GLOB pages CONFIGURE_DEPENDS docs/programs/*.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})  # their arguments
+foreach(file IN LISTS pages)
+  cmake_path(GET file STEM name)
+  tapegrad_program(test_docs_${name} ${file})
+  file(STRINGS ${file} arguments REGEX "^// arguments: ")
+  string(REPLACE "// arguments: " "" arguments "${arguments}")
+  string(REPLACE "{source}" "${PROJECT_SOURCE_DIR}/docs/programs" arguments "${arguments}")
+  string(REPLACE "{programs}" "${PROJECT_BINARY_DIR}/docs_programs" arguments "${arguments}")
+  cmake_path(REPLACE_EXTENSION file txt OUTPUT_VARIABLE expected)
+  add_test(NAME docs_${name}
+           COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_docs_${name}> -D "ARGUMENTS=${arguments}" -D EXPECTED=${expected}
+                   -D FOLDER=${PROJECT_BINARY_DIR}/docs_programs/${name} -P ${PROJECT_SOURCE_DIR}/tests/support/prints.cmake)
+  set_tests_properties(docs_${name} PROPERTIES TIMEOUT 120 LABELS long FIXTURES_SETUP docs_${name})
+  if(arguments MATCHES "docs_programs/([a-z0-9_]+)/")
+    set_tests_properties(docs_${name} PROPERTIES FIXTURES_REQUIRED docs_${CMAKE_MATCH_1})
+  endif()
+endforeach()
+
+# The examples: each is run with an empty folder, must reach its target and draw a picture. (Under sanitizers they take
+# too long.)
+if(NOT TAPEGRAD_SANITIZE)
+  foreach(file IN LISTS examples)
+    tapegrad_example_name(name ${file})
+    add_custom_target(test_examples_${name} DEPENDS ${name})
+    add_test(NAME examples_${name}
+             COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${name}> -D FOLDER=${PROJECT_BINARY_DIR}/examples/${name}
+                     -P ${PROJECT_SOURCE_DIR}/tests/support/example.cmake WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(examples_${name} PROPERTIES TIMEOUT 600 LABELS long)
+  endforeach()
+endif()

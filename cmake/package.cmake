@@ -32,7 +32,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library_package} (= ${PROJECT_VE
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tapegrad)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "${library_package} (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "libtapegrad-dev, g++")  # for exercises
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "libtapegrad-dev, g++, pkg-config")  # for exercises and the tutorials' programs
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "Shared libraries: reverse-mode automatic differentiation in C++20, and the
 modules, optimisers and training loops made of it.")
 set(CPACK_DEBIAN_MPI_DESCRIPTION "What several processes need that mpirun has started.")

@@ -9,8 +9,8 @@ build=$PWD/build/release pictures=$PWD/docs/pictures
 mkdir -p out/pictures "$pictures"
 cd out/pictures
 
-# svg FILE NAME [N]   a picture that a program wrote; of its circles every Nth
-svg() { awk -v each="${3:-1}" '!/^<circle/ || seen++ % each == 0' "$1" >"$pictures/$2.svg"; }
+# svg FILE NAME [N]   a picture that a program wrote; of its circles every Nth, and those of the legend, which stand after its texts
+svg() { awk -v each="${3:-1}" '!/^<circle/ || seen++ % each == 0 || last ~ /^<text/; { last = $0 }' "$1" >"$pictures/$2.svg"; }
 
 # curve NAME CHART RUN...   a chart of these runs
 curve() {

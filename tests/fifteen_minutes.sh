@@ -41,7 +41,7 @@ done < <(block sh)
 program() {
   local name=$1 source=$top/docs/programs/$1; shift
   mkdir -p "$name"
-  { echo 'cmake_minimum_required(VERSION 3.22)'; echo 'project(first CXX)'; block cmake; } >"$name/CMakeLists.txt"
+  block cmake >"$name/CMakeLists.txt"
   cp "$source.cpp" "$name/first.cpp"
   step "$name"
   quietly cmake -S "$name" -B "$name/build" -G Ninja -DCMAKE_BUILD_TYPE=Release

@@ -227,30 +227,44 @@ void second_order() {
   std::cout << "second order: " << slope << " " << curvature << "\n";
 }
 
+// What another process does with a file: here, a model, an optimiser and random numbers that are new.
 void checkpoint() {
-  tg::manual_seed(1);
+  const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
+  const auto train = [&](Net& net, tg::optim::Adam& adam) {
+    tg::Tape tape;
+    adam.step(tape.backward(tg::cross_entropy(net(tg::dropout(x, 0.5)), y)));
+  };
+  int64_t step = 0;
+  std::string bits;
+  {
+    Net net;
+    tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
+    for (; step < 3; ++step) train(net, adam);
+    // [checkpoint]
+    tg::train::Checkpoint out;
+    out.add("model.", nn::state_dict(net));
+    out.add("adam.", adam.state());
+    out.add("generator", tg::default_generator());  // if the steps draw random numbers
+    out.set("step", step);
+    out.save("checkpoint");  // replaces the file atomically
+    // [/checkpoint]
+    train(net, adam);
+    bits = tg::bits_of(nn::state_dict(net));
+  }
+  step = 0;
+  tg::manual_seed(7);
   Net net;
   tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
-  const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
-  const auto step = [&] {
-    tg::Tape tape;
-    adam.step(tape.backward(tg::cross_entropy(net(x), y)));
-  };
-  step();
-  // [checkpoint]
-  tg::save_safetensors("model.safetensors", nn::state_dict(net));
-  tg::save_safetensors("adam.safetensors", adam.state());
-  const auto generator = tg::default_generator().state();  // if the steps draw random numbers
-  // [/checkpoint]
-  step();
-  const std::string bits = tg::bits_of(nn::state_dict(net));
   // [restore]
-  nn::load_state_dict(net, tg::load_safetensors("model.safetensors").tensors);
-  adam.load_state(tg::load_safetensors("adam.safetensors").tensors);
-  tg::default_generator().set_state(generator);
+  const auto in = tg::train::Checkpoint::load("checkpoint");
+  nn::load_state_dict(net, in.with_prefix("model."));
+  adam.load_state(in.with_prefix("adam."));
+  in.restore("generator", tg::default_generator());
+  step = in.get<int64_t>("step");
   // [/restore]
-  step();
-  std::cout << "checkpoint: " << (tg::bits_of(nn::state_dict(net)) == bits ? "the same bits" : "other bits") << "\n";
+  train(net, adam);
+  std::cout << "checkpoint of step " << step << ": "
+            << (tg::bits_of(nn::state_dict(net)) == bits ? "the same bits" : "other bits") << "\n";
 }
 
 void several_optimisers() {

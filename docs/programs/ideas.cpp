@@ -18,12 +18,12 @@ void scope() {
   const tg::Tensor w = tg::tensor({1.0, 2.0}).as_leaf(), x = tg::tensor({3.0, 4.0});
   tg::Gradients grads;
   {
-    tg::Tape tape;                           // operations on leaves are recorded from here on
-    const tg::Tensor y = tg::square(w * x);  // computed at once, and recorded
-    grads = tape.backward(tg::sum(y));       // one loop, from the end to the first operation
-  }                                          // the tape ends: nothing is recorded any more
-  std::cout << grads[w] << "\n";             // gradients are values of yours
-  std::cout << grads.contains(x) << "\n";    // x is no leaf: a constant
+    tg::Tape tape;                                           // operations on leaves are recorded from here on
+    const tg::Tensor y = tg::square(w * x);                  // computed at once, and recorded
+    grads = tape.backward(tg::sum(y));                       // one loop, from the end to the first operation
+  }                                                          // the tape ends: nothing is recorded any more
+  std::cout << grads[w] << "\n";                             // gradients are values of yours
+  std::cout << std::boolalpha << grads.contains(x) << "\n";  // x is no leaf: a constant
   // [/scope]
 }
 
@@ -174,7 +174,7 @@ void follows() {
   Mlp copy = nn::clone(model);  // equal values in new memory
   tg::save_safetensors("mlp.safetensors", nn::state_dict(model));
   nn::load_state_dict(copy, tg::load_safetensors("mlp.safetensors").tensors);
-  std::cout << (tg::bits_of(nn::state_dict(copy)) == tg::bits_of(nn::state_dict(model))) << "\n";
+  std::cout << std::boolalpha << (tg::bits_of(nn::state_dict(copy)) == tg::bits_of(nn::state_dict(model))) << "\n";
   for (const auto& p : nn::parameters(model)) std::cout << p.name << " " << str(p.tensor.shape()) << "\n";
   // [/follows]
 }
@@ -303,7 +303,6 @@ void profile() {
 }  // namespace
 
 int main() {
-  std::cout << std::boolalpha;
   scope();
   immutable();
   ended_tape();

@@ -11,9 +11,9 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-std::string_view find_embedded(std::string_view kind, std::span<const Embedded> all, std::string_view name) {
+const Embedded& find_embedded(std::string_view kind, std::span<const Embedded> all, std::string_view name) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Embedded& one) { return one.name == name; });
-  if (found != all.end()) return found->text;
+  if (found != all.end()) return *found;
   std::vector<std::string> names;
   for (const Embedded& one : all) names.emplace_back(one.name);
   fail("tutorial", fmt::format("unknown {} \"{}\"{}", kind, name, did_you_mean(name, names)));
@@ -22,7 +22,7 @@ std::string_view find_embedded(std::string_view kind, std::span<const Embedded> 
 }  // namespace
 
 std::string snippet(std::string_view name) {
-  std::istringstream text{std::string(find_embedded("snippet", snippets(), name))};
+  std::istringstream text{std::string(find_embedded("snippet", snippets(), name).text)};
   std::vector<std::string> lines;
   std::size_t common = std::string::npos;
   for (std::string line; std::getline(text, line);) {
@@ -38,6 +38,8 @@ std::string snippet(std::string_view name) {
   return out.substr(begin, out.find_last_not_of('\n') + 2 - begin);
 }
 
-std::string_view script(std::string_view name) { return find_embedded("script", scripts(), name); }
+std::string_view program_of(std::string_view name) { return find_embedded("snippet", snippets(), name).program; }
+
+std::string_view script(std::string_view name) { return find_embedded("script", scripts(), name).text; }
 
 }  // namespace tapegrad::tasks::tutorial

@@ -10,6 +10,7 @@ namespace tapegrad::tasks::tutorial {
 /// A text in the command, with its name: "003_words_and_masks:similarity" of a program, "softmax" of a script.
 struct Embedded {
   std::string_view name, text;
+  std::string_view program;  ///< of a snippet: the program that it is a part of, or whose header has it
 };
 /// All snippets of tasks/tutorials, as they are in the files.
 std::span<const Embedded> snippets();
@@ -19,6 +20,8 @@ std::span<const Embedded> scripts();
 /// The lines of a snippet, without the indentation that all have, and without markers of other snippets. Error for an
 /// unknown name.
 std::string snippet(std::string_view name);
+/// The program of a snippet: "003_words_and_masks". Error for an unknown name.
+std::string_view program_of(std::string_view name);
 /// The script of a widget. Error for an unknown name.
 std::string_view script(std::string_view name);
 

@@ -1,8 +1,25 @@
 // Visits the parts of a page.
+#include <fmt/format.h>
+#include <tapegrad/tasks/tutorial/sources.h>
 #include <tapegrad/tasks/tutorial/walk.h>
+
+#include <algorithm>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
+
+// What a reader types to run the programs that the lines of a page are cut out of.
+std::string commands_of_programs(const Page& page) {
+  std::string out = "cp -r \"$(pkg-config --variable=tutorials tapegrad)\" . && cd tutorials\n";
+  std::vector<std::string_view> programs;
+  for (const Lines& lines : page.lines) {
+    const std::string_view program = program_of(lines.snippet);
+    if (std::find(programs.begin(), programs.end(), program) != programs.end()) continue;
+    programs.push_back(program);
+    out += fmt::format("g++ {}.cpp $(pkg-config --cflags --libs tapegrad)\n./a.out\n", program);
+  }
+  return out;
+}
 
 class Walk {
  public:
@@ -19,6 +36,12 @@ class Walk {
       if (!lines.pytorch.empty()) versions.insert(versions.begin(), {"PyTorch", lines.pytorch});
       to_.code(versions);
     });
+    if (!page_.lines.empty()) {
+      to_.gap();
+      to_.paragraph(in({"tapegrad 코드는 라이브러리와 함께 설치되는 프로그램의 일부입니다. 실행하려면:",
+                        "tapegrad's lines are parts of programs of the library. To run them:"}));
+      to_.lines(commands_of_programs(page_));
+    }
     part(Part::numbers, made_.numbers, [this](std::size_t i, const Number& number) {
       if (i > 0) to_.gap();
       to_.number(number, in(wording_of(number.mark)),

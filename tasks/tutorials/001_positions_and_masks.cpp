@@ -1,9 +1,10 @@
 // Tutorial 001 as a program: positional encoding and the causal mask.
 #include <tapegrad/tapegrad.h>
-#include <tapegrad/tasks/tutorials/positions_and_masks.h>
 
 #include <cmath>
 #include <iostream>
+
+#include "positions_and_masks.h"
 
 namespace tg = tapegrad;
 

@@ -1,8 +1,9 @@
 // Tutorial 002 as a program: multi-head attention over padded sequences, with the shape of each step.
 #include <tapegrad/tapegrad.h>
-#include <tapegrad/tasks/tutorials/padded_attention.h>
 
 #include <iostream>
+
+#include "padded_attention.h"
 
 namespace tg = tapegrad;
 

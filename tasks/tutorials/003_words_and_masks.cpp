@@ -1,10 +1,11 @@
 // Tutorial 003, sections 8.2.1 to 8.3.2, as a program: attention over the words of a sentence, masks, and positions.
 // `tapegrad show` has the same as tables and pictures.
 #include <tapegrad/tapegrad.h>
-#include <tapegrad/tasks/tutorials/roles.h>
 
 #include <cmath>
 #include <iostream>
+
+#include "roles.h"
 
 namespace tg = tapegrad;
 

@@ -1,10 +1,11 @@
 // Tutorial 004 as a program: attention over a sentence of six words, from a dot product to multi-head attention on a
 // batch. It prints what most of the tutorial's cells print; the .txt file next to it has the expected output.
 #include <tapegrad/tapegrad.h>
-#include <tapegrad/tasks/tutorials/attention.h>
 
 #include <cmath>
 #include <iostream>
+
+#include "attention.h"
 
 namespace tg = tapegrad;
 

@@ -78,4 +78,18 @@ if command -v pkg-config >/dev/null; then
   "$cxx" -O0 -Wall -Wextra -Wshadow -Werror $(pkg-config --cflags tapegrad-train) "$here/training.cpp" -o "$work/training" $(pkg-config --libs tapegrad-train) \
     -Wl,-rpath,"$(dirname "$library")"
   "$work/training"
+
+  # A reader types what pages of the tutorials say: the program prints what it must.
+  export LD_LIBRARY_PATH=${library%/*}
+  for page in "003 8.4.1 003_transformer" "002 1 002_padding"; do
+    read -r tutorial section program <<<"$page"
+    mkdir "$work/$program"
+    (
+      cd "$work/$program"
+      "$prefix/bin/tapegrad" tutorial "$tutorial" "$section" --lang en | awk '/To run them:$/ { on = 1; next } on && !/^  / { exit } on' >typed
+      bash -euo pipefail typed >printed
+      diff "$here/../../tasks/tutorials/$program.txt" printed
+      echo "tutorial $tutorial $section: $program"
+    )
+  done
 fi

@@ -11,11 +11,13 @@
 #include <tapegrad/tasks/tutorial/sources.h>
 #include <tapegrad/tasks/tutorial/terminal.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -276,6 +278,22 @@ TEST(TutorialPages, PlainNumbersHaveNoBrackets) {
   EXPECT_EQ(plain("[[0.2  0.8 0.3]\n [0.7 1. ]]"), "0.2 0.8 0.3\n0.7 1.");
   EXPECT_EQ(plain("tensor([1, 2])"), "tensor( 1 2 )");
   EXPECT_EQ(plain(""), "");
+}
+
+TEST(TutorialPages, SayHowToRunTheProgramsOfTheirLines) {
+  const std::filesystem::path programs = std::filesystem::path(kSourceDir) / "tasks/tutorials";
+  for (const Computed& made : made_pages()) {
+    const std::string text = text_of(made, Language::en);
+    for (const tasks::tutorial::Lines& lines : made.page->lines) {
+      const std::string program(program_of(lines.snippet));
+      EXPECT_NE(slurp(programs / (program + ".cpp")).find("int main("), std::string::npos) << lines.snippet;
+      EXPECT_NE(text.find("  g++ " + program + ".cpp "), std::string::npos) << place_of(*made.page);
+    }
+    EXPECT_EQ(text.find("--variable=tutorials") == std::string::npos, made.page->lines.empty()) << place_of(*made.page);
+  }
+  EXPECT_EQ(program_of("003_transformer:config"), "003_transformer");
+  EXPECT_EQ(program_of("roles.h:basic"), "003_words_and_masks");  // which includes the header
+  EXPECT_THROW(static_cast<void>(program_of("roles:basic")), Error);
 }
 
 TEST(TutorialPages, SnippetsAreUnindented) {

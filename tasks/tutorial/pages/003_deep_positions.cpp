@@ -10,7 +10,7 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
-#include <tapegrad/tasks/tutorial/pages/order.h>
+#include <tapegrad/tasks/tutorials/claims.h>
 
 #include <span>
 

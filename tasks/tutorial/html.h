@@ -13,8 +13,8 @@ std::string file_name(const Page& page, Language language);
 /// "index.ko.html"
 std::string index_name(Language language);
 
-/// What the folder of a page has: the whole site, or only this page in both languages. There, commands stand in place
-/// of links to other pages.
+/// What the folder of a page has: the whole site, or only this page in both languages, where other pages are named by
+/// their commands instead of links.
 enum class Folder { site, page };
 
 /// A complete page. It leads to the index, to the page in the other language, and to the pages before and after it.

@@ -23,7 +23,7 @@ double reach(const Model& model, const Tensor& tokens, const Tensor& direction) 
   Tape tape;
   const Tensor last = model(x).select(1, -1);
   const Gradients grads = tape.backward(sum(last * direction));
-  const Tensor size = sqrt(sum(square(grads[x].to(kFloat64)), {0, 2}));  // [n]
+  const Tensor size = sqrt(sum(square(grads[x].to(kFloat64)), {0, 2}));  // of each token
   return (size[0] / size[-1]).item();
 }
 // [/reach]

@@ -378,9 +378,9 @@ change = (exchanged[:, there] - straight).abs().max())",
     .numbers = numbers_of_interview,
     .figures = figures_of_interview,
     .touch = {{.widget = "positions",
-               .what = {"첫 질문에 손으로 답해 보십시오. 위치를 끈 채 단어를 바꾸면 어느 단어의 벡터도 변하지 않고, "
-                        "위치를 더하면 모두 변합니다.",
-                        "Answer the first question by hand: without positions no word's vector changes when words are "
+               .what = {"첫 질문의 답을 직접 확인해 보십시오. 위치를 더하지 않으면 단어를 바꾸어도 어느 단어의 벡터도 "
+                        "변하지 않고, 위치를 더하면 모두 변합니다.",
+                        "Check the first answer yourself: without positions no word's vector changes when words are "
                         "exchanged, with positions all of them do."},
                .data = sentence_as_positions}},
     .faults =

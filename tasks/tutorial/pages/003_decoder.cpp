@@ -100,7 +100,7 @@ std::vector<Number> numbers_of_whole() {
 // A small untrained Transformer that reads four tokens and two of padding, and its attention.
 const std::vector<std::string> kSourceOfWhole{"7", "4", "9", "5", "PAD", "PAD"};
 
-std::vector<std::string> target_of_whole() { return {said("start"), "7", "4", "9", "5"}; }
+std::vector<std::string> target_of_whole(std::string start) { return {std::move(start), "7", "4", "9", "5"}; }
 
 nn::AttentionMaps maps_of_whole() {
   manual_seed(0);
@@ -119,14 +119,14 @@ nn::AttentionMaps maps_of_whole() {
   return maps;
 }
 
-std::string whole_as_player() { return json_of_heads(maps_of_whole(), kSourceOfWhole, target_of_whole()); }
+std::string whole_as_player() { return json_of_heads(maps_of_whole(), kSourceOfWhole, target_of_whole("0")); }
 
 std::vector<Figure> figures_of_whole() {
   const nn::AttentionMaps maps = maps_of_whole();
   const auto map_of = [&](std::string_view name) {  // the first head of the first sequence
     return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.name == name; })->tensor[0][0];
   };
-  const std::vector<std::string>&source = kSourceOfWhole, target = target_of_whole();
+  const std::vector<std::string>&source = kSourceOfWhole, target = target_of_whole(said("start"));
   const drawing::FlowChart parts = chart_of(architecture::architecture_of_copy());
   return {
       {{"복사 태스크(8.5.1절)의 트랜스포머 전체. 화살표에는 흐르는 모양, 상자에는 파라미터 수와 그 부분을 만드는 C++가 "

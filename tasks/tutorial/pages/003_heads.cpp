@@ -86,14 +86,14 @@ std::vector<HeadSize> sizes_of_heads() {
           {"2. classes (20)", linear(32, 20)},
           {"2. boxes", linear(32, 4)},
           {"3. attention", nn::count_parameters(nn::MultiHeadAttention(64, 4))},
-          {"4. masked words", linear(64, 50)},
-          {"4. next sentence", linear(64, 2)},
+          {"4. words", linear(64, 50)},
+          {"4. sentence", linear(64, 2)},
           {"4. patches", nn::count_parameters(nn::Conv2d(3, 64, 4, {.stride = 4}))}};
 }
 
 std::vector<Number> numbers_of_meanings() {
   std::string rows;
-  for (const HeadSize& one : sizes_of_heads()) rows += fmt::format("{:<17} {:>6}\n", one.name, one.parameters);
+  for (const HeadSize& one : sizes_of_heads()) rows += fmt::format("{:<15} {:>6}\n", one.name, one.parameters);
   return {own({"프로그램의 헤드마다의 파라미터 수. 마지막 층인 헤드는 작고, 층 안의 어텐션은 큽니다.",
                "Parameters of each head of the program. Heads that are last layers are small, attention inside of a "
                "layer is large."},

@@ -228,14 +228,13 @@ attention = lambda x: (x @ x.mT / 32).softmax(dim=-1) @ x)",
                .snippet = "003_claims:distances"}},
     .numbers = numbers_of_reach,
     .figures = figures_of_reach,
-    .touch =
-        {{.widget = "formula",
-          .what =
-              {"순환 신경망의 기울기는 단계마다 w배가 되어 거리 n에서 wⁿ이 남고, 가중치가 고른 어텐션에서는 한 걸음에 "
-               "1/n이 남습니다. w가 1에 아주 가까워야 wⁿ이 1/n보다 큽니다.",
-               "In a recurrent network each step multiplies a gradient by w, which leaves wⁿ at the distance n; "
-               "attention with equal weights leaves 1/n in one step. Only a w very close to 1 keeps more."},
-          .data = reach_as_formula}},
+    .touch = {{.widget = "formula",
+               .what = {"순환 신경망의 기울기는 단계마다 w배가 되어 거리 n에서 wⁿ만 남고, 가중치가 고른 어텐션에서는 "
+                        "한 걸음에 1/n이 남습니다. 거리가 멀수록 w가 1에 가까워야 wⁿ이 1/n보다 커집니다.",
+                        "In a recurrent network each step multiplies a gradient by w, which leaves wⁿ at the distance "
+                        "n; attention with equal weights leaves 1/n in one step. The longer the distance, the closer "
+                        "to 1 must w be for wⁿ to be the larger one."},
+               .data = reach_as_formula}},
     .exercises =
         {{{"LSTM의 곡선은 왜 RNN의 곡선보다 천천히 내려갑니까?",
            "Why does the LSTM's curve fall more slowly than the RNN's?"},

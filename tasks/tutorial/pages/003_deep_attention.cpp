@@ -279,7 +279,7 @@ const Page k003_8_2_3_2{
     .also = {"8.2.3/2.2"},
     .title = {"딥다이브 2: 비대칭 커널과 특잇값", "Deep dive 2: an asymmetric kernel, and singular values"},
     .about = {"exp(q·k / √d)는 쿼리와 키가 다른 투영이므로 대칭이 아닌 커널로 볼 수 있습니다. 어텐션 행렬의 특잇값은 "
-              "정보가 몇 개의 방향에 모이는지 알려 줍니다. 몇 개의 특잇값이 90%를 설명한다는 주장은 쿼리의 크기, 곧 "
+              "정보가 몇 개의 방향에 모이는지 알려 줍니다. 몇 개의 특잇값이 90 %를 설명하는지는 쿼리의 크기, 곧 "
               "어텐션이 얼마나 날카로운지에 달려 있습니다.",
               "exp(q·k / √d) can be read as a kernel that is not symmetric, because queries and keys are different "
               "projections. The singular values of the weights show over how many directions the information is "

@@ -198,8 +198,8 @@ const Page k003_8_2_3_7{
     .also = {"8.2.3/7.2", "8.2.3/8.1", "8.2.3/8.2", "8.2.3/9"},
     .title = {"딥다이브 7-9: 비유와 연구 방향", "Deep dives 7 to 9: analogies and directions of research"},
     .about = {"신경과학, 텐서 네트워크, 미분 기하, 양자 어텐션은 방법이나 수치가 없는 비유이거나 연구 방향입니다. "
-              "계산할 수 있는 것은 8.1의 "
-              "식으로, 점수 행렬이 랭크 r의 곱이라는 뜻입니다. 그림은 그 랭크 때문에 점수 자체는 언제나 낮은 랭크이고, "
+              "계산해 볼 수 있는 것은 8.1의 식 하나뿐이며, 점수 행렬이 랭크 r인 두 행렬의 곱이라는 뜻입니다. 그림은 그 "
+              "랭크 때문에 점수 자체는 언제나 낮은 랭크이고, "
               "소프트맥스 뒤에는 "
               "그렇지 않음을 보여 줍니다.",
               "Neuroscience, tensor networks, geometry and quantum attention are analogies or directions of research, "

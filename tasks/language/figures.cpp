@@ -139,6 +139,13 @@ constexpr Message kFigures[] = {
     {"Separate content", "내용을 나눔"},
     {"Query, key and value", "쿼리, 키, 값"},
     {"Parameters of heads", "헤드의 파라미터"},
+    {"1. classes", "1. 클래스"},
+    {"2. classes", "2. 클래스"},
+    {"2. boxes", "2. 상자"},
+    {"3. attention", "3. 어텐션"},
+    {"4. words", "4. 단어"},
+    {"4. sentence", "4. 문장"},
+    {"4. patches", "4. 패치"},
 };
 
 }  // namespace

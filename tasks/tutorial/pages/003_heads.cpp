@@ -82,13 +82,13 @@ struct HeadSize {
 
 std::vector<HeadSize> sizes_of_heads() {
   const auto linear = [](int64_t in, int64_t out) { return nn::count_parameters(nn::Linear(in, out)); };
-  return {{"1. classes (10)", linear(64, 10)},
-          {"2. classes (20)", linear(32, 20)},
-          {"2. boxes", linear(32, 4)},
-          {"3. attention", nn::count_parameters(nn::MultiHeadAttention(64, 4))},
-          {"4. words", linear(64, 50)},
-          {"4. sentence", linear(64, 2)},
-          {"4. patches", nn::count_parameters(nn::Conv2d(3, 64, 4, {.stride = 4}))}};
+  return {{translatable("1. classes"), linear(64, 10)},
+          {translatable("2. classes"), linear(32, 20)},
+          {translatable("2. boxes"), linear(32, 4)},
+          {translatable("3. attention"), nn::count_parameters(nn::MultiHeadAttention(64, 4))},
+          {translatable("4. words"), linear(64, 50)},
+          {translatable("4. sentence"), linear(64, 2)},
+          {translatable("4. patches"), nn::count_parameters(nn::Conv2d(3, 64, 4, {.stride = 4}))}};
 }
 
 std::vector<Number> numbers_of_meanings() {
@@ -104,7 +104,7 @@ std::vector<Figure> figures_of_meanings() {
   drawing::Series parameters{said("parameters")};
   std::vector<std::string> labels;
   for (const HeadSize& one : sizes_of_heads()) {
-    labels.emplace_back(one.name.substr(0, one.name.find(" (")));
+    labels.push_back(said(one.name));
     parameters.y.push_back(static_cast<double>(one.parameters));
   }
   return {{{"프로그램에서 \"헤드\"라고 부르는 것들의 크기. 앞의 숫자는 네 가지 뜻의 번호입니다.",

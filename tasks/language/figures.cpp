@@ -131,6 +131,21 @@ constexpr Message kFigures[] = {
     {"Padding, one sentence per row", "패딩, 한 행이 한 문장"},
     {"Head {}", "헤드 {}"},
     {"from position {}", "위치 {}에서"},
+    {"Entropy of the weights", "가중치의 엔트로피"},
+    {"scores times", "점수에 곱한 수"},
+    {"entropy", "엔트로피"},
+    {"Share of low frequencies", "저주파의 비율"},
+    {"One vector", "한 벡터"},
+    {"Separate content", "내용을 나눔"},
+    {"Query, key and value", "쿼리, 키, 값"},
+    {"Parameters of heads", "헤드의 파라미터"},
+    {"1. classes", "1. 클래스"},
+    {"2. classes", "2. 클래스"},
+    {"2. boxes", "2. 상자"},
+    {"3. attention", "3. 어텐션"},
+    {"4. words", "4. 단어"},
+    {"4. sentence", "4. 문장"},
+    {"4. patches", "4. 패치"},
 };
 
 }  // namespace

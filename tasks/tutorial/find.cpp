@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -195,6 +196,7 @@ std::string words_of(const Page& page) {
   for (const Touch& one : page.touch) add(one.what);
   for (const Fault& one : page.faults) add(one.claim), add(one.proof);
   for (const Exercise& one : page.exercises) add(one.question), add(one.answer);
+  for (const Without& one : page.without) add(one.why);
   return out;
 }
 
@@ -213,11 +215,26 @@ PageList find_pages(std::span<const Page* const> all, std::span<const std::strin
   if (named && words.size() == 1) return found;
 
   const std::string& asked = words.back();
-  PageList here = pages_where(found, [&](std::string_view place) { return is_at(place, asked); });
-  if (here.empty()) here = pages_where(found, [&](std::string_view place) { return is_within(place, asked); });
+  PageList here;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(here),
+               [&](const Page* page) { return is_at(page->section, asked); });
+  if (here.empty())
+    here = pages_where(found, [&](std::string_view place) { return is_at(place, asked) || is_within(place, asked); });
   if (!here.empty()) return here;
   bad_request(kVerb, fmt::format("there is no page about {}{}{}", named ? words[0] + " " : "", asked,
                                  nearest_places(found, asked)));
+}
+
+PageList sections_of(std::span<const Page* const> all, const Page& page) {
+  PageList found(all.begin(), all.end());
+  std::erase_if(found, [&](const Page* one) { return one == &page || one->tutorial != page.tutorial; });
+  return pages_where(found, [&](std::string_view place) { return is_within(place, page.section); });
+}
+
+std::pair<const Page*, const Page*> pages_around(std::span<const Page* const> all, const Page& page) {
+  const auto here = std::find(all.begin(), all.end(), &page);
+  if (here == all.end()) return {nullptr, nullptr};
+  return {here == all.begin() ? nullptr : *(here - 1), here + 1 == all.end() ? nullptr : *(here + 1)};
 }
 
 PageList pages_with(std::span<const Page* const> all, std::string_view word) {

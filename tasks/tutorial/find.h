@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tapegrad::tasks::tutorial {
@@ -14,10 +15,15 @@ using PageList = std::vector<const Page*>;
 
 /// The pages that the words of a command name: all for no word; a tutorial's for "003" or "3"; the one for "003"
 /// "8.2.5" or "003_8.2.5", for "004" "31" (a cell) or "004" "[31]", and for "8.2.5" or "31" alone if one tutorial has
-/// it. A section that only has parts leads to them: "8.2" to all pages of 8.2. Other words are those of a title, in
-/// either language. BadRequest that names the nearest ones for a tutorial, section, cell or title without a page, and
-/// for more than two words.
+/// it. A section without a page of its own leads to those of its parts: "8.2" to all pages of 8.2. Other words are
+/// those of a title, in either language. BadRequest that names the nearest ones for a tutorial, section, cell or title
+/// without a page, and for more than two words.
 PageList find_pages(std::span<const Page* const> all, std::span<const std::string> words);
+
+/// The other pages that are about a part of the page's section: 8.5.1 to 8.5.3 of 8.5.
+PageList sections_of(std::span<const Page* const> all, const Page& page);
+/// The pages before and after this one; nullptr where there is none.
+std::pair<const Page*, const Page*> pages_around(std::span<const Page* const> all, const Page& page);
 
 /// The pages whose titles, texts or terms contain this word, in either language; ASCII letters in either case.
 PageList pages_with(std::span<const Page* const> all, std::string_view word);

@@ -22,13 +22,19 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; word-break: normal; } .car
 .number { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); gap: 4px 24px; }
 .number b { color: var(--soft); font-size: 12px; font-weight: 500; } .number > * { min-width: 0; } .number h3, .number p { grid-column: 1 / -1; margin: 0; } h3 { font-size: 14px; font-weight: 600; }
 .mark { font-weight: 400; font-size: 12px; border-radius: 4px; padding: 1px 6px; margin-left: 8px; border: 1px solid currentColor; white-space: nowrap; }
-.equal { color: var(--good); } .different { color: var(--bad); } .drawn { color: var(--soft); }
+.equal { color: var(--good); } .different { color: var(--bad); } .drawn, .own { color: var(--soft); }
 figure { margin: 0 0 16px; min-width: 0; } figcaption { color: var(--soft); margin: 0 0 6px; }
 summary { color: var(--heat); } li { margin: 4px 0; } h2 + .card { margin-top: 0; }
 )";
 
 std::string_view class_of(Mark mark) {
-  return mark == Mark::equal ? "equal" : mark == Mark::different ? "different" : "drawn";
+  switch (mark) {
+    case Mark::equal: return "equal";
+    case Mark::different: return "different";
+    case Mark::drawn: return "drawn";
+    case Mark::own: return "own";
+  }
+  return {};
 }
 
 // JSON inside of a script element, which "</script>" in a text would end.
@@ -63,6 +69,8 @@ std::string whole(std::string_view title, std::string_view body, Language langua
 // Writes the pieces of a page; texts are escaped.
 class HtmlWriter final : public PageWriter {
  public:
+  HtmlWriter(Language language, Folder folder) : language_(language), folder_(folder) {}
+
   void title(std::string_view place, std::string_view title) override {
     out_ += fmt::format("<h1>{}</h1>\n", escape_markup(fmt::format("{} · {}", place, title)));
   }
@@ -78,11 +86,11 @@ class HtmlWriter final : public PageWriter {
                           escape_markup(one.text));
     out_ += "</div>\n";
   }
-  void number(const Number& number, std::string_view wording, std::pair<NamedLines, NamedLines> sides,
+  void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
               std::string_view why) override {
     out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n",
-                        escape_markup(number.label), class_of(number.mark), escape_markup(wording));
-    for (const NamedLines& side : {sides.first, sides.second})
+                        escape_markup(label), class_of(mark), escape_markup(wording));
+    for (const NamedLines& side : sides)
       out_ += fmt::format("<div><b>{}</b><pre>{}</pre></div>\n", side.name, escape_markup(side.text));
     paragraph(why);
     out_ += "</div>\n";
@@ -121,6 +129,18 @@ class HtmlWriter final : public PageWriter {
     out_ += fmt::format("<div class=\"card\"><pre>{}</pre></div>\n", escape_markup(text));
   }
 
+  void pages(const std::vector<PageLink>& links) override {
+    out_ += "<ul>\n";
+    for (const PageLink& one : links) {
+      const std::string word = one.word.empty() ? "" : fmt::format("{}: ", escape_markup(one.word));
+      const std::string title = fmt::format("{} {}", place_of(*one.page), one.title);
+      out_ += fmt::format(
+          "<li>{}{}</li>\n", word,
+          folder_ == Folder::site ? link(file_name(*one.page, language_), title) : as_command(*one.page, title));
+    }
+    out_ += "</ul>\n";
+  }
+
   // The page, with the scripts of its widgets.
   std::string written() const {
     if (widgets_.empty()) return out_;
@@ -130,6 +150,12 @@ class HtmlWriter final : public PageWriter {
   }
 
  private:
+  static std::string as_command(const Page& page, std::string_view title) {
+    return fmt::format("{}: <code>{}</code>", escape_markup(title), escape_markup(command_of(page)));
+  }
+
+  Language language_;
+  Folder folder_;
   std::string out_;
   std::set<std::string_view> widgets_;
 };
@@ -142,12 +168,13 @@ std::string file_name(const Page& page, Language language) {
 
 std::string index_name(Language language) { return fmt::format("index.{}.html", code_of(language)); }
 
-std::string html_of(const Computed& made, Language language) {
+std::string html_of(const Computed& made, Language language, Folder folder) {
   const Page& page = *made.page;
-  HtmlWriter writer;
+  HtmlWriter writer(language, folder);
   walk(made, language, writer);
+  const std::string index = link(index_name(language), Text{"모든 절", "All sections"}.in(language));
   const std::string links =
-      fmt::format("<nav>{} {}</nav>\n", link(index_name(language), Text{"모든 절", "All sections"}.in(language)),
+      fmt::format("<nav>{} {}</nav>\n", folder == Folder::site ? index : "<code>tapegrad tutorial</code>",
                   language_link(file_name(page, other(language)), other(language)));
   return whole(fmt::format("{} {}", place_of(page), page.title.in(language)), links + writer.written(), language);
 }

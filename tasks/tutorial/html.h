@@ -13,8 +13,12 @@ std::string file_name(const Page& page, Language language);
 /// "index.ko.html"
 std::string index_name(Language language);
 
-/// A complete page, with links to the index and to the page in the other language.
-std::string html_of(const Computed& made, Language language);
+/// What the folder of a page has: the whole site, or only this page in both languages, where other pages are named by
+/// their commands instead of links.
+enum class Folder { site, page };
+
+/// A complete page. It leads to the index, to the page in the other language, and to the pages before and after it.
+std::string html_of(const Computed& made, Language language, Folder folder = Folder::site);
 /// The list of all pages, with links.
 std::string index_html(std::span<const Page* const> all, Language language);
 

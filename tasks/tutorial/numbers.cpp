@@ -34,6 +34,11 @@ Number drawn(std::string_view label, std::string_view printed, std::string ours,
   return {std::string(label), plain(printed), std::move(ours), Mark::drawn, why};
 }
 
+Number own(Text what, std::string ours) {
+  while (ours.ends_with('\n')) ours.pop_back();
+  return {.label = {}, .printed = {}, .ours = std::move(ours), .mark = Mark::own, .why = what};
+}
+
 std::string rows_of(const Tensor& x, int digits) {
   return rows_as(x, [&](double value) { return drawing::fixed(value, digits); });
 }

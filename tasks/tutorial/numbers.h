@@ -15,6 +15,8 @@ Number same(std::string_view label, std::string_view printed, std::string ours);
 Number different(std::string_view label, std::string_view printed, std::string ours, Text why);
 /// The tutorial drew its numbers without a seed; `why` says what can be compared, as the shape.
 Number drawn(std::string_view label, std::string_view printed, std::string ours, Text why = {});
+/// Numbers that support what the section says without numbers; `what` names them.
+Number own(Text what, std::string ours);
 
 /// Rows of numbers with `digits` after the point, separated by single spaces, as "0.90 0.70\n0.60 0.80", and in powers
 /// of ten, as "9.0e-01".

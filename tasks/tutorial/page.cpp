@@ -16,6 +16,8 @@ Text heading_of(Part part) {
     case Part::faults: return {"바로잡을 점과 확인한 주장", "Faults, and claims put to the test"};
     case Part::exercises: return {"연습 문제", "Exercises"};
     case Part::commands: return {"이어서 실행해 볼 명령", "Commands to go on with"};
+    case Part::sections: return {"이 절에 속한 절", "Sections of this section"};
+    case Part::around: return {"앞뒤 페이지", "Pages before and after"};
   }
   return {};
 }
@@ -25,6 +27,7 @@ Text wording_of(Mark mark) {
     case Mark::equal: return {"같음", "equal"};
     case Mark::different: return {"의도적으로 다름", "different on purpose"};
     case Mark::drawn: return {"시드 없이 뽑은 값", "drawn without a seed"};
+    case Mark::own: return {"튜토리얼에 없는 우리 수치", "ours; the tutorial prints none"};
   }
   return {};
 }
@@ -33,6 +36,8 @@ std::string place_of(const Page& page) {
   const bool cells = page.section.find('.') == std::string_view::npos && page.tutorial == "004";
   return fmt::format("{} {}{}{}", page.tutorial, cells ? "[" : "", page.section, cells ? "]" : "");
 }
+
+std::string command_of(const Page& page) { return fmt::format("tapegrad tutorial {} {}", page.tutorial, page.section); }
 
 std::string file_stem(const Page& page) {
   std::string stem = fmt::format("{}-{}", page.tutorial, page.section);

@@ -26,15 +26,16 @@ enum class Mark {
   equal,      ///< the same digits; the tests compare each one
   different,  ///< on purpose; `why` says why
   drawn,      ///< drawn without a seed in the tutorial: only shape and range can agree
+  own,        ///< ours alone: the tutorial prints none
 };
 
 /// Something that the tutorial prints, next to ours. numbers.h makes them.
 struct Number {
-  std::string label = {};
+  std::string label = {};    ///< as the tutorial has it; none of numbers that are ours alone
   std::string printed = {};  ///< as the tutorial prints it: digits separated by spaces, one line per row
   std::string ours = {};     ///< computed while the page is made, in the same form
   Mark mark = Mark::equal;
-  Text why = {};
+  Text why = {};  ///< of numbers that are ours alone: what they are
 };
 
 struct Figure {
@@ -63,6 +64,15 @@ struct Exercise {
   Text question = {}, answer = {};
 };
 
+/// The parts of a page, in order. The last two are lists of pages.
+enum class Part { about, lines, numbers, figures, touch, faults, exercises, commands, sections, around };
+
+/// A part that makes no sense for the section, and one sentence that says why.
+struct Without {
+  Part part = Part::about;
+  Text why = {};
+};
+
 struct Page {
   std::string_view tutorial = {};  ///< "003"
   std::string_view section = {};   ///< "8.2.5", or a range of cells: "30-33"
@@ -76,16 +86,17 @@ struct Page {
   std::vector<Touch> touch = {};               ///< (5)
   std::vector<Fault> faults = {};              ///< (6)
   std::vector<Exercise> exercises = {};
-  std::string_view commands = {};  ///< commands that go on from here, one per line: "tapegrad show causal-mask"
-  std::string_view terms = {};     ///< further words for --find, separated by spaces, in both languages
+  std::vector<Without> without = {};  ///< for each part up to the exercises that has nothing above
+  std::string_view commands = {};     ///< commands that go on from here, one per line: "tapegrad show causal-mask"
+  std::string_view terms = {};        ///< further words for --find, separated by spaces, in both languages
 };
 
-/// The headings of the parts of a page, in order.
-enum class Part { about, lines, numbers, figures, touch, faults, exercises, commands };
 Text heading_of(Part part);
 Text wording_of(Mark mark);
 /// "003 8.2.5", "004 [30-33]".
 std::string place_of(const Page& page);
+/// What shows the page: "tapegrad tutorial 003 8.2.5".
+std::string command_of(const Page& page);
 /// What a page's files are called, without language and extension: "003-8.2.5", "004-30-33".
 std::string file_stem(const Page& page);
 

@@ -32,8 +32,10 @@ std::size_t width_of_lines(const std::vector<std::string>& lines) {
   return width;
 }
 
-// Two texts side by side under their names where both fit, below each other otherwise.
-std::string side_by_side(const NamedLines& a, const NamedLines& b) {
+// Texts under their names: two side by side where both fit, below each other otherwise.
+std::string side_by_side(const std::vector<NamedLines>& sides) {
+  if (sides.size() == 1) return indented(sides[0].text, 4);
+  const NamedLines &a = sides[0], &b = sides[1];
   constexpr std::size_t kHalf = drawing::kTerminalWidth / 2;
   std::vector<std::string> left = lines_of(a.text), right = lines_of(b.text);
   if (width_of_lines(left) + 4 > kHalf || width_of_lines(right) + 2 > kHalf) {
@@ -61,10 +63,10 @@ class TextWriter final : public PageWriter {
   void code(const std::vector<NamedLines>& versions) override {
     for (const NamedLines& one : versions) out_ += fmt::format("  {}\n{}", one.name, indented(one.text, 4));
   }
-  void number(const Number& number, std::string_view wording, std::pair<NamedLines, NamedLines> sides,
+  void number(std::string_view label, Mark, std::string_view wording, const std::vector<NamedLines>& sides,
               std::string_view why) override {
-    out_ += drawing::wrapped(fmt::format("{} [{}]", number.label, wording));
-    out_ += side_by_side(sides.first, sides.second);
+    out_ += drawing::wrapped(fmt::format("{} [{}]", label, wording));
+    out_ += side_by_side(sides);
     if (!why.empty()) out_ += drawing::wrapped(fmt::format("  {}", why), 2);
   }
   void figure(std::string_view caption, const Figure&) override { point(caption); }
@@ -83,6 +85,18 @@ class TextWriter final : public PageWriter {
   }
   void lines(std::string_view text) override { out_ += indented(text); }
 
+  void pages(const std::vector<PageLink>& links) override {
+    std::size_t words = 0, commands = 0;
+    for (const PageLink& one : links) {
+      words = std::max(words, one.word.empty() ? 0 : drawing::display_width(one.word) + 2);
+      commands = std::max(commands, command_of(*one.page).size() + 2);
+    }
+    for (const PageLink& one : links)
+      out_ += drawing::wrapped(fmt::format("  {}{}{}", padded(std::string(one.word), words),
+                                           padded(command_of(*one.page), commands), one.title),
+                               2 + words + commands);
+  }
+
   const std::string& written() const { return out_; }
 
  private:
@@ -96,6 +110,14 @@ class TextWriter final : public PageWriter {
 std::string text_of(const Computed& made, Language language) {
   TextWriter writer;
   walk(made, language, writer);
+  return writer.written();
+}
+
+std::string sections_text(const PageList& list, Language language) {
+  std::vector<PageLink> links;
+  for (const Page* page : list) links.push_back({"", page, page->title.in(language)});
+  TextWriter writer;
+  writer.pages(links);
   return writer.written();
 }
 

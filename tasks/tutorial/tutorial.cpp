@@ -43,10 +43,12 @@ int write_site(const std::string& out) {
 }
 
 int show_page(const Page& page, Language language, const std::string& out) {
-  const fs::path file = folder_for_pages(out) / file_name(page, language);
-  const Computed made = computed(page, language);
-  train::replace_file(file, html_of(made, language));
-  print_text(text_of(made, language));
+  const fs::path folder = folder_for_pages(out), file = folder / file_name(page, language);
+  for (const Language one : {Language::ko, Language::en}) {
+    const Computed made = computed(page, one);
+    train::replace_file(folder / file_name(page, one), html_of(made, one, Folder::page));
+    if (one == language) print_text(text_of(made, one));
+  }
   print_text(
       fmt::format("\n{}: {}\n", Text{"그림이 있는 페이지", "The page, with figures"}.in(language), file.string()));
   return 0;
@@ -82,7 +84,7 @@ int run(const Request& request) {
   if (request.words.empty() && !request.out.empty()) return write_site(request.out);
   const PageList found = find_pages(pages(), request.words);
   if (found.size() == 1 && !request.words.empty()) return show_page(*found.front(), language, request.out);
-  print_text(list_of(found, language));
+  print_text(request.words.empty() ? list_of(found, language) : sections_text(found, language));
   return 0;
 }
 

@@ -1,5 +1,8 @@
 // Visits the parts of a page.
 #include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/tutorial/find.h>
+#include <tapegrad/tasks/tutorial/pages.h>
 #include <tapegrad/tasks/tutorial/sources.h>
 #include <tapegrad/tasks/tutorial/walk.h>
 
@@ -28,7 +31,7 @@ class Walk {
 
   void run() {
     to_.title(place_of(page_), in(page_.title));
-    to_.paragraph(in(page_.about));
+    part(Part::about, page_.about.empty() ? 0 : 1, [this] { to_.paragraph(in(page_.about)); });
     part(Part::lines, page_.lines, [this](std::size_t i, const Lines& lines) {
       if (i > 0) to_.gap();
       to_.paragraph(in(lines.what));
@@ -44,8 +47,12 @@ class Walk {
     }
     part(Part::numbers, made_.numbers, [this](std::size_t i, const Number& number) {
       if (i > 0) to_.gap();
-      to_.number(number, in(wording_of(number.mark)),
-                 {{in({"튜토리얼", "the tutorial"}), number.printed}, {"tapegrad", number.ours}}, in(number.why));
+      const NamedLines theirs{in({"튜토리얼", "the tutorial"}), number.printed}, ours{"tapegrad", number.ours};
+      if (number.mark == Mark::own) {
+        to_.number(in(number.why), number.mark, in(wording_of(number.mark)), {ours}, {});
+      } else {
+        to_.number(number.label, number.mark, in(wording_of(number.mark)), {theirs, ours}, in(number.why));
+      }
     });
     part(Part::figures, made_.figures,
          [this](std::size_t, const Figure& figure) { to_.figure(in(figure.caption), figure); });
@@ -59,23 +66,42 @@ class Walk {
     part(Part::exercises, questions.empty() ? 0 : 1, [&] {
       to_.questions(questions, in({"답", "Answer"}), in({"답 보기", "Answer"}));
     });
-    part(Part::commands, page_.commands.size(), [this] { to_.lines(page_.commands); });
+    if (!page_.commands.empty()) to_.heading(in(heading_of(Part::commands))), to_.lines(page_.commands);
+    pages();
   }
 
  private:
   std::string_view in(const Text& text) const { return text.in(language_); }
-  // The heading and what follows it, if there is something.
+  // The heading, and what follows it, or why there is nothing.
   template <class F>
   void part(Part which, std::size_t size, F write) {
-    if (size == 0) return;
-    to_.heading(in(heading_of(which)));
-    write();
+    const Text heading = heading_of(which);
+    to_.heading(in(heading));
+    if (size > 0) return write();
+    const auto reason = std::find_if(page_.without.begin(), page_.without.end(),
+                                     [which](const Without& one) { return one.part == which; });
+    if (reason == page_.without.end())
+      fail("tutorial", fmt::format("page {}: expected something under \"{}\", got nothing (Page::without explains an "
+                                   "empty part)",
+                                   place_of(page_), heading.en));
+    to_.paragraph(in(reason->why));
   }
   template <class T, class F>
   void part(Part which, const std::vector<T>& items, F write) {
     part(which, items.size(), [&] {
       for (std::size_t i = 0; i < items.size(); ++i) write(i, items[i]);
     });
+  }
+
+  void pages() {
+    std::vector<PageLink> links;
+    for (const Page* page : sections_of(tutorial::pages(), page_)) links.push_back({"", page, in(page->title)});
+    if (!links.empty()) to_.heading(in(heading_of(Part::sections))), to_.pages(links);
+    links.clear();
+    const auto [before, after] = pages_around(tutorial::pages(), page_);
+    if (before != nullptr) links.push_back({in({"이전", "previous"}), before, in(before->title)});
+    if (after != nullptr) links.push_back({in({"다음", "next"}), after, in(after->title)});
+    if (!links.empty()) to_.heading(in(heading_of(Part::around))), to_.pages(links);
   }
 
   const Computed& made_;

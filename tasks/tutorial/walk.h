@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::tasks::tutorial {
@@ -14,6 +13,13 @@ namespace tapegrad::tasks::tutorial {
 /// Lines of a program under their name.
 struct NamedLines {
   std::string_view name, text;
+};
+
+/// A page to go to: a word like "next", or "", and its title.
+struct PageLink {
+  std::string_view word;
+  const Page* page;
+  std::string_view title;
 };
 
 /// What a page is written with: its pieces, in one form. All texts are in the language of the page.
@@ -29,8 +35,8 @@ class PageWriter {
   virtual void gap() = 0;
   /// One or several versions of the same lines.
   virtual void code(const std::vector<NamedLines>& versions) = 0;
-  /// What the tutorial prints next to ours, with the reason where they differ. `sides`: the names of both.
-  virtual void number(const Number& number, std::string_view wording, std::pair<NamedLines, NamedLines> sides,
+  /// What the tutorial prints next to ours, or ours alone, with the reason where they differ.
+  virtual void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
                       std::string_view why) = 0;
   virtual void figure(std::string_view caption, const Figure& figure) = 0;
   virtual void widget(std::string_view what, std::string_view name, std::string_view data) = 0;
@@ -41,9 +47,11 @@ class PageWriter {
                          std::string_view show) = 0;
   /// Lines as they are.
   virtual void lines(std::string_view text) = 0;
+  virtual void pages(const std::vector<PageLink>& links) = 0;
 };
 
-/// Writes the parts of a page that are not empty, in order.
+/// Writes the parts of a page in order, each with its heading; then the pages of its sections, if it has such, and the
+/// pages before and after it. Error for a page with an empty part that Page::without does not explain.
 void walk(const Computed& made, Language language, PageWriter& to);
 
 }  // namespace tapegrad::tasks::tutorial

@@ -38,9 +38,36 @@ std::vector<Figure> figures_of_gpt_mask() {
         draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)}}};
 }
 
+std::vector<Number> numbers_of_gpt_mask() {
+  std::string sizes = "tokens  float32  bool\n";
+  for (const double n : {256., 1024., 4096.}) {
+    const double cells = 12 * n * n / (1 << 20);
+    sizes += fmt::format("{:>6} {:>8.2f} {:>5.2f}\n", n, 4 * cells, cells);
+  }
+  const Tensor theirs = triu(ones({5, 5}), 1), ours = nn::causal_mask(5).to(kFloat32);
+  return {own({"튜토리얼의 마스크와 tapegrad의 마스크의 합: 모든 칸이 1이므로 하나는 다른 하나를 뒤집은 것입니다.",
+               "The tutorial's mask plus tapegrad's: 1 everywhere, so each is the negation of the other."},
+              rows_of(theirs + ours, 0)),
+          own({"12층이 저마다 저장하는 마스크의 크기(MiB): 버퍼로 저장하면 체크포인트가 이만큼 커집니다.",
+               "MiB of the masks of 12 layers, each with its own: as buffers they make checkpoints larger by this."},
+              sizes)};
+}
+
 std::string five_as_mask() {
   return fmt::format("{{\"tokens\":{},\"scores\":{},\"allowed\":{},\"when\":\"before\"}}", json_of(kFiveTokens),
                      json_of(scores_of_five()), json_of(tril(ones({5, 5}))));
+}
+
+std::vector<Number> numbers_of_gpt_steps() {
+  const Tensor weights = softmax(masked_fill(scores_of_five(), !nn::causal_mask(5), -INFINITY));
+  manual_seed(0);
+  const Tensor dropped = dropout(weights, 0.1);
+  return {own({"다섯 토큰의 가중치(시드 0): 대각선 위는 정확히 0입니다.",
+               "The weights of five tokens (seed 0): exactly 0 above the diagonal."},
+              rows_of(weights, 4)),
+          own({"행의 합: 드롭아웃 전과 뒤. 지워지지 않은 가중치는 1/0.9배가 되므로 합은 1 근처에서 흔들립니다.",
+               "Row sums before and after dropout. Weights that are kept grow by 1/0.9, so sums vary around 1."},
+              rows_of(stack({sum(weights, {-1}), sum(dropped, {-1})}), 4))};
 }
 
 std::vector<Figure> figures_of_gpt_steps() {
@@ -61,14 +88,27 @@ std::vector<Figure> figures_of_gpt_steps() {
         draw_matrix(said("5. Contexts"), matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
 }
 
-// The weight that later tokens get if they are lowered by this much.
-std::vector<Figure> figures_of_infinity() {
+// The weight that later tokens get, in the row where it is largest, if their scores are lowered by this much.
+double leak_of(double lowered) {
   const Tensor scores = scores_of_five(), hidden = !nn::causal_mask(5);
+  const Tensor weights = softmax(where(hidden, scores - lowered, scores));
+  return amax(sum(where(hidden, weights, zeros({5, 5})), {-1})).item();
+}
+
+std::vector<Number> numbers_of_infinity() {
+  std::string leaks;
+  for (const double lowered : {0., 10., 50., 100., 120., 1e9})
+    leaks += fmt::format("{:>10} {:.1e}\n", lowered, leak_of(lowered));
+  return {own({"점수에서 뺀 수와, 그때 미래의 토큰이 받는 가중치(가장 큰 행)",
+               "What is subtracted from scores, and the weight that later tokens then get (largest row)"},
+              leaks)};
+}
+
+std::vector<Figure> figures_of_infinity() {
   drawing::Series leak{said("weight of later tokens")};
   for (const double lowered : {0., 1., 2., 5., 10., 20., 40., 60., 80., 100., 120.}) {
-    const Tensor weights = softmax(where(hidden, scores - lowered, scores));
     leak.x.push_back(lowered);
-    leak.y.push_back(amax(sum(where(hidden, weights, zeros({5, 5})), {-1})).item());
+    leak.y.push_back(leak_of(lowered));
   }
   return {{{"점수에서 빼는 수에 따라 미래의 토큰이 받는 가중치(가장 큰 행, 로그 눈금). 100쯤부터는 float32에서 정확히 "
             "0입니다.",
@@ -98,6 +138,29 @@ nn::GPTModel small_gpt() {
   manual_seed(123);
   return nn::GPTModel(
       {.vocab_size = 16, .context_length = 8, .emb_dim = 32, .n_heads = 4, .n_layers = 2, .drop_rate = 0.0});
+}
+
+std::vector<Number> numbers_of_gpt() {
+  const nn::GPTConfig sizes;
+  const int64_t tokens = sizes.vocab_size * sizes.emb_dim, places = sizes.context_length * sizes.emb_dim;
+  const int64_t all = sizes.parameter_count(), norm = 2 * sizes.emb_dim;
+  std::string parts;
+  for (const auto& [name, count] : {std::pair{"token embeddings", tokens},
+                                    {"position embeddings", places},
+                                    {"12 blocks", all - 2 * tokens - places - norm},
+                                    {"last layer norm", norm},
+                                    {"output layer", tokens},
+                                    {"all", all}})
+    parts += fmt::format("{:<20} {:>11}\n", name, count);
+  nn::GPTModel model = small_gpt();
+  const Tensor change = abs(model(tensor({{3, 4, 5, 6, 7}})) - model(tensor({{3, 4, 9, 6, 7}})));
+  return {own({"가장 작은 GPT-2의 크기로 만든 모델의 파라미터 수",
+               "Parameters of a model with the sizes of the smallest GPT-2"},
+              parts),
+          own({"작은 GPT에서 셋째 토큰을 바꾸었을 때 위치별 로짓의 가장 큰 변화: 앞의 두 위치는 0입니다.",
+               "The largest change of a logit by position when the third token of a small GPT is another one: 0 before "
+               "it."},
+              rows_of(amax(change[0], {-1}), 4))};
 }
 
 std::vector<Figure> figures_of_gpt() {
@@ -152,6 +215,7 @@ const Page k000_1{
                .pytorch = "later = self.mask.bool()[:tokens, :tokens]\n"
                           "scores = scores.masked_fill(later, -torch.inf)",
                .snippet = "attention.h:causal"}},
+    .numbers = numbers_of_gpt_mask,
     .figures = figures_of_gpt_mask,
     .touch = {{.widget = "mask",
                .what = {"칸을 눌러 가리거나 열고 가중치가 어떻게 나뉘는지 보십시오.",
@@ -169,6 +233,7 @@ const Page k000_1{
            "끝을 정하며, PyTorch의 파일과 맞출 때만 `--with-masks`로 저장합니다.",
            "1024 * 1024 * 4 bytes * 12 are 48 MiB. tapegrad's GPT stores none; its kernels end each row at "
            "the query. `--with-masks` saves them for files that PyTorch reads."}}},
+    .without = {kNoFault},
     .commands = "tapegrad show causal-mask --length 5\ntapegrad train gpt --help",
     .terms = "인과 마스크 causal mask triu 상삼각 register_buffer 버퍼 buffer 체크포인트 checkpoint GPT"};
 
@@ -187,6 +252,7 @@ scores = scores.masked_fill(mask[None, None] == 1, -torch.inf)
 weights = dropout((scores / head_dim ** 0.5).softmax(dim=-1))
 contexts = weights @ v)",
                .snippet = "000_gpt:blind"}},
+    .numbers = numbers_of_gpt_steps,
     .figures = figures_of_gpt_steps,
     .touch = {{.widget = "mask",
                .what = {"다섯 단계 가운데 마스크를 소프트맥스 뒤로 옮겨 보십시오. 행의 합이 1이 아니게 되므로 다시 "
@@ -230,6 +296,7 @@ const Page k000_3{
     .lines = {{.what = {"음의 무한대로 가린 점수", "Scores masked with minus infinity"},
                .pytorch = "masked = scores.masked_fill(~mask, -torch.inf)\nweights = masked.softmax(dim=-1)",
                .snippet = "001_positions_and_masks:masked"}},
+    .numbers = numbers_of_infinity,
     .figures = figures_of_infinity,
     .touch = {{.widget = "mask",
                .what = {"한 행의 칸을 모두 가려 보십시오. 모든 점수가 음의 무한대이면 소프트맥스는 0/0입니다.",
@@ -287,6 +354,7 @@ while text.size(1) < 8:
     next = model(text)[:, -1].argmax(-1, keepdim=True)
     text = torch.cat((text, next), dim=1))",
                .snippet = "000_gpt:generate"}},
+    .numbers = numbers_of_gpt,
     .figures = figures_of_gpt,
     .touch =
         {{.widget = "layernorm",

@@ -12,7 +12,7 @@
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
 #include <tapegrad/tasks/tutorial/pages/journey.h>
-#include <tapegrad/tasks/tutorial/pages/order.h>
+#include <tapegrad/tasks/tutorials/claims.h>
 #include <tapegrad/tasks/tutorials/positions_and_masks.h>
 #include <tapegrad/tasks/tutorials/roles.h>
 
@@ -57,6 +57,18 @@ std::vector<Figure> figures_of_blindness() {
                     kEightFeatures, -2, 2)}}};
 }
 
+std::vector<Number> numbers_of_blindness() {
+  const Tensor x = cat_first(), y = exchanged(x);
+  const auto both = [](const Tensor& first, const Tensor& second) {  // the word 고양이 is second, then fourth
+    return rows_of(stack({basic_self_attention(first)[1], basic_self_attention(second)[3]}), 3);
+  };
+  return {own({"\"고양이\"의 문맥 벡터: 첫 문장과 둘째 문장에서, 위치 없이. 두 행이 같습니다.",
+               "The context of \"고양이\" in the first and in the second sentence, without positions: equal rows."},
+              both(x, y)),
+          own({"위치를 더하면 두 행이 달라집니다.", "With positions added, the rows differ."},
+              both(with_positions(x), with_positions(y)))};
+}
+
 std::string blindness() {
   const Tensor x = cat_first(), y = exchanged(x);
   const auto change = [](const Tensor& first, const Tensor& second) {
@@ -88,6 +100,17 @@ std::vector<Figure> figures_of_masking_steps() {
             draw_matrix(said("Causal mask M"), added, three, three, -2, 2),
             draw_matrix("S + M", scores + added, three, three, -2, 2),
             draw_matrix(said("Weights softmax(S + M)"), softmax(scores + added), three, three, 0, 1)}}};
+}
+
+std::vector<Number> numbers_of_masking_steps() {
+  Generator generator(3);
+  const Tensor scores = randn({3, 3}, kFloat32, &generator);
+  const Tensor masked = masked_fill(scores, !nn::causal_mask(3), -INFINITY);
+  return {
+      own({"도식의 점수 S11부터 S33까지(시드 3)", "The scores S11 to S33 of the diagram (seed 3)"}, rows_of(scores, 4)),
+      own({"가중치 W11부터 W33까지: W11은 1, 대각선 위는 0이고 각 행의 합은 1입니다.",
+           "The weights W11 to W33: W11 is 1, those above the diagonal are 0, and each row adds up to 1."},
+          rows_of(softmax(masked), 4))};
 }
 
 std::string three_as_mask() {
@@ -153,12 +176,30 @@ std::string error_of_angles() {
   return out;
 }
 
+struct KindOfPositions {
+  std::string_view name;
+  nn::Positions positions;
+};
+constexpr KindOfPositions kKindsOfPositions[] = {
+    {"none", nn::Positions::none},       {"index", nn::Positions::index}, {"sinusoidal", nn::Positions::sinusoidal},
+    {"learned", nn::Positions::learned}, {"RoPE", nn::Positions::rope},   {"ALiBi", nn::Positions::alibi}};
+
+std::vector<Number> numbers_of_interview() {
+  std::string changes;
+  for (const auto& [name, positions] : kKindsOfPositions)
+    changes += fmt::format("{:<12} {:.2e}\n", name, change_of_order(positions));
+  return {own({"두 단어를 바꾸었을 때 인코더의 출력이 변한 크기(자리가 바뀐 것은 뺌)",
+               "How much an encoder's outputs change when two words are exchanged, beyond the exchange"},
+              changes)};
+}
+
 std::vector<Figure> figures_of_interview() {
-  const std::vector<std::string> labels{"none", "index", "sinusoidal", "learned", "RoPE", "ALiBi"};
-  const nn::Positions kinds[] = {nn::Positions::none,    nn::Positions::index, nn::Positions::sinusoidal,
-                                 nn::Positions::learned, nn::Positions::rope,  nn::Positions::alibi};
+  std::vector<std::string> labels;
   drawing::Series change{said("largest change")};
-  for (const nn::Positions kind : kinds) change.y.push_back(change_of_order(kind));
+  for (const auto& [name, positions] : kKindsOfPositions) {
+    labels.emplace_back(name);
+    change.y.push_back(change_of_order(positions));
+  }
   return {
       {{"학습 전의 인코더에서 두 단어를 바꾸었을 때, 자리만 바뀐 것 이상으로 변한 출력의 크기. 위치가 없으면 0이고, "
         "위치 번호를 더하는 방식도 레이어 정규화가 지우므로 0입니다.",
@@ -194,6 +235,7 @@ pe[:, 1::2] = torch.cos(position * rate))",
               {.what = {"순서를 모르는 어텐션", "Attention that does not know the order"},
                .pytorch = "contexts = (words @ words.T).softmax(dim=-1) @ words",
                .snippet = "roles.h:basic"}},
+    .numbers = numbers_of_blindness,
     .figures = figures_of_blindness,
     .touch = {{.widget = "positions",
                .what = {"단어를 끌어 문장을 섞고, 위치를 켜고 끄면서 문맥 벡터를 비교하십시오. 위치가 없으면 각 단어의 "
@@ -241,6 +283,7 @@ const Page k001_2_2{
               {.what = {"더하는 방식의 마스크", "A mask that is added"},
                .pytorch = "weights = (q @ k.mT + mask).softmax(dim=-1)   # mask: 0 or -inf",
                .snippet = "roles.h:masked"}},
+    .numbers = numbers_of_masking_steps,
     .figures = figures_of_masking_steps,
     .touch = {{.widget = "mask",
                .what = {"3 x 3 마스크의 칸을 눌러 보십시오. 첫 행의 유일한 칸을 가리면 어떻게 됩니까?",
@@ -326,7 +369,20 @@ const Page k001_4{
          "The tutorial asks why positions are needed, where the causal mask is used, and why positions are added. "
          "Our answers are in the exercises below, and the figure measures the first one for six kinds of "
          "positions. To read on, take the paper of Vaswani and others (2017), and tutorial 003."},
+    .lines = {{.what = {"첫 질문의 답을 재는 함수: 두 단어를 바꾸어 넣고, 출력을 다시 바꾸어 비교합니다.",
+                        "A function that measures the first answer: two words are exchanged, and the outputs exchanged "
+                        "back"},
+               .pytorch = R"(straight, exchanged = encoder(ids), encoder(ids[:, there])
+change = (exchanged[:, there] - straight).abs().max())",
+               .snippet = "claims.h:order"}},
+    .numbers = numbers_of_interview,
     .figures = figures_of_interview,
+    .touch = {{.widget = "positions",
+               .what = {"첫 질문의 답을 직접 확인해 보십시오. 위치를 더하지 않으면 단어를 바꾸어도 어느 단어의 벡터도 "
+                        "변하지 않고, 위치를 더하면 모두 변합니다.",
+                        "Check the first answer yourself: without positions no word's vector changes when words are "
+                        "exchanged, with positions all of them do."},
+               .data = sentence_as_positions}},
     .faults =
         {{.claim =
               {"이어 붙이기(concatenation)는 파라미터를 늘리고, 정보를 특정한 방식으로만 결합하게 만들 수 있다고 "

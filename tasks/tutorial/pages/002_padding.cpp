@@ -115,6 +115,15 @@ std::string scores_with_padding() {
       json_of(randn({6, 6}, kFloat32, &generator)), json_of(allowed));
 }
 
+// The first sentence of the page's last lines of code.
+std::string ids_as_mask() {
+  Generator generator(0);
+  const Tensor words = (tensor({5, 8, 3, 0, 0}) != 0).to(kFloat32);
+  return fmt::format(
+      "{{\"tokens\":[\"5\",\"8\",\"3\",\"PAD\",\"PAD\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
+      json_of(randn({5, 5}, kFloat32, &generator)), json_of(words.expand({5, 5})));
+}
+
 std::vector<Number> numbers_of_sizes() {
   std::vector<Number> numbers;
   const Tensor ragged = last_padded({2, 1, 4, 0}, 10);
@@ -241,6 +250,12 @@ const Page k002_2{
                .snippet = "002_padding:by_ids"}},
     .numbers = numbers_of_sizes,
     .figures = figures_of_ragged,
+    .touch = {{.widget = "mask",
+               .what = {"토큰 번호 5, 8, 3, 0, 0에서 만든 마스크입니다. 튜토리얼의 mask[i, -0:]처럼 모든 칸을 "
+                        "가리면 어떤 문장도 볼 토큰이 없습니다. 한 행을 모두 가려 확인하십시오.",
+                        "The mask made from the ids 5, 8, 3, 0, 0. The tutorial's mask[i, -0:] hides every token of a "
+                        "sentence: hide a whole row to see what is left."},
+               .data = ids_as_mask}},
     .faults =
         {{.claim = {"pad_length로 0이 뽑히면 문장 전체가 패딩이 됩니다.",
                     "If 0 is drawn for pad_length, the whole sentence becomes padding."},

@@ -16,6 +16,7 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,11 +38,37 @@ nn::TransformerConfig sizes(int64_t vocab, int64_t hidden, int64_t layers, int64
           .max_position_embeddings = length};
 }
 
+// The tutorial's model of each task, and the tokens of an answer.
+struct TaskSize {
+  std::string_view name;
+  nn::TransformerConfig config;
+  int64_t answer;
+};
+
+std::vector<TaskSize> sizes_of_tasks() {
+  return {{"copy", sizes(20, 64, 2, 2, 128, 20), 20},
+          {"addition", sizes(11, 256, 3, 4, 512, 10), 3},
+          {"parser", sizes(25, 128, 3, 4, 512, 10), 5}};
+}
+
+std::vector<Number> numbers_of_tasks() {
+  std::string rows = "task      parameters  tokens  answer  loss of a guess\n";
+  for (const TaskSize& task : sizes_of_tasks())
+    rows += fmt::format("{:<9} {:>10} {:>7} {:>7} {:>16.2f}\n", task.name, task.config.parameter_count(),
+                        task.config.vocab_size, task.answer,
+                        static_cast<double>(task.answer) * fixed::log(static_cast<double>(task.config.vocab_size)));
+  return {
+      own({"세 모델의 파라미터 수, 어휘, 답의 길이 T와, 모든 토큰을 고르게 찍을 때의 손실 T · ln V. 학습은 이 값보다 "
+           "낮아져야 무엇인가를 배운 것입니다.",
+           "Parameters, vocabulary V and length T of an answer for each model, and the loss T ln V of guessing all "
+           "tokens alike: a model has learnt something once it is below that."},
+          rows)};
+}
+
 std::vector<Figure> figures_of_tasks() {
   drawing::Series parameters{said("thousands of parameters")};
-  for (const nn::TransformerConfig& config :
-       {sizes(20, 64, 2, 2, 128, 20), sizes(11, 256, 3, 4, 512, 10), sizes(25, 128, 3, 4, 512, 10)})
-    parameters.y.push_back(static_cast<double>(config.parameter_count()) / 1000);
+  for (const TaskSize& task : sizes_of_tasks())
+    parameters.y.push_back(static_cast<double>(task.config.parameter_count()) / 1000);
   return {{{"세 태스크에서 튜토리얼이 쓰는 모델의 파라미터 수(천 개). 셋 모두 원논문의 모델보다 훨씬 작습니다.",
             "Parameters of the tutorial's model in each task, in thousands. All are tiny next to the paper's models."},
            draw(drawing::BarChart{.title = said("Sizes of the three models"),
@@ -247,6 +274,7 @@ while text.size(1) <= src.size(1):
     text = torch.cat((text, scores[:, -1].argmax(-1, keepdim=True)), 1)
 answer = text[:, 1:])",
                .snippet = "003_copy:answer"}},
+    .numbers = numbers_of_tasks,
     .figures = figures_of_tasks,
     .touch = {{.widget = "choice",
                .what = {"\"나는\" 다음의 단어를 탐욕적 디코딩, 빔, top-k, top-p, 온도로 골라 보십시오. 첫 단어만 보면 "
@@ -262,6 +290,7 @@ answer = text[:, 1:])",
            "연습 문제 열한 개는 `tapegrad tutorial 003 exercises`에 있습니다.",
            "Copying only matches positions, but addition computes carries; the figure has the number of parameters of "
            "each. The eleven exercises at the end of the chapter are on `tapegrad tutorial 003 exercises`."}}},
+    .without = {kNoFault},
     .commands = "tapegrad train copy\ntapegrad train addition\ntapegrad train parser\ntapegrad attention copy",
     .terms =
         "예제 examples 복사 copy 덧셈 addition 파서 parser 맺음말 summary 연습 문제 exercises 요약 summarize 질의응답 "

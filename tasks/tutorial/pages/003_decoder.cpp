@@ -10,8 +10,10 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -32,8 +34,26 @@ Tensor first_words(int64_t k) {
 
 Tensor with_temperature(double temperature) { return softmax(log(next_words()) / temperature); }
 
+// The strategies of the figure, and what each makes of the probabilities.
+std::vector<std::pair<std::string, Tensor>> strategies() {
+  return {{said("model"), next_words()},      {said("greedy"), first_words(1)},   {"top-k, k = 2", first_words(2)},
+          {"top-p, p = 0.9", first_words(3)}, {"T = 0.5", with_temperature(0.5)}, {"T = 1.5", with_temperature(1.5)}};
+}
+
+std::vector<Number> numbers_of_choice() {
+  std::string rows;
+  for (const auto& [name, probabilities] : strategies())
+    rows += fmt::format("{:<15} {}\n", name, rows_of(probabilities, 4));
+  return {own({"학교에, 집에, 공원에, 밥을의 확률: 모델의 것과, 다섯 전략이 고를 때의 것",
+               "Probabilities of 학교에, 집에, 공원에 and 밥을: those of the model, and those with which five "
+               "strategies choose"},
+              rows)};
+}
+
 std::vector<Figure> figures_of_choice() {
   const std::vector<std::string> words{"학교에", "집에", "공원에", "밥을"};
+  std::vector<drawing::Series> series;
+  for (const auto& [name, probabilities] : strategies()) series.push_back(bars(name, probabilities));
   return {
       {{"\"나는\" 다음의 네 단어(확률은 우리가 정한 0.45, 0.30, 0.15, 0.10)에 다섯 전략을 적용한 결과. 탐욕적 디코딩은 "
         "언제나 첫 막대를 "
@@ -41,14 +61,11 @@ std::vector<Figure> figures_of_choice() {
         "Five strategies on the four words after \"나는\" (with probabilities of ours: 0.45, 0.30, 0.15, 0.10). "
         "Greedy search "
         "always takes the first bar."},
-       draw(
-           drawing::BarChart{.title = said("Probability of the next word"),
-                             .labels = words,
-                             .series = {bars(said("model"), next_words()), bars(said("greedy"), first_words(1)),
-                                        bars("top-k, k = 2", first_words(2)), bars("top-p, p = 0.9", first_words(3)),
-                                        bars("T = 0.5", with_temperature(0.5)), bars("T = 1.5", with_temperature(1.5))},
-                             .width = 560,
-                             .height = 220})}};
+       draw(drawing::BarChart{.title = said("Probability of the next word"),
+                              .labels = words,
+                              .series = series,
+                              .width = 560,
+                              .height = 220})}};
 }
 
 // How many words a nucleus of 0.8 keeps by either rule.
@@ -80,7 +97,12 @@ std::vector<Number> numbers_of_whole() {
                  "a division by 0.9: mean 0, deviation about 1.05."})};
 }
 
-std::vector<Figure> figures_of_whole() {
+// A small untrained Transformer that reads four tokens and two of padding, and its attention.
+const std::vector<std::string> kSourceOfWhole{"7", "4", "9", "5", "PAD", "PAD"};
+
+std::vector<std::string> target_of_whole(std::string start) { return {std::move(start), "7", "4", "9", "5"}; }
+
+nn::AttentionMaps maps_of_whole() {
   manual_seed(0);
   const nn::Transformer model({.vocab_size = 20,
                                .hidden_size = 32,
@@ -94,10 +116,17 @@ std::vector<Figure> figures_of_whole() {
   const Tensor src = tensor({{7, 4, 9, 5, 0, 0}}), tgt = tensor({{0, 7, 4, 9, 5}});
   nn::AttentionMaps maps;
   static_cast<void>(model(src, tgt, nn::padding_mask(src), nn::causal_mask(5), &maps));
+  return maps;
+}
+
+std::string whole_as_player() { return json_of_heads(maps_of_whole(), kSourceOfWhole, target_of_whole("0")); }
+
+std::vector<Figure> figures_of_whole() {
+  const nn::AttentionMaps maps = maps_of_whole();
   const auto map_of = [&](std::string_view name) {  // the first head of the first sequence
     return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.name == name; })->tensor[0][0];
   };
-  const std::vector<std::string> source{"7", "4", "9", "5", "PAD", "PAD"}, target{said("start"), "7", "4", "9", "5"};
+  const std::vector<std::string>&source = kSourceOfWhole, target = target_of_whole(said("start"));
   const drawing::FlowChart parts = chart_of(architecture::architecture_of_copy());
   return {
       {{"복사 태스크(8.5.1절)의 트랜스포머 전체. 화살표에는 흐르는 모양, 상자에는 파라미터 수와 그 부분을 만드는 C++가 "
@@ -150,6 +179,7 @@ while text.size(1) < 5:
     log_probs = model(src, text, src_mask, causal(text.size(1)))
     text = torch.cat([text, log_probs[:, -1].argmax(-1, keepdim=True)], 1))",
                .snippet = "003_transformer:generate"}},
+    .numbers = numbers_of_choice,
     .figures = figures_of_choice,
     .touch = {{.widget = "choice",
                .what = {"튜토리얼의 \"나는\" 다음에 올 단어를 골라 보십시오. 온도를 0으로 내리면 탐욕적 디코딩과 같고, "
@@ -207,6 +237,14 @@ log_probs = generator(hidden).log_softmax(dim=-1))",
                .snippet = "003_transformer:whole"}},
     .numbers = numbers_of_whole,
     .figures = figures_of_whole,
+    .touch =
+        {{.widget = "attention",
+          .what = {"위의 작은 트랜스포머의 모든 헤드입니다. 인코더, 디코더의 셀프 어텐션, 크로스 어텐션을 바꾸어 가며 "
+                   "토큰을 하나 고르십시오. 패딩과 미래의 토큰의 가중치는 어느 헤드에서나 0입니다.",
+                   "All heads of the small Transformer above. Switch between encoder, the decoder's self-attention "
+                   "and cross-attention, and choose a token: padding and later tokens have the weight 0 in every "
+                   "head."},
+          .data = whole_as_player}},
     .faults =
         {{.claim = {"출력된 설정 클래스로는 8.4.3절의 디코더를 만들 수 없습니다.",
                     "The printed configuration cannot make the decoder of section 8.4.3."},

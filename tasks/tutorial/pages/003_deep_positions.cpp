@@ -4,13 +4,16 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/rope.h>
+#include <tapegrad/nn/sinusoidal_positions.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/relative_positions.h>
 #include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/show/toeplitz.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
-#include <tapegrad/tasks/tutorial/pages/order.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
+#include <tapegrad/tasks/tutorials/claims.h>
 
 #include <span>
 
@@ -46,6 +49,69 @@ std::vector<Figure> figures_of_rope() {
                                    .series = {curve(said("query at 63"), 63, 10000), moved,
                                               curve("NTK-aware, x 4", 63, nn::ntk_base(10000, 4, 64))},
                                    .width = 540})}};
+}
+
+std::vector<Number> numbers_of_rope() {
+  const std::vector<double> here = rotated_scores(63, 10000), there = rotated_scores(1063, 10000);
+  const std::vector<double> slow = rotated_scores(63, nn::ntk_base(10000, 4, 64));
+  std::string rows = "distance  query at 63  query at 1063  NTK-aware, x 4\n";
+  for (const std::size_t distance : {0, 1, 2, 4, 8, 16, 32})
+    rows +=
+        fmt::format("{:>8} {:>12.4f} {:>14.4f} {:>15.4f}\n", distance, here[distance], there[distance], slow[distance]);
+  return {own({"RoPE에서 같은 쿼리와 키의 점수. 둘째와 셋째 열이 같으므로 점수는 거리에만 좌우됩니다.",
+               "Scores of one query and one key by RoPE. The second and third columns are equal: scores depend on the "
+               "distance only."},
+              rows)};
+}
+
+// Four words, with vectors and a table of learned positions as they are drawn before training.
+std::string learned_as_positions() {
+  Generator generator(0);
+  const std::string vectors = json_of(randn({4, 4}, kFloat64, &generator));
+  return fmt::format("{{\"tokens\":[\"I\",\"love\",\"deep\",\"learning\"],\"vectors\":{},\"positions\":{}}}", vectors,
+                     json_of(0.02 * randn({4, 4}, kFloat64, &generator)));
+}
+
+// The same words, with a mixture: half of the sines, and a learned part.
+std::string mixed_as_positions() {
+  Generator generator(0);
+  const std::string vectors = json_of(randn({4, 4}, kFloat64, &generator));
+  const Tensor mixed = 0.5 * nn::sinusoidal_table(4, 4).to(kFloat64) + 0.5 * randn({4, 4}, kFloat64, &generator);
+  return fmt::format("{{\"tokens\":[\"I\",\"love\",\"deep\",\"learning\"],\"vectors\":{},\"positions\":{}}}", vectors,
+                     json_of(mixed));
+}
+
+std::vector<Number> numbers_of_order() {
+  std::string rows;
+  for (const std::string_view kind : nn::position_names())
+    rows += fmt::format("{:<16} {:.2e}\n", kind, change_of_order(nn::positions_named(kind)));
+  return {own({"두 단어를 맞바꾸었을 때 (자리를 바꾼 것 말고) 출력이 달라지는 크기: `--positions`의 모든 방식",
+               "How much outputs change, beyond being exchanged, when two words are exchanged: all of `--positions`"},
+              rows)};
+}
+
+// Multiplications for a Toeplitz matrix times values [n, 16], in full and by Fourier transforms, and their difference.
+std::vector<Number> numbers_of_toeplitz() {
+  std::string rows = "    n      in full     by FFT  difference\n";
+  for (const int64_t n : {16, 64, 256, 512}) {
+    Generator generator(0);
+    Toeplitz bias(randn({2 * n - 1}, kFloat64, &generator));
+    const Tensor values = randn({n, 16}, kFloat64, &generator);
+    const double difference = amax(abs(bias.times(values) - matmul(bias.matrix(), values))).item();
+    rows += fmt::format("{:>5} {:>12} {:>10} {:>11.0e}\n", n, n * n * 16, bias.multiplications(), difference);
+  }
+  return {own({"퇴플리츠 행렬과 값 [n, 16]의 곱에 드는 곱셈의 수와, 두 결과의 차이",
+               "Multiplications for a Toeplitz matrix times values [n, 16], and the difference of both results"},
+              rows)};
+}
+
+std::string toeplitz_as_formula() {
+  return json_of(
+      {{"n", {"log2 n (토큰 n개)", "log2 n (n tokens)"}, 4, 16, 1, 9, true},
+       {"c", {"값의 열 c개", "c columns of values"}, 1, 128, 1, 16}},
+      {{{"토큰 n", "tokens n"}, "\"n\""},
+       {{"그대로: n²c", "in full: n²c"}, "[\"*\",\"n\",\"n\",\"c\"]"},
+       {{"FFT: 약 8nc log2 2n", "by FFT: about 8nc log2 2n"}, "[\"*\",8,\"n\",\"c\",[\"log2\",[\"*\",2,\"n\"]]]"}});
 }
 
 std::string moved_scores() {
@@ -139,7 +205,16 @@ const Page k003_8_3_2_1{
     .lines = {{.what = {"학습하는 위치 임베딩", "Learned positions"},
                .pytorch = "table = nn.Embedding(8, 4)\nwith_learned = words + table(torch.arange(3))",
                .snippet = "003_transformer:learned"}},
+    .numbers = numbers_of_rope,
     .figures = figures_of_relative,
+    .touch =
+        {{.widget = "positions",
+          .what = {"학습하기 전의 위치 임베딩(표준편차 0.02)을 더하면 순서를 바꾸어도 문맥 벡터가 조금만 변합니다. "
+                   "학습하면서 커집니다. 아래의 파동은 RoPE가 특성의 쌍을 회전하는 각도와 같은 주기를 가집니다.",
+                   "With learned positions as they are before training (deviation 0.02), another order changes "
+                   "contexts only a little; training makes them larger. RoPE turns pairs of features with the "
+                   "periods of the waves below."},
+          .data = learned_as_positions}},
     .faults =
         {{.claim = {"RoBERTa가 1024 토큰으로 확장되었다고 합니다.",
                     "RoBERTa is said to have been extended to 1024 tokens."},
@@ -185,7 +260,25 @@ const Page k003_8_3_2_3{
               "learn continuous functions of the position. Composite and dynamic positions mix them. tapegrad has all "
               "of them as "
               "`--positions`, and the figure measures which of them really know the order."},
+    .lines = {{.what = {"이름으로 위치 방식을 골라 두 단어를 맞바꾸어 봅니다.",
+                        "Kinds of positions by name, and two words exchanged"},
+               .pytorch = R"(for kind in ("none", "sinusoidal", "conv", "lstm", "ode"):
+    encoder = Encoder(positions=kind).eval()
+    print(kind, change_of_order(encoder)))",
+               .snippet = "003_claims:kinds"},
+              {.what = {"달라진 크기를 재는 함수", "The function that measures the change"},
+               .pytorch = R"(straight, exchanged = encoder(ids), encoder(ids[:, there])
+return (exchanged[:, there] - straight).abs().max())",
+               .snippet = "claims.h:order"}},
+    .numbers = numbers_of_order,
     .figures = figures_of_order,
+    .touch =
+        {{.widget = "positions",
+          .what = {"딥다이브 6처럼 사인의 절반과 학습하는 위치의 절반을 섞어 더합니다. 단어를 바꾸어 문맥 벡터가 "
+                   "달라지는지 확인하십시오.",
+                   "A mixture as in deep dive 6: half of the sines and half of a learned table are added. Exchange "
+                   "words and see contexts change."},
+          .data = mixed_as_positions}},
     .faults = {{.claim = {"성능 표에서 CLEX를 복소수 인코딩이라고 부릅니다.",
                           "The table of results calls CLEX a complex encoding."},
                 .proof = {"CLEX는 RoPE의 주파수를 미분 방정식으로 늘리는 방법입니다(Chen 외, 2023). 복소수 단어 "
@@ -215,7 +308,18 @@ const Page k003_8_3_2_7{
               "model and one way of training, and gives means and deviations of five seeds. The result: no encoding "
               "generalises to inputs "
               "longer than those of training."},
+    .lines = {{.what = {"RoPE의 점수는 두 위치를 함께 옮겨도 같습니다.",
+                        "A score by RoPE is the same after both positions move together"},
+               .pytorch = R"(score = lambda m, n: (rope(q, m) * rope(k, n)).sum()
+assert (score(63, 60) - score(1063, 1060)).abs() < 1e-9)",
+               .snippet = "003_claims:rope"}},
+    .numbers = numbers_of_toeplitz,
     .figures = figures_of_toeplitz,
+    .touch =
+        {{.widget = "formula",
+          .what = {"토큰이 몇 개일 때부터 FFT가 이득인지 찾아보십시오. 열의 수 c는 두 비용에 똑같이 곱해집니다.",
+                   "Find from how many tokens on the FFT pays. The number of columns c multiplies both costs alike."},
+          .data = toeplitz_as_formula}},
     .faults =
         {{.claim =
               {"고정 길이에서 학습 가능한 위치가 과적합 위험이 낮다고 하지만, 딥다이브 1은 과적합을 단점으로 듭니다.",

@@ -73,6 +73,27 @@ std::string epsilons() {
 
 double root_mean_square(const Tensor& x) { return sqrt(mean(square(x))).item(); }
 
+std::vector<Number> numbers_of_encoder() {
+  const std::vector<double> pre = by_layer(false, root_mean_square), post = by_layer(true, root_mean_square);
+  std::string rows = "layer  Pre-LN  Post-LN\n";
+  for (const std::size_t layer : {0, 1, 2, 4, 8, 16, 24})
+    rows += fmt::format("{:>5} {:>7.3f} {:>8.3f}\n", layer, pre[layer], post[layer]);
+  return {own({"층 뒤의 제곱 평균의 제곱근. Pre-LN에서는 층마다 커집니다.",
+               "The root mean square after a layer. With Pre-LN it grows from layer to layer."},
+              rows)};
+}
+
+// The sentence of the page's first exercise, with a token of padding, and scores of seed 0.
+std::string bear_as_mask() {
+  Generator generator(0);
+  const Tensor words = (arange(8) < 7).to(kFloat32);
+  return fmt::format(
+      "{{\"tokens\":[\"The\",\"patient\",\"bear\",\"can\",\"bear\",\"the\",\"pain\",\"PAD\"],\"scores\":{},\"allowed\":"
+      "{},"
+      "\"when\":\"before\"}}",
+      json_of(randn({8, 8}, kFloat32, &generator)), json_of(words.expand({8, 8})));
+}
+
 // The encoder of the copy task's Transformer.
 drawing::Drawing parts_of_encoder() { return draw_columns(chart_of(architecture::architecture_of_copy())).front(); }
 
@@ -196,7 +217,15 @@ const Page k003_8_4_2{
               {.what = {"층 하나", "One layer"},
                .pytorch = "memory = layer(embedded, src_key_padding_mask=src == 0)",
                .snippet = "003_transformer:encoder_layer"}},
+    .numbers = numbers_of_encoder,
     .figures = figures_of_encoder,
+    .touch =
+        {{.widget = "mask",
+          .what = {"인코더의 마스크는 패딩의 열만 가립니다. \"인과\"를 누르면 디코더의 마스크가 됩니다. 두 번째 bear의 "
+                   "행에서 어떤 단어가 사라지는지 비교하십시오.",
+                   "An encoder's mask hides the column of padding alone. \"causal\" makes it that of a decoder: see "
+                   "which words leave the row of the second bear."},
+          .data = bear_as_mask}},
     .faults =
         {{.claim = {"인코더를 설명하면서 더 깊은 모델의 예로 GPT-3(96층)와 PaLM(118층)을 듭니다.",
                     "The section on the encoder names GPT-3 (96 layers) and PaLM (118) as deeper models."},

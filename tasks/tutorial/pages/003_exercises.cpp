@@ -4,17 +4,21 @@
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/metrics/rouge.h>
+#include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
 
 // Applied exercise 1: three summaries of one text, measured by ROUGE.
+constexpr std::string_view kReference = "small editor for text files";
+constexpr std::string_view kSummaries[] = {"small text editor", "for text files small editor",
+                                           "program that draws photos"};
+
 Figure rouge_of_summaries() {
-  constexpr std::string_view kReference = "small editor for text files";
   drawing::Series one{"ROUGE-1"}, two{"ROUGE-2"}, longest{"ROUGE-L"};
-  for (const std::string_view summary :
-       {"small text editor", "for text files small editor", "program that draws photos"}) {
+  for (const std::string_view summary : kSummaries) {
     const metrics::Rouge scores = metrics::rouge(summary, kReference);
     one.y.push_back(scores.rouge1.f1);
     two.y.push_back(scores.rouge2.f1);
@@ -79,6 +83,26 @@ Figure bias_by_temperature() {
                              .width = 520})};
 }
 
+std::vector<Number> numbers_of_exercises() {
+  std::string rouge = "                             ROUGE-1  ROUGE-2  ROUGE-L\n", shares;
+  for (const std::string_view summary : kSummaries) {
+    const metrics::Rouge scores = metrics::rouge(summary, kReference);
+    rouge += fmt::format("{:<28} {:>7.3f} {:>8.3f} {:>8.3f}\n", summary, scores.rouge1.f1, scores.rouge2.f1,
+                         scores.rouge_l.f1);
+  }
+  for (const double temperature : {1.5, 1.0, 0.7, 0.5, 0.25, 0.0})
+    shares += fmt::format("T = {:<4} {:.3f}\n", temperature, share_at(temperature));
+  return {own({"응용 1: 세 요약의 F1", "Applied 1: F1 of three summaries"}, rouge),
+          own({"심화 3: 데이터에서 0.7인 단어가 생성되는 비율(T = 0은 탐욕적 디코딩)",
+               "Advanced 3: the share in generated texts of a word that has 0.7 in the data (T = 0: greedy)"},
+              shares)};
+}
+
+std::string bias_as_choice() {
+  return fmt::format("{{\"start\":\"...\",\"words\":[\"A\",\"B\"],\"logits\":{}}}",
+                     json_of(log(tensor({0.7, 0.3}, kFloat64))));
+}
+
 std::vector<Figure> figures_of_exercises() { return {rouge_of_summaries(), pairs_by_length(), bias_by_temperature()}; }
 
 }  // namespace
@@ -95,7 +119,19 @@ const Page k003_exercises{
          "Chapter 8 ends with five basic, three applied and three advanced exercises. The answers are in our own "
          "words, and each has a command or a computed number that supports it. Measured values are results of one "
          "seed, so run the commands again rather than trust a table."},
+    .lines = {{.what = {"심화 3의 수: 온도가 확률을 어떻게 바꾸는지",
+                        "The numbers of advanced exercise 3: what a temperature does to probabilities"},
+               .pytorch = "p = torch.tensor([0.7, 0.3])\nprint((p.log() / temperature).softmax(dim=-1)[0])",
+               .snippet = "003_claims:temperature"}},
+    .numbers = numbers_of_exercises,
     .figures = figures_of_exercises,
+    .touch =
+        {{.widget = "choice",
+          .what = {"심화 3의 두 단어 A(0.7)와 B(0.3)입니다. 온도를 0.5로 내리거나 top-p를 0.7로 하면 B가 얼마나 "
+                   "드물어지는지 스무 번씩 뽑아 보십시오.",
+                   "The two words of advanced exercise 3, A (0.7) and B (0.3). Draw twenty times at temperature 0.5, "
+                   "or with top-p 0.7, and see how rare B becomes."},
+          .data = bias_as_choice}},
     .exercises =
         {{{"기본 1. 트랜스포머가 RNN보다 나은 점 두 가지는 무엇입니까?",
            "Basic 1. What are two advantages over recurrent networks?"},
@@ -142,7 +178,7 @@ const Page k003_exercises{
           {"인코더가 글을 읽고 디코더가 요약을 씁니다. 요약의 단어는 대개 글에 있으므로, 크로스 어텐션의 가중치로 글의 "
            "토큰을 "
            "복사하는 포인터를 더합니다(`train summarize`, 없애려면 `--no-copy`). ROUGE-1과 2는 겹치는 단어와 이웃한 두 "
-           "단어을, ROUGE-L은 가장 긴 공통부분 수열을 셉니다. 첫 그림이 계산한 예입니다. 언제나 첫 문장과 비교해야 "
+           "단어를, ROUGE-L은 가장 긴 공통부분 수열을 셉니다. 첫 그림이 계산한 예입니다. 언제나 첫 문장과 비교해야 "
            "합니다. "
            "데비안의 패키지 설명으로 150초 학습하면 ROUGE-L이 복사로 0.187, 어휘만으로 0.079인데, 첫 문장이 이미 "
            "0.267입니다.",
@@ -252,6 +288,9 @@ const Page k003_exercises{
            "people and appear for others, which needs training and a safety net, and decisions made with a model need "
            "an explanation and a way to object. Personal data are easier to leave out of training than to remove "
            "later: `data debian` keeps the names of maintainers out of all texts."}}},
+    .without = {{Part::faults,
+                 {"문제만 있고 주장은 없으므로 바로잡을 것이 없습니다.",
+                  "These are questions, which claim nothing, so there is nothing to mend."}}},
     .commands =
         "tapegrad train summarize\ntapegrad test summarize\ntapegrad train answer\ntapegrad test answer\n"
         "tasks/examples/run.sh digits vit\ntasks/examples/run.sh tones\ntapegrad show attention-cost\n"

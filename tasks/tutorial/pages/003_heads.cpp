@@ -3,17 +3,19 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/attention.h>
+#include <tapegrad/nn/convolution.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 #include <cmath>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
-
-const std::vector<std::string> kSixWords{"Your", "journey", "starts", "with", "one", "step"};
 
 // The weights [heads, 6, 6] of an untrained multi-head attention of width 64 over six random words.
 Tensor weights_of_heads(int64_t heads) {
@@ -25,11 +27,34 @@ Tensor weights_of_heads(int64_t heads) {
   return weights[0];
 }
 
+std::vector<Number> numbers_of_heads() {
+  std::string rows = "heads  parameters  multiplications of q k^T  powers of softmax\n";
+  for (const int64_t heads : {1, 4, 16}) {
+    const nn::MultiHeadAttention attention(64, heads);
+    constexpr int64_t kTokens = 128;
+    rows += fmt::format("{:>5} {:>11} {:>24} {:>18}\n", heads, nn::count_parameters(attention),
+                        heads * kTokens * kTokens * (64 / heads), heads * kTokens * kTokens);
+  }
+  return {own({"폭 64인 어텐션을 헤드 1, 4, 16개로 나눌 때의 파라미터와 토큰 128개의 계산량. 곱셈은 같고 소프트맥스의 "
+               "지수만 헤드 수에 비례합니다.",
+               "Attention of width 64 in 1, 4 and 16 heads: parameters, and work for 128 tokens. Multiplications are "
+               "the same; only the powers of softmax grow with the heads."},
+              rows),
+          own({"첫 헤드의 가중치(시드 0): 행마다 합이 1입니다.",
+               "The weights of the first head (seed 0): each row adds up to 1."},
+              rows_of(weights_of_heads(4)[0], 4))};
+}
+
+std::string heads_as_player() {
+  return json_of_heads(weights_of_heads(4), {"학습 전의 네 헤드", "four untrained heads"}, journey_words(),
+                       journey_words());
+}
+
 std::vector<Figure> figures_of_heads() {
+  const std::vector<std::string>& words = journey_words();
   const Tensor weights = weights_of_heads(4);
   std::vector<drawing::Drawing> maps;
-  for (int64_t h = 0; h < 4; ++h)
-    maps.push_back(draw_matrix(said("Head {}", h), weights[h], kSixWords, kSixWords, 0, 0.5));
+  for (int64_t h = 0; h < 4; ++h) maps.push_back(draw_matrix(said("Head {}", h + 1), weights[h], words, words, 0, 0.5));
   return {{{"학습 전의 네 헤드: 같은 여섯 단어를 헤드마다 다르게 봅니다. 행은 쿼리, 열은 키이며 각 행의 합은 1입니다.",
             "Four untrained heads look at the same six words differently. Rows are queries, columns keys; each row "
             "sums to 1."},
@@ -47,6 +72,54 @@ std::string deviations_of_scores() {
     out += fmt::format("{:>8} {:>6.2f} {:>8.2f}\n", dim, deviation, deviation / std::sqrt(static_cast<double>(dim)));
   }
   return out;
+}
+
+// The heads of the four meanings, as in the program.
+struct HeadSize {
+  std::string_view name;
+  int64_t parameters;
+};
+
+std::vector<HeadSize> sizes_of_heads() {
+  const auto linear = [](int64_t in, int64_t out) { return nn::count_parameters(nn::Linear(in, out)); };
+  return {{translatable("1. classes"), linear(64, 10)},
+          {translatable("2. classes"), linear(32, 20)},
+          {translatable("2. boxes"), linear(32, 4)},
+          {translatable("3. attention"), nn::count_parameters(nn::MultiHeadAttention(64, 4))},
+          {translatable("4. words"), linear(64, 50)},
+          {translatable("4. sentence"), linear(64, 2)},
+          {translatable("4. patches"), nn::count_parameters(nn::Conv2d(3, 64, 4, {.stride = 4}))}};
+}
+
+std::vector<Number> numbers_of_meanings() {
+  std::string rows;
+  for (const HeadSize& one : sizes_of_heads()) rows += fmt::format("{:<15} {:>6}\n", one.name, one.parameters);
+  return {own({"프로그램의 헤드마다의 파라미터 수. 마지막 층인 헤드는 작고, 층 안의 어텐션은 큽니다.",
+               "Parameters of each head of the program. Heads that are last layers are small, attention inside of a "
+               "layer is large."},
+              rows)};
+}
+
+std::vector<Figure> figures_of_meanings() {
+  drawing::Series parameters{said("parameters")};
+  std::vector<std::string> labels;
+  for (const HeadSize& one : sizes_of_heads()) {
+    labels.push_back(said(one.name));
+    parameters.y.push_back(static_cast<double>(one.parameters));
+  }
+  return {{{"프로그램에서 \"헤드\"라고 부르는 것들의 크기. 앞의 숫자는 네 가지 뜻의 번호입니다.",
+            "The sizes of what the program calls a head. Digits are the numbers of the four meanings."},
+           draw(drawing::BarChart{
+               .title = said("Parameters of heads"), .labels = labels, .series = {parameters}, .width = 620})}};
+}
+
+std::string heads_as_formula() {
+  return json_of({{"d", {"몸통의 특성 d개", "d features of the backbone"}, 16, 1024, 16, 64},
+                  {"c", {"출력 c개 (클래스, 단어)", "c outputs (classes, words)"}, 2, 1000, 1, 10},
+                  {"h", {"어텐션 헤드 h개", "h heads of attention"}, 1, 16, 1, 4}},
+                 {{{"마지막 층: c(d + 1)", "last layer: c(d + 1)"}, "[\"*\",\"c\",[\"+\",\"d\",1]]"},
+                  {{"어텐션 전체: 4d(d + 1)", "all of attention: 4d(d + 1)"}, "[\"*\",4,\"d\",[\"+\",\"d\",1]]"},
+                  {{"헤드 하나의 몫", "share of one head"}, "[\"/\",[\"*\",4,\"d\",[\"+\",\"d\",1]],\"h\"]"}});
 }
 
 }  // namespace
@@ -70,7 +143,15 @@ const Page k003_8_2_4{
 output, weights = attention(words, words, words,
                             average_attn_weights=False)   # [2, 4, 5, 5])",
                .snippet = "003_heads:attention"}},
+    .numbers = numbers_of_heads,
     .figures = figures_of_heads,
+    .touch =
+        {{.widget = "attention",
+          .what = {"단어를 하나 골라 네 헤드가 그 단어의 행에서 어디를 보는지 비교하십시오. 학습 전이므로 모든 헤드가 "
+                   "고르게 보지만, 이미 서로 다릅니다.",
+                   "Choose a word, and compare where the four heads look in its row. They are untrained and look "
+                   "nearly everywhere alike, yet each is different."},
+          .data = heads_as_player}},
     .faults =
         {{.claim = {"헤드를 나누면 큰 차원 하나로 계산할 때보다 계산 비용이 적다고 합니다.",
                     "Several small heads are said to cost less than one large one."},
@@ -133,6 +214,16 @@ output = head(backbone(x)))",
                .pytorch = "masked_words, next_sentence = nn.Linear(64, 50), nn.Linear(64, 2)\npatches = nn.Conv2d(3, "
                           "64, 4, stride=4)",
                .snippet = "003_heads:transformer"}},
+    .numbers = numbers_of_meanings,
+    .figures = figures_of_meanings,
+    .touch =
+        {{.widget = "formula",
+          .what =
+              {"몸통의 폭과 출력 수를 바꾸면 두 종류의 헤드가 얼마나 커지는지 비교하십시오. 마지막 층은 d에 비례하고 "
+               "어텐션은 d의 제곱에 비례합니다.",
+               "Change the width of the backbone and the number of outputs. A last layer grows with d, "
+               "attention with the square of d."},
+          .data = heads_as_formula}},
     .faults =
         {{.claim = {"비전 트랜스포머의 패치 임베딩을 \"헤드\"의 예로 듭니다.",
                     "The patch embedding of a vision Transformer is given as an example of a head."},

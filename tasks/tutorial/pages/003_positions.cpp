@@ -9,7 +9,7 @@
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
 #include <tapegrad/tasks/tutorial/pages/journey.h>
-#include <tapegrad/tasks/tutorial/pages/order.h>
+#include <tapegrad/tasks/tutorials/claims.h>
 
 #include <numbers>
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -13,6 +14,7 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
+#include <tapegrad/tasks/tutorial/pages/journey.h>
 
 #include <cmath>
 
@@ -82,6 +84,15 @@ std::vector<Figure> figures_of_addition() {
                                   .width = 420})}};
 }
 
+// The tokens of 310+098 under the tutorial's padding mask, with scores of seed 0.
+std::string sum_as_mask() {
+  Generator generator(0);
+  const Tensor ids = addition_batch(tensor({310}), tensor({98}), 3).source[0];
+  return fmt::format(
+      "{{\"tokens\":[\"3\",\"1\",\"0\",\"+\",\"0\",\"9\",\"8\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
+      json_of(randn({7, 7}, kFloat32, &generator)), json_of((ids != 0).to(kFloat32).expand({7, 7})));
+}
+
 std::string hidden_digits() {
   const CarryCounts counts = count_carries();
   return fmt::format(
@@ -148,6 +159,15 @@ std::vector<Figure> figures_of_parser() {
        draw_tree(parse_expression("x=(1+2)*3-4/5"), "x=(1+2)*3-4/5")}};
 }
 
+// The tree of y=7/7 while the decoder writes it: what it has read after the start, 0, under
+// the causal mask; scores of seed 0.
+std::string tree_as_mask() {
+  Generator generator(0);
+  return fmt::format(
+      "{{\"tokens\":[\"0\",\"ASSIGN\",\"y\",\"DIV\",\"7\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
+      json_of(randn({5, 5}, kFloat32, &generator)), json_of(tril(ones({5, 5}))));
+}
+
 std::string digits_one_too_high() {
   std::string out = "printed by the tutorial    its tokens are those of\n";
   for (const auto& [printed, real] : {std::pair{"x=1+2 -> ADD 2 3", "x=1+2"}, {"y=3*4 -> MUL 4 5", "y=3*4"}})
@@ -191,6 +211,13 @@ hidden = layer(embedded, memory, tgt_mask=later))",
                .snippet = "003_copy:answer"}},
     .numbers = numbers_of_addition,
     .figures = figures_of_addition,
+    .touch =
+        {{.widget = "mask",
+          .what = {"310+98을 튜토리얼의 마스크로 가린 것입니다. 숫자 0의 두 열이 모든 행에서 사라집니다. \"모두 "
+                   "보임\"을 누르면 tapegrad의 기본값이 됩니다.",
+                   "310+98 under the tutorial's mask: the two columns of the digit 0 are gone from every row. \"all "
+                   "visible\" is tapegrad's default."},
+          .data = sum_as_mask}},
     .faults =
         {{.claim = {"패딩 마스크가 필수라고 하지만, 가려지는 것은 패딩이 아니라 숫자 0입니다.",
                     "The padding mask is called essential, but what it hides is the digit 0, not padding."},
@@ -240,6 +267,13 @@ log_probs = model.generator(hidden))",
                .snippet = "003_transformer:whole"}},
     .numbers = numbers_of_parser,
     .figures = figures_of_parser,
+    .touch =
+        {{.widget = "mask",
+          .what = {"디코더가 y=7/7의 트리를 쓰는 동안 읽은 토큰들입니다. 행마다 그다음 토큰을 맞히므로, 한 칸이라도 "
+                   "대각선 위를 열면 답을 미리 보는 것입니다.",
+                   "What the decoder has read while it writes the tree of y=7/7. Each row predicts the next token, so "
+                   "a cell opened above the diagonal shows it the answer."},
+          .data = tree_as_mask}},
     .faults =
         {{.claim = {"숫자가 하나씩 크게 되돌려져 x=1+2의 트리가 ADD 2 3으로, 9가 'a'로 출력됩니다.",
                     "Digits are decoded one too high: x=1+2 is printed as ADD 2 3, and 9 as 'a'."},

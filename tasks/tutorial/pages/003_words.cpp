@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/parameter.h>
 #include <tapegrad/nn/recurrent.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -12,25 +10,16 @@
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
 #include <tapegrad/tasks/tutorial/pages/journey.h>
+#include <tapegrad/tasks/tutorials/claims.h>
+#include <tapegrad/tasks/tutorials/roles.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
 
 constexpr int64_t kWidth = 32;
 
-// How much the last output depends on the first token, relative to the last one: the ratio of two gradients' norms.
-template <class Model>
-double reach(const Model& model, int64_t length, Generator& generator) {
-  const nn::Parameter x(randn({1, length, kWidth}, kFloat32, &generator));
-  const Tensor direction = randn({kWidth}, kFloat32, &generator);
-  Tape tape;
-  const Tensor last = model(x).select(1, -1);
-  const Gradients grads = tape.backward(sum(last * direction));
-  const Tensor size = sqrt(sum(square(grads[x].to(kFloat64)), {0, 2}));  // [length]
-  return size[0].item() / size[length - 1].item();
-}
-
-std::vector<Figure> figures_of_reach() {
+// The reach of the first token in an RNN, an LSTM and self-attention, by the number of tokens.
+std::vector<drawing::Series> curves_of_reach() {
   Generator generator(0);
   manual_seed(0);
   const nn::RNN rnn(kWidth, kWidth, {.batch_first = true});
@@ -38,13 +27,38 @@ std::vector<Figure> figures_of_reach() {
   drawing::Series recurrent{"RNN (tanh)"}, gated{"LSTM"}, attention{said("self-attention")};
   for (const int64_t length : {2, 5, 10, 20, 30, 40, 50, 60, 70, 80}) {
     const auto add = [&](drawing::Series& to, const auto& model) {
+      const Tensor tokens = randn({1, length, kWidth}, kFloat32, &generator);
       to.x.push_back(static_cast<double>(length));
-      to.y.push_back(reach(model, length, generator));
+      to.y.push_back(reach(model, tokens, randn({kWidth}, kFloat32, &generator)));
     };
     add(recurrent, [&](const Tensor& x) { return rnn(x).output; });
     add(gated, [&](const Tensor& x) { return lstm(x).output; });
     add(attention, [&](const Tensor& x) { return matmul(softmax(matmul(x, x.t()) / 32), x); });
   }
+  return {recurrent, gated, attention};
+}
+
+std::vector<Number> numbers_of_reach() {
+  const std::vector<drawing::Series> curves = curves_of_reach();
+  std::string rows = "tokens      RNN     LSTM  attention\n";
+  for (std::size_t i = 0; i < curves[0].x.size(); ++i)
+    rows += fmt::format("{:>6} {:>8.0e} {:>8.0e} {:>10.2f}\n", curves[0].x[i], curves[0].y[i], curves[1].y[i],
+                        curves[2].y[i]);
+  return {own({"첫 토큰에 대한 기울기의 크기를 마지막 토큰에 대한 기울기의 크기로 나눈 값",
+               "The norm of the gradient with respect to the first token, over that with respect to the last one"},
+              rows)};
+}
+
+// What is left of a gradient after n steps that each multiply it, and the share of one of n words.
+std::string reach_as_formula() {
+  return json_of({{"n", {"거리 n", "distance n"}, 1, 100, 1, 20},
+                  {"w", {"한 단계에 곱해지는 수 w", "factor w of one step"}, 0.5, 1, 0.01, 0.9}},
+                 {{{"순환 신경망: wⁿ", "recurrent: wⁿ"}, "[\"^\",\"w\",\"n\"]"},
+                  {{"어텐션: 1 / n", "attention: 1 / n"}, "[\"/\",1,\"n\"]"}},
+                 6);
+}
+
+std::vector<Figure> figures_of_reach() {
   return {
       {{"마지막 출력이 첫 토큰에 얼마나 좌우되는가: 첫 토큰에 대한 기울기의 크기를 마지막 토큰에 대한 기울기의 크기로 "
         "나눈 값 "
@@ -56,7 +70,7 @@ std::vector<Figure> figures_of_reach() {
        draw(drawing::LineChart{.title = said("Reach of the first token, by length"),
                                .x_label = said("tokens"),
                                .y_label = said("ratio of gradients"),
-                               .series = {recurrent, gated, attention},
+                               .series = curves_of_reach(),
                                .log_y = true,
                                .width = 540})}};
 }
@@ -115,6 +129,43 @@ std::string sentence_as_words() {
                      json_of(words_of_sentence()));
 }
 
+// Scores [5, 5] of the three functions of 8.2.3, before the softmax; projections of seed 0.
+std::vector<Tensor> scores_by_function() {
+  const Tensor x = words_of_sentence();
+  manual_seed(0);
+  const Tensor compared = matmul(x, randn({3, 3}, kFloat64));
+  const SelfAttention attention(3);
+  const Tensor words = x.to(kFloat32), roles = matmul(attention.q(words), attention.k(words).t());
+  return {matmul(x, x.t()), matmul(compared, compared.t()), roles.to(kFloat64)};
+}
+
+std::vector<Number> numbers_of_roles() {
+  std::string rows;
+  const std::vector<Tensor> scores = scores_by_function();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    constexpr std::string_view kNames[] = {"one vector", "similarity and content", "query, key and value"};
+    rows += fmt::format("{:<23} {:.4f}\n", kNames[i], amax(abs(scores[i] - scores[i].t())).item());
+  }
+  return {own({"세 함수의 점수 S에서 |S - Sᵀ|의 최댓값(시드 0): 쿼리와 키를 나누어야 비로소 대칭이 깨집니다.",
+               "The largest |S - Sᵀ| of the scores S of the three functions (seed 0): only separate queries and keys "
+               "break the symmetry."},
+              rows)};
+}
+
+std::vector<Figure> figures_of_roles() {
+  const std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
+  const std::vector<Tensor> scores = scores_by_function();
+  const auto map = [&](std::string_view title, const Tensor& x) {
+    return draw_matrix(title, x, words, words, amin(x).item(), amax(x).item());
+  };
+  return {{{"세 함수의 점수(시드 0). 앞의 둘은 대각선을 기준으로 대칭이고, 쿼리와 키를 나눈 셋째는 그렇지 않습니다.",
+            "Scores of the three functions (seed 0). The first two are symmetric about the diagonal; with separate "
+            "queries and keys they are not."},
+           {},
+           {map(said("One vector"), scores[0]), map(said("Separate content"), scores[1]),
+            map(said("Query, key and value"), scores[2])}}};
+}
+
 // The same words in three roles: projections of seed 0.
 std::string sentence_in_roles() {
   Generator generator(0);
@@ -163,7 +214,27 @@ const Page k003_8_1{
          "word "
          "said fades over a long distance. Attention connects all pairs of words directly, by one product of matrices. "
          "This page measures with gradients what the tutorial says in words about long-range dependencies."},
+    .lines = {{.what = {"첫 토큰에 대한 기울기를 마지막 토큰에 대한 기울기와 비교합니다.",
+                        "The gradient with respect to the first token, compared with that of the last one"},
+               .pytorch = R"(x.requires_grad_()
+(model(x)[:, -1] * direction).sum().backward()
+size = x.grad.square().sum((0, 2)).sqrt()
+ratio = size[0] / size[-1])",
+               .snippet = "claims.h:reach"},
+              {.what = {"RNN과 어텐션, 세 길이", "An RNN and attention, for three lengths"},
+               .pytorch = R"(rnn = nn.RNN(32, 32, batch_first=True)
+recurrent = lambda x: rnn(x)[0]
+attention = lambda x: (x @ x.mT / 32).softmax(dim=-1) @ x)",
+               .snippet = "003_claims:distances"}},
+    .numbers = numbers_of_reach,
     .figures = figures_of_reach,
+    .touch = {{.widget = "formula",
+               .what = {"순환 신경망의 기울기는 단계마다 w배가 되어 거리 n에서 wⁿ만 남고, 가중치가 고른 어텐션에서는 "
+                        "한 걸음에 1/n이 남습니다. 거리가 멀수록 w가 1에 가까워야 wⁿ이 1/n보다 커집니다.",
+                        "In a recurrent network each step multiplies a gradient by w, which leaves wⁿ at the distance "
+                        "n; attention with equal weights leaves 1/n in one step. The longer the distance, the closer "
+                        "to 1 must w be for wⁿ to be the larger one."},
+               .data = reach_as_formula}},
     .exercises =
         {{{"LSTM의 곡선은 왜 RNN의 곡선보다 천천히 내려갑니까?",
            "Why does the LSTM's curve fall more slowly than the RNN's?"},
@@ -178,6 +249,7 @@ const Page k003_8_1{
            "(8.3.1절).",
            "Reaching all distances equally also means not knowing the order: permuted words give the same outputs, "
            "permuted (section 8.3.1)."}}},
+    .without = {kNoFault},
     .commands = "tapegrad tutorial 003 8.2.2\ntapegrad show attention-cost",
     .terms = "RNN LSTM GRU 장기 의존성 long-range dependency 병렬 Bahdanau 바흐다나우 기울기 소실"};
 
@@ -266,6 +338,8 @@ const Page k003_8_2_3{
 weights = (self.q(x) @ self.k(x).mT).softmax(dim=-1)
 return weights @ self.v(x))",
                .snippet = "roles.h:qkv"}},
+    .numbers = numbers_of_roles,
+    .figures = figures_of_roles,
     .touch = {{.widget = "words",
                .what = {"같은 다섯 단어의 쿼리와 키를 따로 움직여 보십시오. 쿼리를 바꾸면 그 단어의 행만, 키를 바꾸면 "
                         "그 단어의 열이 모든 행에서 바뀝니다. 역할이 나뉘어 있으므로 점수는 대칭이 아닙니다.",

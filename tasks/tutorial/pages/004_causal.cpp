@@ -156,6 +156,18 @@ std::string factors_of_dropout() {
   return out;
 }
 
+std::string dropout_as_formula() {
+  return json_of({{"p", {"드롭아웃 비율 p", "rate p of dropout"}, 0, 0.9, 0.05, 0.5},
+                  {"w", {"가중치 w", "weight w"}, 0, 1, 0.01, 0.44},
+                  {"n", {"행에서 볼 수 있는 토큰 n개", "n visible tokens of a row"}, 1, 6, 1, 2}},
+                 {{{"남은 것에 곱하는 수 1/(1-p)", "factor of what is kept, 1/(1-p)"}, "[\"/\",1,[\"-\",1,\"p\"]]"},
+                  {{"w의 기댓값", "expected value of w"}, "[\"*\",[\"-\",1,\"p\"],[\"/\",\"w\",[\"-\",1,\"p\"]]]"},
+                  {{"w의 표준편차 w√(p/(1-p))", "deviation of w, w√(p/(1-p))"},
+                   "[\"*\",\"w\",[\"sqrt\",[\"/\",\"p\",[\"-\",1,\"p\"]]]]"},
+                  {{"행이 모두 0일 확률 pⁿ", "chance that a row is all 0, pⁿ"}, "[\"^\",\"p\",\"n\"]"}},
+                 4);
+}
+
 }  // namespace
 
 const Page k004_28{
@@ -234,6 +246,13 @@ print(dropout(weights)))",
                .snippet = "004_attention_step_by_step:dropout"}},
     .numbers = numbers_of_dropout,
     .figures = figures_of_dropout,
+    .touch =
+        {{.widget = "formula",
+          .what = {"비율 p를 움직여도 가중치의 기댓값은 그대로이지만 표준편차가 커집니다. 36번 셀의 둘째 행처럼 두 "
+                   "토큰만 보는 행이 모두 0이 될 확률은 p가 0.5일 때 4분의 1입니다.",
+                   "Moving the rate p leaves the expected weight as it is, but its deviation grows. A row that sees "
+                   "two tokens, as the second one of cell 36, is all 0 with the chance 1/4 at p = 0.5."},
+          .data = dropout_as_formula}},
     .faults =
         {{.claim = {"35번 셀의 주석은 남은 값이 1/0.5 = 2배가 된다고 적습니다.",
                     "A comment of cell 35 says that kept values grow by 1/0.5 = 2."},

@@ -70,12 +70,21 @@ std::vector<Number> numbers_of_head_cells() {
           same("cell 42: the second head", kSecond, rows_of(matmul(a[0][1], a[0][1].t()), 4))};
 }
 
-std::vector<Figure> figures_of_head_cells() {
-  const std::vector<std::string>& words = journey_words();
-  const Tensor a = two_heads(), products = matmul(a, a.transpose(2, 3));
+// [2, heads, 6, 6]
+Tensor weights_of_cell_40() {
   const nn::MultiHeadSelfAttention attention = attention_of_cell_40();
   Tensor weights;
   static_cast<void>(attention(journey_batch(), {.weights = &weights}));
+  return weights;
+}
+
+std::string cell_40_as_player() {
+  return json_of_heads(weights_of_cell_40()[0], {"40번 셀", "cell 40"}, journey_words(), journey_words());
+}
+
+std::vector<Figure> figures_of_head_cells() {
+  const std::vector<std::string>& words = journey_words();
+  const Tensor a = two_heads(), products = matmul(a, a.transpose(2, 3)), weights = weights_of_cell_40();
   const std::vector<std::string> tokens{"1", "2", "3"};
   return {{{"41번 셀: 두 헤드의 점수. 앞의 두 축(배치, 헤드)은 그대로이고 마지막 두 축만 곱해집니다.",
             "Cell 41: the scores of two heads. The axes of batch and heads stay; the two last ones are multiplied."},
@@ -134,6 +143,13 @@ return weights @ v)",
                .snippet = "004_attention_step_by_step:products"}},
     .numbers = numbers_of_head_cells,
     .figures = figures_of_head_cells,
+    .touch =
+        {{.widget = "attention",
+          .what = {"40번 셀의 두 헤드입니다. 단어를 하나씩 골라 두 헤드의 행을 비교하십시오. 뒤의 단어일수록 더 많은 "
+                   "단어에 가중치를 나누어 줍니다.",
+                   "The two heads of cell 40. Choose one word after another and compare the rows of both heads: "
+                   "later words share their weights among more words."},
+          .data = cell_40_as_player}},
     .faults =
         {{.claim = {"38번 셀의 주석은 문맥 길이보다 긴 입력에서 \"마스크 생성\"이 오류를 낸다고 합니다.",
                     "A comment of cell 38 says that making the mask fails for inputs above context_length."},

@@ -167,6 +167,7 @@ keys, values = inputs @ w_key, inputs @ w_value)",
                     "What happens to the scores if W_query and W_key are one matrix?"},
                    {"점수가 대칭이 됩니다. 그러면 \"a가 b를 본다\"와 \"b가 a를 본다\"의 점수를 구별할 수 없습니다.",
                     "They become symmetric: the score of a looking at b is that of b looking at a."}}},
+    .without = {kNoFault},
     .commands = "tapegrad show attention-steps --example journey\ntapegrad tutorial 003 8.2.3",
     .terms = "쿼리 query 키 key 값 value 투영 projection Parameter requires_grad 시드 seed manual_seed d_k d_model"};
 

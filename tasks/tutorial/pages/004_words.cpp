@@ -210,6 +210,7 @@ const Page k004_9{
                     "아닙니다.",
                     "Columns sum to 1. As the scores are symmetric, the weights come out transposed, and those of a "
                     "query no longer sum to 1."}}},
+    .without = {kNoFault},
     .commands = "tapegrad show attention-steps --example journey",
     .terms = "행렬 곱 matmul 전치 transpose dim 축 axis 이중 반복문 loop 문맥 벡터"};
 

@@ -9,9 +9,8 @@
 #include <utility>
 
 namespace tapegrad::tasks::tutorial {
-namespace {
 
-drawing::Series by_layer(std::string name, bool post_norm, double (*measure)(const Tensor&)) {
+std::vector<double> by_layer(bool post_norm, double (*measure)(const Tensor&)) {
   manual_seed(0);
   const nn::TransformerEncoder encoder({.vocab_size = 200,
                                         .hidden_size = 64,
@@ -25,22 +24,24 @@ drawing::Series by_layer(std::string name, bool post_norm, double (*measure)(con
                                         .post_norm = post_norm});
   Generator generator(0);
   Tensor x = encoder.embeddings(randint(1, 200, {4, 24}, &generator));
-  drawing::Series series{std::move(name)};
+  std::vector<double> found;
   for (std::size_t layer = 0;; ++layer) {
-    series.x.push_back(static_cast<double>(layer));
-    series.y.push_back(measure(x));
-    if (layer == encoder.layers.size()) return series;
+    found.push_back(measure(x));
+    if (layer == encoder.layers.size()) return found;
     x = encoder.layers[layer](x);
   }
 }
 
-}  // namespace
-
 drawing::Drawing chart_by_layer(std::string title, std::string y_label, double (*measure)(const Tensor&)) {
+  const auto curve = [measure](std::string name, bool post_norm) {
+    drawing::Series series{.name = std::move(name), .x = {}, .y = by_layer(post_norm, measure)};
+    for (std::size_t layer = 0; layer < series.y.size(); ++layer) series.x.push_back(static_cast<double>(layer));
+    return series;
+  };
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = said("layer"),
                                  .y_label = std::move(y_label),
-                                 .series = {by_layer("Pre-LN", false, measure), by_layer("Post-LN", true, measure)},
+                                 .series = {curve("Pre-LN", false), curve("Post-LN", true)},
                                  .width = 540});
 }
 

@@ -5,11 +5,14 @@
 #include <tapegrad/tasks/drawing/svg.h>
 
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks::tutorial {
 
-/// A chart over the layers of an untrained encoder of 24 layers, with a curve for Pre-LN and one for Post-LN: what
-/// `measure` finds in the numbers x [4, 24, 64] before the first layer and after each, four sequences of 24 tokens.
+/// What `measure` finds in the numbers x [4, 24, 64] of an untrained encoder, four sequences of 24 tokens, before the
+/// first of its 24 layers and after each.
+std::vector<double> by_layer(bool post_norm, double (*measure)(const Tensor& x));
+/// A chart of these, with a curve for Pre-LN and one for Post-LN.
 drawing::Drawing chart_by_layer(std::string title, std::string y_label, double (*measure)(const Tensor& x));
 
 }  // namespace tapegrad::tasks::tutorial

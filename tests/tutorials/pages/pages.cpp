@@ -2,6 +2,7 @@
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/tutorial/computed.h>
 #include <tapegrad/tasks/tutorial/find.h>
@@ -12,8 +13,9 @@
 #include <tapegrad/tasks/tutorial/terminal.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cctype>
@@ -117,6 +119,7 @@ std::vector<std::pair<std::string, Text>> texts_of(const Computed& made) {
     texts.emplace_back("question", one.question), texts.emplace_back("answer", one.answer);
   for (const tasks::tutorial::Number& one : made.numbers)
     if (!one.why.empty() || one.mark == Mark::different) texts.emplace_back("why", one.why);
+  for (const Without& one : page.without) texts.emplace_back("without", one.why);
   return texts;
 }
 
@@ -190,9 +193,97 @@ TEST(TutorialPages, TextsAreInBothLanguages) {
     const std::string about(made.page->about.en);
     EXPECT_EQ(std::distance(std::sregex_iterator(about.begin(), about.end(), kEnd), {}), 3)
         << place_of(*made.page) << ": expected three sentences: " << about;
-    EXPECT_FALSE(made.page->lines.empty() && made.numbers.empty() && made.figures.empty()) << place_of(*made.page);
-    EXPECT_GE(made.page->exercises.size(), 1U) << place_of(*made.page);
   }
+}
+
+constexpr Part kParts[] = {Part::about, Part::lines,  Part::numbers,  Part::figures,
+                           Part::touch, Part::faults, Part::exercises};
+
+// How many things the page has in each of these parts, in their order.
+std::vector<std::size_t> sizes_of_parts(const Computed& made) {
+  const Page& page = *made.page;
+  return {page.about.empty() ? 0U : 1U, page.lines.size(), made.numbers.size(),
+          made.figures.size(),          page.touch.size(), page.faults.size(),
+          page.exercises.size()};
+}
+
+// Every part has a heading and something below it; only where the section gives nothing to show, a reason instead.
+TEST(TutorialPages, HaveAllParts) {
+  for (std::size_t at = 0; at < made_pages().size(); ++at) {
+    const Computed& made = made_pages()[at];
+    SCOPED_TRACE(place_of(*made.page));
+    for (const auto& [language, page] : {std::pair{Language::en, &made}, {Language::ko, &korean_pages()[at]}}) {
+      const std::vector<std::string> headings = elements(html_of(*page, language), "h2");
+      const std::string text = text_of(*page, language);
+      for (std::size_t i = 0; i < std::size(kParts); ++i) {
+        const std::string heading(heading_of(kParts[i]).in(language));
+        EXPECT_EQ(headings[i], drawing::escape_markup(heading));
+        EXPECT_NE(text.find("--- " + heading + " ---"), std::string::npos) << heading;
+      }
+    }
+    const std::vector<std::size_t> sizes = sizes_of_parts(made);
+    std::set<Part> explained;
+    for (const Without& one : made.page->without) EXPECT_TRUE(explained.insert(one.part).second);
+    for (std::size_t i = 0; i < std::size(kParts); ++i)
+      EXPECT_EQ(sizes[i] == 0, explained.contains(kParts[i])) << heading_of(kParts[i]).en;
+    EXPECT_TRUE(explained.empty() || explained == std::set<Part>{Part::faults})
+        << "only a page without faults is whole";
+  }
+}
+
+TEST(TutorialPages, APageThatLacksAPartIsAnError) {
+  const Page& whole = *find_pages(pages(), std::vector<std::string>{"003", "8.2.5"}).at(0);
+  const auto without = [&](auto change) {
+    Page page = whole;
+    change(page);
+    return page;
+  };
+  const Page planted[] = {
+      without([](Page& page) { page.about = {}; }),        without([](Page& page) { page.lines.clear(); }),
+      without([](Page& page) { page.numbers = nullptr; }), without([](Page& page) { page.figures = nullptr; }),
+      without([](Page& page) { page.touch.clear(); }),     without([](Page& page) { page.faults.clear(); }),
+      without([](Page& page) { page.exercises.clear(); })};
+  for (std::size_t i = 0; i < std::size(planted); ++i) {
+    const Computed made = computed(planted[i], Language::ko);
+    const std::string expected = fmt::format("[tutorial] page 003 8.2.5: expected something under \"{}\", got nothing",
+                                             heading_of(kParts[i]).en);
+    EXPECT_TRUE(error_of([&] { html_of(made, Language::ko); }).starts_with(expected));
+    EXPECT_TRUE(error_of([&] { text_of(made, Language::en); }).starts_with(expected));
+    Page explained = planted[i];
+    explained.without = {{kParts[i], {"까닭", "the reason"}}};
+    EXPECT_NE(html_of(computed(explained, Language::en), Language::en).find("<p>the reason</p>"), std::string::npos);
+  }
+}
+
+TEST(TutorialPages, LeadToThePagesBeforeAndAfter) {
+  const std::string first = html_of(made_pages().front(), Language::en),
+                    last = html_of(made_pages().back(), Language::en);
+  EXPECT_EQ(first.find("previous: "), std::string::npos);
+  EXPECT_EQ(last.find("next: "), std::string::npos);
+  for (std::size_t at = 0; at + 1 < made_pages().size(); ++at) {
+    const Computed &here = made_pages()[at], &next = made_pages()[at + 1];
+    SCOPED_TRACE(place_of(*here.page));
+    const auto link_to = [](const Computed& to) {
+      return fmt::format("<a href=\"{}\">", file_name(*to.page, Language::en));
+    };
+    EXPECT_NE(html_of(here, Language::en).find("next: " + link_to(next)), std::string::npos);
+    EXPECT_NE(html_of(next, Language::en).find("previous: " + link_to(here)), std::string::npos);
+    EXPECT_NE(text_of(here, Language::ko).find("다음  " + command_of(*next.page)), std::string::npos);
+    EXPECT_NE(text_of(next, Language::ko).find("이전  " + command_of(*here.page)), std::string::npos);
+  }
+}
+
+TEST(TutorialPages, ShowTheirSections) {
+  const auto sections = [](std::string_view of) {
+    std::vector<std::string> places;
+    for (const Page* page :
+         sections_of(pages(), *find_pages(pages(), std::vector<std::string>{"003", std::string(of)}).at(0)))
+      places.emplace_back(page->section);
+    return places;
+  };
+  EXPECT_EQ(sections("8.5"), (std::vector<std::string>{"8.5.1", "8.5.2", "8.5.3"}));
+  EXPECT_EQ(sections("8.3.2"), (std::vector<std::string>{"8.3.2/1", "8.3.2/3", "8.3.2/7"}));
+  EXPECT_EQ(sections("8.2.5"), std::vector<std::string>());
 }
 
 TEST(TutorialPages, BothLanguagesHaveTheSameCodeAndNumbers) {

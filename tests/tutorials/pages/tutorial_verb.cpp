@@ -109,8 +109,55 @@ TEST(TutorialVerb, FindsOneSectionInManySpellings) {
     EXPECT_TRUE(ran.out.starts_with("=== " + place + "  ")) << ran.out.substr(0, 100);
   }
   const std::string several = run_in(folder, {"tutorial", "마스크"}).out;
-  for (const char* const place : {"000  1", "003  8.2.5", "004  28-33"}) EXPECT_TRUE(has(several, place)) << several;
+  for (const char* const place : {"000 1  ", "003 8.2.5  ", "004 28-33  "})
+    EXPECT_TRUE(has(several, std::string("  tapegrad tutorial ") + place)) << several;
   EXPECT_EQ(run_in(folder, {"tutorial", "003-birth-of-the-transformer"}).out, run_in(folder, {"tutorial", "003"}).out);
+}
+
+TEST(TutorialVerb, ListsTheSectionsOfASection) {
+  const TemporaryFolder folder;
+  const auto commands = [&](const Arguments& words) {  // without the titles after them
+    const Ran ran = run_in(folder, joined({"tutorial"}, words));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    expect_narrow(ran.out);
+    std::vector<std::string> found;
+    const std::string start = "  tapegrad tutorial ";
+    for (std::size_t at = 0; (at = ran.out.find(start, at)) != std::string::npos; at += start.size()) {
+      const std::size_t begin = at + start.size();
+      found.push_back(ran.out.substr(begin, ran.out.find("  ", begin) - begin));
+    }
+    return found;
+  };
+  using Commands = std::vector<std::string>;
+  EXPECT_EQ(commands({"003", "8.4"}), (Commands{"003 8.4.1", "003 8.4.2", "003 8.4.3", "003 8.4.4"}));
+  EXPECT_EQ(commands({"003", "8.3"}),
+            (Commands{"003 8.3.1", "003 8.3.2", "003 8.3.2/1", "003 8.3.2/3", "003 8.3.2/7"}));
+  const Commands second = commands({"003", "8.2"});
+  for (const char* const place : {"003 8.1", "003 8.2.2", "003 8.2.3", "003 8.2.3/7.1", "003 8.2.6"})
+    EXPECT_NE(std::ranges::find(second, place), second.end()) << place;
+  const Commands chapter = commands({"003", "8"});
+  for (const char* const place : {"003 8.1", "003 8.2.5", "003 8.5.3"})
+    EXPECT_NE(std::ranges::find(chapter, place), chapter.end()) << place;
+  EXPECT_EQ(commands({"001", "2"}), (Commands{"001 2.1", "001 2.2"}));
+  EXPECT_TRUE(has(run_in(folder, {"show", "8.4", "--lang", "ko"}).out, "tapegrad tutorial 003 8.4.2  인코더의 구성"));
+  const std::string page = run_in(folder, {"tutorial", "003", "8.5"}).out;  // which has text of its own
+  EXPECT_TRUE(page.starts_with("=== 003 8.5  ")) << page.substr(0, 100);
+  for (const char* const place : {"8.5.1", "8.5.2", "8.5.3"})
+    EXPECT_TRUE(has(page, std::string("  tapegrad tutorial 003 ") + place + "  ")) << place;
+}
+
+// A page that is written alone has the other language next to it, and names the command of every other page.
+TEST(TutorialVerb, APageAloneHasNoDeadLinks) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(run_in(folder, {"tutorial", "003", "8.5", "--out", "pages"}).code, 0);
+  for (const char* const name : {"pages/003-8.5.ko.html", "pages/003-8.5.en.html"}) {
+    const std::string page = slurp(folder / name);
+    EXPECT_TRUE(has(page, "<code>tapegrad tutorial 003 8.5.1</code>")) << name;
+    for (std::size_t at = 0; (at = page.find("href=\"", at)) != std::string::npos; ++at) {
+      const std::string target = page.substr(at + 6, page.find('"', at + 6) - at - 6);
+      EXPECT_TRUE(fs::exists(fs::path(folder / "pages") / target)) << target;
+    }
+  }
 }
 
 TEST(TutorialVerb, WritesTheWholeSite) {
@@ -120,10 +167,12 @@ TEST(TutorialVerb, WritesTheWholeSite) {
   for (const char* const name :
        {"index.html", "index.ko.html", "index.en.html", "003-8.2.5.ko.html", "003-8.2.5.en.html"})
     EXPECT_TRUE(fs::exists(fs::path(folder / "site") / name)) << name;
-  const std::string index = slurp(folder / "site/index.ko.html");
-  for (std::size_t at = 0; (at = index.find("href=\"", at)) != std::string::npos; ++at) {
-    const std::string target = index.substr(at + 6, index.find('"', at + 6) - at - 6);
-    EXPECT_TRUE(fs::exists(fs::path(folder / "site") / target)) << target;
+  for (const auto& entry : fs::directory_iterator(fs::path(folder / "site"))) {
+    const std::string page = slurp(entry.path().string());
+    for (std::size_t at = 0; (at = page.find("href=\"", at)) != std::string::npos; ++at) {
+      const std::string target = page.substr(at + 6, page.find('"', at + 6) - at - 6);
+      EXPECT_TRUE(fs::exists(fs::path(folder / "site") / target)) << entry.path() << ": " << target;
+    }
   }
 }
 

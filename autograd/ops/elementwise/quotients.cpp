@@ -1,5 +1,4 @@
 // Quotients that are rounded to whole numbers: div with Rounding, floor_divide.
-// build: -Os
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/elementwise/quotients.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -2,7 +2,6 @@
 //
 // The polynomials are our own: those through a function's values, computed with 50 digits, at the zeros of a Chebyshev
 // polynomial. Each is within 2^-42 of its function, most within 2^-48.
-// build: -Os
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/special/float_kernels.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

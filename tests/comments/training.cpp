@@ -67,14 +67,14 @@ TEST_F(Comments, Checkpoint) {
   std::filesystem::create_directory("out");
   adam.step(gradients());
   const std::string bits = bits_of(nn::state_dict(model));
-#include "comments/tasks/train/checkpoint_1.inc"
+#include "comments/tasks/train/files/checkpoint_1.inc"
   EXPECT_EQ(bits_of(nn::state_dict(model)), bits);
   EXPECT_EQ(step, 7);
 }
 
 TEST_F(Comments, Events) {
   std::filesystem::create_directories("out/mine/own");
-#include "comments/tasks/train/events_1.inc"
+#include "comments/tasks/train/files/events_1.inc"
   EXPECT_GT(std::filesystem::file_size("out/mine/own/events.out.tfevents"), 100u);
 }
 

@@ -222,9 +222,8 @@ Tensor distances_by_kernel(const Tensor& a, const Tensor& b, bool squares, const
   return squares && !(amax(y).item<float>() <= std::numeric_limits<float>::max()) ? Tensor() : y;
 }
 
-// The sum over the rows of b [..., R, D] of weights times differences, or times their signs: the gradient of a. Weights
-// are
-// [..., P, R] or, `transposed`, [..., R, P].
+// The gradient of a: the sum over the rows of b [..., R, D] of weights times differences, or times their signs. Weights
+// are [..., P, R] or, `transposed`, [..., R, P].
 Tensor gradient_by_kernel(const Tensor& a, const Tensor& b, bool squares, const Tensor& weights, bool transposed) {
   const Tensor own = filled_up(a, weights.shape(), -1), other = filled_up(b, weights.shape(), -1);
   const Tensor weight = packed(weights);

@@ -8,8 +8,8 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/module.h>
 #include <tapegrad/nn/norm.h>
-#include <tapegrad/tests/support/pictures/dot.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/pictures/dot.h>
 
 #include <algorithm>
 #include <set>

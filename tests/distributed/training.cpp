@@ -1,9 +1,9 @@
 // `mpirun -n R tapegrad train`: the model files of one process, byte for byte; errors, kills and resumption.
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/ranks.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <filesystem>

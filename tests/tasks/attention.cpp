@@ -5,10 +5,10 @@
 #include <tapegrad/tasks/attention/analysis.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/gpt/attention.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -17,8 +17,8 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
-#include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/special_files.h>
 #include <unistd.h>
 
 #include <cerrno>

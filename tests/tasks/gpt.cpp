@@ -8,8 +8,8 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <filesystem>

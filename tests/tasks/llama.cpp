@@ -11,8 +11,8 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -4,8 +4,8 @@
 #include <tapegrad/tasks/metrics/classification.h>
 #include <tapegrad/tasks/metrics/spans.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/stored.h>
 
 namespace tapegrad::metrics {
 namespace {

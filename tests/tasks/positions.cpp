@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/positions.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,8 @@
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <cmath>

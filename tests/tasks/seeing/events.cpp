@@ -7,8 +7,8 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
-#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cmath>

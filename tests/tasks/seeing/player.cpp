@@ -9,8 +9,8 @@
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 
 #include <nlohmann/json.hpp>
 

@@ -9,9 +9,9 @@
 #include <tapegrad/tasks/drawing/flow.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 
 #include <algorithm>
 #include <map>

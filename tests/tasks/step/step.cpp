@@ -8,9 +8,9 @@
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/step/step.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
 
 #include <cmath>
 #include <limits>

@@ -36,8 +36,12 @@ void require_models(const std::vector<nn::NamedParameter>& models, const std::ve
   }
 }
 
-[[noreturn]] void fail_not_finite(std::string_view what) {
-  fail("train", fmt::format("{} not finite (a smaller learning rate may help; trap_nan names the operation)", what));
+// After so many updates of the parameters.
+[[noreturn]] void fail_not_finite(std::string_view what, int64_t updates) {
+  const std::string_view hint = updates > 0
+                                    ? "a smaller learning rate may help"
+                                    : "no parameter has been updated yet: look at the data and the first values";
+  fail("train", fmt::format("{} not finite ({}; trap_nan names the operation)", what, hint));
 }
 
 bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
@@ -180,7 +184,7 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
     fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
                               str(found.loss.shape())));
   if (!std::isfinite(found.loss.item()) && found.terms != 0)
-    fail_not_finite(fmt::format("the loss of step {} is", step));
+    fail_not_finite(fmt::format("the loss of step {} is", step), step - 1);
   return found;
 }
 
@@ -193,7 +197,8 @@ void Loop::own_step(StepMetrics& metrics) {
   for (const Figure& one : found.figures)
     if (!names.insert(one.name).second)
       fail("loop", fmt::format("expected figures of different names, got \"{}\" twice", one.name));
-  if (!std::isfinite(found.loss)) fail_not_finite(fmt::format("the loss of step {} is", metrics.step));
+  if (!std::isfinite(found.loss))
+    fail_not_finite(fmt::format("the loss of step {} is", metrics.step), metrics.step - 1);
   metrics.loss = found.loss;
   metrics.accuracy = found.accuracy;
   metrics.tokens = found.tokens;
@@ -318,7 +323,7 @@ void Loop::evaluate_into(StepMetrics& metrics) {
     if (found.training) found.training = first[1];
   }
   if (!std::isfinite(found.validation) || !std::isfinite(found.training.value_or(0)))
-    fail_not_finite(fmt::format("the losses after step {} are", steps_));
+    fail_not_finite(fmt::format("the losses after step {} are", steps_), steps_);
   metrics.validation_loss = found.validation;
   metrics.train_loss = found.training;
   ++stale_;

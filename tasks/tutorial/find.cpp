@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace tapegrad::tasks::tutorial {
@@ -200,10 +201,21 @@ std::string words_of(const Page& page) {
   return out;
 }
 
+// The words of arguments, each of which may be several: "003 8.2.5".
+std::vector<std::string> words_in(std::span<const std::string> arguments) {
+  std::vector<std::string> words;
+  for (const std::string& argument : arguments) {
+    std::istringstream rest(argument);
+    for (std::string word; rest >> word;) words.push_back(word);
+  }
+  return words;
+}
+
 }  // namespace
 
-PageList find_pages(std::span<const Page* const> all, std::span<const std::string> asked_words) {
+PageList find_pages(std::span<const Page* const> all, std::span<const std::string> arguments) {
   PageList found(all.begin(), all.end());
+  const std::vector<std::string> asked_words = words_in(arguments);
   if (asked_words.empty()) return found;
   const std::vector<std::string> tutorials = tutorials_of(found), words = place_words(asked_words, tutorials);
   const bool named = !words.empty() && std::find(tutorials.begin(), tutorials.end(), words[0]) != tutorials.end();

@@ -13,12 +13,12 @@ namespace tapegrad::tasks::tutorial {
 
 using PageList = std::vector<const Page*>;
 
-/// The pages that the words of a command name: all for no word; a tutorial's for "003" or "3"; the one for "003"
+/// The pages that the words of arguments name: all for no word; a tutorial's for "003" or "3"; the one for "003"
 /// "8.2.5" or "003_8.2.5", for "004" "31" (a cell) or "004" "[31]", and for "8.2.5" or "31" alone if one tutorial has
 /// it. A section without a page of its own leads to those of its parts: "8.2" to all pages of 8.2. Other words are
 /// those of a title, in either language. BadRequest that names the nearest ones for a tutorial, section, cell or title
 /// without a page, and for more than two words.
-PageList find_pages(std::span<const Page* const> all, std::span<const std::string> words);
+PageList find_pages(std::span<const Page* const> all, std::span<const std::string> arguments);
 
 /// The other pages that are about a part of the page's section: 8.5.1 to 8.5.3 of 8.5.
 PageList sections_of(std::span<const Page* const> all, const Page& page);

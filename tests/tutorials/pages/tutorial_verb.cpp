@@ -92,6 +92,8 @@ TEST(TutorialVerb, FindsOneSectionInManySpellings) {
       {{"tutorial", "003", "§8.2.5"}, "003 8.2.5"},
       {{"tutorial", "003", "8.2.5절"}, "003 8.2.5"},
       {{"tutorial", "003", "section", "8.2.5"}, "003 8.2.5"},
+      {{"tutorial", "003 §8.2.5"}, "003 8.2.5"},
+      {{"tutorial", " 3  8.2.5절"}, "003 8.2.5"},
       {{"tutorial", "003-birth-of-the-transformer", "8.2.5"}, "003 8.2.5"},
       {{"show", "003-8.2.5"}, "003 8.2.5"},
       {{"tutorial", "004", "[31]"}, "004 [28-33]"},

@@ -433,17 +433,14 @@ TEST(Loop, ALossThatIsNotFiniteIsAnErrorBeforeTheUpdate) {
   Trained run({.schedule = optim::Constant{1e30}});
   std::string error = "no error";
   for (int i = 0; i < 8 && error == "no error"; ++i) error = error_of([&] { run.loop.step(); });
-  EXPECT_NE(error.find("is not finite (a smaller learning rate may help; trap_nan names the operation)"),
-            std::string::npos)
-      << error;
+  EXPECT_NE(error.find("is not finite (a smaller learning rate may help"), std::string::npos) << error;
 }
 
 TEST(Loop, ALossThatIsNotFiniteBeforeAnyUpdateIsNotBlamedOnTheLearningRate) {
   WithMode model;
   optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
   data::DataLoader<Numbers> loader{Numbers(), {.batch_size = 4}};
-  Loop loop(model, sgd, loader,
-            [&](const auto&) { return BatchLoss{.loss = sum(model.linear.weight) * std::nan("")}; });
+  Loop loop(model, sgd, loader, [](const auto&) { return BatchLoss{.loss = scalar(std::nan(""))}; });
   EXPECT_EQ(error_of([&] { loop.step(); }),
             "[train] the loss of step 1 is not finite (no parameter has been updated yet: look at the data and the "
             "first values; trap_nan names the operation)");

@@ -41,11 +41,11 @@ class Walk {
     });
     if (!page_.lines.empty()) {
       to_.gap();
-      to_.paragraph(
-          in({"tapegrad 코드는 라이브러리와 함께 설치되는 프로그램의 일부입니다. 라이브러리를 설치한 뒤에"
-              "(체크아웃에서는 `sudo cmake --install build/release`) 실행하려면:",
-              "tapegrad's lines are parts of programs that are installed with the library. To run them, after "
-              "`sudo cmake --install build/release` in a checkout:"}));
+      to_.paragraph(in(
+          {"tapegrad 코드는 라이브러리와 함께 설치되는(체크아웃에서는 `sudo cmake --install build/release`) 프로그램의 "
+           "일부입니다. 실행하려면:",
+           "tapegrad's lines are parts of programs that are installed with the library (from a checkout "
+           "by `sudo cmake --install build/release`). To run them:"}));
       to_.lines(commands_of_programs(page_));
     }
     part(Part::numbers, made_.numbers, [this](std::size_t i, const Number& number) {

@@ -86,7 +86,7 @@ if command -v pkg-config >/dev/null; then
     mkdir "$work/$program"
     (
       cd "$work/$program"
-      "$prefix/bin/tapegrad" tutorial "$tutorial" "$section" --lang en | awk '/To run them:$/ { on = 1; next } on && !/^  / { exit } on' >typed
+      "$prefix/bin/tapegrad" tutorial "$tutorial" "$section" --lang en | awk '/them:$/ { on = 1; next } on && !/^  / { exit } on' >typed
       bash -euo pipefail typed >printed
       diff "$here/../../tasks/tutorials/$program.txt" printed
       echo "tutorial $tutorial $section: $program"

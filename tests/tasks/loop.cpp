@@ -104,9 +104,9 @@ TEST(Loop, TermsThatCannotBeMeantAreErrors) {
       {-2, "[data_parallel] expected a finite number of terms of at least 0, got -2"},
       {std::nan(""), "[data_parallel] expected a finite number of terms of at least 0, got nan"},
   };
-  for (const auto& [terms, text] : wrong)
-    for (const int64_t accumulate : {1, 2})
-      EXPECT_EQ(error_of([&] { AfterOneStep(accumulate, 12 / accumulate, [&](int64_t) { return terms; }); }), text);
+  for (const auto& w : wrong)
+    for (const int64_t n : {1, 2})
+      EXPECT_EQ(error_of([&] { AfterOneStep(n, 12 / n, [&](int64_t) { return w.first; }); }), w.second);
 }
 
 // The last step of an epoch may have fewer terms.

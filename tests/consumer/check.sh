@@ -86,7 +86,7 @@ if command -v pkg-config >/dev/null; then
     mkdir "$work/$program"
     (
       cd "$work/$program"
-      "$prefix/bin/tapegrad" tutorial "$tutorial" "$section" --lang en | awk '/them:$/ { on = 1; next } on && !/^  / { exit } on' >typed
+      "$prefix/bin/tapegrad" tutorial "$tutorial" "$section" --lang en | awk '!seen && /them:$/ { on = seen = 1; next } on && !/^  / { on = 0 } on' >typed
       bash -euo pipefail typed >printed
       diff "$here/../../tasks/tutorials/$program.txt" printed
       echo "tutorial $tutorial $section: $program"

@@ -188,7 +188,7 @@ void pack(const Strips& s) {
 // ---- The innermost kernels; they run while denormals are zeros ----
 
 // Of a sliver and a panel: 6 x 2 vectors of 16 registers, 14 x 2 of 32, or 12 x 2 of four lanes; with SSE4, which
-// computes in double, 4 x 2. What packs a sliver stores whole vectors, one column after another, and a store behind the
+// computes in double, 4 x 2. What packs a sliver stores whole vectors, one column after another, and a store past the
 // sliver's rows is overwritten only where one vector holds them all.
 constexpr int kSliverRows = HWY_TARGET == HWY_SSE4 ? 4 : !kManyRegisters ? 6 : kWide > 4 ? 14 : 12;
 static_assert(kSliverRows <= kWide || kSliverRows % kWide == 0);

@@ -35,6 +35,34 @@ HWY_INLINE T exp_of_row(const T* x, int64_t n, T origin, T* y) {
   }));
 }
 
+// The parts of a float's logarithm that a vector of doubles has: within 2^-47 of its size.
+template <class Half>
+HWY_INLINE Vec<double> rough_log(Half x) {
+  return log(Vec<double>(hn::PromoteTo(hn::ScalableTag<double>(), x)));
+}
+
+// fixed::log of every lane, to the bit. Of a float it is the double's logarithm, rounded; where all doubles near a
+// rough one round to the same float, that is the result. Elsewhere, once in 2^21 numbers, fixed::log computes it, as it
+// does in double and in the portable family.
+template <class T>
+HWY_INLINE Vec<T> log_of_each(Vec<T> x) {
+  const auto one = [](T lane) { return fixed::log(lane); };
+  if constexpr (sizeof(T) == sizeof(double) || HWY_TARGET == HWY_SSE4) {
+    return lane_by_lane(one, x);
+  } else {
+    const hn::ScalableTag<T> d;
+    const hn::Half<decltype(d)> half;
+    const Vec<double> low = rough_log(hn::LowerHalf(half, x.raw)), high = rough_log(hn::UpperHalf(half, x.raw));
+    const auto rounded = [&](double factor) HWY_ATTR {
+      return Vec<T>(hn::Combine(d, hn::DemoteTo(half, (high * factor).raw), hn::DemoteTo(half, (low * factor).raw)));
+    };
+    const Vec<T> y = rounded(1 - 0x1p-46);
+    const Mask<T> unclear = rounded(1 + 0x1p-46) != y;  // NaN, too
+    if (HWY_UNLIKELY(any(unclear))) return where(unclear, lane_by_lane(one, x), y);
+    return y;
+  }
+}
+
 // A row that is read part by part: the highest score so far, and the sum of exp(score - highest). Whatever was summed
 // with these weights is corrected when a part has a higher score (Milakov, Gimelshein 2018).
 template <class T>

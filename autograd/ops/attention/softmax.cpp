@@ -1,7 +1,6 @@
 // softmax and log_softmax: rows in one pass through the L1 cache. (Attention has its own softmax, in place over its
 // scores: detail/attention_rows-inl.h.)
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/softmax.cpp"
-#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
@@ -35,12 +34,22 @@ HWY_INLINE void softmax_row(const T* x, int64_t n, T* y) {
   each_span<T>(n, [&](auto s) { s.store(s.load(y) * scale, y); });
 }
 
+// Of `rows` rows, at most as many as a vector has lanes, whose logarithms are computed at once.
 template <class T>
-HWY_INLINE void log_softmax_row(const T* x, int64_t n, T* y) {
-  const T shift = softmax_origin(largest(x, n));
-  const T sum = reduce_sum(sum_spans<T>(n, [&](auto s) { return exp_nonpositive(s.load(x) - shift); }));
-  const Vec<T> log_sum = sum == 0 ? T{0} : fixed::log(sum);  // -inf stays -inf
-  each_span<T>(n, [&](auto s) { s.store(s.load(x) - shift - log_sum, y); });
+HWY_INLINE void log_softmax_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
+  T shifts[kLanes<T>], logs[kLanes<T>];
+  for (int64_t row = 0; row < rows; ++row) {
+    const T* const from = x + row * n;
+    const T shift = shifts[row] = softmax_origin(largest(from, n));
+    logs[row] = reduce_sum(sum_spans<T>(n, [&](auto s) { return exp_nonpositive(s.load(from) - shift); }));
+  }
+  std::fill(logs + rows, logs + kLanes<T>, T{1});
+  const Vec<T> sums = load(logs);
+  store(where(sums == 0, Vec<T>(0), log_of_each(sums)), logs);  // -inf stays -inf
+  for (int64_t row = 0; row < rows; ++row, x += n, y += n) {
+    const Vec<T> shift = shifts[row], log_sum = logs[row];
+    each_span<T>(n, [&](auto s) { s.store(s.load(x) - shift - log_sum, y); });
+  }
 }
 
 // dx = y * (dy - <dy, y>)
@@ -78,7 +87,14 @@ void softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
   each_row(args, begin, end, [](auto* x, auto*, int64_t n, auto* y) { softmax_row(x, n, y); });
 }
 void log_softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
-  each_row(args, begin, end, [](auto* x, auto*, int64_t n, auto* y) { log_softmax_row(x, n, y); });
+  with_floating_type(args.dtype, [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = begin; i < end; i += kLanes<T>) {
+      const int64_t at = i * args.n;
+      log_softmax_of_rows(static_cast<const T*>(args.in) + at, std::min(kLanes<T>, end - i), args.n,
+                          static_cast<T*>(args.out) + at);
+    }
+  });
 }
 void softmax_backward_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
   each_row(args, begin, end, [](auto* y, auto* dy, int64_t n, auto* dx) { softmax_backward_row(y, dy, n, dx); });

@@ -22,6 +22,13 @@ inline constexpr int64_t kStreamFrom = 8192;  // classes from which a gradient i
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
+// What the loss of a row consists of, besides the logarithm of `sum`.
+template <class T>
+struct RowParts {
+  T highest, sum;
+  T origin, logits;  // the sum of the logits, relative to the largest of the first chunk
+};
+
 // One row of V logits: loss = log(sum exp x) - x[target], dx = (softmax(x) - target distribution) * factor. Logits are
 // taken relative to a large one before anything is added to them, so that large logits lose no digits of a small loss.
 // The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so
@@ -43,9 +50,9 @@ struct CrossEntropyRow {
         hot((1 - smoothing) * (kWeighted ? w[target] : T{1})),
         each(smoothing / static_cast<T>(n)) {}
 
-  HWY_INLINE T loss(const T* x, T* kept) const {
+  HWY_INLINE RowParts<T> parts(const T* x, T* kept) const {
     RunningSoftmax<T> softmax;
-    T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
+    T origin = 0, logits = 0;
     for (int64_t at = 0, chunk = 0; at < n; at += kClassChunk, ++chunk) {
       const int64_t length = std::min(kClassChunk, n - at);
       softmax.raise(largest(x + at, length));
@@ -61,14 +68,17 @@ struct CrossEntropyRow {
         }));
       }
     }
-    const T m = softmax.highest, sum = softmax.sum;
-    if (kept) kept[kept_of_row(n) - 1] = sum;
-    if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
-    const T loss = fixed::log(sum) + (m - x[target]);
+    if (kept) kept[kept_of_row(n) - 1] = softmax.sum;
+    return {softmax.highest, softmax.sum, origin, logits};
+  }
+
+  HWY_INLINE T loss(const T* x, const RowParts<T>& of, T log) const {
+    if (of.sum == 0) return -kLowest;  // all -inf: every class has probability 0
+    const T loss = log + (of.highest - x[target]);
     if (smoothing == 0) return kWeighted ? hot * loss : loss;
-    const T log_sum = fixed::log(sum) + (m - origin);  // relative to origin, too
-    if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
-    return hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
+    const T log_sum = log + (of.highest - of.origin);  // relative to origin, too
+    if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - of.logits);
+    return hot * loss + smoothing * (log_sum - of.logits / static_cast<T>(n));
   }
 
   // dx may be x. Otherwise, a large one is written past the caches.
@@ -135,12 +145,24 @@ void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t e
     using T = decltype(t);
     const T* const x = static_cast<const T*>(args.logits);
     T *const losses = static_cast<T*>(args.losses), *const kept = static_cast<T*>(args.kept);
-    for_rows<T>(
-        args, begin, end,
-        [&](const auto& row, int64_t i) {
-          losses[i] = row.loss(x + i * row.n, kept ? kept + i * kept_of_row(row.n) : nullptr);
-        },
-        [&](int64_t i) { losses[i] = 0; });
+    for (int64_t first = begin; first < end; first += kLanes<T>) {  // whose logarithms are computed at once
+      const int64_t last = std::min(first + kLanes<T>, end);
+      RowParts<T> parts[kLanes<T>];
+      T logs[kLanes<T>];
+      std::fill(logs, logs + kLanes<T>, T{1});
+      for_rows<T>(
+          args, first, last,
+          [&](const auto& row, int64_t i) {
+            parts[i - first] = row.parts(x + i * row.n, kept ? kept + i * kept_of_row(row.n) : nullptr);
+            logs[i - first] = parts[i - first].sum;
+          },
+          [](int64_t) {});
+      store(log_of_each(load(logs)), logs);
+      for_rows<T>(
+          args, first, last,
+          [&](const auto& row, int64_t i) { losses[i] = row.loss(x + i * row.n, parts[i - first], logs[i - first]); },
+          [&](int64_t i) { losses[i] = 0; });
+    }
   });
 }
 

@@ -28,6 +28,7 @@ struct DistanceArgs {
   const float* weights;
   int64_t weight_row, weight_step;  // distances between weights of neighbouring rows of own, and of other
   float* y;
+  bool* finite;  // of distances, for each piece: whether no sum is NaN or infinite
 };
 
 }  // namespace tapegrad
@@ -41,76 +42,128 @@ constexpr int64_t kTile = kSumLanes<float>;
 // The portable family, which need not be fast, has the operations instead.
 constexpr bool kHasDistances = HWY_TARGET != HWY_SSE4;
 
-// The distance of a row from the rows of one panel, which are lanes. The sum of each pair has the order that fold_spans
-// gives the sum of a row that is not longer than kLongestRow.
-HWY_INLINE Floats panel_distances(const float* own, const float* panel, int64_t n, bool squares) {
+template <bool kSquares>
+HWY_INLINE Floats size_of(Floats apart) {
+  if constexpr (kSquares) return apart * apart;
+  return abs(apart);
+}
+
+// Partial sum number `part` < n of the distance of a row from the rows of one panel, which are lanes, in the order that
+// fold_spans gives the sum of a row that is not longer than kLongestRow. Zeros to which it adds are left out: no term
+// is -0.
+template <bool kSquares>
+HWY_INLINE Floats partial_sum(const float* own, const float* panel, int64_t part, int64_t n) {
   constexpr int64_t kStep = 4 * kTile;
   const auto term = [=](int64_t i) HWY_ATTR __attribute__((always_inline)) {
-    const Floats apart = Floats(own[i]) - load(panel + i * kTile);
-    return squares ? apart * apart : abs(apart);
+    return size_of<kSquares>(Floats(own[i]) - load(panel + i * kTile));
   };
-  float sums[kTile][kLanes<float>];
-  const int64_t parts = std::min(n, kTile);
-  for (int64_t part = 0; part < parts; ++part) {
-    Floats a, b, c, d;
-    int64_t i = part;
-    for (int64_t steps = n / kStep; steps > 0; --steps, i += kStep) {
+  Floats total = term(part);
+  int64_t i = part + kTile;
+  if (n >= kStep) {
+    Floats a = total, b = term(i), c = term(i + kTile), d = term(i + 2 * kTile);
+    const int64_t end = part + n / kStep * kStep;
+    for (i = part + kStep; i < end; i += kStep) {
       a += term(i);
       b += term(i + kTile);
       c += term(i + 2 * kTile);
       d += term(i + 3 * kTile);
     }
-    Floats total = (a + b) + (c + d);
-    for (; i < n; i += kTile) total += term(i);
-    store(total, sums[part]);
+    total = (a + b) + (c + d);
   }
-  for (int64_t half = kTile / 2; half > 0; half /= 2) {
-    for (int64_t part = 0; part < std::min(half, parts - half); ++part) {
-      store(load(sums[part]) + load(sums[part + half]), sums[part]);
+  for (; i < n; i += kTile) total += term(i);
+  return total;
+}
+
+// The sum of the partial sums that are added to number `first` before it is added to another one.
+template <bool kSquares, int64_t kApart>
+HWY_INLINE Floats sum_of_parts(const float* own, const float* panel, int64_t first, int64_t n) {
+  if constexpr (kApart == kTile) {
+    return partial_sum<kSquares>(own, panel, first, n);
+  } else {
+    const Floats total = sum_of_parts<kSquares, 2 * kApart>(own, panel, first, n);
+    if (first + kApart >= n) return total;
+    return total + sum_of_parts<kSquares, 2 * kApart>(own, panel, first + kApart, n);
+  }
+}
+
+// The sum of each row's terms.
+template <bool kSquares>
+HWY_INLINE Floats panel_sums(const float* own, const float* panel, int64_t n) {
+  Floats quarters[4];
+  for (int64_t i = 0; i < std::min<int64_t>(4, n); ++i) quarters[i] = sum_of_parts<kSquares, 4>(own, panel, i, n);
+  return (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
+}
+
+template <bool kSquares>
+void distances_of_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
+  const int64_t n = args.width, pieces = pieces_of(args.count, kOwnRows), panels = pieces_of(args.others, kTile);
+  const Floats most = std::numeric_limits<float>::max();
+  for (int64_t piece = begin; piece < end; ++piece) {
+    const int64_t batch = piece / pieces, first = piece % pieces * kOwnRows;
+    Mask<float> finite = most == most;
+    for (int64_t column = 0; column < args.others; column += kLanes<float>) {
+      const float* const panel = args.other + (batch * panels + column / kTile) * n * kTile + column % kTile;
+      for (int64_t row = first; row < std::min(first + kOwnRows, args.count); ++row) {
+        const int64_t at = batch * args.count + row;
+        const Floats sums = panel_sums<kSquares>(args.own + at * n, panel, n);
+        finite = finite & (sums <= most);
+        store(kSquares ? sqrt(sums) : sums, args.y + at * args.others + column,
+              std::min(kLanes<float>, args.others - column));
+      }
     }
+    args.finite[piece] = !any(!finite);
   }
-  return squares ? sqrt(load(sums[0])) : load(sums[0]);
 }
 
 // Rows are pieces of kOwnRows rows of a batch.
 void distance_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
   if constexpr (!kHasDistances) return;
-  const int64_t n = args.width, pieces = pieces_of(args.count, kOwnRows), panels = pieces_of(args.others, kTile);
+  args.squares ? distances_of_rows<true>(args, begin, end) : distances_of_rows<false>(args, begin, end);
+}
+
+// The gradient of one row: the sum of weights times differences, or times their signs, in the order of a sum over rows.
+// In `kWide` vectors of columns at a time, which share the weights.
+template <bool kSquares, int64_t kWide>
+HWY_INLINE void gradient_of_columns(const float* own, const float* other, int64_t n, const float* weights, int64_t step,
+                                    int64_t count, float* y) {
+  const auto term = [=](int64_t i, int64_t wide) HWY_ATTR __attribute__((always_inline)) {
+    const Floats apart = load(own + wide * kLanes<float>) - load(other + i * n + wide * kLanes<float>);
+    return Floats(weights[i * step]) * (kSquares ? apart : sign(apart));
+  };
+  Floats total[kWide];
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (int64_t w = 0; w < kWide; ++w) total[w] += (term(i, w) + term(i + 1, w)) + (term(i + 2, w) + term(i + 3, w));
+  }
+  for (; i < count; ++i) {
+    for (int64_t w = 0; w < kWide; ++w) total[w] += term(i, w);
+  }
+  for (int64_t w = 0; w < kWide; ++w) store(total[w], y + w * kLanes<float>);
+}
+
+template <bool kSquares>
+void gradients_of_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
+  const int64_t n = args.width, step = args.weight_step, blocks = pieces_of(args.others, kAddedRows);
   for (int64_t piece = begin; piece < end; ++piece) {
-    const int64_t batch = piece / pieces, first = piece % pieces * kOwnRows;
-    for (int64_t column = 0; column < args.others; column += kLanes<float>) {
-      const float* const panel = args.other + (batch * panels + column / kTile) * n * kTile + column % kTile;
-      for (int64_t row = first; row < std::min(first + kOwnRows, args.count); ++row) {
-        const int64_t at = batch * args.count + row;
-        store(panel_distances(args.own + at * n, panel, n, args.squares), args.y + at * args.others + column,
-              std::min(kLanes<float>, args.others - column));
-      }
+    const int64_t row = piece / blocks, first = piece % blocks * kAddedRows, batch = row / args.count;
+    const int64_t count = std::min(kAddedRows, args.others - first);
+    const float* const weights =
+        args.weights + batch * args.count * args.others + row % args.count * args.weight_row + first * step;
+    const float *const own = args.own + row * n, *const other = args.other + (batch * args.others + first) * n;
+    float* const y = args.y + piece * n;
+    int64_t column = 0;
+    for (constexpr int64_t kWide = 4; column + kWide * kLanes<float> <= n; column += kWide * kLanes<float>) {
+      gradient_of_columns<kSquares, kWide>(own + column, other + column, n, weights, step, count, y + column);
+    }
+    for (; column < n; column += kLanes<float>) {
+      gradient_of_columns<kSquares, 1>(own + column, other + column, n, weights, step, count, y + column);
     }
   }
 }
 
-// The gradient of one row: the sum of weights times differences, or times their signs, in the order of a sum over rows.
 void distance_gradient_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
   if constexpr (!kHasDistances) return;
-  const int64_t n = args.width, step = args.weight_step, blocks = pieces_of(args.others, kAddedRows);
-  for (int64_t piece = begin; piece < end; ++piece) {
-    const int64_t row = piece / blocks, first = piece % blocks * kAddedRows;
-    const int64_t last = std::min(first + kAddedRows, args.others), batch = row / args.count;
-    const float* const weights = args.weights + batch * args.count * args.others + row % args.count * args.weight_row;
-    for (int64_t column = 0; column < n; column += kLanes<float>) {
-      const float* const other = args.other + batch * args.others * n + column;
-      const Floats own = load(args.own + row * n + column);
-      const auto term = [&](int64_t i) HWY_ATTR __attribute__((always_inline)) {
-        const Floats apart = own - load(other + i * n);
-        return Floats(weights[i * step]) * (args.squares ? apart : sign(apart));
-      };
-      Floats total;
-      int64_t i = first;
-      for (; i + 4 <= last; i += 4) total += (term(i) + term(i + 1)) + (term(i + 2) + term(i + 3));
-      for (; i < last; ++i) total += term(i);
-      store(total, args.y + piece * n + column);
-    }
-  }
+  args.squares ? gradients_of_rows<true>(args, begin, end) : gradients_of_rows<false>(args, begin, end);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -118,6 +171,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
+#include <tapegrad/autograd/fuse.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
@@ -206,7 +260,8 @@ Tensor distances_by_kernel(const Tensor& a, const Tensor& b, bool squares, const
   split.insert(split.rank() - 2, rows.size(-2) / 16);
   const Tensor panels = rows.reshape(split).transpose(-1, -2).contiguous();
   const Tensor y = Tensor::empty(shape, a.dtype());
-  const int64_t count = shape[-2];
+  const int64_t count = shape[-2], pieces = shape.numel() / (count * shape[-1]) * pieces_of(count, kOwnRows);
+  const Tensor finite = Tensor::empty({pieces}, kBool);
   run_rows(kernel_of(HWY_DISPATCH_TABLE(distance_rows)),
            {.squares = squares,
             .width = a.size(-1),
@@ -217,9 +272,10 @@ Tensor distances_by_kernel(const Tensor& a, const Tensor& b, bool squares, const
             .weights = nullptr,
             .weight_row = 0,
             .weight_step = 0,
-            .y = y.mutable_data<float>()},
-           shape.numel() / (count * shape[-1]) * pieces_of(count, kOwnRows), kOwnRows * shape[-1] * a.size(-1));
-  return squares && !(amax(y).item<float>() <= std::numeric_limits<float>::max()) ? Tensor() : y;
+            .y = y.mutable_data<float>(),
+            .finite = finite.mutable_data<bool>()},
+           pieces, kOwnRows * shape[-1] * a.size(-1));
+  return squares && !all(finite) ? Tensor() : y;
 }
 
 // The gradient of a: the sum over the rows of b [..., R, D] of weights times differences, or times their signs. Weights
@@ -240,7 +296,8 @@ Tensor gradient_by_kernel(const Tensor& a, const Tensor& b, bool squares, const 
             .weights = weight.data<float>(),
             .weight_row = transposed ? 1 : others,
             .weight_step = transposed ? count : 1,
-            .y = parts.x.mutable_data<float>()},
+            .y = parts.x.mutable_data<float>(),
+            .finite = nullptr},
            rows * blocks, std::min(kAddedRows, others) * width);
   const Tensor y = Tensor::empty(own.shape(), a.dtype());
   reduce(ReduceKind::sum, parts, y);
@@ -249,9 +306,7 @@ Tensor gradient_by_kernel(const Tensor& a, const Tensor& b, bool squares, const 
 
 // dy, or dy / y; 0 at distance 0.
 Tensor weights_of(const Tensor& y, bool squares, const Tensor& dy) {
-  if (!squares) return dy;
-  const Tensor zero = y == 0;
-  return masked_fill(dy, zero, 0) / masked_fill(y, zero, 1);
+  return squares ? fuse([](auto size, auto of_y) { return where(size == 0, 0, of_y / size); }, y, dy) : dy;
 }
 
 // The bits of gradients(), which adds the rows of b by blocks of a.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 namespace tapegrad::tests {
@@ -170,6 +171,8 @@ TEST(Everyday, DistancesHaveTheBitsOfOperations) {
                                                      {{1, 2}, {1, 2}},
                                                      {{17, 3}, {15, 3}},
                                                      {{16, 16}, {33, 16}},
+                                                     {{3, 13}, {19, 13}},
+                                                     {{4, 193}, {33, 193}},
                                                      {{127, 37}, {129, 37}},
                                                      {{257, 5}, {128, 5}},
                                                      {{700, 33}, {130, 33}},
@@ -196,6 +199,19 @@ TEST(Everyday, DistancesOfExtremeNumbers) {
     const Tensor y = cdist(a, a, p), expected = distances_by_operations(a, a, p);
     EXPECT_TRUE(all(y == expected || (isnan(y) && isnan(expected)))) << p;
     EXPECT_TRUE(std::isfinite(y[0][1].item<float>())) << p;  // its squares are not
+  }
+}
+
+TEST(Everyday, CrossWithoutGradientsHasTheBitsOfOperations) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{
+             {{3}, {3}}, {{2, 1, 3}, {5, 3}}, {{5000, 3}, {5000, 3}}, {{0, 3}, {1, 3}}, {{4100, 3}, {3}}}) {
+      const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
+      const Tensor b = cos(arange(of_b.numel()).to(dtype) * 1.3).reshape(of_b);
+      Tape tape;
+      EXPECT_TRUE(equal(cross(a, b), cross(a.as_leaf(), b).detach())) << str(of_a) << str(of_b);
+      EXPECT_TRUE(equal(cross(a, b), cross(a, b.as_leaf()).detach())) << str(of_a) << str(of_b);
+    }
   }
 }
 

@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -193,6 +195,50 @@ TEST(Elementwise, GeluIsAsAccurateAsItSays) {
   EXPECT_LT(above, 3);
   EXPECT_LT(below, 1.5e-7);
   expect_values(gelu(tensor({kInf, -kInf, kNan, 0.0}).to(kFloat32)), {kInf, kNan, kNan, 0});
+}
+
+// As Python defines //, for numbers of one type.
+template <class T>
+T floor_of_quotient(T a, T b) {
+  if (b == 0) return a / b;
+  const T left = std::fmod(a, b);
+  T quotient = (a - left) / b;
+  if (left != 0 && (b < 0) != (left < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(T{0}, a / b);
+  const T whole = std::floor(quotient);
+  return quotient - whole > T(0.5) ? whole + 1 : whole;
+}
+
+template <class T>
+void expect_floors_of_quotients() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> some{Limits::min(), Limits::max(), Limits::denorm_min(), Limits::infinity(), Limits::quiet_NaN()};
+  for (const double x : {0., 1., 2., 3., 0.1, 0.3, 1.1, 5.5, 7., 1e5, 123456789., 1e30})
+    some.push_back(static_cast<T>(x));
+  for (T x = T(0.01); x < T(1e20); x *= T(9.7)) some.push_back(x);
+  for (std::size_t i = 0, n = some.size(); i < n; ++i) some.push_back(-some[i]);
+  std::vector<T> a, b;
+  for (const T x : some) {
+    for (const T y : some) a.push_back(x), b.push_back(y);
+  }
+  const auto count = static_cast<int64_t>(a.size());
+  const Tensor of_a = tensor(a, {count}), of_b = tensor(b, {count});
+  const auto expect = [&](int64_t begin, int64_t end) {
+    const Tensor y = floor_divide(of_a.slice(0, begin, end), of_b.slice(0, begin, end));
+    for (int64_t i = begin; i < end; ++i) {
+      const T x = a[static_cast<std::size_t>(i)], z = b[static_cast<std::size_t>(i)];
+      const T have = y[i - begin].item<T>(), wanted = floor_of_quotient(x, z);
+      ASSERT_TRUE(std::isnan(wanted) ? std::isnan(have) : have == wanted && std::signbit(have) == std::signbit(wanted))
+          << x << " // " << z << " is " << wanted << ", got " << have;
+    }
+  };
+  expect(0, count);
+  for (int64_t size = 1; size < 20; ++size) expect(3 * size * size, 3 * size * size + size);
+}
+
+TEST(Elementwise, FloorDivideIsExact) {
+  expect_floors_of_quotients<float>();
+  expect_floors_of_quotients<double>();
 }
 
 TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 #include <tapegrad/autograd/kernels/simd/power-inl.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
+#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -70,6 +71,11 @@ void of_two_doubles(int function, int64_t n, const double* a, const double* b, d
 void float_powers(int64_t n, const float* a, const float* b, float* y) {
   map_row(
       n, y, [](auto v, auto w) { return pow(v, w); }, a, b);
+}
+
+void float_logarithms(int64_t n, const float* x, float* y) {
+  map_row(
+      n, y, [](auto v) { return log_of_each(v); }, x);
 }
 
 // Masks to bytes and back, and vectors that hold only the first `n` lanes.
@@ -147,6 +153,7 @@ HWY_EXPORT(elementary_double);
 HWY_EXPORT(of_two_floats);
 HWY_EXPORT(of_two_doubles);
 HWY_EXPORT(float_powers);
+HWY_EXPORT(float_logarithms);
 HWY_EXPORT(parts_float);
 HWY_EXPORT(parts_double);
 HWY_EXPORT(fourteen_rows_float);
@@ -338,6 +345,22 @@ TEST(Simd, PowersOfFloatsAreThoseOfScalars) {
     kernel_of(HWY_DISPATCH_TABLE(float_powers), family)(static_cast<int64_t>(a.size()), a.data(), b.data(), y.data());
     for (std::size_t i = 0; i < a.size(); ++i) {
       ASSERT_EQ(bits(y[i]), bits(expected[i])) << a[i] << ", " << b[i] << ": " << y[i] << " in " << name(family);
+    }
+  }
+}
+
+// Floats of all sizes and signs, and all those near 1.
+TEST(Simd, LogarithmsOfFloatsAreThoseOfScalars) {
+  std::vector<float> x{0.f, -0.f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::denorm_min()};
+  for (uint64_t i = 0; i < uint64_t{1} << 32; i += 4099) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(i)));
+  for (uint32_t i = 0; i < 4096; ++i) x.push_back(std::bit_cast<float>(0x3f800000u - 2048 + i));
+  std::vector<float> expected(x.size()), y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) expected[i] = fixed::log(x[i]);
+  const auto bits = [](float v) { return v == v ? std::bit_cast<uint32_t>(v) : 0x7fc00000u; };
+  for (const KernelFamily family : available_kernel_families()) {
+    kernel_of(HWY_DISPATCH_TABLE(float_logarithms), family)(static_cast<int64_t>(x.size()), x.data(), y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(bits(y[i]), bits(expected[i])) << x[i] << ": " << y[i] << " in " << name(family);
     }
   }
 }

@@ -160,6 +160,31 @@ TEST(CrossEntropy, LargeLogitsKeepTheDigitsOfASmallLoss) {
   }
 }
 
+// Logarithms of several rows are computed at once.
+TEST(CrossEntropy, ARowHasTheBitsThatItHasAlone) {
+  for (const tg::DType dtype : {tg::kFloat32, tg::kFloat64}) {
+    for (const int64_t rows : {1, 2, 7, 8, 9, 16, 17, 35}) {
+      const tg::Tensor x = (tg::sin(tg::arange(rows * 13).to(dtype)) * 5).reshape({rows, 13});
+      const tg::Tensor target = tg::remainder(tg::arange(rows), 13), weight = tg::cos(tg::arange(13).to(dtype)) + 2;
+      for (const double smoothing : {0., 0.1}) {
+        const tg::CrossEntropyOptions options{
+            .reduction = tg::Reduction::none, .ignore_index = 5, .label_smoothing = smoothing, .weight = weight};
+        const tg::CrossEntropyOptions plain{.reduction = tg::Reduction::none, .label_smoothing = smoothing};
+        const tg::Tensor weighted = tg::cross_entropy(x, target, options), losses = tg::cross_entropy(x, target, plain);
+        for (int64_t i = 0; i < rows; ++i) {
+          const tg::Tensor row = x.slice(0, i, i + 1), of_row = target.slice(0, i, i + 1);
+          EXPECT_EQ(weighted[i].item(), tg::cross_entropy(row, of_row, options).item()) << i << " of " << rows;
+          EXPECT_EQ(losses[i].item(), tg::cross_entropy(row, of_row, plain).item()) << i << " of " << rows;
+        }
+      }
+      const tg::Tensor y = tg::log_softmax(x);
+      for (int64_t i = 0; i < rows; ++i) {
+        EXPECT_TRUE(tg::equal(y.slice(0, i, i + 1), tg::log_softmax(x.slice(0, i, i + 1)))) << i << " of " << rows;
+      }
+    }
+  }
+}
+
 TEST(CrossEntropy, NothingButIgnoredTargetsGivesNan) {
   const tg::Tensor logits = tg::tensor({{1., 2.}, {3., 5.}}), ignored = tg::tensor({-100, -100});
   expect_near(tg::cross_entropy(logits, ignored), {kNan});

@@ -6,6 +6,7 @@
 //   x(range(kAll, kAll, -1));  // x[::-1]
 //   x(newaxis, all);           // x[None, :]
 //   x(ids);                    // x[ids], with an int64 tensor
+//   x(tensor({0, 2}));         // x[[0, 2]]
 //   x(all, ids);               // x[:, ids]
 //   x(mask);                   // x[mask], with a bool tensor
 //
@@ -31,6 +32,11 @@ bool all(const Tensor& x);
 
 /// A bound of a range that is left out.
 inline constexpr int64_t kAll = INT64_MIN;
+
+/// A type of numbers, which bool and the types of characters are not: ':' is not an axis.
+template <class T>
+concept Integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+                  !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
 /// One axis of a region: {} is the whole axis; {start, stop} and {start, stop, step} are ranges by Python's rules, with
 /// kAll for a missing bound; a number is a single index, and removes the axis. A list of slices begins at the first
@@ -73,14 +79,15 @@ class Index {
     if (whole != static_cast<bool (*)(const Tensor&)>(&tapegrad::all)) refuse();
   }
   Index(std::integral auto index) : slice_(static_cast<int64_t>(index)) {  // NOLINT
-    static_assert(!std::same_as<decltype(index), bool>,
-                  "an index is a number, a range, all, newaxis, ellipsis or a tensor");
+    static_assert(Integer<decltype(index)>,
+                  "an index is a number, a range, all, newaxis, ellipsis or a tensor: x(all, 1) is x[:, 1]");
   }
-  Index(const Slice& slice) : slice_(slice) {}                                         // NOLINT
-  Index(int64_t start, int64_t stop, int64_t step = 1) : slice_(start, stop, step) {}  // NOLINT
-  Index(NewAxis) : kind_(Kind::new_axis) {}                                            // NOLINT
-  Index(Ellipsis) : kind_(Kind::other_axes) {}                                         // NOLINT
-  Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}               // NOLINT
+  Index(const Slice& slice) : slice_(slice) {}                            // NOLINT
+  Index(NewAxis) : kind_(Kind::new_axis) {}                               // NOLINT
+  Index(Ellipsis) : kind_(Kind::other_axes) {}                            // NOLINT
+  Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(&tensor) {}  // NOLINT
+  /// {0, 2} would be x[0:2], or x[[0, 2]].
+  Index(Integer auto, Integer auto, Integer auto...) = delete;  // write range(0, 2), or tensor({0, 2})
   template <class Holder>
   Index(const TensorHolder<Holder>& holder) : Index(static_cast<const Holder&>(holder).tensor()) {}  // NOLINT
   /// The default of the arguments of x(...): no entry.

@@ -152,5 +152,6 @@ std::string str(const Tensor& x) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << str(x); }
+std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << str(dims); }
 
 }  // namespace tapegrad

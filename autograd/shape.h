@@ -61,6 +61,8 @@ class Dims {
     for (int i = 0; same && i < a.rank_; ++i) same = a.values_[i] == b.values_[i];
     return same;
   }
+  /// std::cout << x.shape() prints [2, 3].
+  friend std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
  private:
   int64_t values_[kMaxRank] = {};

@@ -239,7 +239,7 @@ DType result_type(const Tensor& a, const Tensor& b) {
   return promoted_type(a.dtype(), b.dtype());
 }
 
-Tensor arange(int64_t stop) { return arange(0, static_cast<double>(stop)); }
+Tensor arange(int64_t stop, DType dtype) { return arange(0, static_cast<double>(stop), 1, dtype); }
 
 Tensor arange(double start, double stop, double step, DType dtype) {
   if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {

@@ -333,8 +333,8 @@ DType result_type(const Tensor& a, const Tensor& b);
 
 /// One value with no axes.
 Tensor scalar(double value, DType dtype = kFloat32);
-/// int64: 0, 1, ... stop - 1.
-Tensor arange(int64_t stop);
+/// 0, 1, ... stop - 1.
+Tensor arange(int64_t stop, DType dtype = kInt64);
 /// start, start + step, ... before stop. Error if that never ends, and for fractions in an integer type.
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
 /// `count` values from first to last, both included, in equal steps; float32 or float64.

@@ -1,7 +1,6 @@
 // A generative adversarial network in the plane: it learns to draw points of a ring of eight clusters.
 //
-//   gan OUT [--resume]   writes checkpoint, metrics.jsonl, model.safetensors, report.html and gan.svg into the folder
-//   OUT;
+//   gan OUT [--resume]   writes checkpoint, metrics.jsonl, model.safetensors, report.html and gan.svg into OUT;
 //                        fails above a sliced Wasserstein distance of 0.1
 //
 // Goodfellow et al. 2014, with the gradient penalty at real points of Mescheder, Geiger, Nowozin 2018.

@@ -26,6 +26,9 @@ TEST(Print, Numbers) {
 }
 
 TEST(Print, Shapes) {
+  std::ostringstream out;
+  out << zeros({2, 3}).shape() << Shape{} << zeros({2, 3}).strides();
+  EXPECT_EQ(out.str(), "[2, 3][][3, 1]");
   EXPECT_EQ(str(scalar(3.14159)), "tensor(3.1416)");
   EXPECT_EQ(str(scalar(2, kInt64)), "tensor(2)");
   EXPECT_EQ(str(zeros({0})), "tensor([])");
@@ -37,6 +40,7 @@ TEST(Print, Shapes) {
 }
 
 TEST(Print, LongOnesAreBrokenAndLargeOnesAbbreviated) {
+  EXPECT_EQ(str(arange(3, kFloat32)), "tensor([0., 1., 2.])");
   EXPECT_EQ(str(arange(30)),
             "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17,\n"
             "        18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29])");

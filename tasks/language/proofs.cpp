@@ -62,8 +62,8 @@ constexpr Message kProofs[] = {
     {"rate   1 / rate   1 / (1 - rate)   kept ones become\n", "비율   1 / 비율   1 / (1 - 비율)   지워지지 않은 값\n"},
     {"scores            smallest row sum  largest difference\n"
      "of the tutorial   {:<16.4f}  {:.0e}\n[0, 200] twice    {:<16.4f}  {:.0f}\n",
-     "점수              가장 작은 행의 합  가장 큰 차이\n"
-     "튜토리얼의 점수   {:<17.4f}  {:.0e}\n[0, 200] 두 행    {:<17.4f}  {:.0f}\n"},
+     "점수              행의 합의 최솟값  가장 큰 차이\n"
+     "튜토리얼의 점수   {:<16.4f}  {:.0e}\n[0, 200] 두 행    {:<16.4f}  {:.0f}\n"},
     {"largest change of the first 4 contexts: {:.0e}\n", "처음 4개 문맥 벡터의 가장 큰 변화: {:.0e}\n"},
     {"largest weight of Linear(300, 200): {:.4f}\n1 / sqrt(300):                    {:.4f}\n"
      "Xavier, sqrt(6 / (300 + 200)):    {:.4f}\n",

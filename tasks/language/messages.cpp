@@ -8,9 +8,9 @@ namespace tapegrad::tasks {
 
 std::span<const std::span<const Message>> all_messages() {
   static const std::span<const Message> kTables[] = {
-      language::verbs(),    language::training(), language::models(), language::data(),     language::trained(),
-      language::pictures(), language::reports(),  language::topics(), language::measured(), language::explained(),
-      language::player(),   language::analysis(), language::figures()};
+      language::verbs(),    language::training(), language::models(),  language::data(),     language::trained(),
+      language::pictures(), language::reports(),  language::topics(),  language::measured(), language::explained(),
+      language::player(),   language::analysis(), language::figures(), language::proofs()};
   return kTables;
 }
 

@@ -17,6 +17,7 @@ std::span<const Message> measured();   // and those that measure or train
 std::span<const Message> explained();  // what `explain` prints
 std::span<const Message> player();     // what `attention` prints, and its page
 std::span<const Message> figures();    // the figures on the tutorials' pages
+std::span<const Message> proofs();     // the lines below a fault on these pages
 std::span<const Message> analysis();   // the names of heads, and what `attention --analyze` says about them
 
 }  // namespace tapegrad::tasks::language

@@ -14,7 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kVersion = 2;  // of the JSON; 1, of files without "version", had fewer settings
+constexpr int64_t kJsonVersion = 2;  // of the JSON; 1, of files without "version", had fewer settings
 
 // Of JSON that json::text_of() wrote; nothing for other JSON.
 std::optional<std::string> string_of(const nlohmann::json& json) {
@@ -145,7 +145,7 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
 }
 
 std::string to_json(std::string_view task, const Fields& fields) {
-  nlohmann::ordered_json json{{"task", task}, {"version", kVersion}};
+  nlohmann::ordered_json json{{"task", task}, {"version", kJsonVersion}};
   for (const Field& field : fields) json[field.setting.key()] = std::visit(WriteValue(), field.value);
   return json::text_of(json);
 }
@@ -162,9 +162,9 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
   if (found != task) fail(where, fmt::format("expected the settings of the task {}, got those of {}", task, found));
   const nlohmann::json version = member("version", 1);
   if (!version.is_number_integer()) refuse_setting(where, "version", version);
-  if (version > kVersion) {
+  if (version > kJsonVersion) {
     fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
-                            kVersion, version.dump()));
+                            kJsonVersion, version.dump()));
   }
   for (const Field& field : fields) {
     const auto entry = json.find(field.setting.key());

@@ -14,6 +14,9 @@ struct Point {
   int64_t at = 0;  // steps or epochs until then
 };
 
+// Means are rounded sums: 0.995 may come out as 0.9949999999999997. Shares of less than 1e9 sequences differ by more.
+bool at_least(double value, double target) { return value >= target - 1e-9; }
+
 // With four digits after the point; with more where a value below the target would read as the target.
 std::string below_text(double value, double target) {
   for (int digits = 4; digits < 17; ++digits) {
@@ -147,8 +150,8 @@ Outcome outcome_of(const Metrics& metrics, const std::optional<Target>& target, 
   const double last = found.back().value;
   const std::string epochs = epochs_text(words, found.back().at);
   const auto after = fmt::arg("epochs", epochs);
-  const auto first = std::find_if(found.begin(), found.end(), [&](const Point& p) { return p.value >= least; });
-  if (last >= least)
+  const auto first = std::find_if(found.begin(), found.end(), [&](const Point& p) { return at_least(p.value, least); });
+  if (at_least(last, least))
     return {reached, say(words,
                          "Target reached: {name} {value} in the last epoch (target {target}), first reached after "
                          "{first} of {epochs}.",

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/tutorial/widget.h>
 
 #include <set>
+#include <utility>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -20,7 +21,7 @@ nav { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; }
 .pair .card { margin: 0; min-width: 0; } .card > b { display: block; color: var(--soft); font-size: 12px; margin-bottom: 6px; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; word-break: normal; } .card svg { min-width: 0; }
 .number { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); gap: 4px 24px; }
-.number b { color: var(--soft); font-size: 12px; font-weight: 500; } .number > * { min-width: 0; } .number h3, .number p { grid-column: 1 / -1; margin: 0; } h3 { font-size: 14px; font-weight: 600; }
+.number b { color: var(--soft); font-size: 12px; font-weight: 500; } .number > * { min-width: 0; } .number h3, .number p, .number h3 + :last-child { grid-column: 1 / -1; margin: 0; } h3 { font-size: 14px; font-weight: 600; }
 .mark { font-weight: 400; font-size: 12px; border-radius: 4px; padding: 1px 6px; margin-left: 8px; border: 1px solid currentColor; white-space: nowrap; }
 .equal { color: var(--good); } .different { color: var(--bad); } .drawn, .own { color: var(--soft); }
 figure { margin: 0 0 16px; min-width: 0; } figcaption { color: var(--soft); margin: 0 0 6px; }
@@ -59,6 +60,25 @@ Language other(Language language) { return language == Language::ko ? Language::
 std::string language_link(std::string_view file, Language to) {
   return fmt::format("<a href=\"{}\" hreflang=\"{}\" lang=\"{}\">{}</a>", escape_markup(file), code_of(to), code_of(to),
                      to == Language::ko ? "한국어" : "English");
+}
+
+constexpr Text kLead{
+    "절이나 셀 묶음마다 한 페이지가 있습니다. 수와 그림은 페이지를 만들 때 계산했고, 튜토리얼이 출력한 수와 나란히 "
+    "놓았습니다.",
+    "One page per section, or group of cells. Numbers and figures were computed when the pages were made, next to "
+    "those that the tutorials print."};
+
+// ": <title>"; nothing for a tutorial without one.
+std::string title_of(std::string_view tutorial, Language language) {
+  constexpr std::pair<std::string_view, Text> kTitles[] = {
+      {"000", {"인과 마스크 (causal mask)", "causal mask"}},
+      {"001", {"Causal Masking & 위치 인코딩 재조명", "causal masking and positional encoding revisited"}},
+      {"002", {"패딩 마스크가 있는 멀티헤드 어텐션", "multi-head attention with padding masks"}},
+      {"003", {"8장 트랜스포머의 탄생", "chapter 8, the birth of the Transformer"}},
+      {"004", {"ch3.ipynb, 한 단계씩 보는 어텐션", "ch3.ipynb, attention step by step"}}};
+  for (const auto& [name, title] : kTitles)
+    if (name == tutorial) return fmt::format(": {}", escape_markup(title.in(language)));
+  return {};
 }
 
 std::string whole(std::string_view title, std::string_view body, Language language) {
@@ -181,13 +201,15 @@ std::string html_of(const Computed& made, Language language, Folder folder) {
 
 std::string index_html(std::span<const Page* const> all, Language language) {
   const std::string title(Text{"다섯 튜토리얼을 실행하며 읽기", "The five tutorials, executable"}.in(language));
-  std::string body = fmt::format("<nav>{}</nav>\n<h1>{}</h1>\n",
-                                 language_link(index_name(other(language)), other(language)), escape_markup(title));
+  std::string body = fmt::format("<nav>{}</nav>\n<h1>{}</h1>\n<p>{}</p>\n",
+                                 language_link(index_name(other(language)), other(language)), escape_markup(title),
+                                 escape_markup(kLead.in(language)));
   std::string_view tutorial;
   for (const Page* page : all) {
     if (page->tutorial != tutorial) {
-      body += fmt::format("{}<h2>{} {}</h2>\n<ul>\n", tutorial.empty() ? "" : "</ul>\n",
-                          Text{"튜토리얼", "Tutorial"}.in(language), page->tutorial);
+      body +=
+          fmt::format("{}<h2>{} {}{}</h2>\n<ul>\n", tutorial.empty() ? "" : "</ul>\n",
+                      Text{"튜토리얼", "Tutorial"}.in(language), page->tutorial, title_of(page->tutorial, language));
       tutorial = page->tutorial;
     }
     body += fmt::format("<li>{} {}</li>\n", escape_markup(page->section),

@@ -55,7 +55,9 @@ std::string side_by_side(const std::vector<NamedLines>& sides) {
 class TextWriter final : public PageWriter {
  public:
   void title(std::string_view place, std::string_view title) override {
-    out_ += drawing::wrapped(fmt::format("=== {}  {} ===", place, title)) + '\n';
+    const std::string line = fmt::format("=== {}  {} ===", place, title);
+    const bool fits = drawing::display_width(line) <= drawing::kTerminalWidth;
+    out_ += drawing::wrapped(fits ? line : line.substr(0, line.size() - 4)) + '\n';
   }
   void heading(std::string_view text) override { out_ += fmt::format("\n--- {} ---\n\n", text); }
   void paragraph(std::string_view text) override { out_ += drawing::wrapped(text); }

@@ -88,7 +88,7 @@ std::string doubles_field(uint64_t field, const std::vector<double>& values) {
 }
 
 // The numbers of the fields of event.proto and summary.proto.
-constexpr uint64_t kTime = 1, kStep = 2, kVersion = 3, kSummary = 5;                          // Event
+constexpr uint64_t kTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5;                      // Event
 constexpr uint64_t kValue = 1;                                                                // Summary
 constexpr uint64_t kTag = 1, kSimpleValue = 2, kHistogramOf = 5, kTensor = 8, kMetadata = 9;  // Summary.Value
 
@@ -200,7 +200,7 @@ EventWriter::EventWriter(const fs::path& file, int64_t steps, std::function<doub
     : now_(now ? std::move(now) : system_time), file_(file) {
   const int64_t kept = bytes_of_events(file, steps);
   file_.truncate(kept);
-  if (kept == 0) file_.append(record_of(double_field(kTime, now_()) + bytes_field(kVersion, "brain.Event:2")));
+  if (kept == 0) file_.append(record_of(double_field(kTime, now_()) + bytes_field(kFileVersion, "brain.Event:2")));
 }
 
 void EventWriter::write(int64_t step, std::string_view summary) {

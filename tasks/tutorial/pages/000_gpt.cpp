@@ -126,7 +126,7 @@ std::string finite_mask() {
   const Tensor scores = scores_of_five(), hidden = !nn::causal_mask(5);
   const auto by = [&](double value) { return softmax(masked_fill(scores, hidden, value)); };
   const Tensor right = by(-INFINITY), all_hidden = softmax(full({3}, -1e9)), none = softmax(full({3}, -INFINITY));
-  return fmt::format(
+  return said(
       "largest difference of a weight, -1e9 against -inf: {:.0e}\n"
       "                                  -10 against -inf: {:.0e}\n"
       "a row that is masked everywhere, -1e9: {}\n"
@@ -192,8 +192,8 @@ std::string rows_of_norm() {
 }
 
 std::string sizes_of_gpt() {
-  return fmt::format("parameters with the smallest GPT-2's sizes: {}\nwith the output tied to the embedding:     {}\n",
-                     nn::GPTConfig{}.parameter_count(), nn::GPTConfig{}.parameter_count() - 50257 * 768);
+  return said("parameters with the smallest GPT-2's sizes: {}\nwith the output tied to the embedding:     {}\n",
+              nn::GPTConfig{}.parameter_count(), nn::GPTConfig{}.parameter_count() - 50257 * 768);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ std::string blindness() {
   const auto change = [](const Tensor& first, const Tensor& second) {
     return amax(abs(basic_self_attention(first) - exchanged(basic_self_attention(second)))).item();
   };
-  return fmt::format(
+  return said(
       "one layer of attention, no positions:     {:.1e}\n                        with positions:   {:.1e}\n"
       "an encoder of two layers, no positions:   {:.1e}\n                          sinusoidal:     {:.1e}\n"
       "                          learned:        {:.1e}\n",
@@ -162,7 +162,7 @@ std::string waves_of_table() { return "{\"dim\":32,\"length\":50}"; }
 // The largest error of a row of the table, against sines and cosines in float64.
 std::string error_of_angles() {
   const Tensor table = PositionalEncoding::table(32, 5000);
-  std::string out = "position  largest error\n";
+  std::string out = said("position  largest error\n");
   for (const int64_t position : {10, 500, 4999}) {
     const std::vector<float> row = table[position].reshape({32}).to_vector<float>();
     double worst = 0;

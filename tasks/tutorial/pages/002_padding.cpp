@@ -91,7 +91,7 @@ std::string share_of_padding() {
   const Tensor theirs = softmax(scores + padded.to(kFloat32) * -1e9);
   const Tensor ours = softmax(masked_fill(scores, padded.reshape({1, 6}), -INFINITY));
   const auto share = [](const Tensor& weights) { return mean(sum(weights.slice(0, 0, 4).slice(1, 4, 6), {1})).item(); };
-  return fmt::format(
+  return said(
       "weight that words give to padding\n  mask [B, 1, S, 1], the tutorial's:  {:.0f} %\n"
       "  mask [B, 1, 1, S]:                  {:.0f} %\n",
       100 * share(theirs), 100 * share(ours));
@@ -101,7 +101,7 @@ std::string deviation_by_scale() {
   Generator generator(0);
   const Tensor q = randn({500, 16}, kFloat64, &generator), k = randn({500, 16}, kFloat64, &generator);
   const double deviation = std(matmul(q, k.t())).item();
-  return fmt::format(
+  return said(
       "scores of heads of 16 numbers: deviation {:.2f}\n  over sqrt(d_model) = 8:  {:.2f}\n"
       "  over sqrt(head_dim) = 4: {:.2f}\n",
       deviation, deviation / 8, deviation / 4);
@@ -159,11 +159,11 @@ std::vector<Figure> figures_of_ragged() {
 
 // What the tutorial's slice gives for each drawn length.
 std::string slice_of_zero() {
-  std::string out = "pad_length  masked by mask[i, -pad_length:]\n";
+  std::string out = said("pad_length  masked by mask[i, -pad_length:]\n");
   for (const int64_t count : {2, 1, 0}) {
     // Python's index -0 is 0: the slice begins at the start.
     const Tensor row = zeros({10}), masked = row.slice(0, count == 0 ? 0 : 10 - count, 10);
-    out += fmt::format("{:>10}  {} of 10 tokens\n", count, masked.size(0));
+    out += said("{:>10}  {} of 10 tokens\n", count, masked.size(0));
   }
   return out;
 }

@@ -228,8 +228,8 @@ std::string copying_as_player() {
 
 std::string loss_of_probabilities() {
   const Tensor p = probabilities_of_example(), target = tensor({{0, 1, 2}, {0, 1, 2}});
-  return fmt::format("CopyLoss of the numbers as logits:    {:.4f}\nCopyLoss of their logarithms:         {:.4f}\n",
-                     nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
+  return said("CopyLoss of the numbers as logits:    {:.4f}\nCopyLoss of their logarithms:         {:.4f}\n",
+              nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
 }
 
 // How far the tutorial's picture is from each of the encoder's maps.
@@ -240,12 +240,11 @@ std::string picture_and_heads() {
   static_cast<void>(model(src, shifted_right(src), mask, nn::causal_mask(20), &maps));
   const Tensor memory = model.encode(src, mask)[0];
   const Tensor picture = softmax(matmul(memory, memory.t()) / std::sqrt(64.0));
-  std::string out = "largest difference of a weight to the picture\n";
+  std::string out = said("largest difference of a weight to the picture\n");
   for (const auto& map : maps) {
     if (map.name.find("encoder.layers") == std::string::npos) continue;
     for (int64_t head = 0; head < 2; ++head)
-      out +=
-          fmt::format("  {}, head {}: {:.2f}\n", map.name, head + 1, amax(abs(map.tensor[0][head] - picture)).item());
+      out += said("  {}, head {}: {:.2f}\n", map.name, head + 1, amax(abs(map.tensor[0][head] - picture)).item());
   }
   return out;
 }

@@ -71,9 +71,10 @@ std::vector<Figure> figures_of_choice() {
 // How many words a nucleus of 0.8 keeps by either rule.
 std::string sizes_of_nucleus() {
   const std::vector<double> sums = cumsum(next_words(), 0).to_vector<double>();
-  std::string out = "words  sum\n";
+  std::string out = said("words  sum\n");
   for (std::size_t i = 0; i < sums.size(); ++i) out += fmt::format("{:>5}  {:.2f}\n", i + 1, sums[i]);
-  return out + "p = 0.8: \"not above\" keeps 2 words, \"the fewest that reach it\" are 3\n";
+  const auto below = std::count_if(sums.begin(), sums.end(), [](double sum) { return sum <= 0.8; });
+  return out + said("p = 0.8: \"not above\" keeps {} words, \"the fewest that reach it\" are {}\n", below, below + 1);
 }
 
 nn::TransformerConfig embedding_config() {

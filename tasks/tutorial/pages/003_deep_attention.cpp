@@ -135,7 +135,7 @@ std::vector<Figure> figures_of_kernel() {
 
 // The rank of untrained attention weights in floating point, and how many singular values hold 90 % of the squares.
 std::string ranks() {
-  std::string out = "queries x  rank of 64  values that hold 90 % of the squares\n";
+  std::string out = said("queries x  rank of 64  values that hold 90 % of the squares\n");
   for (const double scale : {0.25, 1.0, 4.0}) {
     const std::vector<double> values = RandomHead(scale).values();
     double all = 0, kept = 0;

@@ -119,7 +119,7 @@ std::string moved_scores() {
   double most = 0;
   for (std::size_t i = 0; i < here.size(); ++i)
     most = std::max(most, here[i] > there[i] ? here[i] - there[i] : there[i] - here[i]);
-  return fmt::format("largest difference of a score after moving by 1000 positions: {:.0e}\n", most);
+  return said("largest difference of a score after moving by 1000 positions: {:.0e}\n", most);
 }
 
 // The topic relative-positions; a chart of the best tables for two wanted scores, one of products, two matrices.

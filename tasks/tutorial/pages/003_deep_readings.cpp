@@ -126,15 +126,15 @@ std::string bond_as_words() {
 std::string entropies() {
   std::string out;
   for (const double temperature : {0.5, 1.0, 4.0})
-    out += fmt::format("softmax, T = {:<3} entropy {:.3f}\n", temperature,
-                       entropy(softmax(four_scores() / temperature).unsqueeze(0)));
-  return out + fmt::format("uniform          entropy {:.3f}\n", log(full({}, 4, kFloat64)).item());
+    out += said("softmax, T = {:<3} entropy {:.3f}\n", temperature,
+                entropy(softmax(four_scores() / temperature).unsqueeze(0)));
+  return out + said("uniform          entropy {:.3f}\n", log(full({}, 4, kFloat64)).item());
 }
 
 // The share of low frequencies for the identity and for averaging.
 std::string shares_at_extremes() {
-  return fmt::format("each token attends to itself:  {:.2f}\nall tokens attend to all:      {:.2f}\n",
-                     low_frequencies(eye(32, kFloat64)), low_frequencies(full({32, 32}, 1.0 / 32, kFloat64)));
+  return said("each token attends to itself:  {:.2f}\nall tokens attend to all:      {:.2f}\n",
+              low_frequencies(eye(32, kFloat64)), low_frequencies(full({32, 32}, 1.0 / 32, kFloat64)));
 }
 
 }  // namespace

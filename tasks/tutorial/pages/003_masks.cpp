@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tutorial/numbers.h>
 #include <tapegrad/tasks/tutorial/pages.h>
@@ -77,7 +78,7 @@ std::string same_weights() {
   const Tensor scores = scores_of_words(), past = nn::causal_mask(4);
   const Tensor plainly = softmax(masked_fill(scores, !past, -INFINITY));
   const Tensor added = softmax(scores + masked_fill(ones({4, 4}), !past, -INFINITY));
-  return fmt::format("largest difference of a weight: {:.1e}\n", amax(abs(plainly - added)).item());
+  return said("largest difference of a weight: {:.1e}\n", amax(abs(plainly - added)).item());
 }
 
 }  // namespace

@@ -158,8 +158,8 @@ std::vector<Figure> figures_of_waves() {
 std::string wavelengths() {
   std::string out;
   for (const int scale : {10, 20, 40, 80, 100})
-    out += fmt::format("sin(t / {:>3}): wavelength {:.1f}\n", scale, 2 * std::numbers::pi * scale);
-  return out + fmt::format("i = 255 of d_model 512: wavelength {:.0f}\n", 2 * std::numbers::pi * 9646.6161991120);
+    out += said("sin(t / {:>3}): wavelength {:.1f}\n", scale, 2 * std::numbers::pi * scale);
+  return out + said("i = 255 of d_model 512: wavelength {:.0f}\n", 2 * std::numbers::pi * 9646.6161991120);
 }
 
 }  // namespace

@@ -95,9 +95,8 @@ std::string sum_as_mask() {
 
 std::string hidden_digits() {
   const CarryCounts counts = count_carries();
-  return fmt::format(
-      "digits that are 0, and so hidden:      {:.1f} %\nproblems with at least one such digit: {:.1f} %\n",
-      counts.zeros, counts.with_zero);
+  return said("digits that are 0, and so hidden:      {:.1f} %\nproblems with at least one such digit: {:.1f} %\n",
+              counts.zeros, counts.with_zero);
 }
 
 std::string addition_loss() {
@@ -106,8 +105,8 @@ std::string addition_loss() {
                            {0.8, 0.1, 0.1, 0., 0., 0., 0., 0., 0., 0.}})
                        .reshape({1, 3, 10});
   const Tensor target = tensor({{1, 2, 0}});
-  return fmt::format("AdditionLoss of the numbers as logits: {:.4f}\nAdditionLoss of their logarithms:      {:.4f}\n",
-                     nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
+  return said("AdditionLoss of the numbers as logits: {:.4f}\nAdditionLoss of their logarithms:      {:.4f}\n",
+              nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
 }
 
 // Three examples, with the tutorial's tokens of expression and tree.
@@ -169,7 +168,7 @@ std::string tree_as_mask() {
 }
 
 std::string digits_one_too_high() {
-  std::string out = "printed by the tutorial    its tokens are those of\n";
+  std::string out = said("printed by the tutorial    its tokens are those of\n");
   for (const auto& [printed, real] : {std::pair{"x=1+2 -> ADD 2 3", "x=1+2"}, {"y=3*4 -> MUL 4 5", "y=3*4"}})
     out += fmt::format("{:<26} {}\n", printed, list_text(linearise(parse_expression(real), TreeForm::flat)));
   return out;
@@ -186,8 +185,8 @@ std::string parser_loss() {
                            {0., 0., 0.9, 0.1, 0.}})
                        .reshape({2, 4, 5});
   const Tensor target = tensor({{1, 0, 3, 2}, {1, 0, 4, 2}});
-  return fmt::format("loss of the numbers as logits: {:.4f}\nloss of their logarithms:      {:.4f}\n",
-                     nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
+  return said("loss of the numbers as logits: {:.4f}\nloss of their logarithms:      {:.4f}\n",
+              nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
 }
 
 }  // namespace

@@ -193,8 +193,8 @@ std::string transposed_scores() {
   Generator generator(0);
   const Tensor q = randn({4, 3}, kFloat64, &generator), k = randn({4, 3}, kFloat64, &generator);
   const Tensor forth = matmul(q, k.t()), back = matmul(k, q.t());
-  return fmt::format("largest |q k^T - (k q^T)^T|: {:.1e}\nlargest |softmax(q k^T) - softmax(k q^T)|: {:.2f}\n",
-                     amax(abs(forth - back.t())).item(), amax(abs(softmax(forth) - softmax(back))).item());
+  return said("largest |q k^T - (k q^T)^T|: {:.1e}\nlargest |softmax(q k^T) - softmax(k q^T)|: {:.2f}\n",
+              amax(abs(forth - back.t())).item(), amax(abs(softmax(forth) - softmax(back))).item());
 }
 
 }  // namespace

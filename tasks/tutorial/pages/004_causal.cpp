@@ -88,7 +88,7 @@ std::string two_ways() {
   double near_sum = 0, far_sum = 0;
   const double near = distance(journey_scores() / std::sqrt(2.0), near_sum);
   const double far = distance(tensor({{0.0F, 200.0F}, {0.0F, 200.0F}}), far_sum);
-  return fmt::format(
+  return said(
       "scores            smallest row sum  largest difference\n"
       "of the tutorial   {:<16.4f}  {:.0e}\n[0, 200] twice    {:<16.4f}  {:.0f}\n",
       near_sum, near, far_sum, far);
@@ -147,7 +147,7 @@ std::vector<Figure> figures_of_dropout() {
 
 // What remains of ones for several rates.
 std::string factors_of_dropout() {
-  std::string out = "rate   1 / rate   1 / (1 - rate)   kept ones become\n";
+  std::string out = said("rate   1 / rate   1 / (1 - rate)   kept ones become\n");
   for (const double rate : {0.5, 0.2, 0.1}) {
     manual_seed(123);
     out += fmt::format("{:<4}   {:>8.4f}   {:>14.4f}   {:>16.4f}\n", rate, 1 / rate, 1 / (1 - rate),

@@ -105,8 +105,7 @@ std::string shorter_sentence() {
   manual_seed(123);
   const CausalAttention attention(3, 2, 6, 0);
   const Tensor batch = journey_batch(), all = attention(batch), first = attention(narrow(batch, 1, 0, 4));
-  return fmt::format("largest change of the first 4 contexts: {:.0e}\n",
-                     amax(abs(narrow(all, 1, 0, 4) - first)).item());
+  return said("largest change of the first 4 contexts: {:.0e}\n", amax(abs(narrow(all, 1, 0, 4) - first)).item());
 }
 
 }  // namespace

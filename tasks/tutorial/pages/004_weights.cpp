@@ -124,7 +124,7 @@ std::string bound_of_linear() {
   manual_seed(0);
   const nn::Linear layer(300, 200, false);
   const double bound = 1 / std::sqrt(300.0), xavier = std::sqrt(6.0 / 500);
-  return fmt::format(
+  return said(
       "largest weight of Linear(300, 200): {:.4f}\n1 / sqrt(300):                    {:.4f}\n"
       "Xavier, sqrt(6 / (300 + 200)):    {:.4f}\n",
       amax(abs(layer.weight.tensor())).item(), bound, xavier);

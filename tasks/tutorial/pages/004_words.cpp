@@ -63,9 +63,8 @@ std::string fourth_score() {
 
 std::string weights_of_comment() {
   const std::vector<float> weights = softmax(one_query_scores()).to_vector<float>();
-  return fmt::format(
-      "word    comment  weight\nYour     0.1386  {:.4f}\nstarts   0.2331  {:.4f}\nwith     0.1237  {:.4f}\n",
-      weights[0], weights[2], weights[3]);
+  return said("word    comment  weight\nYour     0.1386  {:.4f}\nstarts   0.2331  {:.4f}\nwith     0.1237  {:.4f}\n",
+              weights[0], weights[2], weights[3]);
 }
 
 std::vector<Number> numbers_of_all_queries() {

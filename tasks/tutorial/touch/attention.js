@@ -112,7 +112,7 @@ touch.attentionRows = (root, heads, language) => {
     const weights = all.map((head) => touch.attentionRow(head, state.row, false).weights);
     shown.replaceChildren(touch.table(all.map((head) => head.name), columns, weights, {high: state.full}));
     told.textContent = say(`${state.row}번째 토큰 "${rows[state.row]}"의 행. 가장 큰 가중치: `, `Row of token ${state.row}, "${rows[state.row]}". Largest weights: `) +
-      all.map((head, i) => `${head.name.replace(/^\D*/, "")}: ${columns[best(weights[i])]} ${Math.max(...weights[i]).toFixed(2)}`).join("; ");
+      all.map((head, i) => `${head.name.replace(/^.*?(?=(layer|층) \d)/, "")}: "${columns[best(weights[i])]}" ${Math.max(...weights[i]).toFixed(2)}`).join("; ");
     [...tokens.children].forEach((button, i) => { button.className = i === state.row ? "chosen" : ""; });
   };
   const choose = (row) => { state.row = row; draw(); };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/train/outcome.h>
 #include <tapegrad/tasks/train/report.h>
+#include <tapegrad/version.h>
 
 #include <cmath>
 
@@ -51,9 +52,17 @@ TEST(Outcome, DoesNotRoundUpToTheTarget) {
   expect_outcome(run_with({0.99499}, {1}), Target{.least = 0.995}, Verdict::missed,
                  "Target not reached: accuracy 0.99499 of 0.995 after 1 epoch. There are too few steps to "
                  "say whether the loss still falls.");
-  const double below = std::nextafter(1.0, 0.0);
-  const std::string text = outcome_of(run_with({below}, {1}), Target{.least = 1}).text;
-  EXPECT_NE(text.find("accuracy 0.9999999999999999 of 1 "), std::string::npos) << text;
+  const std::string text = outcome_of(run_with({1 - 1e-8}, {1}), Target{.least = 1}).text;
+  EXPECT_NE(text.find("accuracy 0.99999999 of 1 "), std::string::npos) << text;
+}
+
+// The mean of the 100 steps of train copy's last epoch; exactly, it is 0.995.
+TEST(Outcome, TakesNoRoundingForAMiss) {
+  expect_outcome(run_with({0.9949999999999997}, {1}), Target{.name = "exact match", .least = 0.995}, Verdict::reached,
+                 "Target reached: exact match 0.9950 in the last epoch (target 0.995), first reached after 1 of 1 "
+                 "epoch.");
+  expect_outcome(run_with({std::nextafter(1.0, 0.0)}, {1}), Target{.least = 1}, Verdict::reached,
+                 "Target reached: accuracy 1.0000 in the last epoch (target 1), first reached after 1 of 1 epoch.");
 }
 
 TEST(Outcome, OfARunWhoseTargetWasNotMeasured) {
@@ -102,6 +111,7 @@ TEST(Outcome, IsTheFirstLineOfTheReport) {
             std::string::npos);
   EXPECT_NE(page({0.5}).find("<h1>Sums</h1>\n<p class=\"outcome wrong\">Target not reached: "), std::string::npos);
   EXPECT_NE(page({}).find("<h1>Sums</h1>\n<p class=\"outcome\">The target, "), std::string::npos);
+  EXPECT_NE(page({}).find(std::string("<p>About. Trained by tapegrad ") + kVersion + ".</p>"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,311 @@
+// The second half of the recipes of docs/how_to.md.
+// arguments: {source}/leaves.csv
+#include <tapegrad/distributed.h>
+#include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/train.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <string>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+struct Net {
+  nn::Linear in{2, 8}, out{8, 2};
+  tg::Tensor operator()(const tg::Tensor& x) const { return out(tg::tanh(in(x))); }
+};
+
+void predict_a_number(const std::string& file) {
+  tg::manual_seed(1);
+  // [regress]
+  const tg::data::Csv leaves(file, {tg::data::numbers("length"), tg::data::numbers("width")});
+  const tg::data::DataLoader loader(leaves.dataset({"length"}, "width"), {.batch_size = 50, .shuffle = true});
+  const nn::Linear line(1, 1);
+  tg::optim::Adam adam(nn::parameters(line), {.lr = 0.05});
+  for (int epoch = 0; epoch < 100; ++epoch) {
+    auto batches = loader.begin();
+    while (const auto batch = batches.next()) {
+      const auto& [length, width] = *batch;  // [50, 1] and [50]
+      tg::Tape tape;
+      adam.step(tape.backward(tg::mse_loss(line(length).squeeze(1), width)));
+    }
+  }
+  std::printf("width = %.2f length + %.2f\n", line.weight->item(), line.bias->item());
+  // [/regress]
+}
+
+void stop_early() {
+  tg::manual_seed(1);
+  const tg::Tensor x = tg::randn({64, 2}), y = tg::randint(0, 2, {64});
+  const tg::Tensor unseen = tg::randn({64, 2}), its_y = tg::randint(0, 2, {64});
+  Net net;
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
+  const tg::data::DataLoader batches(tg::data::TensorDataset(x, y), {.batch_size = 16, .shuffle = true});
+  // [stop early]
+  const auto loss_of = [&](const auto& batch) -> tg::train::BatchLoss {
+    const auto& [x, y] = batch;
+    return {.loss = tg::cross_entropy(net(x), y), .tokens = x.size(0)};
+  };
+  const auto evaluate = [&] { return tg::train::Evaluation{tg::cross_entropy(net(unseen), its_y).item()}; };
+  tg::train::Loop loop(net, adam, batches, loss_of,
+                       {.epochs = 100, .evaluate = evaluate, .evaluate_every = 4, .patience = 3});
+  loop.run({.folder = "run", .keep_best = true, .progress = false});
+  nn::load_state_dict(net, tg::load_safetensors("run/best.safetensors").tensors);
+  // [/stop early]
+  std::cout << "stop early: the best model again: "
+            << (evaluate().validation == loop.best().validation ? "the same loss" : "another loss") << "\n";
+}
+
+void change_rate() {
+  Net net;
+  const auto loss = [&] { return tg::mean(tg::square(net(tg::ones({4, 2})))); };
+  // [rate]
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
+  const tg::optim::WarmupCosine rate{.lr = 1e-3, .warmup = 10, .total = 100};
+  for (int64_t step = 1; step <= 100; ++step) {
+    adam.set_lr(rate(step));
+    tg::Tape tape;
+    adam.step(tape.backward(loss()));
+  }
+  // [/rate]
+  std::printf("rates: %.4f, %.4f, %.6f\n", rate(1), rate(10), rate(99));
+}
+
+// [tie]
+struct Tied {
+  nn::Embedding table{10, 4};
+  nn::Linear head{4, 10, /*bias=*/false};
+  Tied() { tie(table.weight, head.weight); }  // one leaf from now on, with the values of the first one
+  void visit(auto&& field) { field("table", table), field("head", head); }
+  tg::Tensor operator()(const tg::Tensor& ids) const { return head(table(ids)); }
+};
+// [/tie]
+
+void tied() {
+  const Tied model;
+  std::cout << "tied: " << nn::parameters(model).size() << " parameter, output "
+            << tg::str(model(tg::tensor({1, 2})).shape()) << "\n";
+}
+
+void less_precision_and_memory() {
+  Net net;
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
+  const tg::Tensor x = tg::ones({4, 2}), y = tg::tensor({0, 1, 0, 1});
+  // [bfloat16]
+  tg::Tape tape;
+  tg::Tensor loss;
+  {
+    const tg::Autocast autocast(tg::kBFloat16);  // products in bfloat16; sums, losses and parameters stay float32
+    loss = tg::cross_entropy(net(x), y);
+  }
+  adam.step(tape.backward(loss));
+  // [/bfloat16]
+  std::cout << "bfloat16: a loss of " << tg::name(loss.dtype()) << "\n";
+}
+
+void recompute() {
+  Net net;
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
+  const tg::Tensor x = tg::ones({4, 2}), y = tg::tensor({0, 1, 0, 1});
+  // [recompute]
+  tg::Tape tape;
+  const tg::Tensor hidden = nn::recompute(x, [&](const tg::Tensor& x) { return tg::tanh(net.in(x)); });
+  adam.step(tape.backward(tg::cross_entropy(net.out(hidden), y)));  // backward computes the tanh again
+  // [/recompute]
+}
+
+void find_nan() {
+  const tg::Tensor w = tg::tensor({1.0, 0.0}).as_leaf();
+  try {
+    // [nan]
+    tg::Tape tape;
+    tape.trap_nan();  // stops at the first value or gradient that is not finite, and names its operation
+    const tg::Tensor loss = tg::mean(tg::log(w));
+    // [/nan]
+  } catch (const tg::Error& error) {
+    std::cout << error.what() << "\n";
+  }
+}
+
+void no_gradient() {
+  Net net;
+  tg::optim::SGD sgd(nn::parameters(net), {.lr = 0.1});
+  try {
+    // [missing]
+    tg::Tape tape;
+    sgd.step(tape.backward(tg::sum(net.in(tg::ones({1, 2})))));  // net.out took no part
+    // [/missing]
+  } catch (const tg::Error& error) {
+    std::cout << error.what() << "\n";
+  }
+}
+
+// [own optimiser]
+struct SignDescent {  // p -= lr sign(dp)
+  std::vector<nn::Parameter*> parameters;
+  double lr = 0.01;
+  void step(const tg::Gradients& grads) const {
+    for (nn::Parameter* p : parameters) p->set(p->tensor().detach() - lr * tg::sign(grads[*p]));
+  }
+};
+// [/own optimiser]
+
+void own_optimiser() {
+  tg::manual_seed(1);
+  Net net;
+  const SignDescent descent{{&net.in.weight, &net.in.bias, &net.out.weight, &net.out.bias}};
+  const auto loss = [&] { return tg::mean(tg::square(net(tg::ones({4, 2})))); };
+  const double before = loss().item();
+  for (int step = 0; step < 20; ++step) {
+    tg::Gradients grads;
+    {
+      tg::Tape tape;
+      grads = tape.backward(loss());
+    }  // the tape has ended: parameters may change
+    descent.step(grads);
+  }
+  std::cout << "own optimiser: the loss " << (loss().item() < before ? "falls" : "rises") << "\n";
+}
+
+void rare_examples() {
+  tg::manual_seed(1);
+  const tg::Tensor x = tg::randn({100, 2}), y = (tg::arange(100) >= 90).to(tg::kInt64);
+  // [rare]
+  // The first 90 examples are of class 0, the last 10 of class 1, which an epoch has nine times.
+  const tg::data::DataLoader loader(tg::data::TensorDataset(x, y),
+                                    {.batch_size = 180, .sampler = tg::data::mixed({90, 10}, {1, 9})});
+  const auto [inputs, classes] = *loader.begin().next();
+  std::cout << "of class 1: " << tg::sum(classes).item<int64_t>() << " of " << classes.size(0) << "\n";
+  // [/rare]
+}
+
+void batches_of_my_own() {
+  const tg::Tensor x = tg::randn({10, 2}), y = tg::arange(10);
+  // [collate]
+  // Examples are pairs of tensors here; a batch is whatever the function returns.
+  const auto centred = [](std::span<const std::pair<tg::Tensor, tg::Tensor>> examples) {
+    std::vector<tg::Tensor> inputs;
+    for (const auto& [input, label] : examples) inputs.push_back(input - tg::mean(input));
+    return tg::stack(inputs);
+  };
+  const tg::data::DataLoader loader(tg::data::TensorDataset(x, y), {.batch_size = 4}, centred);
+  std::cout << "own batches: " << tg::str(loader.begin().next()->shape()) << "\n";
+  // [/collate]
+}
+
+void generate() {
+  tg::manual_seed(1);
+  const nn::GPTModel gpt({.vocab_size = 12, .context_length = 16, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+  const tg::Tensor prompt = tg::tensor({{1, 2, 3}});
+  // [generate]
+  nn::GPTNext next(gpt);
+  const nn::Generated drawn =
+      nn::generate(next, prompt,
+                   {.max_new_tokens = 8,
+                    .stop = [](std::span<const int64_t> tokens) { return tokens.back() == 7; },  // called per token
+                    .temperature = 0.8,
+                    .top_k = 5});
+  // [/generate]
+  // [beams]
+  const nn::Generated best = nn::generate(next, prompt, {.max_new_tokens = 4, .beams = 4});
+  std::printf("log-probability %.2f, greedy %.2f\n", best.scores[0],
+              nn::generate(next, prompt, {.max_new_tokens = 4}).scores[0]);
+  // [/beams]
+  std::cout << "generated " << (drawn.lengths[0] <= 8 ? "at most 8" : "too many") << " tokens\n";
+}
+
+void low_rank() {
+  const std::string folder = "adapter";
+  // [lora]
+  nn::GPTModel gpt({.vocab_size = 12, .context_length = 16, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+  nn::lora(gpt, {.rank = 2, .alpha = 4, .targets = {"W_query", "W_value"}});  // freezes everything else
+  tg::optim::AdamW adam(nn::trainable_parameters(gpt), {.lr = 2e-4});
+  nn::save_adapter(gpt, folder);  // in PEFT's format; later: nn::load_adapter(gpt, folder)
+  nn::merge_lora(gpt);            // adds the updates to the weights: a plain model again
+  // [/lora]
+}
+
+void exchange_weights() {
+  const Net net;
+  // [weights]
+  tg::save_safetensors("net.safetensors", nn::state_dict(net));  // Python: safetensors.torch.load_file(...)
+  Net other;
+  nn::load_state_dict(other, tg::load_safetensors("net.safetensors").tensors);  // a file of either side
+  // [/weights]
+  std::cout << "weights: " << tg::equal(net.in.weight, other.in.weight) << "\n";
+}
+
+void watch() {
+  // [watch]
+  tg::train::EventWriter events("events.out.tfevents.1");  // tensorboard --logdir .
+  tg::drawing::Series curve{.name = "loss"};
+  for (int64_t step = 1; step <= 50; ++step) {
+    const double loss = 1.0 / static_cast<double>(step);
+    events.add_scalar("loss", loss, step);
+    curve.x.push_back(static_cast<double>(step)), curve.y.push_back(loss);
+  }
+  std::ofstream("loss.svg") << tg::drawing::svg_file(
+      draw(tg::drawing::LineChart{.title = "Loss", .x_label = "step", .series = {curve}, .log_y = true}));
+  // [/watch]
+}
+
+void check_model() {
+  // [gradients]
+  Net net;
+  const tg::GradcheckReport report = nn::gradcheck(net, {tg::randn({3, 2}, tg::kFloat64)});
+  std::cout << "gradients: " << (report.ok ? "right" : report.text) << "\n";
+  // [/gradients]
+}
+
+void count() {
+  Net net;
+  // [summary]
+  std::cout << nn::summary(net, {tg::ones({4, 2})});
+  // [/summary]
+}
+
+void processes() {
+  Net net;
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
+  const tg::Tensor x = tg::ones({8, 2}), y = tg::zeros({8}, tg::kInt64);
+  // [processes]
+  tg::distributed::World world;  // joins the processes that mpirun started; alone without mpirun
+  tg::distributed::DataParallel parallel(world, adam,
+                                         {.accumulate = 4});  // four batches per step, however many processes
+  for (int step = 0; step < 10; ++step) {
+    const double loss = parallel.step([&](int64_t) { return tg::cross_entropy(net(x), y); });
+    if (step == 9 && world.rank() == 0) std::cout << "loss falls: " << (loss < 1 ? "yes" : "no") << "\n";
+  }
+  // [/processes]
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return std::fprintf(stderr, "usage: recipes leaves.csv\n"), 2;
+  predict_a_number(argv[1]);
+  stop_early();
+  change_rate();
+  tied();
+  less_precision_and_memory();
+  recompute();
+  find_nan();
+  no_gradient();
+  own_optimiser();
+  rare_examples();
+  batches_of_my_own();
+  std::fflush(stdout);
+  generate();
+  low_rank();
+  exchange_weights();
+  watch();
+  check_model();
+  count();
+  processes();
+}

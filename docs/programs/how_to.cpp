@@ -57,10 +57,10 @@ void own_operation() {
   std::cout << "own operation: " << (report.ok ? "right" : report.text) << "\n";
 }
 
-// [kernels]
+// [stencil]
 // y[i, j] = f(place of u[i, j - 1], of u[i, j], of u[i, j + 1]), with periodic rows, on all threads.
-template <class T, class F>
-tg::Tensor stencil(const tg::Tensor& u, const F& f) {
+template <class T>
+tg::Tensor stencil(const tg::Tensor& u, const auto& f) {
   const tg::Tensor y = tg::Tensor::empty(u.shape(), u.dtype());
   T* const out = y.mutable_data<T>();
   const int64_t n = u.size(1), grain = std::max<int64_t>(1, 16384 / n);  // rows per piece: depends on the shape alone
@@ -74,17 +74,17 @@ tg::Tensor stencil(const tg::Tensor& u, const F& f) {
   });
   return y;
 }
+// [/stencil]
 
+// [kernels]
 template <class T>
 tg::Tensor advect_kernel(const tg::Tensor& u) {
-  const T* v = u.data<T>();
-  return stencil<T>(u, [=](int64_t l, int64_t j, int64_t r) { return v[j] * (v[r] - v[l]) / 2; });
+  return stencil<T>(u, [v = u.data<T>()](int64_t l, int64_t j, int64_t r) { return v[j] * (v[r] - v[l]) / 2; });
 }
 
 template <class T>
 tg::Tensor advect_gradient(const tg::Tensor& u, const tg::Tensor& dy) {
-  const T *v = u.data<T>(), *d = dy.data<T>();
-  return stencil<T>(u, [=](int64_t l, int64_t j, int64_t r) {
+  return stencil<T>(u, [v = u.data<T>(), d = dy.data<T>()](int64_t l, int64_t j, int64_t r) {
     return (d[j] * (v[r] - v[l]) + d[l] * v[l] - d[r] * v[r]) / 2;  // u[j] occurs in y[j], y[j + 1] and y[j - 1]
   });
 }

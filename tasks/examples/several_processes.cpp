@@ -31,10 +31,10 @@ int main(int argc, char** argv) {
   tg::optim::AdamW adam(tg::nn::parameters(net), {.lr = 3e-3});
   const tg::optim::WarmupCosine rate{.lr = 3e-3, .warmup = 20, .total = 400};
 
-  const tg::distributed::World world;                                      // 1
-  tg::distributed::DataParallel parallel(world, adam, {.accumulate = 4});  // 2: four batches per step
   tg::drawing::Series losses{.name = "loss"};
   double loss = 0;
+  const tg::distributed::World world;                                      // 1: joins the processes that mpirun started
+  tg::distributed::DataParallel parallel(world, adam, {.accumulate = 4});  // 2: four batches per step, of all processes
   for (int step = 1; step <= 400; ++step) {
     adam.set_lr(rate(step));
     loss = parallel.step([&](int64_t batch) {              // 3: in place of backward and adam.step

@@ -263,10 +263,12 @@ TEST(Documents, AWrongOfEachKindIsFound) {
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
 }
 
-// The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples.
+// The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples, and
+// the test of the blocks in docs/guides.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
-  Texts programs = texts_of(".cpp", {"docs/programs"});
+  Texts programs = texts_of(".cpp", {"docs/programs", "tasks/examples"});
   programs.merge(texts_of(".h", {"tasks/examples/ported"}));
+  programs.emplace("tests/nn/guides.cpp", text_of(fs::path(kSourceDir) / "tests/nn/guides.cpp"));
   EXPECT_EQ(lost_blocks(documents(), "cpp", programs), Names());
   EXPECT_EQ(lost_blocks(documents(), "text", texts_of(".txt", {"docs/programs"})), Names());
 }

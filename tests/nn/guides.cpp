@@ -1,4 +1,4 @@
-// The code in nn/README.md and optim/README.md: here word for word, compiled and run.
+// The code in docs/guides/models.md and optimisers.md: here word for word, compiled and run.
 #include <gtest/gtest.h>
 #include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tapegrad.h>
@@ -302,11 +302,11 @@ std::string read(const std::string& path) {
   return out.str();
 }
 
-TEST(ReadmeCode, IsInThisFileWordForWord) {
-  const std::string here = read("tests/nn/readme.cpp");
+TEST(GuidesCode, IsInThisFileWordForWord) {
+  const std::string here = read("tests/nn/guides.cpp");
   const std::string begin = "```cpp\n", end = "```\n";
   int blocks = 0;
-  for (const char* const path : {"nn/README.md", "optim/README.md"}) {
+  for (const char* const path : {"docs/guides/models.md", "docs/guides/optimisers.md"}) {
     const std::string text = read(path);
     for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
       at += begin.size();

@@ -82,6 +82,7 @@ class Generator {
 
  private:
   friend class detail::DrawLog;
+  friend class HeldGenerator;
   friend Generator& default_generator();
   class Hold;
   struct State {

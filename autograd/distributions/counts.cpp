@@ -56,8 +56,9 @@ double poisson_number(double rate, HeldGenerator& from, const std::vector<double
     const double k = std::floor((2 * a / s + b) * u + rate + 0.43);
     if (s >= 0.07 && v <= at_once) return k;
     if (k < 0 || (s < 0.013 && v > s)) continue;
-    const double left = fixed::log(v) + fixed::log(inverse_alpha) - fixed::log(a / (s * s) + b);
-    if (left <= -rate + k * fixed::log(rate) - log_factorial(k, factorials)) return k;
+    if (fixed::log(v * inverse_alpha / (a / (s * s) + b)) <=
+        -rate + k * fixed::log(rate) - log_factorial(k, factorials))
+      return k;
   }
 }
 

@@ -267,7 +267,7 @@ void trigamma_row(const void* const* in, void* y, int64_t n, const void*) {
 void slope_row(const void* const* in, void* y, int64_t n, const void*) {
   map_row(
       n, static_cast<double*>(y),
-      [](Wide a, Wide x) HWY_ATTR { return certain(slope_of(a, x), a, x, special::gamma_slope_of_float); },
+      [](Wide a, Wide x) HWY_ATTR { return certain(slope_of(a, x), a, x, special::gamma_slope); },
       static_cast<const double*>(in[0]), static_cast<const double*>(in[1]));
 }
 
@@ -277,7 +277,7 @@ const special::GammaKernels& special_gamma_kernels() {
       .igamma = pairs_of<igamma_of, special::one_igamma>,
       .igammac = pairs_of<igammac_of, special::one_igammac>,
       .density = pairs_of<density_of, special::one_density>,
-      .slope = pairs_of<slope_of, special::gamma_slope_of_float>,
+      .slope = pairs_of<slope_of, special::gamma_slope>,
       .slope_of_doubles = slope_row,
   };
   return kernels;

@@ -1,7 +1,6 @@
 // Generators: which words of the stream a call takes. Float64 normal numbers use the C library, as PyTorch does.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/internal/held_generator.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/pool.h>
@@ -197,8 +196,14 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
 
 void Generator::exponential(float* out, int64_t n, double lambda) {
   check_exponential(lambda);
+  constexpr int64_t kPiece = 256;
+  double u[kPiece];
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(-1 / lambda * fixed::log(1 - hold->next_double()));
+  for (int64_t done = 0; done < n; done += kPiece) {
+    const int64_t count = std::min(kPiece, n - done);
+    for (int64_t i = 0; i < count; ++i) u[i] = hold->next_double();
+    detail::exponential_numbers(u, count, -1 / lambda, out + done);
+  }
 }
 
 void Generator::exponential(double* out, int64_t n, double lambda) {

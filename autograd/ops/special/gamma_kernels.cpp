@@ -51,8 +51,7 @@ HWY_INLINE Wide tail_of(const double (&c)[8], Wide z) {
   for (int k = 6; k >= 0; --k) y = fma(y, z, Wide(c[k]));
   return y;
 }
-HWY_NOINLINE Wide exp_of_wide(Wide x) { return exp(x); }
-HWY_NOINLINE Wide log_of_wide(Wide x) { return log(x); }
+Wide exp_of(Wide x), log_of(Wide x);  // in float_kernels.cpp
 
 // x, or x + 8 where x < 9; then the functions of x follow from the eight numbers between.
 struct Shifted {
@@ -75,12 +74,12 @@ HWY_INLINE Quotient four_of(F f, Wide x) {
 // log(Gamma(x)) for x >= 1; `size` is about that of the largest term.
 HWY_NOINLINE Wide log_gamma_of(Wide x, Wide* size) {
   const Shifted s(x);
-  const Wide large = (s.x - 0.5) * log_of_wide(s.x);
+  const Wide large = (s.x - 0.5) * log_of(s.x);
   *size = large;
   Wide y = large - s.x + 0.91893853320467274 + s.inverse * tail_of(special::kLgammaTail, s.z);  // log(2 pi) / 2
   if (any(s.low)) {
     const Wide pairs = (x * (x + 1)) * ((x + 2) * (x + 3)), others = ((x + 4) * (x + 5)) * ((x + 6) * (x + 7));
-    y -= where(s.low, log_of_wide(pairs * others), Wide(0));
+    y -= where(s.low, log_of(pairs * others), Wide(0));
   }
   return y;
 }
@@ -88,7 +87,7 @@ HWY_NOINLINE Wide log_gamma_of(Wide x, Wide* size) {
 // Its derivative for x >= 1.
 HWY_NOINLINE Wide digamma_from_one(Wide x) {
   const Shifted s(x);
-  Wide y = log_of_wide(s.x) - 0.5 * s.inverse - s.z * tail_of(special::kDigammaTail, s.z);
+  Wide y = log_of(s.x) - 0.5 * s.inverse - s.z * tail_of(special::kDigammaTail, s.z);
   if (any(s.low)) {
     const Quotient sum = four_of([](Wide t) HWY_ATTR { return Quotient{t + t + 1, t * (t + 1)}; }, x);
     y -= where(s.low, sum.n / sum.d, Wide(0));
@@ -117,9 +116,9 @@ Rough trigamma_of(Wide x, Wide) {
 // x^b e^-x / Gamma(a + 1), and a bound of its relative error.
 HWY_NOINLINE Wide power_over_gamma(Wide a, Wide x, Wide b, Wide* error) {
   Wide size;
-  const Wide log_x = log_of_wide(x), below = log_gamma_of(a + 1, &size), power = b * log_x;
+  const Wide log_x = log_of(x), below = log_gamma_of(a + 1, &size), power = b * log_x;
   *error = 0x1p-42 + 0x1p-49 * (abs(power) + x + size);
-  return exp_of_wide(power - x - below);
+  return exp_of(power - x - below);
 }
 
 Rough density_of(Wide a, Wide x) {
@@ -188,9 +187,9 @@ Rough igamma_of(Wide a, Wide x) { return gamma_part_of(a, x, false); }
 Rough igammac_of(Wide a, Wide x) { return gamma_part_of(a, x, true); }
 
 // As slope_by_series of incomplete.cpp, two terms per division. A lane that has ended is left as it is: its term is 0.
-Rough slope_of(Wide a, Wide x) {
+HWY_NOINLINE Rough slope_of(Wide a, Wide x) {
   WideMask fits = (a > 0x1p-100) & (x > 0x1p-100) & (x < 1e6) & (x <= a + 6 * sqrt(a) + 30) & !is_uniform_lane(a, x);
-  const Wide log_x = log_of_wide(x), psi = digamma_from_one(a + 1);
+  const Wide log_x = log_of(x), psi = digamma_from_one(a + 1);
   Wide of = psi - log_x, sum = of, size = 1 + abs(of), term = where(fits, Wide(1), Wide(0)), next = a + 1;
   Wide error = (0x1p-45 * (1 + abs(log_x) + abs(psi))) * size;
   WideMask goes_on = fits;

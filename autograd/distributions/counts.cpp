@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/internal/held_generator.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
 #include <tapegrad/autograd/tape.h>
@@ -41,7 +40,7 @@ double log_factorial(double k, const std::vector<double>& table) {
 
 // A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, else by
 // transformed rejection (Hoermann 1993, PTRS).
-double poisson_number(double rate, HeldGenerator& from, const std::vector<double>& factorials) {
+double poisson_number(double rate, detail::HeldGenerator& from, const std::vector<double>& factorials) {
   if (rate == 0) return 0;
   if (rate < 10) {
     const double limit = fixed::exp(-rate);
@@ -64,7 +63,7 @@ double poisson_number(double rate, HeldGenerator& from, const std::vector<double
 
 // A binomial number for p <= 1/2: for a mean below 10 by the gaps between successes, which are geometric numbers, else
 // by transformed rejection (Hoermann 1993, BTRS).
-double binomial_number(double count, double p, HeldGenerator& from) {
+double binomial_number(double count, double p, detail::HeldGenerator& from) {
   if (count * p < 10) {
     // log(1 - p), also for p that 1 - p does not show
     const double failure = 1 - p, log_failure = failure == 1 ? -p : fixed::log(failure) * (p / (1 - failure));
@@ -91,7 +90,7 @@ double binomial_number(double count, double p, HeldGenerator& from) {
   }
 }
 
-double any_binomial_number(double count, double p, HeldGenerator& from) {
+double any_binomial_number(double count, double p, detail::HeldGenerator& from) {
   if (count <= 0 || p <= 0) return 0;
   if (p >= 1) return count;
   return p <= 0.5 ? binomial_number(count, p, from) : count - binomial_number(count, 1 - p, from);
@@ -106,7 +105,7 @@ Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number)
   with_floating_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
     T* const out = y.mutable_data<T>();
-    HeldGenerator from(generator ? *generator : default_generator());
+    detail::HeldGenerator from(generator ? *generator : default_generator());
     for (std::size_t i = 0; i < x.size(); ++i) out[i] = static_cast<T>(number(x[i], z[i], from));
   });
   return y;
@@ -125,7 +124,7 @@ Poisson::Poisson(const Parameter& rate) : Distribution("Poisson") {
 Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
   const Tensor rate = rate_.expand(shape);
   const std::vector<double>& factorials = log_factorials();
-  return numbers(rate, rate, generator, [&factorials](double one, double, HeldGenerator& from) {
+  return numbers(rate, rate, generator, [&factorials](double one, double, detail::HeldGenerator& from) {
     return poisson_number(one, from, factorials);
   });
 }

@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/internal/held_generator.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
 
@@ -18,7 +17,7 @@ namespace {
 // A number of a standard gamma distribution, T the type of its shape: Marsaglia and Tsang 2000. PyTorch has some
 // constants in float, and computes with the shape in its own type.
 template <class T>
-double gamma_number(T shape, HeldGenerator& from) {
+double gamma_number(T shape, detail::HeldGenerator& from) {
   double scale = 1;
   if (shape < 1) {  // of shape + 1, times u^(1 / shape)
     scale = fixed::pow(1 - from.uniform(), static_cast<double>(1 / shape));
@@ -56,7 +55,7 @@ Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
     using T = decltype(t);
     const std::vector<T> shapes = concentration.detach().to_vector<T>();
     T* const out = y.mutable_data<T>();
-    HeldGenerator from(generator ? *generator : default_generator());
+    detail::HeldGenerator from(generator ? *generator : default_generator());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       out[i] = std::max(std::numeric_limits<T>::min(), static_cast<T>(gamma_number(shapes[i], from)));
     }

@@ -1,7 +1,6 @@
 // Generators: which words of the stream a call takes. Float64 normal numbers use the C library, as PyTorch does.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/internal/held_generator.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>

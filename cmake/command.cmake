@@ -4,7 +4,7 @@ file(GLOB_RECURSE gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/task
 set(told ${PROJECT_SOURCE_DIR}/tasks/settings)  # what it prints with
 add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${told}/nearest.cpp ${told}/output.cpp ${told}/status.cpp)
 target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad_train nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
-set(glue_option $<$<CONFIG:Release>:-O1>)  # no loops over elements; compiles faster
+set(glue_option $<$<CONFIG:Release>:-Og>)  # no loops over elements; compiles faster than -O1
 if(TAPEGRAD_SANITIZE)
   set(glue_option -O0)
 endif()
@@ -58,12 +58,12 @@ function(tapegrad_example_name variable file)
   set(${variable} ${name} PARENT_SCOPE)
 endfunction()
 
-# tapegrad_program(NAME FILE)   a program as a user writes it: an example, a tutorial, a program of the documents. -O1 is
+# tapegrad_program(NAME FILE)   a program as a user writes it: an example, a tutorial, a program of the documents. -Og is
 # enough: the loops over elements are the library's, whose headers are compiled once for all of these programs.
 function(tapegrad_program name file)
   add_executable(${name} ${file})
   target_link_libraries(${name} PRIVATE tapegrad_train tapegrad_flags)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
   if(NOT TAPEGRAD_UNITY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # Clang 14 crashes when it reads templates of nn from such a header
     return()
   endif()

@@ -68,6 +68,7 @@ foreach(format PNG JPEG)
     target_compile_definitions(tapegrad_train PRIVATE TAPEGRAD_${format})
   endif()
 endforeach()
+target_compile_options(tapegrad_train PRIVATE $<$<CONFIG:Release>:-O1>)  # few loops over elements; compiles faster
 target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/tasks/examples">)
 set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN")

@@ -189,7 +189,10 @@ int tokenize(const TokenizeRequest& request) {
     return 0;
   }
   std::string line;
-  for (const int64_t id : tokenizer->encode(input)) fmt::format_to(std::back_inserter(line), "{} ", id);
+  for (const int64_t id : tokenizer->encode(input)) {
+    line += fmt::format_int(id).c_str();
+    line += ' ';
+  }
   if (!line.empty()) line.pop_back();
   print_now(line + "\n");
   return 0;

@@ -6,42 +6,12 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
+#include <tapegrad/autograd/tape.h>
 
 #include <cmath>
 
 namespace tapegrad::dist {
 namespace {
-
-double uniform_number(Generator& generator) {
-  double u = 0;
-  generator.uniform(&u, 1);
-  return u;
-}
-
-// log(k!) of a whole number.
-double log_factorial(double k) { return lgamma(scalar(k + 1, kFloat64)).item(); }
-
-// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, else by
-// transformed rejection (Hoermann 1993, PTRS).
-double poisson_number(double rate, Generator& generator) {
-  if (rate == 0) return 0;
-  if (rate < 10) {
-    const double limit = fixed::exp(-rate);
-    double count = 0;
-    for (double product = uniform_number(generator); product > limit; product *= uniform_number(generator)) ++count;
-    return count;
-  }
-  const double log_rate = fixed::log(rate), b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
-  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), at_once = 0.9277 - 3.6224 / (b - 2);
-  for (;;) {
-    const double u = uniform_number(generator) - 0.5, v = uniform_number(generator), s = 0.5 - std::abs(u);
-    const double k = std::floor((2 * a / s + b) * u + rate + 0.43);
-    if (s >= 0.07 && v <= at_once) return k;
-    if (k < 0 || (s < 0.013 && v > s)) continue;
-    const double left = fixed::log(v) + fixed::log(inverse_alpha) - fixed::log(a / (s * s) + b);
-    if (left <= -rate + k * log_rate - log_factorial(k)) return k;
-  }
-}
 
 // log(k!) minus Stirling's formula, by a table or a series.
 double stirling_tail(double k) {
@@ -53,15 +23,53 @@ double stirling_tail(double k) {
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
 
+// log(k!) of the first whole numbers.
+constexpr int64_t kFactorials = 256;
+const std::vector<double>& log_factorials() {
+  static const std::vector<double> table = [] {
+    const PauseRecording pause;
+    return lgamma(arange(kFactorials).to(kFloat64) + 1).to_vector<double>();
+  }();
+  return table;
+}
+// From there on, the rest of Stirling's series is below 1e-19.
+double log_factorial(double k, const std::vector<double>& table) {
+  if (k < kFactorials) return table[static_cast<std::size_t>(k)];
+  return (k + 0.5) * fixed::log(k + 1) - (k + 1) + 0.91893853320467274 + stirling_tail(k);  // log(2 pi) / 2
+}
+
+// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, else by
+// transformed rejection (Hoermann 1993, PTRS).
+double poisson_number(double rate, detail::HeldGenerator& from, const std::vector<double>& factorials) {
+  if (rate == 0) return 0;
+  if (rate < 10) {
+    const double limit = fixed::exp(-rate);
+    double count = 0;
+    for (double product = from.uniform(); product > limit; product *= from.uniform()) ++count;
+    return count;
+  }
+  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), at_once = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    const double u = from.uniform() - 0.5, v = from.uniform(), s = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / s + b) * u + rate + 0.43);
+    if (s >= 0.07 && v <= at_once) return k;
+    if (k < 0 || (s < 0.013 && v > s)) continue;
+    if (fixed::log(v * inverse_alpha / (a / (s * s) + b)) <=
+        -rate + k * fixed::log(rate) - log_factorial(k, factorials))
+      return k;
+  }
+}
+
 // A binomial number for p <= 1/2: for a mean below 10 by the gaps between successes, which are geometric numbers, else
 // by transformed rejection (Hoermann 1993, BTRS).
-double binomial_number(double count, double p, Generator& generator) {
+double binomial_number(double count, double p, detail::HeldGenerator& from) {
   if (count * p < 10) {
     // log(1 - p), also for p that 1 - p does not show
     const double failure = 1 - p, log_failure = failure == 1 ? -p : fixed::log(failure) * (p / (1 - failure));
     double successes = 0;
     for (double trials = 0;; ++successes) {
-      trials += std::ceil(fixed::log(uniform_number(generator)) / log_failure);
+      trials += std::ceil(fixed::log(from.uniform()) / log_failure);
       if (!(trials <= count)) return successes;
     }
   }
@@ -70,7 +78,7 @@ double binomial_number(double count, double p, Generator& generator) {
   const double centre = count * p + 0.5, at_once = 0.92 - 4.2 / b, odds = p / (1 - p);
   const double alpha = (2.83 + 5.1 / b) * deviation, mode = std::floor((count + 1) * p);
   for (;;) {
-    const double u = uniform_number(generator) - 0.5, v = uniform_number(generator), s = 0.5 - std::abs(u);
+    const double u = from.uniform() - 0.5, v = from.uniform(), s = 0.5 - std::abs(u);
     const double k = std::floor((2 * a / s + b) * u + centre);
     if (s >= 0.07 && v <= at_once) return k;
     if (k < 0 || k > count) continue;
@@ -82,22 +90,23 @@ double binomial_number(double count, double p, Generator& generator) {
   }
 }
 
-double any_binomial_number(double count, double p, Generator& generator) {
+double any_binomial_number(double count, double p, detail::HeldGenerator& from) {
   if (count <= 0 || p <= 0) return 0;
   if (p >= 1) return count;
-  return p <= 0.5 ? binomial_number(count, p, generator) : count - binomial_number(count, 1 - p, generator);
+  return p <= 0.5 ? binomial_number(count, p, from) : count - binomial_number(count, 1 - p, from);
 }
 
 // y[i] = number(a[i], b[i]) for draws from one generator.
 template <class F>
 Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number) {
-  Generator& from = generator ? *generator : default_generator();
   const std::vector<double> x = a.detach().to(kFloat64).to_vector<double>();
   const std::vector<double> z = b.detach().to(kFloat64).to_vector<double>();
   const Tensor y = Tensor::empty(a.shape(), a.dtype());
   with_floating_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    for (std::size_t i = 0; i < x.size(); ++i) y.mutable_data<T>()[i] = static_cast<T>(number(x[i], z[i], from));
+    T* const out = y.mutable_data<T>();
+    detail::HeldGenerator from(generator ? *generator : default_generator());
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] = static_cast<T>(number(x[i], z[i], from));
   });
   return y;
 }
@@ -114,7 +123,10 @@ Poisson::Poisson(const Parameter& rate) : Distribution("Poisson") {
 
 Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
   const Tensor rate = rate_.expand(shape);
-  return numbers(rate, rate, generator, [](double one, double, Generator& from) { return poisson_number(one, from); });
+  const std::vector<double>& factorials = log_factorials();
+  return numbers(rate, rate, generator, [&factorials](double one, double, detail::HeldGenerator& from) {
+    return poisson_number(one, from, factorials);
+  });
 }
 
 Tensor Poisson::log_prob(const Tensor& value) const {

@@ -17,23 +17,18 @@ namespace {
 // A number of a standard gamma distribution, T the type of its shape: Marsaglia and Tsang 2000. PyTorch has some
 // constants in float, and computes with the shape in its own type.
 template <class T>
-double gamma_number(T shape, Generator& generator) {
-  const auto uniform = [&] {
-    double u = 0;
-    generator.uniform(&u, 1);
-    return u;
-  };
+double gamma_number(T shape, detail::HeldGenerator& from) {
   double scale = 1;
   if (shape < 1) {  // of shape + 1, times u^(1 / shape)
-    scale = fixed::pow(1 - uniform(), static_cast<double>(1 / shape));
+    scale = fixed::pow(1 - from.uniform(), static_cast<double>(1 / shape));
     shape += 1;
   }
   const double d = shape - T{1.0F / 3}, c = 1 / std::sqrt(9 * d);
   for (;;) {
     double x = 0;
-    do generator.normal(&x, 1);
+    do x = from.normal();
     while (1 + c * x <= 0);
-    const double y = 1 + c * x, v = y * y * y, u = 1 - uniform(), xx = x * x;
+    const double y = 1 + c * x, v = y * y * y, u = 1 - from.uniform(), xx = x * x;
     if (u < 1 - double{0.0331F} * xx * xx) return scale * d * v;
     if (fixed::log(u) < 0.5 * xx + d * (1 - v + fixed::log(v))) return scale * d * v;
   }
@@ -55,12 +50,12 @@ Tensor dirichlet(const Tensor& concentration, Generator* generator) {
 }  // namespace
 
 Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
-  Generator& from = generator ? *generator : default_generator();
   const Tensor y = Tensor::empty(concentration.shape(), concentration.dtype());
   with_floating_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
     const std::vector<T> shapes = concentration.detach().to_vector<T>();
     T* const out = y.mutable_data<T>();
+    detail::HeldGenerator from(generator ? *generator : default_generator());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       out[i] = std::max(std::numeric_limits<T>::min(), static_cast<T>(gamma_number(shapes[i], from)));
     }

@@ -1,7 +1,6 @@
 // Generators: which words of the stream a call takes. Float64 normal numbers use the C library, as PyTorch does.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
@@ -22,7 +21,6 @@ namespace tapegrad {
 namespace {
 
 constexpr double kTwoPi = 2 * std::numbers::pi;
-constexpr uint64_t kLow53 = (uint64_t{1} << 53) - 1;
 
 // Passes the next n words to use(words, count, done), block by block, before tempering.
 template <class F>
@@ -69,44 +67,6 @@ T get(const std::vector<std::byte>& bytes, size_t offset) {
 }  // namespace
 
 constinit thread_local Generator::Redirect Generator::redirect_ = nullptr;
-
-// One thread at a time in a generator, or in what takes its place while a DrawLog is replayed.
-class Generator::Hold {
- public:
-  explicit Hold(const Generator& g) : flag_(g.held_), state_(&g.state_) {
-    while (flag_.test_and_set(std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
-    if (!redirect_) {
-      state_->version = 0;
-      return;
-    }
-    try {
-      state_ = &redirect_(g.state_);
-    } catch (...) {
-      release();
-      throw;
-    }
-  }
-  ~Hold() { release(); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  State* operator->() const { return state_; }
-  State& operator*() const { return *state_; }
-
- private:
-  void release() {
-    flag_.clear(std::memory_order_release);
-    flag_.notify_one();
-  }
-  std::atomic_flag& flag_;
-  State* state_;
-};
-
-uint64_t Generator::State::next64() {
-  const uint64_t first = words();
-  return first << 32 | words();
-}
-
-double Generator::State::next_double() { return static_cast<double>(next64() & kLow53) * 0x1p-53; }
 
 double Generator::State::next_normal() {
   if (has_cached_normal) {
@@ -235,8 +195,14 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
 
 void Generator::exponential(float* out, int64_t n, double lambda) {
   check_exponential(lambda);
+  constexpr int64_t kPiece = 256;
+  double u[kPiece];
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(-1 / lambda * fixed::log(1 - hold->next_double()));
+  for (int64_t done = 0; done < n; done += kPiece) {
+    const int64_t count = std::min(kPiece, n - done);
+    for (int64_t i = 0; i < count; ++i) u[i] = hold->next_double();
+    detail::exponential_numbers(u, count, -1 / lambda, out + done);
+  }
 }
 
 void Generator::exponential(double* out, int64_t n, double lambda) {
@@ -281,7 +247,7 @@ void Generator::keep_mask(uint8_t* keep, int64_t n, double p_keep) {
   Mt19937& mt = hold->words;
   while (n > 0) {
     if (Mt19937::kWords - mt.next < 2) {  // a pair that lies across two blocks, or just before one
-      *keep++ = (hold->next64() & kLow53) < threshold;
+      *keep++ = (hold->next64() & Hold::kLow53) < threshold;
       --n;
     }
     const int64_t pairs = std::min<int64_t>(n, (Mt19937::kWords - mt.next) / 2);

@@ -122,6 +122,29 @@ TEST(Special, RowsOfFloat32AreThoseOfFloat64) {
   }
 }
 
+// Integrals of the gamma density in float32 are computed on vectors where a number in double leaves no doubt about the
+// float. The ways to compute them end at a = 0.001, 200 and 10,000, at x = a + 3 sqrt(a) + 4 and 30 % from a.
+TEST(Special, IncompleteGammaOfFloat32IsThatOfFloat64) {
+  manual_seed(13);
+  const Tensor wide = exp(uniform({3001}, -9, 10)), near = wide * exp(uniform({3001}, -0.5, 0.5));
+  const Tensor edge = wide + 3 * sqrt(wide) + 4, x = cat({near, edge * uniform({3001}, 0.98, 1.02), 0.3 * near}, 0);
+  const Tensor a = cat({wide, wide, wide}, 0);
+  for (const char* name : {"igamma", "igammac", "gamma_density", "polygamma"}) {
+    const bool trigamma = std::string(name) == "polygamma";
+    const OfTwo f =
+        trigamma ? [](const Tensor&, const Tensor& of) { return polygamma(1, of); } : special_functions().at(name);
+    const std::vector<float> row = f(a, x).to_vector<float>();
+    const std::vector<double> exact = f(a.to(kFloat64), x.to(kFloat64)).to_vector<double>();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      EXPECT_LE(units_from<float>(row[i], exact[i], 0), 0.501) << name << " of " << a[at] << x[at];
+      if (i % 16 == 0) {
+        EXPECT_EQ(f(a[at], x[at]).item(), row[i]) << name << " of " << a[at] << x[at];
+      }
+    }
+  }
+}
+
 // The derivative of a gamma number in float32 is a series of doubles where these are enough for a float, and of sums of
 // two doubles elsewhere: with x far above a, terms cancel.
 TEST(Special, DerivativesOfFloat32GammaNumbersAreThoseOfFloat64) {

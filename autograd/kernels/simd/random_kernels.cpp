@@ -1,4 +1,6 @@
-// Kernels of the random streams: Mersenne Twister blocks, keep masks, and single precision Box-Muller.
+// Kernels of the random streams: Mersenne Twister blocks, keep masks, exponential numbers, and single precision
+// Box-Muller.
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
@@ -149,6 +151,26 @@ HWY_INLINE void sin_cos(EightV x, EightV& sine, EightV& cosine) {
   cosine = hn::Xor(hn::IfThenElse(swap, s, c), hn::BitCast(d, cosine_sign));
 }
 
+// Where all doubles near a rough one round to the same float, that is the result; elsewhere fixed::log computes it.
+void exponentials(const double* u, int64_t n, double factor, float* out) {
+  using tapegrad::HWY_NAMESPACE::Vec;
+  const hn::ScalableTag<double> wide;
+  const hn::Rebind<float, decltype(wide)> narrow;
+  constexpr int64_t kWidth = HWY_LANES(double);
+  const auto one = [&](int64_t i) HWY_ATTR { out[i] = static_cast<float>(factor * fixed::log(1 - u[i])); };
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    const Vec<double> rough = factor * log(1 - Vec<double>(hn::LoadU(wide, u + i)));
+    const auto low = hn::DemoteTo(narrow, (rough * (1 - 0x1p-48)).raw);
+    hn::StoreU(low, narrow, out + i);
+    const auto same = hn::Eq(low, hn::DemoteTo(narrow, (rough * (1 + 0x1p-48)).raw));
+    if (HWY_UNLIKELY(!hn::AllTrue(narrow, same))) {
+      for (int64_t j = 0; j < kWidth; ++j) one(i + j);
+    }
+  }
+  for (; i < n; ++i) one(i);
+}
+
 void box_muller_blocks(float* x, int64_t blocks, float mean, float std) {
   const Eight d;
   const size_t n = hn::Lanes(d);
@@ -174,6 +196,7 @@ namespace {
 HWY_EXPORT(refill);
 HWY_EXPORT(uniform);
 HWY_EXPORT(keep);
+HWY_EXPORT(exponentials);
 HWY_EXPORT(box_muller_blocks);
 }  // namespace
 
@@ -185,6 +208,10 @@ void mt_uniform(const uint32_t* words, int64_t n, float from, float range, float
 
 void mt_keep(const uint32_t* words, int64_t n, uint64_t threshold, uint8_t* keep) {
   kernel_of(HWY_DISPATCH_TABLE(keep))(words, n, threshold, keep);
+}
+
+void exponential_numbers(const double* u, int64_t n, double factor, float* out) {
+  kernel_of(HWY_DISPATCH_TABLE(exponentials))(u, n, factor, out);
 }
 
 void box_muller(float* x, int64_t blocks, float mean, float std) {

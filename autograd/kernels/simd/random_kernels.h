@@ -24,6 +24,9 @@ void mt_uniform(const uint32_t* words, int64_t n, float from, float range, float
 /// keep[i]: the low 53 bits of the tempered words 2i (high half) and 2i + 1 are less than `threshold` <= 2^53.
 void mt_keep(const uint32_t* words, int64_t n, uint64_t threshold, uint8_t* keep);
 
+/// out[i] = factor * fixed::log(1 - u[i]), to the bit, for 0 <= u[i] < 1.
+void exponential_numbers(const double* u, int64_t n, double factor, float* out);
+
 /// x [blocks, 16] in place: uniform numbers become normal ones; elements j and j + 8 of a block are a pair.
 void box_muller(float* x, int64_t blocks, float mean, float std);
 

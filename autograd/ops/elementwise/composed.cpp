@@ -1,5 +1,5 @@
 // Arithmetic that is made of other operations: clamp between tensors, addcmul, addcdiv, logaddexp, logaddexp2, xlogy,
-// xlog1py. Values that no gradient needs are formulas of fuse(), in one pass over memory.
+// xlog1py. Values that no gradient needs, and all of the logarithms, are formulas of fuse(), in one pass over memory.
 //
 // build: -Os
 #include <fmt/format.h>
@@ -27,13 +27,16 @@ constexpr std::string_view kAddcdiv = "addcdiv";
 // --- one pass ---
 
 // What is computed in one pass over memory, of up to three tensors of one floating type and a number.
-enum class Pass : uint8_t { clamp, addcmul, addcdiv, logaddexp, logaddexp2, count };
+enum class Pass : uint8_t { clamp, addcmul, addcdiv, logaddexp, logaddexp2, xlogy, xlog1py, count };
 
 Symbol formula_of(Pass pass, const Symbol* x, double number) {
   if (pass == Pass::clamp) return minimum(maximum(x[0], x[1]), x[2]);
   if (pass <= Pass::addcdiv) {
     const Symbol both = pass == Pass::addcmul ? x[1] * x[2] : x[1] / x[2];
     return x[0] + (number == 1 ? both : both * number);
+  }
+  if (pass >= Pass::xlogy) {  // 0 where x is 0, unless y is NaN
+    return where(x[0] == 0 && x[1] == x[1], 0, x[0] * (pass == Pass::xlogy ? log(x[1]) : log1p(x[1])));
   }
   const Symbol apart = -where(x[0] == x[1], 0, abs(x[0] - x[1]));  // also 0 for equal infinities
   return maximum(x[0], x[1]) + (pass == Pass::logaddexp ? log1p(exp(apart)) : log1p(exp2(apart)) / number);
@@ -50,22 +53,19 @@ Symbol formula_of(Pass pass, const Symbol* x, double number) {
 
 // --- logarithms ---
 
-// f(x) log(y), log(1 + y): 0 where x is 0, unless y is NaN. `least` is where the logarithm begins.
-Tensor product_with_log(const Op& op, const Tensor& x, const Tensor& y, Tensor (*log)(const Tensor&), double least) {
+// x log(y), or x log(1 + y): 0 where x is 0, unless y is NaN.
+Tensor product_with_log(const Op& op, Pass pass, const Tensor& x, const Tensor& y) {
   const DType dtype = result_type(x, y);
-  if (!is_floating(dtype)) return product_with_log(op, x.to(kFloat32), y.to(kFloat32), log, least);
-  if (x.dtype() != y.dtype()) return product_with_log(op, x.to(dtype), y.to(dtype), log, least);
+  if (!is_floating(dtype)) return product_with_log(op, pass, x.to(kFloat32), y.to(kFloat32));
+  if (x.dtype() != y.dtype()) return product_with_log(op, pass, x.to(dtype), y.to(dtype));
   shape_of(op.name, x, y);
-  Tensor value;
-  {
-    const PauseRecording pause;
-    value = masked_fill(x * log(y), x == 0 && !isnan(y), 0);
-  }
+  const Tensor value = in_one_pass(pass, x, y, {}, 0);
   const bool wants_x = needs_grad(x), wants_y = needs_grad(y);
   if (!wants_x && !wants_y) return value;
-  return record(op, value, {x, y}, [&op, log, least, wants_x, wants_y, x, y](const Tensor& dy) -> Grads {
+  return record(op, value, {x, y}, [&op, pass, wants_x, wants_y, x, y](const Tensor& dy) -> Grads {
+    const double least = pass == Pass::xlogy ? 0 : -1;  // where the logarithm begins
     Tensor dx;
-    if (wants_x) dx = masked_fill(product_with_log(op, dy, y, log, least), x == 0 && y <= least, 0);
+    if (wants_x) dx = masked_fill(product_with_log(op, pass, dy, y), x == 0 && y <= least, 0);
     return {dx, wants_y ? dy * x / (least == 0 ? y : y - least) : Tensor()};
   });
 }
@@ -137,7 +137,7 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) 
 Tensor logaddexp(const Tensor& a, const Tensor& b) { return log_of_sum(kLogaddexp, a, b, 1); }
 Tensor logaddexp2(const Tensor& a, const Tensor& b) { return log_of_sum(kLogaddexp2, a, b, std::numbers::ln2); }
 
-Tensor xlogy(const Tensor& x, const Tensor& y) { return product_with_log(kXlogy, x, y, log, 0); }
-Tensor xlog1py(const Tensor& x, const Tensor& y) { return product_with_log(kXlog1py, x, y, log1p, -1); }
+Tensor xlogy(const Tensor& x, const Tensor& y) { return product_with_log(kXlogy, Pass::xlogy, x, y); }
+Tensor xlog1py(const Tensor& x, const Tensor& y) { return product_with_log(kXlog1py, Pass::xlog1py, x, y); }
 
 }  // namespace tapegrad

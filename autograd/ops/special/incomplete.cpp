@@ -21,35 +21,26 @@ struct Parts {
 };
 
 // x^a e^-x / Gamma(a + 1)
-template <class R>
-R density_over_a(double a, double x) {
-  return exp_of(log_of(R(x)) * a - R(x) - log_gamma(R(a) + 1));
-}
+Two density_over_a(double a, double x) { return exp_of(log_of(Two(x)) * a - Two(x) - log_gamma(Two(a) + 1)); }
 
-// term * x / n. Doubles are divided before, where no division waits for another one.
-inline double next_term(double term, double n, double x) { return term * (x / n); }
-inline Two next_term(Two term, Two n, double x) { return term * x / n; }
-
-template <class R>
-Parts<R> by_series(double a, double x) {
-  const R first = density_over_a<R>(a, x);
+Parts<Two> by_series(double a, double x) {
+  const Two first = density_over_a(a, x);
   if (rounded(first) == 0) return {0, 1};
-  R term = 1, sum = 1;
-  const double enough = (sizeof(R) == sizeof(double) ? 1e-14 : 1e-24) * std::min(1.0, a);  // of Q, which may be about a
+  Two term = 1, sum = 1;
+  const double enough = 1e-24 * std::min(1.0, a);  // of Q, which may be about a
   for (int k = 1; rounded(term) > enough * rounded(sum); ++k) {
-    term = next_term(term, R(a) + static_cast<double>(k), x);
+    term = term * x / (Two(a) + static_cast<double>(k));
     sum = sum + term;
   }
-  const R p = first * sum;
-  return {p, R(1) - p};
+  const Two p = first * sum;
+  return {p, Two(1) - p};
 }
 
-template <class R>
-Parts<R> by_fraction(double a, double x) {
-  const R first = density_over_a<R>(a, x) * a;
+Parts<Two> by_fraction(double a, double x) {
+  const Two first = density_over_a(a, x) * a;
   if (rounded(first) == 0) return {1, 0};
-  const R q = first * upper_fraction(R(a), R(x));
-  return {R(1) - q, q};
+  const Two q = first * upper_fraction(Two(a), Two(x));
+  return {Two(1) - q, q};
 }
 
 // For a below 1e-9, where Q is a times a number, and x < 5: P = x^a / Gamma(a + 1) (1 + a S) with
@@ -135,12 +126,11 @@ Parts<R> by_uniform(double a, double x) {
 }
 
 // For a > 0 and x > 0.
-template <class R>
-Parts<R> parts_of(double a, double x) {
-  if (a > 1e36) return x < a ? Parts<R>{0, 1} : x > a ? Parts<R>{1, 0} : Parts<R>{0.5, 0.5};
+Parts<Two> parts_of(double a, double x) {
+  if (a > 1e36) return x < a ? Parts<Two>{0, 1} : x > a ? Parts<Two>{1, 0} : Parts<Two>{0.5, 0.5};
   if (x > 1e40) return {1, 0};
-  if (is_uniform(a, x)) return by_uniform<R>(a, x);
-  return x < a + 3 * std::sqrt(a) + 4 ? by_series<R>(a, x) : by_fraction<R>(a, x);
+  if (is_uniform(a, x)) return by_uniform<Two>(a, x);
+  return x < a + 3 * std::sqrt(a) + 4 ? by_series(a, x) : by_fraction(a, x);
 }
 
 // P(a, x) or Q(a, x) in the precision of T.
@@ -154,47 +144,29 @@ T gamma_part(T a, T x, bool upper) {
     const Parts<Two> parts = by_small_a(a, x);
     return static_cast<T>(rounded(upper ? parts.upper : parts.lower));
   }
-  if (sizeof(T) == sizeof(float) && a > T(1e-3) && a < T(1e4)) {
-    const Parts<double> parts = parts_of<double>(a, x);
+  if (sizeof(T) == sizeof(float) && a < T(1e4) && is_uniform(a, x)) {
+    const Parts<double> parts = by_uniform<double>(a, x);
     return static_cast<T>(upper ? parts.upper : parts.lower);
   }
-  const Parts<Two> parts = parts_of<Two>(a, x);
+  const Parts<Two> parts = parts_of(a, x);
   return static_cast<T>(rounded(upper ? parts.upper : parts.lower));
 }
 
 // --- dx / da of x with a fixed P(a, x): -(dP / da) over the density (Figurnov, Mohamed, Mnih 2018) ---
 
-// A number, and a bound of its error, which is 0 for sums of two doubles.
-struct Bounded {
-  double value, error;
-};
-
 // P is the sum of x^(a+k) e^-x / Gamma(a + k + 1), so this is x / a times the sum of t(k) (psi(a + k + 1) - log(x))
 // with t(k) = x^k / ((a + 1) ... (a + k)).
-template <class R>
-Bounded slope_by_series(double a, double x) {
-  constexpr bool kDouble = sizeof(R) == sizeof(double);
-  constexpr double kEnough = kDouble ? 1e-14 : 1e-24;
-  const R log = log_of(R(x));
-  R of = digamma_of_positive(R(a) + 1) - log, term = 1, sum = of;
-  double sizes = 1 + std::abs(rounded(of));
-  int k = 1;
-  for (; k < 100'000; ++k) {
-    const R next = R(a) + static_cast<double>(k), inverse = R(1) / next;
-    if constexpr (kDouble) {
-      term *= inverse * x;
-    } else {
-      term = term * x / next;
-    }
-    of = of + inverse;
-    const R part = term * of;
+double slope_by_series(double a, double x) {
+  Two of = digamma_of_positive(Two(a) + 1) - log_of(Two(x)), term = 1, sum = of;
+  for (int k = 1; k < 100'000; ++k) {
+    const Two next = Two(a) + static_cast<double>(k);
+    term = term * x / next;
+    of = of + Two(1) / next;
+    const Two part = term * of;
     sum = sum + part;
-    sizes += rounded(term) * (1 + std::abs(rounded(of)));
-    if (rounded(next) > x && std::abs(rounded(part)) < kEnough * std::abs(rounded(sum))) break;
+    if (rounded(next) > x && std::abs(rounded(part)) < 1e-24 * std::abs(rounded(sum))) break;
   }
-  // a term is the result of at most 5 k operations, `of` begins as a difference, and the rest of the series is smaller
-  const double error = kDouble ? (k + 10) * 0x1p-49 * (1 + std::abs(rounded(log))) * sizes : 0;
-  return {rounded(sum * x / a), error * x / a};
+  return rounded(sum * x / a);
 }
 
 bool is_far_above(double a, double x) { return x > a + 6 * std::sqrt(a) + 30; }
@@ -238,14 +210,7 @@ double slope_by_uniform(double a, double x) {
 double gamma_slope(double a, double x) {
   if (!(a > 0 && x > 0) || !(a < 1e36 && x < 1e36)) return std::numeric_limits<double>::quiet_NaN();
   if (is_uniform(a, x)) return slope_by_uniform(a, x);
-  return is_far_above(a, x) ? slope_far_above(a, x) : slope_by_series<Two>(a, x).value;
-}
-double gamma_slope_of_float(double a, double x) {
-  if (a > 0 && x > 0 && x < 1e36 && !is_uniform(a, x) && !is_far_above(a, x)) {
-    const Bounded y = slope_by_series<double>(a, x);
-    if (static_cast<float>(y.value - y.error) == static_cast<float>(y.value + y.error)) return y.value;
-  }
-  return gamma_slope(a, x);
+  return is_far_above(a, x) ? slope_far_above(a, x) : slope_by_series(a, x);
 }
 
 double gamma_density(double a, double x) {

@@ -1,5 +1,5 @@
 // Special functions as operations: a table of their formulas and derivatives. The values are those of
-// detail/numbers.h, one element at a time, and in float32 those of detail/float_kernels.h where there is one operand.
+// detail/numbers.h, one element at a time, and in float32 mostly those of the kernels of detail/float_kernels.h.
 //
 // build: -Os
 #include <tapegrad/autograd/special.h>
@@ -29,12 +29,6 @@ template <class F>
 constexpr MapKernel elements(F f) {
   return plain_loop<double, double, 1>(f);
 }
-// One generic function of two operands, for both types.
-template <class F>
-constexpr Formula pairs(F f) {
-  return {plain_loop<float, float, 2>(f), plain_loop<double, double, 2>(f)};
-}
-
 constexpr double kErfinvSlope = 0.88622692545275801;  // sqrt(pi) / 2
 constexpr double kErfSlope = 1.1283791670955126;      // 2 / sqrt(pi)
 
@@ -63,14 +57,25 @@ constexpr Special kI1eOf{
     &special::FloatKernels::i1e, elements([](double x) { return special::i1e(x); }),
     [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i0e(x) - sign(x) * y - over_x(y, x)); }};
 
-constexpr Formula kIgammaOf = pairs([](auto a, auto x) { return special::igamma(a, x); });
-constexpr Formula kIgammacOf = pairs([](auto a, auto x) { return special::igammac(a, x); });
-constexpr Formula kSlopeOf{
-    plain_loop<float, float, 2>([](auto a, auto x) { return static_cast<float>(special::gamma_slope_of_float(a, x)); }),
-    plain_loop<double, double, 2>([](auto a, auto x) { return special::gamma_slope(a, x); })};
-constexpr Formula kSlopeOfFloat{
-    nullptr, plain_loop<double, double, 2>([](auto a, auto x) { return special::gamma_slope_of_float(a, x); })};
-constexpr Formula kDensityOf = pairs([](auto a, auto x) { return special::gamma_density(a, x); });
+// A function of two tensors.
+struct Pair {
+  MapKernel special::GammaKernels::*float32;
+  MapKernel float64;
+
+  Formula value() const { return {special::gamma_kernels().*float32, float64}; }
+};
+template <class F>
+constexpr MapKernel pairs(F f) {
+  return plain_loop<double, double, 2>(f);
+}
+constexpr Pair kIgammaOf{&special::GammaKernels::igamma,
+                         pairs([](double a, double x) { return special::igamma(a, x); })};
+constexpr Pair kIgammacOf{&special::GammaKernels::igammac,
+                          pairs([](double a, double x) { return special::igammac(a, x); })};
+constexpr Pair kSlopeOf{&special::GammaKernels::slope,
+                        pairs([](double a, double x) { return special::gamma_slope(a, x); })};
+constexpr Pair kDensityOf{&special::GammaKernels::density,
+                          pairs([](double a, double x) { return special::gamma_density(a, x); })};
 
 const Op kLgamma{"lgamma"};
 const Op kDigamma{"digamma"};
@@ -93,10 +98,10 @@ Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {
   return record(op, y, {x}, [&of, x, y](const Tensor& dy) -> Grads { return of.gradient(dy, x, y); });
 }
 
-Tensor incomplete_gamma(const Op& op, const Formula& formula, double sign, const Tensor& a, const Tensor& x) {
+Tensor incomplete_gamma(const Op& op, const Pair& of, double sign, const Tensor& a, const Tensor& x) {
   require_floating(op.name, {&a, &x});
   if (needs_grad(a)) op.fail("expected a first argument without a gradient, which is not implemented (a.detach())");
-  const Tensor y = compute(formula, shape_of(op.name, a, x), {&a, &x});
+  const Tensor y = compute(of.value(), shape_of(op.name, a, x), {&a, &x});
   if (!needs_grad(x)) return y;
   return record(op, y, {a, x}, [sign, a, x](const Tensor& dy) -> Grads {
     return {Tensor(), dy * (sign * gamma_density(a, x))};
@@ -129,7 +134,8 @@ Tensor polygamma(int64_t n, const Tensor& x) {
       for (int64_t i = 0; i < count; ++i) to[i] = special::polygamma(*static_cast<const int64_t*>(order), from[i]);
     };
   };
-  map(y, {&x}, x.dtype() == kFloat32 ? loop(float()) : loop(double()), &n);
+  const bool is_float = x.dtype() == kFloat32;
+  map(y, {&x}, is_float && n == 1 ? special::gamma_kernels().trigamma : is_float ? loop(float()) : loop(double()), &n);
   if (!needs_grad(x)) return y;
   return record(kPolygamma, y, {x}, [n, x](const Tensor& dy) -> Grads { return dy * polygamma(n + 1, x); });
 }
@@ -139,7 +145,7 @@ Tensor igammac(const Tensor& a, const Tensor& x) { return incomplete_gamma(kIgam
 
 Tensor gamma_density(const Tensor& a, const Tensor& x) {
   require_floating(kGammaDensity.name, {&a, &x});
-  const Tensor y = compute(kDensityOf, shape_of(kGammaDensity.name, a, x), {&a, &x});
+  const Tensor y = compute(kDensityOf.value(), shape_of(kGammaDensity.name, a, x), {&a, &x});
   const bool wants_a = needs_grad(a), wants_x = needs_grad(x);
   if (!wants_a && !wants_x) return y;
   return record(kGammaDensity, y, {a, x}, [wants_a, wants_x, a, x, y](const Tensor& dy) -> Grads {
@@ -154,9 +160,9 @@ Tensor implicit_gamma(const Tensor& a, const Tensor& x) {
   const Tensor y = x.detach().expand(shape).clone();
   if (!needs_grad(a)) return y;
   return record(kImplicitGamma, y, {a}, [of_float, shape, a, y](const Tensor& dy) -> Grads {
-    if (!of_float) return dy * compute(kSlopeOf, shape, {&a, &y});
+    if (!of_float) return dy * compute(kSlopeOf.value(), shape, {&a, &y});
     const Tensor wide = a.detach().to(kFloat64);
-    return (dy * compute(kSlopeOfFloat, shape, {&wide, &y})).to(kFloat32);
+    return (dy * compute({nullptr, special::gamma_kernels().slope_of_doubles}, shape, {&wide, &y})).to(kFloat32);
   });
 }
 

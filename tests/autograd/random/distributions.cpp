@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/draw_log.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
@@ -278,6 +279,43 @@ TEST(Distributions, DrawsHaveTheirMoments) {
     EXPECT_LT(amax(abs(error)).item(), 4.5) << d->name();
     EXPECT_LT(amax(abs(var(x, 0) / d->variance() - 1)).item(), 0.08) << d->name();
   }
+}
+
+// log(k!) is from a table up to 255 and a series from there on. The sums are PyTorch's, and what is drawn next.
+TEST(Distributions, LargePoissonNumbersEqualPyTorch) {
+  const struct {
+    double rate, total, next;
+  } all[] = {
+      {40, 799145, 0.09299808740615845}, {255, 5098130, 0.14914393424987793}, {6000, 119991307, 0.6891288161277771}};
+  for (const auto& [rate, total, next] : all) {
+    Generator generator(3);
+    EXPECT_EQ(sum(dist::Poisson(full({20'000}, rate, kFloat64)).sample({}, &generator)).item<double>(), total) << rate;
+    EXPECT_EQ(rand({1}, kFloat32, &generator).item<double>(), next) << rate;
+  }
+}
+
+// All numbers of a call are one draw, which a log repeats.
+TEST(Distributions, DrawsAreRepeatedFromALog) {
+  Generator generator(5);
+  const auto draw = [&] {
+    const Tensor x = dist::Gamma(full({50}, 0.7), 1.0).sample({}, &generator);
+    return cat({x, dist::Poisson(full({50}, 12.0)).sample({}, &generator), rand({1}, kFloat32, &generator)}, 0);
+  };
+  detail::DrawLog log;
+  Tensor first;
+  {
+    const detail::DrawLog::Recording recording(log);
+    first = draw();
+  }
+  const Tensor after = rand({1}, kFloat32, &generator);
+  Generator again(5);
+  EXPECT_TRUE(equal(first.slice(0, 0, 50), dist::Gamma(full({50}, 0.7), 1.0).sample({}, &again)));
+  {
+    const detail::DrawLog::Replay replay("draws", log);
+    EXPECT_TRUE(equal(draw(), first));
+    replay.require_end();
+  }
+  EXPECT_FALSE(equal(rand({1}, kFloat32, &generator), after));
 }
 
 TEST(Distributions, ShapesAndTypes) {

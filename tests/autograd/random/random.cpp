@@ -270,6 +270,16 @@ TEST(RandomTensors, DeriveWhatPyTorchDerives) {
   }
 }
 
+// A row is computed on vectors, a single number is not.
+TEST(Random, ExponentialNumbersOfARowAreSingleOnes) {
+  Generator row(9), one(9);
+  std::vector<float> x(100'003), y(x.size());
+  row.exponential(x.data(), static_cast<int64_t>(x.size()), 2.5);
+  for (float& number : y) one.exponential(&number, 1, 2.5);
+  EXPECT_EQ(x, y);
+  EXPECT_EQ(row.random64(), one.random64());
+}
+
 TEST(RandomTensors, TakeShapeAndTypeOfAnother) {
   Generator a(3), b(3);
   const Tensor x = zeros({2, 3}, kFloat64).t();

@@ -11,4 +11,11 @@ struct FloatKernels {
 };
 const FloatKernels& float_kernels();
 
+/// The floats of numbers.h: of one operand (polygamma of order 1), and of two. `slope` has the digits of a float; its
+/// second form is for float64 operands.
+struct GammaKernels {
+  MapKernel trigamma, igamma, igammac, density, slope, slope_of_doubles;
+};
+const GammaKernels& gamma_kernels();
+
 }  // namespace tapegrad::special

@@ -28,8 +28,6 @@ double gamma_density(double a, double x);
 float gamma_density(float a, float x);
 /// dx / da of the x with a fixed igamma(a, x).
 double gamma_slope(double a, double x);
-/// The same, right in the digits of a float.
-double gamma_slope_of_float(double a, double x);
 
 double i0(double x);
 double i0e(double x);

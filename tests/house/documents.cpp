@@ -228,6 +228,23 @@ Names pages_of_ideas_unlike_the_others(const Texts& pages) {
   return unlike;
 }
 
+// READMEs of floors with more than 25 lines before their first section: they lead to docs/guides. Blocks of code of
+// recipes with more than 25 lines.
+Names too_long(const Texts& pages) {
+  static const std::regex block("```cpp\n([^`]*)```");
+  Names found;
+  for (const auto& [path, text] : pages) {
+    const bool of_floor = path.ends_with("/README.md") && path.find('/') == path.rfind('/');
+    if (of_floor && std::ranges::count(text.substr(0, text.find("\n## ")), '\n') > 25) found.insert(path);
+    if (path != "docs/how_to.md") continue;
+    for (const std::smatch& match : matches(text, block)) {
+      const std::string lines = match[1];
+      if (std::ranges::count(lines, '\n') > 25) found.insert(path + ": " + lines.substr(0, lines.find('\n')));
+    }
+  }
+  return found;
+}
+
 Names all_tests() {
   static const std::regex test(R"(TEST(?:_F|_P)?\((\w+), (\w+)\))");
   Names names;
@@ -324,6 +341,16 @@ TEST(Documents, IdeasHaveADrawingAndAreShort) {
                                               {"docs/ideas/b.md", "no drawing\n"},
                                               {"docs/ideas/c.md", "![C](c.svg)" + std::string(151, '\n')}}),
             (Names{"docs/ideas/b.md", "docs/ideas/c.md"}));
+}
+
+TEST(Documents, DoorsAndRecipesAreShort) {
+  EXPECT_EQ(too_long(documents()), Names());
+  const std::string lines(26, '\n');
+  EXPECT_EQ(too_long({{"a/README.md", "# A" + lines + "more\n## B\n"},
+                      {"b/README.md", "# B\n\n## C\n" + lines},
+                      {"b/c/README.md", lines},
+                      {"docs/how_to.md", "```cpp\nint x;" + lines + "```\n```cpp\nint y;\n```\n"}}),
+            (Names{"a/README.md", "docs/how_to.md: int x;"}));
 }
 
 }  // namespace

@@ -228,8 +228,8 @@ TEST(Module, AParameterIsIndexedAsATensor) {
   const nn::Parameter p(tg::tensor({{1., 2., 3.}, {4., 5., 6.}}));
   const nn::Buffer b(p.tensor().detach());
   EXPECT_EQ(p(1, tg::all).to_vector<float>(), (std::vector<float>{4, 5, 6}));
-  EXPECT_EQ(p({}, {0, 2}).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
-  EXPECT_EQ(b(tg::all, {1, 2}, tg::newaxis).shape(), (tg::Shape{2, 1, 1}));
+  EXPECT_EQ(p({}, tg::range(0, 2)).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(b(tg::all, tg::range(1, 2), tg::newaxis).shape(), (tg::Shape{2, 1, 1}));
 }
 
 TEST(Module, StateRoundTrips) {

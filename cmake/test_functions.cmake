@@ -5,6 +5,11 @@
 #   unsanitized      sanitizers have their own allocator
 #   timeout=S        seconds, instead of 900            sanitized:NAME=VALUE   in the environment under sanitizers
 
+set(choice "")
+if(CMAKE_CROSSCOMPILING)  # an emulator does not fork a program that has threads
+  set(choice --gtest_filter=-*DeathTest.*)
+endif()
+
 # Kernel families that this machine has, but for the best one, which runs by itself. (arm64 has only one.)
 set(other_kernels "")
 if(EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)
@@ -77,7 +82,7 @@ function(tapegrad_test name program core file)
     if(NOT program STREQUAL test_${test})
       add_custom_target(test_${test} DEPENDS ${program})
     endif()
-    add_test(NAME ${test} COMMAND ${program} --file=${relative} --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    add_test(NAME ${test} COMMAND ${program} --file=${relative} --gtest_brief=1 ${choice} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT "${environment};${variable}")
   endforeach()
 endfunction()

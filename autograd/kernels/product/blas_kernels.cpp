@@ -201,7 +201,7 @@ void multiply(const Tile<T>& tile, T* scratch) {
   const int64_t depth = block_depth(t.k);
   if (t.m <= blas::kUnpackedRows && t.k > 0 && t.a_cols == 1 && t.b_rows == 1 && t.panels.data == nullptr) {
     const int64_t whole = t.beta == 0 && t.n > kFewColumns<T> ? t.n : t.n / kFewColumns<T> * kFewColumns<T>;
-    few_rows<T>(t.m, whole, t.k, depth, t.alpha, {t.a, t.a_rows, t.b, t.b_cols}, t.beta, t.c, t.c_rows);
+    few_rows<T>(t.m, whole, t.k, depth, t.alpha, {t.a, t.a_rows, t.b, t.b_cols}, t.beta, t.c, t.c_rows, t.fetch_b);
     t.b += whole * t.b_cols, t.c += whole, t.n -= whole;
   }
   if (t.m == 0 || t.n == 0) return;

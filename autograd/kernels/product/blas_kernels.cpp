@@ -213,7 +213,7 @@ HWY_NOINLINE void multiply_blocks(const Tile<T>& t, T* scratch) {
 }
 
 // A copy of the tile would be read in vectors that its fields were just written into one by one, which a processor
-// waits for: small products take 8 % longer. Only what few rows leave is one.
+// waits for: small products took a tenth longer. Only what few rows leave is one.
 template <class T>
 void multiply(const Tile<T>& t, T* scratch) {
   if (t.m > blas::kUnpackedRows || t.k == 0 || t.a_cols != 1 || t.b_rows != 1 || t.panels.data != nullptr) {

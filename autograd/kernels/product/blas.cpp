@@ -316,7 +316,8 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
   const Way way = way_of(p, products()) == Way::packed ? Way::packed : Way::outside;
   count_product(way == Way::packed ? blas::packing_engine<T>() : Engine::small, batch * m * n * k);
   parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
-    const Tile<T> first = p.tile(0, p.m, 0, p.n);
+    Tile<T> first = p.tile(0, p.m, 0, p.n);
+    first.fetch_b = true;  // as the keys of attention, which a step reads once
     const Scratch<T> scratch(use.scratch_size(first));
     for (int64_t i = begin; i < end; ++i) {
       const BatchOffset at = offsets(i);

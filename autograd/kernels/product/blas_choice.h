@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
@@ -24,6 +25,7 @@ inline constexpr int64_t kPieceWork = 800000;        // least multiplications of
 inline constexpr int64_t kPackWork = 16 << 10;       // least elements to pack on another thread
 inline constexpr int64_t kSharedB = 2 << 20;         // up to this many, B is packed once for all tiles
 inline constexpr int64_t kFewOutputs = 128 * 128;    // a C of at most this size is split along k if k is long
+inline constexpr int64_t kCaches = 4;                // second-level caches: a smaller B is taken to be in a cache
 inline constexpr int64_t kFewSums = 64;              // the same if B is read column by column
 
 template <class T>
@@ -80,7 +82,10 @@ struct Product {
             b.col_stride,
             beta,
             c.data + row * c.row_stride + col * c.col_stride,
-            c.row_stride};
+            c.row_stride,
+            {},
+            {},
+            n * k * int64_t{sizeof(T)} > kCaches * second_cache_bytes()};
   }
 };
 

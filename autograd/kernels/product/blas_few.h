@@ -25,9 +25,7 @@ inline constexpr int64_t kFewColumns = 64 / sizeof(T);
 
 // Rows at a time: their sums and a square of the columns fit the registers. double has fewer kernels.
 template <class T>
-inline constexpr int kFewAtOnce = sizeof(T) == sizeof(double) ? 2
-                                  : HWY_TARGET == HWY_AVX3    ? 8
-                                                              : 4;
+inline constexpr int kFewAtOnce = sizeof(T) == sizeof(double) ? 2 : 4;
 
 // A step of k: as many elements as 16 bytes hold.
 template <class T>
@@ -42,8 +40,9 @@ struct FewOperands {
   int64_t b_cols;
 };
 
-// sum = the product of `length` elements along k. What is read later is fetched into L2, `later` elements from here.
-template <int kRows, class T>
+// sum = the product of `length` elements along k. If kFetch, what is read later is fetched into L2, `later` elements
+// from here.
+template <int kRows, bool kFetch, class T>
 HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_t length, const FewOperands<T>& x,
                          int64_t later) {
   using Raw = typename Vec<T>::Raw;
@@ -64,10 +63,11 @@ HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_
   const T* from = x.a;
   int64_t p = 0;
   for (; p + kStep <= length; p += kStep, from += kStep) {
-    // A line of each column is fetched in the steps that it takes.
-    const T* fetched = x.b + later + (p & -kLine) + (p & (kLine - kStep)) * s1;
+    if constexpr (kFetch) {  // a line of each column, in the steps that it takes
+      const T* fetched = x.b + later + (p & -kLine) + (p & (kLine - kStep)) * s1;
 #pragma GCC unroll 4
-    for (int i = 0; i < kStep; ++i, fetched += s1) __builtin_prefetch(fetched, 0, 2);
+      for (int i = 0; i < kStep; ++i, fetched += s1) __builtin_prefetch(fetched, 0, 2);
+    }
 #pragma GCC unroll 4
     for (int v = 0; v < kVecs; ++v) {
       const T* columns[kFewColumns<T>];
@@ -104,15 +104,15 @@ HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_
 }
 
 // C[0:kRows, 0:kFewColumns] = alpha A B + beta C, in blocks of `depth` along k.
-template <int kRows, class T>
+template <int kRows, bool kFetch, class T>
 HWY_NOINLINE void few_columns(int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
                               int64_t c_rows) {
   // Three blocks ahead, or else the columns after these.
   const int64_t ahead = 3 * depth, next = kFewColumns<T> * x.b_cols - std::max(int64_t{0}, k - ahead);
   for (int64_t begin = 0; begin < k; begin += depth) {
     typename Vec<T>::Raw sum[kRows][kSumVecs<T>];
-    few_sums<kRows, T>(sum, std::min(depth, k - begin), {x.a + begin, x.a_rows, x.b + begin, x.b_cols},
-                       begin + ahead < k ? ahead : next);
+    few_sums<kRows, kFetch, T>(sum, std::min(depth, k - begin), {x.a + begin, x.a_rows, x.b + begin, x.b_cols},
+                               begin + ahead < k ? ahead : next);
     if (begin == 0 && beta == 0) {
       put<false, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
     } else {
@@ -122,14 +122,16 @@ HWY_NOINLINE void few_columns(int64_t k, int64_t depth, T alpha, const FewOperan
 }
 
 // C[0:m, 0:n] = alpha A B + beta C, in blocks of `depth` along k; n is a multiple of kFewColumns, or beta is 0 and n
-// larger: then some of the last columns are computed twice, in the same bits. B is read once.
+// larger: then some of the last columns are computed twice, in the same bits. B is read once; `fetch` what comes next
+// into L2, which costs time if it is there.
 template <class T>
 HWY_INLINE void few_rows(int64_t m, int64_t n, int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
-                         int64_t c_rows) {
+                         int64_t c_rows, bool fetch) {
   constexpr int kMost = kFewAtOnce<T>;
   using Kernel = void (*)(int64_t, int64_t, T, const FewOperands<T>&, T, T*, int64_t);
   static constexpr auto kTable = []<int... r>(std::integer_sequence<int, r...>) {
-    return std::array<Kernel, kMost>{few_columns<r + 1, T>...};
+    return std::array<std::array<Kernel, kMost>, 2>{
+        {{few_columns<r + 1, false, T>...}, {few_columns<r + 1, true, T>...}}};
   }
   (std::make_integer_sequence<int, kMost>());
   const int64_t times = (m + kMost - 1) / kMost;
@@ -137,9 +139,9 @@ HWY_INLINE void few_rows(int64_t m, int64_t n, int64_t k, int64_t depth, T alpha
     const int64_t j = std::min(column, n - kFewColumns<T>);
     for (int64_t t = 0; t < times; ++t) {
       const int64_t i = m * t / times, rows = m * (t + 1) / times - i;
-      kTable[static_cast<std::size_t>(rows - 1)](k, depth, alpha,
-                                                 {x.a + i * x.a_rows, x.a_rows, x.b + j * x.b_cols, x.b_cols}, beta,
-                                                 c + i * c_rows + j, c_rows);
+      kTable[fetch ? 1 : 0][static_cast<std::size_t>(rows - 1)](
+          k, depth, alpha, {x.a + i * x.a_rows, x.a_rows, x.b + j * x.b_cols, x.b_cols}, beta, c + i * c_rows + j,
+          c_rows);
     }
   }
 }

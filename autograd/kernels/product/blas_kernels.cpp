@@ -196,16 +196,10 @@ class Block {
 };
 
 template <class T>
-void multiply(const Tile<T>& tile, T* scratch) {
-  Tile<T> t = tile;
-  const int64_t depth = block_depth(t.k);
-  if (t.m <= blas::kUnpackedRows && t.k > 0 && t.a_cols == 1 && t.b_rows == 1 && t.panels.data == nullptr) {
-    const int64_t whole = t.beta == 0 && t.n > kFewColumns<T> ? t.n : t.n / kFewColumns<T> * kFewColumns<T>;
-    few_rows<T>(t.m, whole, t.k, depth, t.alpha, {t.a, t.a_rows, t.b, t.b_cols}, t.beta, t.c, t.c_rows);
-    t.b += whole * t.b_cols, t.c += whole, t.n -= whole;
-  }
+HWY_NOINLINE void multiply_blocks(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
   const Plan<T> plan(t);
+  const int64_t depth = block_depth(t.k);
   int64_t begin = 0;
   do {  // once also for k = 0: C = beta C
     const Block<T> block(t, plan, begin, std::min(depth, t.k - begin), depth, scratch);
@@ -216,6 +210,22 @@ void multiply(const Tile<T>& tile, T* scratch) {
     }
     begin += depth;
   } while (begin < t.k);
+}
+
+// A copy of the tile would be read in vectors that its fields were just written into one by one, which a processor
+// waits for: small products took a tenth longer. Only what few rows leave is one.
+template <class T>
+void multiply(const Tile<T>& t, T* scratch) {
+  if (t.m > blas::kUnpackedRows || t.k == 0 || t.a_cols != 1 || t.b_rows != 1 || t.panels.data != nullptr) {
+    return multiply_blocks(t, scratch);
+  }
+  const int64_t whole = t.beta == 0 && t.n > kFewColumns<T> ? t.n : t.n / kFewColumns<T> * kFewColumns<T>;
+  few_rows<T>(t.m, whole, t.k, block_depth(t.k), t.alpha, {t.a, t.a_rows, t.b, t.b_cols}, t.beta, t.c, t.c_rows,
+              t.fetch_b);
+  if (whole == t.n) return;
+  Tile<T> rest = t;
+  rest.b += whole * t.b_cols, rest.c += whole, rest.n -= whole;
+  multiply_blocks(rest, scratch);
 }
 
 // Consecutive blocks of k, each with consecutive panels, in the order in which multiply reads them.

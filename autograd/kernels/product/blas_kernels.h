@@ -28,6 +28,7 @@ struct Tile {
   int64_t c_rows;
   Shared<T> slivers = {};  // of A, by pack_slivers
   Shared<T> panels = {};   // of B, by pack_panels
+  bool fetch_b = false;    // B comes from memory, not from a cache: a few rows fetch what they read later into L2
 };
 
 template <class T>

@@ -34,7 +34,9 @@ void widen_rows(const StreamedWeight& w, int64_t begin, int64_t end, int64_t k, 
 template <class Multiply>
 void multiply_float32(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
                       const float* a, int64_t stride, const Multiply& multiply) {
-  multiply(blas::Tile<float>{m, end - begin, k, 1, a, stride, 1, rows, 1, k, 0, w.c + begin, w.n});
+  blas::Tile<float> tile{m, end - begin, k, 1, a, stride, 1, rows, 1, k, 0, w.c + begin, w.n};
+  tile.fetch_b = w.format == &kFloat32Rows;  // others were converted just now
+  multiply(tile);
   for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
     for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
   }

@@ -1,5 +1,5 @@
-// Products that are made of recorded operations: addmm, baddbmm, cross, kron. Values of cross that no gradient needs
-// are computed in one pass.
+// Products that are made of recorded operations: addmm, baddbmm, cross. cross along the last axis is one pass
+// over memory, with one more for each gradient, where nothing is broadcast or no gradient is needed.
 //
 // build: -Os
 #include <fmt/format.h>
@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kAddmm = "addmm";
 constexpr std::string_view kBaddbmm = "baddbmm";
-constexpr std::string_view kCross = "cross";
-constexpr std::string_view kKron = "kron";
 constexpr int64_t kVectors = 2048;  // for one thread to multiply at a time
+
+const Op kCross{"cross"};
 
 // beta x + alpha a b, where a and b have `rank` axes.
 Tensor add_product(std::string_view where, const Tensor& x, const Tensor& a, const Tensor& b, int rank,
@@ -62,6 +62,15 @@ Tensor cross_of_rows(const Tensor& a, const Tensor& b, const Shape& shape) {
   return y;
 }
 
+// The same, recorded; of equal shapes. Each gradient adds the two terms that the operations add.
+Tensor recorded_cross(const Tensor& a, const Tensor& b) {
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
+  const auto backward = [wants_a, wants_b, a = wants_b ? a : Tensor(), b = wants_a ? b : Tensor()](const Tensor& dy) {
+    return Grads{wants_a ? cross(b, dy) : Tensor(), wants_b ? cross(dy, a) : Tensor()};
+  };
+  return record(kCross, cross_of_rows(a, b, a.shape()), {a, b}, backward);
+}
+
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProductOptions& options) {
@@ -73,33 +82,17 @@ Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProdu
 }
 
 Tensor cross(const Tensor& a, const Tensor& b, int64_t axis) {
-  const Shape shape = broadcast(kCross, a.shape(), b.shape());
-  const int i = normal_axis(kCross, axis, shape) - shape.rank();
+  const Shape shape = broadcast(kCross.name, a.shape(), b.shape());
+  const int i = normal_axis(kCross.name, axis, shape) - shape.rank();
   if (!is_of_vectors(a, i) || !is_of_vectors(b, i)) {
-    fail(kCross, fmt::format("expected 3 elements along axis {}, got {} and {}", i, str(a.shape()), str(b.shape())));
+    kCross.fail(fmt::format("expected 3 elements along axis {}, got {} and {}", i, str(a.shape()), str(b.shape())));
   }
-  if (i == -1 && a.dtype() == b.dtype() && is_floating(a.dtype()) && !needs_grad(a) && !needs_grad(b)) {
-    return cross_of_rows(a, b, shape);
+  if (i == -1 && a.dtype() == b.dtype() && is_floating(a.dtype())) {
+    if (!needs_grad(a) && !needs_grad(b)) return cross_of_rows(a, b, shape);
+    if (a.shape() == b.shape()) return recorded_cross(a, b);
   }
   // y[0] = a[1] b[2] - a[2] b[1], and so on around
   return roll(a, -1, i) * roll(b, 1, i) - roll(a, 1, i) * roll(b, -1, i);
-}
-
-Tensor kron(const Tensor& a, const Tensor& b) {
-  const int rank = std::max(a.dim(), b.dim());
-  if (2 * rank > kMaxRank) {
-    fail(kKron, fmt::format("expected at most {} axes, got {} and {}", kMaxRank / 2, str(a.shape()), str(b.shape())));
-  }
-  Shape of_a, of_b, shape;
-  for (int i = -rank; i < 0; ++i) {
-    const int64_t m = i < -a.dim() ? 1 : a.size(i), n = i < -b.dim() ? 1 : b.size(i);
-    of_a.push_back(m);
-    of_a.push_back(1);
-    of_b.push_back(1);
-    of_b.push_back(n);
-    shape.push_back(m * n);
-  }
-  return (a.reshape(of_a) * b.reshape(of_b)).reshape(shape);
 }
 
 }  // namespace tapegrad

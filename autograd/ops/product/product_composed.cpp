@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>
@@ -18,6 +19,32 @@ constexpr std::string_view kBaddbmm = "baddbmm";
 constexpr int64_t kVectors = 2048;  // for one thread to multiply at a time
 
 const Op kCross{"cross"};
+
+// The same without gradients, if a sum is one block along k: the product is added to beta x in place, in the same bits.
+// Otherwise an empty handle.
+Tensor add_product_in_place(const Tensor& x, const Tensor& a, const Tensor& b, const Shape& shape,
+                            const AddProductOptions& options) {
+  const int64_t k = a.size(-1);
+  const bool recorded = needs_grad(x) || needs_grad(a) || needs_grad(b);
+  if (recorded || x.dtype() != a.dtype() || a.dtype() != b.dtype() || multiplies_rounded(a, b)) return {};
+  if (k < 1 || k > kPackedDepth || options.beta == 0 || shape.numel() == 0) return {};
+  const Tensor scaled = options.beta == 1 ? x.detach() : x.detach() * options.beta;
+  Tensor y = scaled;
+  if (options.beta == 1 || !(x.shape() == shape) || !scaled.is_contiguous()) {
+    y = Tensor::empty(shape, a.dtype());
+    copy_into(y, scaled);
+  }
+  with_floating_type(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto offsets = [&](int64_t i) -> BatchOffset {
+      return {i * a.strides()[0], i * b.strides()[0], i * y.strides()[0]};
+    };
+    const bool batch = shape.rank() == 3;
+    batched_gemm<T>(batch ? shape[0] : 1, shape[-2], shape[-1], k, static_cast<T>(options.alpha), matrix_view<T>(a),
+                    matrix_view<T>(b), T{1}, MatrixView<T>{y.mutable_data<T>(), shape[-1], 1}, offsets);
+  });
+  return y;
+}
 
 // beta x + alpha a b, where a and b have `rank` axes.
 Tensor add_product(std::string_view where, const Tensor& x, const Tensor& a, const Tensor& b, int rank,
@@ -34,6 +61,7 @@ Tensor add_product(std::string_view where, const Tensor& x, const Tensor& a, con
   if (!broadcasts_to(x.shape(), shape)) {
     fail(where, fmt::format("expected x that broadcasts to {}, got {}", str(shape), str(x.shape())));
   }
+  if (const Tensor sum = add_product_in_place(x, a, b, shape, options); sum.defined()) return sum;
   Tensor y = matmul(a, b);
   if (options.alpha != 1) y = y * options.alpha;
   if (options.beta == 0) return y;

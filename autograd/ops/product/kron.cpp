@@ -10,8 +10,8 @@
 #define TAPEGRAD_KRON_ARGS
 namespace tapegrad {
 
-// a, b and y [rows..., width] of the same rank, each size of y the product of those of a and b; contiguous. A row of
-// the kernel is an element of a row of a times a row of b.
+// a, b and y [rows..., width] of the same rank, contiguous; each size of y is the product of those of a and b. A row of
+// the kernel is a row of b, multiplied by an element of a.
 struct KronArgs {
   DType dtype;
   int rows_rank;  // axes before the last one

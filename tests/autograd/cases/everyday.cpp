@@ -194,6 +194,22 @@ TEST(Everyday, DistancesHaveTheBitsOfOperations) {
   }
 }
 
+// Kernels are compiled for each number of whole tiles of 16 elements up to eight, and for more.
+TEST(Everyday, DistancesOfAnyNumberOfTilesHaveTheBitsOfOperations) {
+  for (int64_t tiles = 1; tiles <= 13; ++tiles) {
+    for (const int64_t width : {16 * tiles - 1, 16 * tiles, 16 * tiles + 1}) {
+      const Tensor a = sin(arange(5 * width).to(kFloat32) * 0.7).reshape({5, width});
+      const Tensor b = cos(arange(18 * width).to(kFloat32) * 1.3).reshape({18, width});
+      for (const double p : {1., 2.}) {
+        const auto expected = distances_and_gradients(a, b, p, true), of = distances_and_gradients(a, b, p, false);
+        EXPECT_TRUE(equal(of[0], distances_by_operations(a, b, p))) << width << ", p = " << p;
+        EXPECT_TRUE(equal(of[1], expected[1])) << width << ", p = " << p;
+        EXPECT_TRUE(equal(of[2], expected[2])) << width << ", p = " << p;
+      }
+    }
+  }
+}
+
 TEST(Everyday, DistancesOfExtremeNumbers) {
   const Tensor a = tensor({{1e30F, 2e30F}, {1, 2}, {NAN, 0}, {INFINITY, 1}});
   for (const double p : {1., 2.}) {

@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/pooling/max_pool.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
+#include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops.h>
@@ -83,6 +84,39 @@ struct MaxPoolRow {
   }
 };
 
+// A row of the result that vectors of windows do not fit: the maximum of each column, in vectors, and its row; then
+// each window's maximum of these. Of equal elements it is the first in row-major order, of several NaN the last.
+// `maxima` and `rows` have an element for each column.
+template <class T>
+HWY_INLINE void max_pool_by_columns(const MaxPoolRow<T>& row, T* maxima, T* rows) {
+  const Windows& w = row.w;
+  each_span<T>(w.in, [&](auto s) HWY_ATTR {
+    Vec<T> best = -std::numeric_limits<T>::infinity(), number;
+    for (int64_t i = 0; i < row.count; ++i) {
+      const Vec<T> v = s.load(row.plane + (row.first + i * row.step) * w.in);
+      const Mask<T> better = (v > best) | (v != v);
+      best = where(better, v, best);
+      number = where(better, Vec<T>(static_cast<T>(i)), number);
+    }
+    s.store(best, maxima);
+    s.store(number, rows);
+  });
+  for (int64_t o = 0; o < w.out(); ++o) {
+    const Windows::Window& columns = w.windows[static_cast<std::size_t>(o)];
+    int64_t at = columns.first;
+    T best = maxima[at], number = rows[at];
+    for (int64_t j = 1, column = at + w.step; j < columns.count; ++j, column += w.step) {
+      const T v = maxima[column], i = rows[column];
+      const bool better = v == v ? (v > best) | ((v == best) & (i < number)) : (best == best) | (i >= number);
+      best = better ? v : best;
+      number = better ? i : number;
+      at = better ? column : at;
+    }
+    row.y[o] = best;
+    if (row.indices) row.indices[o] = (row.first + static_cast<int64_t>(number) * row.step) * w.in + at;
+  }
+}
+
 template <class T, bool kIndices>
 HWY_INLINE void max_pool_row(const MaxPoolRow<T>& row, const RegularRun& run, const T* end) {
   const int64_t out = row.w.out();
@@ -114,6 +148,8 @@ void max_pool_rows(const MaxPoolArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
     const auto& [h, w] = *args.windows;
+    const bool in_vectors = args.run.stride <= 2 && args.run.end - args.run.begin >= kLanes<T>;
+    const Scratch<T> columns(in_vectors ? 0 : 2 * w.in);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t plane = i / h.out();
       const Windows::Window& rows = h.windows[static_cast<std::size_t>(i % h.out())];
@@ -124,7 +160,9 @@ void max_pool_rows(const MaxPoolArgs& args, int64_t begin, int64_t end) {
                               .step = h.step,
                               .y = static_cast<T*>(args.y) + i * w.out(),
                               .indices = args.indices ? args.indices + i * w.out() : nullptr};
-      if (args.indices) {
+      if (!in_vectors && rows.count > 1) {
+        max_pool_by_columns(row, columns.get(), columns.get() + w.in);
+      } else if (args.indices) {
         max_pool_row<T, true>(row, args.run, static_cast<const T*>(args.end));
       } else {
         max_pool_row<T, false>(row, args.run, static_cast<const T*>(args.end));

@@ -1,11 +1,12 @@
-// Products that are made of recorded operations: addmm, baddbmm, cross, kron. Values of cross that no gradient needs
-// are computed in one pass.
+// Products that are made of recorded operations: addmm, baddbmm, cross. cross along the last axis is one pass
+// over memory, with one more for each gradient, where nothing is broadcast or no gradient is needed.
 //
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>
@@ -15,9 +16,35 @@ namespace {
 
 constexpr std::string_view kAddmm = "addmm";
 constexpr std::string_view kBaddbmm = "baddbmm";
-constexpr std::string_view kCross = "cross";
-constexpr std::string_view kKron = "kron";
 constexpr int64_t kVectors = 2048;  // for one thread to multiply at a time
+
+const Op kCross{"cross"};
+
+// The same without gradients, if a sum is one block along k: the product is added to beta x in place, in the same bits.
+// Otherwise an empty handle.
+Tensor add_product_in_place(const Tensor& x, const Tensor& a, const Tensor& b, const Shape& shape,
+                            const AddProductOptions& options) {
+  const int64_t k = a.size(-1);
+  const bool recorded = needs_grad(x) || needs_grad(a) || needs_grad(b);
+  if (recorded || x.dtype() != a.dtype() || a.dtype() != b.dtype() || multiplies_rounded(a, b)) return {};
+  if (k < 1 || k > kPackedDepth || options.beta == 0 || shape.numel() == 0) return {};
+  const Tensor scaled = options.beta == 1 ? x.detach() : x.detach() * options.beta;
+  Tensor y = scaled;
+  if (options.beta == 1 || !(x.shape() == shape) || !scaled.is_contiguous()) {
+    y = Tensor::empty(shape, a.dtype());
+    copy_into(y, scaled);
+  }
+  with_floating_type(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto offsets = [&](int64_t i) -> BatchOffset {
+      return {i * a.strides()[0], i * b.strides()[0], i * y.strides()[0]};
+    };
+    const bool batch = shape.rank() == 3;
+    batched_gemm<T>(batch ? shape[0] : 1, shape[-2], shape[-1], k, static_cast<T>(options.alpha), matrix_view<T>(a),
+                    matrix_view<T>(b), T{1}, MatrixView<T>{y.mutable_data<T>(), shape[-1], 1}, offsets);
+  });
+  return y;
+}
 
 // beta x + alpha a b, where a and b have `rank` axes.
 Tensor add_product(std::string_view where, const Tensor& x, const Tensor& a, const Tensor& b, int rank,
@@ -34,6 +61,7 @@ Tensor add_product(std::string_view where, const Tensor& x, const Tensor& a, con
   if (!broadcasts_to(x.shape(), shape)) {
     fail(where, fmt::format("expected x that broadcasts to {}, got {}", str(shape), str(x.shape())));
   }
+  if (const Tensor sum = add_product_in_place(x, a, b, shape, options); sum.defined()) return sum;
   Tensor y = matmul(a, b);
   if (options.alpha != 1) y = y * options.alpha;
   if (options.beta == 0) return y;
@@ -62,6 +90,15 @@ Tensor cross_of_rows(const Tensor& a, const Tensor& b, const Shape& shape) {
   return y;
 }
 
+// The same, recorded; of equal shapes. Each gradient adds the two terms that the operations add.
+Tensor recorded_cross(const Tensor& a, const Tensor& b) {
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
+  const auto backward = [wants_a, wants_b, a = wants_b ? a : Tensor(), b = wants_a ? b : Tensor()](const Tensor& dy) {
+    return Grads{wants_a ? cross(b, dy) : Tensor(), wants_b ? cross(dy, a) : Tensor()};
+  };
+  return record(kCross, cross_of_rows(a, b, a.shape()), {a, b}, backward);
+}
+
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProductOptions& options) {
@@ -73,33 +110,17 @@ Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProdu
 }
 
 Tensor cross(const Tensor& a, const Tensor& b, int64_t axis) {
-  const Shape shape = broadcast(kCross, a.shape(), b.shape());
-  const int i = normal_axis(kCross, axis, shape) - shape.rank();
+  const Shape shape = broadcast(kCross.name, a.shape(), b.shape());
+  const int i = normal_axis(kCross.name, axis, shape) - shape.rank();
   if (!is_of_vectors(a, i) || !is_of_vectors(b, i)) {
-    fail(kCross, fmt::format("expected 3 elements along axis {}, got {} and {}", i, str(a.shape()), str(b.shape())));
+    kCross.fail(fmt::format("expected 3 elements along axis {}, got {} and {}", i, str(a.shape()), str(b.shape())));
   }
-  if (i == -1 && a.dtype() == b.dtype() && is_floating(a.dtype()) && !needs_grad(a) && !needs_grad(b)) {
-    return cross_of_rows(a, b, shape);
+  if (i == -1 && a.dtype() == b.dtype() && is_floating(a.dtype())) {
+    if (!needs_grad(a) && !needs_grad(b)) return cross_of_rows(a, b, shape);
+    if (a.shape() == b.shape()) return recorded_cross(a, b);
   }
   // y[0] = a[1] b[2] - a[2] b[1], and so on around
   return roll(a, -1, i) * roll(b, 1, i) - roll(a, 1, i) * roll(b, -1, i);
-}
-
-Tensor kron(const Tensor& a, const Tensor& b) {
-  const int rank = std::max(a.dim(), b.dim());
-  if (2 * rank > kMaxRank) {
-    fail(kKron, fmt::format("expected at most {} axes, got {} and {}", kMaxRank / 2, str(a.shape()), str(b.shape())));
-  }
-  Shape of_a, of_b, shape;
-  for (int i = -rank; i < 0; ++i) {
-    const int64_t m = i < -a.dim() ? 1 : a.size(i), n = i < -b.dim() ? 1 : b.size(i);
-    of_a.push_back(m);
-    of_a.push_back(1);
-    of_b.push_back(1);
-    of_b.push_back(n);
-    shape.push_back(m * n);
-  }
-  return (a.reshape(of_a) * b.reshape(of_b)).reshape(shape);
 }
 
 }  // namespace tapegrad

@@ -39,6 +39,7 @@ namespace tapegrad::HWY_NAMESPACE {
 
 using Floats = Vec<float>;
 constexpr int64_t kTile = kSumLanes<float>;
+constexpr int64_t kManyTiles = 9;  // of a row; kernels are compiled for each smaller number of whole tiles
 // The portable family, which need not be fast, has the operations instead.
 constexpr bool kHasDistances = HWY_TARGET != HWY_SSE4;
 
@@ -50,18 +51,19 @@ HWY_INLINE Floats size_of(Floats apart) {
 
 // Partial sum number `part` < n of the distance of a row from the rows of one panel, which are lanes, in the order that
 // fold_spans gives the sum of a row that is not longer than kLongestRow. Zeros to which it adds are left out: no term
-// is -0.
-template <bool kSquares>
+// is -0. The row has kTiles whole tiles, or kManyTiles and more.
+template <bool kSquares, int64_t kTiles>
 HWY_INLINE Floats partial_sum(const float* own, const float* panel, int64_t part, int64_t n) {
   constexpr int64_t kStep = 4 * kTile;
+  const int64_t tiles = kTiles == kManyTiles ? n / kTile : kTiles;
   const auto term = [=](int64_t i) HWY_ATTR __attribute__((always_inline)) {
     return size_of<kSquares>(Floats(own[i]) - load(panel + i * kTile));
   };
   Floats total = term(part);
   int64_t i = part + kTile;
-  if (n >= kStep) {
+  if constexpr (kTiles >= 4) {
     Floats a = total, b = term(i), c = term(i + kTile), d = term(i + 2 * kTile);
-    const int64_t end = part + n / kStep * kStep;
+    const int64_t end = part + tiles / 4 * kStep;
     for (i = part + kStep; i < end; i += kStep) {
       a += term(i);
       b += term(i + kTile);
@@ -70,31 +72,34 @@ HWY_INLINE Floats partial_sum(const float* own, const float* panel, int64_t part
     }
     total = (a + b) + (c + d);
   }
-  for (; i < n; i += kTile) total += term(i);
+  for (const int64_t end = part + tiles * kTile; i < end; i += kTile) total += term(i);
+  if (kTiles > 0 && i < n) total += term(i);
   return total;
 }
 
 // The sum of the partial sums that are added to number `first` before it is added to another one.
-template <bool kSquares, int64_t kApart>
+template <bool kSquares, int64_t kTiles, int64_t kApart>
 HWY_INLINE Floats sum_of_parts(const float* own, const float* panel, int64_t first, int64_t n) {
   if constexpr (kApart == kTile) {
-    return partial_sum<kSquares>(own, panel, first, n);
+    return partial_sum<kSquares, kTiles>(own, panel, first, n);
   } else {
-    const Floats total = sum_of_parts<kSquares, 2 * kApart>(own, panel, first, n);
-    if (first + kApart >= n) return total;
-    return total + sum_of_parts<kSquares, 2 * kApart>(own, panel, first + kApart, n);
+    const Floats total = sum_of_parts<kSquares, kTiles, 2 * kApart>(own, panel, first, n);
+    if (kTiles == 0 && first + kApart >= n) return total;
+    return total + sum_of_parts<kSquares, kTiles, 2 * kApart>(own, panel, first + kApart, n);
   }
 }
 
 // The sum of each row's terms.
-template <bool kSquares>
+template <bool kSquares, int64_t kTiles>
 HWY_INLINE Floats panel_sums(const float* own, const float* panel, int64_t n) {
   Floats quarters[4];
-  for (int64_t i = 0; i < std::min<int64_t>(4, n); ++i) quarters[i] = sum_of_parts<kSquares, 4>(own, panel, i, n);
+  for (int64_t i = 0; i < (kTiles == 0 ? std::min<int64_t>(4, n) : 4); ++i) {
+    quarters[i] = sum_of_parts<kSquares, kTiles, 4>(own, panel, i, n);
+  }
   return (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
 }
 
-template <bool kSquares>
+template <bool kSquares, int64_t kTiles>
 void distances_of_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
   const int64_t n = args.width, pieces = pieces_of(args.count, kOwnRows), panels = pieces_of(args.others, kTile);
   const Floats most = std::numeric_limits<float>::max();
@@ -105,7 +110,7 @@ void distances_of_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
       const float* const panel = args.other + (batch * panels + column / kTile) * n * kTile + column % kTile;
       for (int64_t row = first; row < std::min(first + kOwnRows, args.count); ++row) {
         const int64_t at = batch * args.count + row;
-        const Floats sums = panel_sums<kSquares>(args.own + at * n, panel, n);
+        const Floats sums = panel_sums<kSquares, kTiles>(args.own + at * n, panel, n);
         finite = finite & (sums <= most);
         store(kSquares ? sqrt(sums) : sums, args.y + at * args.others + column,
               std::min(kLanes<float>, args.others - column));
@@ -115,10 +120,18 @@ void distances_of_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
   }
 }
 
+template <bool kSquares, int64_t kTiles = 0>
+void distances_of_tiles(const DistanceArgs& args, int64_t begin, int64_t end) {
+  if constexpr (kTiles < kManyTiles) {
+    if (args.width / kTile != kTiles) return distances_of_tiles<kSquares, kTiles + 1>(args, begin, end);
+  }
+  distances_of_rows<kSquares, kTiles>(args, begin, end);
+}
+
 // Rows are pieces of kOwnRows rows of a batch.
 void distance_rows(const DistanceArgs& args, int64_t begin, int64_t end) {
   if constexpr (!kHasDistances) return;
-  args.squares ? distances_of_rows<true>(args, begin, end) : distances_of_rows<false>(args, begin, end);
+  args.squares ? distances_of_tiles<true>(args, begin, end) : distances_of_tiles<false>(args, begin, end);
 }
 
 // The gradient of one row: the sum of weights times differences, or times their signs, in the order of a sum over rows.
@@ -133,11 +146,14 @@ HWY_INLINE void gradient_of_columns(const float* own, const float* other, int64_
   Floats total[kWide];
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) {
+#pragma GCC unroll 4
     for (int64_t w = 0; w < kWide; ++w) total[w] += (term(i, w) + term(i + 1, w)) + (term(i + 2, w) + term(i + 3, w));
   }
   for (; i < count; ++i) {
+#pragma GCC unroll 4
     for (int64_t w = 0; w < kWide; ++w) total[w] += term(i, w);
   }
+#pragma GCC unroll 4
   for (int64_t w = 0; w < kWide; ++w) store(total[w], y + w * kLanes<float>);
 }
 

@@ -15,6 +15,7 @@ namespace tapegrad {
 enum class Scan { sum, product, log_sum_exp, recurrence, maximum, minimum, extreme_gradient };
 
 inline constexpr int64_t kScanColumns = 256;  // columns for one thread to scan at a time
+inline constexpr int64_t kScanRows = 4;       // rows of single columns whose sums are computed at the same time
 
 // x [outer, n, inner] -> y of this shape, along the middle axis. Rows of the kernel are tiles of columns.
 struct ScanArgs {
@@ -141,6 +142,35 @@ void scan_log_sums(const ScanArgs& args, int64_t first, int64_t width, int64_t a
   }
 }
 
+// Sums, or products, of kRows rows (1 or 4) of a single column, which do not wait for one another.
+template <int64_t kRows, class T, class Combine>
+HWY_INLINE void scan_sums_of_rows(const ScanArgs& args, int64_t first, ScanSum<T> start, Combine combine) {
+  using Sum = ScanSum<T>;
+  const int64_t n = args.n, step = args.backwards ? -1 : 1;
+  const T* const x = static_cast<const T*>(args.x) + first * n;
+  T* const y = static_cast<T*>(args.y) + first * n;
+  Sum a = start, b = start, c = start, d = start;
+  const auto add = [ x, y, combine ](Sum & total, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+    total = combine(total, static_cast<Sum>(x[at]));
+    y[at] = static_cast<T>(total);
+  };
+  int64_t at = args.backwards ? n - 1 : 0;
+  for (int64_t i = 0; i < n; ++i, at += step) {
+    add(a, at);
+    if constexpr (kRows == 4) add(b, at + n), add(c, at + 2 * n), add(d, at + 3 * n);
+  }
+}
+
+// Rows [begin, end) of a single column.
+template <class T, class Combine>
+void scan_sums(const ScanArgs& args, int64_t begin, int64_t end, ScanSum<T> start, Combine combine) {
+  static_assert(kScanRows == 4);
+  for (; begin + kScanRows <= end; begin += kScanRows) {
+    scan_sums_of_rows<kScanRows, T>(args, begin, start, combine);
+  }
+  for (; begin < end; ++begin) scan_sums_of_rows<1, T>(args, begin, start, combine);
+}
+
 template <class T>
 void scan_tile_of(const ScanArgs& args, int64_t first, int64_t width) {
   using Sum = ScanSum<T>;
@@ -194,6 +224,13 @@ void scan_rows(const ScanArgs& args, int64_t begin, int64_t end) {
         return scan_log_sums<T>(args, begin * args.n, end - begin, args.n, 1);
       }
     }
+    using Sum = ScanSum<T>;
+    if (args.inner == 1 && args.kind == Scan::sum) {
+      return scan_sums<T>(args, begin, end, 0, [](Sum a, Sum b) { return wrapping_sum(a, b); });
+    }
+    if (args.inner == 1 && args.kind == Scan::product) {
+      return scan_sums<T>(args, begin, end, 1, [](Sum a, Sum b) { return wrapping_product(a, b); });
+    }
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t column = piece % tiles * kScanColumns;
       const int64_t first = piece / tiles * args.n * args.inner + column;
@@ -246,7 +283,8 @@ Tensor scanned(Scan kind, const Tensor& given, int axis, const ScanOptions& opti
             .links = data_or_null(links),
             .y = y.mutable_raw_data(),
             .places = options.places.defined() ? options.places.mutable_data<int64_t>() : nullptr},
-           around.outer * tiles, around.size * std::min(around.inner, kScanColumns));
+           around.outer * tiles, around.size * std::min(around.inner, kScanColumns),
+           std::max<int64_t>(8192, kScanRows * around.size));
   return y;
 }
 

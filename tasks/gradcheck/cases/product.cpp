@@ -102,7 +102,7 @@ void add_composed_products(CaseTable& t) {
   };
   add_to("addmm", addmm);
   add_to("baddbmm", baddbmm);
-  t.call("cross", cross, "axis=-1", "roll");
+  t.call("cross", cross, "axis=-1");
   t.call("kron", kron, "", "mul");
   const json factors{{"beta", 0.5}, {"alpha", -2}};
   t.add("addmm", "addmm", {spread({4}), spread({2, 3}), spread({3, 4})}, factors);

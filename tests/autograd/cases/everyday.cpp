@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -193,6 +194,22 @@ TEST(Everyday, DistancesHaveTheBitsOfOperations) {
   }
 }
 
+// Kernels are compiled for each number of whole tiles of 16 elements up to eight, and for more.
+TEST(Everyday, DistancesOfAnyNumberOfTilesHaveTheBitsOfOperations) {
+  for (int64_t tiles = 1; tiles <= 13; ++tiles) {
+    for (const int64_t width : {16 * tiles - 1, 16 * tiles, 16 * tiles + 1}) {
+      const Tensor a = sin(arange(5 * width).to(kFloat32) * 0.7).reshape({5, width});
+      const Tensor b = cos(arange(18 * width).to(kFloat32) * 1.3).reshape({18, width});
+      for (const double p : {1., 2.}) {
+        const auto expected = distances_and_gradients(a, b, p, true), of = distances_and_gradients(a, b, p, false);
+        EXPECT_TRUE(equal(of[0], distances_by_operations(a, b, p))) << width << ", p = " << p;
+        EXPECT_TRUE(equal(of[1], expected[1])) << width << ", p = " << p;
+        EXPECT_TRUE(equal(of[2], expected[2])) << width << ", p = " << p;
+      }
+    }
+  }
+}
+
 TEST(Everyday, DistancesOfExtremeNumbers) {
   const Tensor a = tensor({{1e30F, 2e30F}, {1, 2}, {NAN, 0}, {INFINITY, 1}});
   for (const double p : {1., 2.}) {
@@ -202,15 +219,76 @@ TEST(Everyday, DistancesOfExtremeNumbers) {
   }
 }
 
-TEST(Everyday, CrossWithoutGradientsHasTheBitsOfOperations) {
+// The operations that cross is made of.
+Tensor cross_by_operations(const Tensor& a, const Tensor& b) {
+  return roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1);
+}
+
+// The value, and the gradients.
+template <class F>
+std::vector<Tensor> with_gradients(F f, const Tensor& a, const Tensor& b) {
+  Tape tape;
+  const Tensor x = a.as_leaf(), z = b.as_leaf(), y = f(x, z);
+  const Gradients grads = tape.backward(y, {.grad_output = sin(arange(y.numel()).to(y.dtype())).reshape(y.shape())});
+  return {y.detach(), grads[x], grads[z]};
+}
+
+// One pass over memory; with gradients, operations where something is broadcast.
+TEST(Everyday, CrossHasTheBitsOfOperations) {
   for (const DType dtype : {kFloat32, kFloat64}) {
     for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{
              {{3}, {3}}, {{2, 1, 3}, {5, 3}}, {{5000, 3}, {5000, 3}}, {{0, 3}, {1, 3}}, {{4100, 3}, {3}}}) {
       const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
       const Tensor b = cos(arange(of_b.numel()).to(dtype) * 1.3).reshape(of_b);
+      EXPECT_TRUE(equal(cross(a, b), cross_by_operations(a, b))) << str(of_a) << str(of_b);
+      const auto of = with_gradients([](auto& x, auto& z) { return cross(x, z); }, a, b);
+      const auto expected = with_gradients(cross_by_operations, a, b);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(equal(of[i], expected[i])) << str(of_a) << str(of_b) << i;
       Tape tape;
-      EXPECT_TRUE(equal(cross(a, b), cross(a.as_leaf(), b).detach())) << str(of_a) << str(of_b);
-      EXPECT_TRUE(equal(cross(a, b), cross(a, b.as_leaf()).detach())) << str(of_a) << str(of_b);
+      EXPECT_TRUE(equal(cross(a.as_leaf(), b).detach(), of[0]));
+    }
+  }
+}
+
+// Without gradients one pass, with gradients a product that is broadcast.
+TEST(Everyday, KronHasTheBitsOfOperations) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{{{}, {}},
+                                                                         {{5}, {}},
+                                                                         {{512}, {33}},
+                                                                         {{3, 1, 2}, {17}},
+                                                                         {{7}, {2, 3, 4, 5}},
+                                                                         {{31, 6}, {4, 65}},
+                                                                         {{2, 0}, {3, 3}}}) {
+      const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
+      const Tensor b = cos(arange(of_b.numel()).to(dtype) * 1.3).reshape(of_b);
+      Tape tape;
+      EXPECT_TRUE(equal(kron(a, b), kron(a.as_leaf(), b).detach())) << str(of_a) << str(of_b);
+      if (a.dim() != 2) continue;
+      EXPECT_TRUE(equal(kron(a.t(), b), kron(a.as_leaf().t(), b).detach())) << str(of_a) << str(of_b);
+    }
+  }
+}
+
+// Without gradients, and with at most 256 terms, the product is added in place.
+TEST(Everyday, AddedProductsHaveTheBitsOfOperations) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {32, 64, 32}, {17, 255, 65}, {300, 256, 513}, {1, 256, 200}, {33, 257, 40}, {4, 0, 5}}) {
+      const auto filled = [&](const Shape& shape, double step) {
+        return sin(arange(shape.numel()).to(dtype) * step).reshape(shape);
+      };
+      const Tensor a = filled({3, m, k}, 0.7), b = filled({3, n, k}, 1.3).transpose(1, 2);
+      for (const Tensor& x : {filled({3, m, n}, 0.3), filled({n}, 0.9), filled({3, n, m}, 0.4).transpose(1, 2)}) {
+        for (const auto& [beta, alpha] :
+             std::vector<std::pair<double, double>>{{1, 1}, {1, 0.3}, {0.7, -1.1}, {0, 2}}) {
+          const AddProductOptions options{.beta = beta, .alpha = alpha};
+          const Tensor product = matmul(a, b) * alpha, expected = beta == 0 ? product : x * beta + product;
+          EXPECT_TRUE(equal(baddbmm(x, a, b, options), expected)) << m << ' ' << k << ' ' << n << ' ' << beta;
+          const Tensor row = x.dim() == 3 ? x[1] : x;
+          EXPECT_TRUE(equal(addmm(row, a[1], b[1], options), beta == 0 ? product[1] : row * beta + product[1]));
+        }
+      }
     }
   }
 }

@@ -5,6 +5,8 @@
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <bit>
+#include <cmath>
 #include <vector>
 
 namespace tapegrad::tests {
@@ -17,6 +19,49 @@ Tensor image(const Shape& shape) {
 template <class F>
 void expect_one_gradient(F f, const Tensor& x) {
   expect_near(gradient(f, x, false), gradient(f, x, true));
+}
+
+// The place of the largest element of rows [top, bottom) and columns [left, right): the first of equal ones, the last
+// NaN.
+int64_t largest_of(const std::vector<float>& plane, int64_t width, int64_t top, int64_t bottom, int64_t left,
+                   int64_t right) {
+  int64_t best = top * width + left;
+  for (int64_t i = top; i < bottom; ++i) {
+    for (int64_t j = left; j < right; ++j) {
+      const float v = plane[static_cast<std::size_t>(i * width + j)], old = plane[static_cast<std::size_t>(best)];
+      if (v > old || std::isnan(v)) best = i * width + j;
+    }
+  }
+  return best;
+}
+
+// Windows of different sizes: by columns where there are several rows; equal elements, zeros of both signs, NaN, -inf.
+TEST(MaxPool, OfUnequalWindowsFindsTheFirstOfEqualElements) {
+  const int64_t height = 19, width = 37;
+  const std::vector<float> kinds = {0.F, -0.F, 1.F, -INFINITY, -1.F, 0.F, -0.F, NAN};
+  for (const std::size_t used : {2U, 4U, 7U, 8U}) {
+    std::vector<float> plane;
+    for (int64_t i = 0; i < height * width; ++i) {
+      plane.push_back(kinds[static_cast<std::size_t>(i * i * 7919 / 64 + i) % used]);
+    }
+    const Tensor x = tensor(plane, {1, height, width});
+    for (const int64_t rows : {1, 5, 19}) {
+      for (const int64_t columns : {1, 5, 8, 36}) {
+        const MaxPooled y = adaptive_max_pool2d_with_indices(x, {rows, columns});
+        const Tensor alone = adaptive_max_pool2d(x, {rows, columns});
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t j = 0; j < columns; ++j) {
+            const int64_t at = largest_of(plane, width, i * height / rows, ((i + 1) * height + rows - 1) / rows,
+                                          j * width / columns, ((j + 1) * width + columns - 1) / columns);
+            EXPECT_EQ(y.indices[0][i][j].item<int64_t>(), at) << rows << ' ' << columns << ' ' << i << ' ' << j;
+            const auto bits = std::bit_cast<uint32_t>(plane[static_cast<std::size_t>(at)]);
+            EXPECT_EQ(std::bit_cast<uint32_t>(y.values[0][i][j].item<float>()), bits);
+            EXPECT_EQ(std::bit_cast<uint32_t>(alone[0][i][j].item<float>()), bits);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(MaxPool, OfLongRowsFindsEveryPosition) {

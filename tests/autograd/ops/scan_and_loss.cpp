@@ -55,6 +55,27 @@ TEST(Norm, OfManyElements) {
   EXPECT_EQ(count_nonzero(x).item<int64_t>(), 300'000);
 }
 
+// Rows are scanned four at a time, the last ones alone.
+TEST(Scans, OfSeveralRowsHaveTheBitsOfSingleRows) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
+    for (const auto& [rows, n] : std::vector<std::pair<int64_t, int64_t>>{{3, 7}, {4, 1}, {5, 100}, {11, 3000}}) {
+      const Tensor x = (sin(arange(rows * n).to(kFloat64) * 0.7) + 1).to(dtype).reshape({rows, n});
+      const auto expect_rows = [&](const std::function<Tensor(const Tensor&)>& f) {
+        std::vector<Tensor> alone;
+        for (int64_t i = 0; i < rows; ++i) alone.push_back(f(x.slice(0, i, i + 1)));
+        EXPECT_TRUE(equal(f(x), cat(alone, 0))) << rows << ' ' << n;
+      };
+      expect_rows([](const Tensor& v) { return cumsum(v, -1); });
+      expect_rows([](const Tensor& v) { return cumprod(v, -1); });
+      if (dtype == kInt64) continue;
+      const Tensor dy = arange(1, static_cast<double>(x.numel()) + 1, 1, dtype).reshape(x.shape());
+      const Tensor dx = gradient([](const Tensor& v) { return cumsum(v, -1); }, x);
+      EXPECT_TRUE(equal(dx, flip(cumsum(flip(dy, {-1}), -1), {-1})));
+      EXPECT_TRUE(equal(cumsum(x, -1), cumsum(x.t().contiguous(), 0).t()));  // a column in each lane
+    }
+  }
+}
+
 TEST(Scans, AccumulateInDoublePrecision) {
   const Tensor ones = full({200'000}, 0.1);
   EXPECT_NEAR(cumsum(ones, 0)[199'999].item(), 20'000, 0.01);

@@ -33,9 +33,7 @@ int main(int argc, char** argv) {
   tg::optim::Adam adam(nn::parameters(net), {.lr = 0.01});
   for (int epoch = 1; epoch <= 60; ++epoch) {
     double total = 0;
-    auto batches = training.begin();
-    while (const auto batch = batches.next()) {
-      const auto& [x, y] = *batch;
+    for (const auto& [x, y] : training.epoch()) {
       tg::Tape tape;
       const tg::Tensor loss = tg::cross_entropy(net(x), y);
       adam.step(tape.backward(loss));

@@ -5,8 +5,10 @@
 #include <tapegrad/tasks/data/dataset.h>
 #include <tapegrad/tasks/data/sampler.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -98,13 +100,12 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 ///
 ///     data::DataLoader loader(dataset, {.batch_size = 32, .shuffle = true, .prefetch = 2});
 ///     for (int64_t epoch = 0; epoch < 10; ++epoch) {
-///       auto iteration = loader.begin();
-///       while (const auto batch = iteration.next()) step(*batch);
+///       for (const auto& batch : loader.epoch()) step(batch);
 ///     }
 ///
 /// `collate` makes a batch of examples: a function from std::span<const Example>, by default Stack.
 ///
-/// Random numbers are those of PyTorch's DataLoader: begin() draws one 64-bit number, and the first next() of a
+/// Random numbers are those of PyTorch's DataLoader: epoch() draws one 64-bit number, and the first next() of a
 /// shuffled epoch draws one more, the seed of its order. Batches, their order and these numbers are the same with and
 /// without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape records;
 /// what they throw comes back from the next() whose batch it belongs to, and the call after that tries the same batch
@@ -112,7 +113,7 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 ///
 /// What dataset and collate function draw from the default generator, for augmentation: without prefetch, the next
 /// numbers of the default generator. With prefetch, each batch has a generator of its own, seeded by the number that
-/// begin() drew and by the batch: other numbers, as in PyTorch with workers, which are the same for any prefetch above
+/// epoch() drew and by the batch: other numbers, as in PyTorch with workers, which are the same for any prefetch above
 /// 0, at any speed and after resume().
 template <Dataset D, class Collate = Stack>
 class DataLoader {
@@ -140,8 +141,35 @@ class DataLoader {
       if (!next(*batch)) batch.reset();
       return batch;
     }
-    /// The position after the last batch that next() returned: resume() continues there.
+    /// The position after the last batch that next() returned: resume() continues there. In the body of a loop over the
+    /// iteration, that is after the loop's batch.
     const Position& position() const { return position_; }
+
+    /// What a range-for over the iteration holds: its batch, until the next one is made. A std::input_iterator.
+    class Iterator {
+     public:
+      using value_type = Batch;
+      using difference_type = std::ptrdiff_t;
+      const Batch& operator*() const { return *batch_; }
+      const Batch* operator->() const { return &*batch_; }
+      /// As next(), with its errors.
+      Iterator& operator++() {
+        batch_.reset();
+        batch_ = iteration_->next();
+        return *this;
+      }
+      void operator++(int) { ++*this; }
+      bool operator==(std::default_sentinel_t) const { return !batch_; }
+
+     private:
+      friend class Iteration;
+      explicit Iterator(Iteration& iteration) : iteration_(&iteration), batch_(iteration.next()) {}
+      Iteration* iteration_;
+      std::optional<Batch> batch_;
+    };
+    /// Calls next(): a loop over an iteration that another loop or next() has begun has the batches that are left.
+    Iterator begin() { return Iterator(*this); }
+    std::default_sentinel_t end() const { return {}; }
 
    private:
     friend class DataLoader;
@@ -160,13 +188,16 @@ class DataLoader {
     std::unique_ptr<Epoch> epoch_;
   };
 
-  /// Begins an epoch.
-  Iteration begin(Generator& generator = default_generator()) const {
+  /// Begins an epoch, which a range-for or next() goes through. Making a batch throws what dataset and collate function
+  /// throw.
+  Iteration epoch(Generator& generator = default_generator()) const {
     const uint64_t seed = generator.random64();  // PyTorch draws it for its worker processes, even without any
     Position position;
     if (plan_.prefetch() > 0) position.draw_seed = seed;
     return Iteration(*this, generator, position);
   }
+  /// The same as epoch(generator). The loader itself is not a range: it has no end().
+  Iteration begin(Generator& generator = default_generator()) const { return epoch(generator); }
   /// Continues an epoch at the position of an earlier iteration, without drawing again what that one drew. Error for a
   /// position beyond the end.
   Iteration resume(const Position& position, Generator& generator = default_generator()) const {

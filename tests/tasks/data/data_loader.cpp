@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -358,6 +359,47 @@ TEST(DataLoaders, ABatchThatFailedOnceIsTriedAgain) {
     EXPECT_EQ(error_of([&] { iteration.next(); }), "[dataset] the network is down");
     EXPECT_EQ(iteration.next()->to_vector<int64_t>(), (Ids{4, 5}));
     EXPECT_EQ(iteration.next()->to_vector<int64_t>(), (Ids{6, 7}));
+  }
+}
+
+TEST(DataLoaders, ALoopOverAnEpochIsNextInARow) {
+  for (const int64_t prefetch : {0, 2}) {
+    const DataLoader loader(Counting{10}, {.batch_size = 3, .shuffle = true, .prefetch = prefetch});
+    using Iteration = decltype(loader.epoch());
+    static_assert(std::input_iterator<Iteration::Iterator>);
+    static_assert(std::sentinel_for<std::default_sentinel_t, Iteration::Iterator>);
+    Generator generator(7), same(7);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      std::vector<Ids> found;
+      for (const auto& batch : loader.epoch(generator)) found.push_back(batch.to_vector<int64_t>());
+      EXPECT_EQ(found, batches_of(loader, same)) << epoch;
+    }
+    const std::vector<Ids> whole = batches_of(loader, same);
+    auto iteration = loader.epoch(generator);
+    for (const auto& batch : iteration) {
+      EXPECT_EQ(batch.to_vector<int64_t>(), whole[0]);
+      EXPECT_EQ(iteration.position().batch, 1) << "after the batch of the body";
+      break;
+    }
+    EXPECT_EQ(iteration.next()->to_vector<int64_t>(), whole[1]);
+    std::vector<Ids> left;
+    for (const auto& batch : iteration) left.push_back(batch.to_vector<int64_t>());
+    EXPECT_EQ(left, std::vector<Ids>(whole.begin() + 2, whole.end()));
+    EXPECT_TRUE(iteration.begin() == iteration.end());
+
+    const DataLoader empty(Counting{0}, {.shuffle = true, .prefetch = prefetch});
+    for (const auto& batch : empty.epoch(generator)) ADD_FAILURE() << str(batch);
+    EXPECT_TRUE(batches_of(empty, same).empty());
+    EXPECT_EQ(generator.random64(), same.random64()) << "an empty epoch draws as much";
+
+    std::set<std::thread::id> threads;
+    int64_t batches = 0;
+    const auto loop = [&] {
+      const DataLoader failing(Failing{&threads}, {.batch_size = 2, .prefetch = prefetch});
+      for ([[maybe_unused]] const auto& batch : failing.epoch()) ++batches;
+    };
+    EXPECT_EQ(error_of(loop), "[dataset] example 5 is missing");
+    EXPECT_EQ(batches, 2);
   }
 }
 

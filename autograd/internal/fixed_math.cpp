@@ -163,6 +163,23 @@ Two log_of(double x) {
   return add(c.high, c.low + low);
 }
 
+// The same, high alone, with a square that is rounded: within 2^-61 (the square is below 2^-10, and log_of within
+// 2^-66). Where this leaves the rounding open, it is NaN.
+double log_tried(double x) {
+  const Reduced f = reduced(x);
+  const LogEntry& entry = *f.entry;
+  const Two parts = halves(f.m);
+  const Two r = add(parts.high * entry.c - 1, parts.low * entry.c);
+  const double s = r.high, square = s * s, fourth = square * square;
+  const double rest = ((-1.0 / 2 + s * (1.0 / 3)) + square * (-1.0 / 4 + s * (1.0 / 5))) +
+                      fourth * (((-1.0 / 6 + s * (1.0 / 7)) + square * (-1.0 / 8 + s * (1.0 / 9))) +
+                                fourth * ((-1.0 / 10 + s * (1.0 / 11)) - square * (1.0 / 12)));
+  const Two a = add(f.k * 0x1.62e42fefa2000p-1 + entry.high, s);
+  const double low = (((f.k * 0x1.9ef35793c7673p-41 + entry.low) + (r.low - s * r.low)) + a.low) + square * rest;
+  const double y = a.high + (low + 0x1p-61);
+  return y == a.high + (low - 0x1p-61) ? y : kNaN;
+}
+
 // --- sin and cos ---
 
 struct Turn {
@@ -308,6 +325,10 @@ double exp_of_minus_square(double x) {
 double exp(double x) { return exp_of({x, 0}); }
 
 double log(double x) {
+  if (x >= std::numeric_limits<double>::min() && x < kInfinity) {
+    const double y = log_tried(x);
+    return y == y ? y : log_of(x).high;
+  }
   if (!(x > 0)) return x == 0 ? -kInfinity : kNaN;
   return x < kInfinity ? log_of(x).high : x;
 }

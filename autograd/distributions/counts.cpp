@@ -1,5 +1,5 @@
 // Poisson and binomial distributions.
-// build: -Os
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>

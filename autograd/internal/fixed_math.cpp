@@ -2,7 +2,7 @@
 // multiply-adds, which the compiler may call from the C library, nor functions with rounding of its own.
 // build: -O2
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/internal/rough_log.h>
+#include <tapegrad/autograd/internal/log_table.h>
 
 #include <array>
 #include <bit>

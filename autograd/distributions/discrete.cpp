@@ -105,8 +105,9 @@ Tensor Categorical::log_prob(const Tensor& value) const {
   const Tensor l = logits();
   const int64_t n = l.size(-1);
   const Tensor x = value.to(kInt64);
-  require(name_, fmt::format("a class from 0 to {}", n - 1), value,
-          logical_and(eq(x, value), logical_and(ge(value, 0), lt(value, static_cast<double>(n)))));
+  Tensor valid = logical_and(ge(value, 0), lt(value, static_cast<double>(n)));
+  if (value.dtype() != kInt64) valid = logical_and(valid, eq(x, value));
+  require(name_, fmt::format("a class from 0 to {}", n - 1), value, valid);
   const Shape shape = broadcast(name_, value.shape(), batch_);
   return gather(l.expand(joined(shape, {n})), -1, x.expand(shape).unsqueeze(-1)).squeeze(-1);
 }

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/internal/rough_log.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
 
@@ -30,7 +31,8 @@ double gamma_number(T shape, detail::HeldGenerator& from) {
     while (1 + c * x <= 0);
     const double y = 1 + c * x, v = y * y * y, u = 1 - from.uniform(), xx = x * x;
     if (u < 1 - double{0.0331F} * xx * xx) return scale * d * v;
-    if (fixed::log(u) < 0.5 * xx + d * (1 - v + fixed::log(v))) return scale * d * v;
+    const auto excess = [&](auto log) { return log(u) - (0.5 * xx + d * (1 - v + log(v))); };
+    if (fixed::with_sign_of(excess, 0x1p-34 * (d + 1)) < 0) return scale * d * v;
   }
 }
 

@@ -2,6 +2,7 @@
 // multiply-adds, which the compiler may call from the C library, nor functions with rounding of its own.
 // build: -O2
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/internal/log_table.h>
 
 #include <array>
 #include <bit>
@@ -96,52 +97,6 @@ double exp_of(Two x) {
 
 // --- log ---
 
-// By m in steps of 1 / 32 from 22 / 32 on: c near 1 / m, with few bits, and -log(c), the high part of which is a
-// multiple of 2^-40.
-struct LogEntry {
-  double c, high, low;
-};
-constexpr std::array<LogEntry, 24> kLogs{{
-    {1.421875, -0x1.686c81e9b0000p-2, -0x1.4aec442be1015p-42},
-    {1.36328125, -0x1.3d54fa5c20000p-2, 0x1.1e0f1932e350ep-43},
-    {1.3046875, -0x1.1058bf9ae4000p-2, -0x1.5aa313f415699p-43},
-    {1.25390625, -0x1.cf6354e0a0000p-3, 0x1.d11db8cbf0555p-42},
-    {1.20703125, -0x1.815c0a1438000p-3, 0x1.40a94be48073ap-42},
-    {1.1640625, -0x1.371fc201e8000p-3, -0x1.ee8779b2d8abcp-44},
-    {1.12109375, -0x1.d4313d66d0000p-4, 0x1.328a86f226ae2p-42},
-    {1.0859375, -0x1.51b073f060000p-4, -0x1.83f69278e686ap-44},
-    {1.05078125, -0x1.95c830ec80000p-5, -0x1.c7d6fad074029p-42},
-    {1.0, 0, 0},
-    {1.0, 0, 0},
-    {0.95703125, 0x1.67c94f2d40000p-5, 0x1.76b08209f3283p-42},
-    {0.92578125, 0x1.3bdf5a7d20000p-4, -0x1.19bd0ad125895p-44},
-    {0.90234375, 0x1.a4e7640b20000p-4, -0x1.0f215b5ca203ep-42},
-    {0.875, 0x1.1178e82280000p-3, -0x1.b8421cc74be04p-43},
-    {0.8515625, 0x1.4913d83338000p-3, 0x1.ab06f2a9fb6cfp-42},
-    {0.83203125, 0x1.7898d85448000p-3, -0x1.9c66107091430p-42},
-    {0.80859375, 0x1.b31d8575c0000p-3, -0x1.8e1ac6a75670dp-42},
-    {0.7890625, 0x1.e530effe70000p-3, 0x1.01212276041f4p-43},
-    {0.76953125, 0x1.0c42d67618000p-2, -0x1.d1cee9d3862a3p-42},
-    {0.75390625, 0x1.214456d0ec000p-2, -0x1.caf0428b728a3p-44},
-    {0.734375, 0x1.3c25277334000p-2, -0x1.cf895693f2854p-43},
-    {0.71875, 0x1.522ae0738c000p-2, -0x1.c2831efd36715p-42},
-    {0.703125, 0x1.68ac83e9c8000p-2, -0x1.5ebe59b15228cp-42},
-}};
-
-// x = 2^k m with sqrt(1/2) <= m < sqrt(2), and the entry for m.
-struct Reduced {
-  double k, m;
-  const LogEntry* entry;
-};
-// For 0 < x < infinity, not subnormal.
-Reduced reduced(double x) {
-  constexpr uint64_t kRoot = 0x3fe6a09e667f3bcdu, kOne = 0x3ff0000000000000u;  // sqrt(1/2), 1
-  const uint64_t biased = std::bit_cast<uint64_t>(x) + (kOne - kRoot);
-  const double m = std::bit_cast<double>((biased & 0xfffffffffffffu) + kRoot);
-  return {static_cast<double>(static_cast<int64_t>(biased >> 52) - 1023), m,
-          &kLogs[static_cast<std::size_t>(m * 32) - 22]};
-}
-
 // log(x) for 0 < x < infinity: m c = 1 + r.
 Two log_of(double x) {
   const bool small = x < std::numeric_limits<double>::min();
@@ -161,6 +116,23 @@ Two log_of(double x) {
   const double low = (k * 0x1.9ef35793c7673p-41 + entry.low) + (r.low - s * r.low - 0.5 * square.low) + a.low + b.low;
   const Two c = add(b.high, rest);
   return add(c.high, c.low + low);
+}
+
+// The same, high alone, with a square that is rounded: within 2^-61 (the square is below 2^-10, and log_of within
+// 2^-66). Where this leaves the rounding open, it is NaN.
+double log_tried(double x) {
+  const Reduced f = reduced(x);
+  const LogEntry& entry = *f.entry;
+  const Two parts = halves(f.m);
+  const Two r = add(parts.high * entry.c - 1, parts.low * entry.c);
+  const double s = r.high, square = s * s, fourth = square * square;
+  const double rest = ((-1.0 / 2 + s * (1.0 / 3)) + square * (-1.0 / 4 + s * (1.0 / 5))) +
+                      fourth * (((-1.0 / 6 + s * (1.0 / 7)) + square * (-1.0 / 8 + s * (1.0 / 9))) +
+                                fourth * ((-1.0 / 10 + s * (1.0 / 11)) - square * (1.0 / 12)));
+  const Two a = add(f.k * 0x1.62e42fefa2000p-1 + entry.high, s);
+  const double low = (((f.k * 0x1.9ef35793c7673p-41 + entry.low) + (r.low - s * r.low)) + a.low) + square * rest;
+  const double y = a.high + (low + 0x1p-61);
+  return y == a.high + (low - 0x1p-61) ? y : kNaN;
 }
 
 // --- sin and cos ---
@@ -308,6 +280,10 @@ double exp_of_minus_square(double x) {
 double exp(double x) { return exp_of({x, 0}); }
 
 double log(double x) {
+  if (x >= std::numeric_limits<double>::min() && x < kInfinity) {
+    const double y = log_tried(x);
+    return y == y ? y : log_of(x).high;
+  }
   if (!(x > 0)) return x == 0 ? -kInfinity : kNaN;
   return x < kInfinity ? log_of(x).high : x;
 }

@@ -2,6 +2,7 @@
 // every machine. The exact values are those of long double, which must have at least 64 bits.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/internal/rough_log.h>
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tensor.h>
@@ -206,6 +207,56 @@ TEST(FixedMath, BitsAreThoseOfEveryMachine) {
       values.push_back(y);
   }
   EXPECT_EQ(bits_of({{"values", tensor(values, {static_cast<int64_t>(values.size())})}}), "fc0f 62e1 c787 4b1b");
+}
+
+// A rough logarithm decides where its error is too small to matter, the exact one elsewhere.
+TEST(FixedMath, RoughLogarithmsAreWithinTheirError) {
+  Draws d;
+  for (int i = 0; i < 200'000; ++i) {
+    for (const double x : {d.even(0.5, 2), 1 + d.even(-1e-3, 1e-3), d.any_size(1e-307, 1e307)}) {
+      ASSERT_LT(std::abs(fixed::rough_log(x) - fixed::log(x)), 0x1p-37) << x;
+    }
+  }
+  for (const double x : {-1.0, -0.0, 0.0, 5e-324, kInf, kNan}) EXPECT_TRUE(std::isnan(fixed::rough_log(x))) << x;
+}
+
+TEST(FixedMath, WholeNumbersOfRoughLogarithmsAreThoseOfExactOnes) {
+  int below = 0, above = 0;  // the whole numbers next to which the quotients are
+  for (const double by : {-1e-300, -1e-9, -0.01, -0.3, -1.0, -2.5, -40.0}) {
+    for (int k = 0; k < 200; ++k) {
+      double x = fixed::exp(k * by);
+      for (int step = 0; step < 8; ++step) x = std::nextafter(x, 0);
+      for (int step = 0; step < 16 && x < 1; ++step, x = std::nextafter(x, 1)) {
+        const double exact = std::ceil(fixed::log(x) / by);
+        ASSERT_EQ(fixed::ceil_of_quotient(x, by), exact) << x << " " << by;
+        ++(exact > k ? above : below);
+      }
+    }
+    for (const double x : {0.0, 5e-324, 1.0}) {
+      EXPECT_EQ(fixed::ceil_of_quotient(x, by), std::ceil(fixed::log(x) / by)) << x << " " << by;
+    }
+  }
+  EXPECT_GT(below, 1000);
+  EXPECT_GT(above, 1000);
+}
+
+TEST(FixedMath, SignsOfRoughSumsAreThoseOfExactOnes) {
+  Draws d;
+  int exact = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const double x = d.any_size(1e-3, 1e3), apart = (i % 2 == 0 ? 1 : -1) * std::exp2(-(i / 2 % 50));
+    const double y = x * (1 + apart / 2);
+    int calls = 0;
+    const auto sum = [&](auto log) { return ++calls, log(x) - log(y); };
+    const double expected = fixed::log(x) - fixed::log(y), found = fixed::with_sign_of(sum, 0x1p-35);
+    ASSERT_EQ(found < 0, expected < 0) << x << " " << y;
+    ASSERT_EQ(found > 0, expected > 0) << x << " " << y;
+    const double size = std::abs(expected);
+    EXPECT_TRUE(calls == 1 ? size > 0x1p-37 : size < 0x1p-33) << x << " " << y;
+    exact += calls - 1;
+  }
+  EXPECT_GT(exact, 1000);
+  EXPECT_LT(exact, 3000);
 }
 
 }  // namespace

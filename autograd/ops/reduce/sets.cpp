@@ -20,7 +20,8 @@ constexpr std::string_view kSearchsorted = "searchsorted";
 constexpr std::string_view kBucketize = "bucketize";
 constexpr std::string_view kHistogram = "histogram";
 
-constexpr int64_t kSearches = 4096;  // values for one thread to search at a time
+constexpr int64_t kSearches = 4096;      // values for one thread to search at a time
+constexpr int64_t kBinsOfTables = 4096;  // or fewer, to be counted in several tables
 
 // The runs of equal elements of `values` [n]; place[i] is the position of values[i] in the result's inverse.
 Unique runs_of(const Tensor& values, const int64_t* place, const Shape& shape) {
@@ -125,19 +126,39 @@ Tensor edges_of(const Tensor& x, int64_t bins, const std::optional<std::pair<dou
   return linspace(low, high, checked_numel(kHistogram, {bins}) + 1, x.dtype());
 }
 
-// The counts between ascending edges, or the sums of weights.
+// Bins per unit if each of the ascending edges is within half a bin of its place among equal bins, else 0.
+template <class T>
+double bins_per_unit(const T* edges, int64_t bins) {
+  const double low = edges[0], width = (edges[bins] - low) / static_cast<double>(bins), scale = 1 / width;
+  if (!(width > 0) || !std::isfinite(width) || !std::isfinite(scale)) return 0;
+  for (int64_t k = 0; k <= bins; ++k) {
+    if (!(std::abs(edges[k] - (low + static_cast<double>(k) * width)) < width / 2)) return 0;
+  }
+  return scale;
+}
+
+// Calls add(bin, i) for each x[i] between ascending edges. In equal bins one multiplication tells the bin, or one next
+// to it; the edges decide.
 template <class Add>
 void count_between(const Tensor& x, const Tensor& edges, Add add) {
-  const int64_t bins = edges.numel() - 1;
-  const Tensor places = searched(edges, x, true);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const T* const value = x.data<T>();
-    const int64_t* const place = places.data<int64_t>();
-    const T last = edges.data<T>()[bins];
+    const T *const value = x.data<T>(), *const edge = edges.data<T>();
+    const int64_t bins = edges.numel() - 1;
+    const T first = edge[0], last = edge[bins];
+    const double low = first, scale = bins_per_unit(edge, bins);
     for (int64_t i = 0, n = x.numel(); i < n; ++i) {
-      const int64_t bin = value[i] == last ? bins - 1 : place[i] - 1;
-      if (bin >= 0 && bin < bins) add(bin, i);
+      const T v = value[i];
+      if (!(v >= first && v <= last)) continue;  // NaN, too
+      int64_t bin = bins - 1;
+      if (scale > 0) {
+        bin = std::min(bin, static_cast<int64_t>((v - low) * scale));
+        while (v < edge[bin]) --bin;
+        while (bin + 1 < bins && v >= edge[bin + 1]) ++bin;
+      } else if (v < last) {
+        bin = place_in(edge, bins + 1, v, true) - 1;
+      }
+      add(bin, i);
     }
   });
 }
@@ -231,9 +252,13 @@ Histogram histogram(const Tensor& x, const Tensor& given, const Tensor& weights)
   if (any(!(edges.slice(0, 0, -1) <= edges.slice(0, 1)))) fail(kHistogram, "expected ascending edges");
   const Shape bins{edges.numel() - 1};
   if (!weights.defined()) {
-    const Tensor counts = zeros(bins, kInt64);
-    count_between(values, edges, [count = counts.mutable_data<int64_t>()](int64_t bin, int64_t) { ++count[bin]; });
-    return {counts, edges};
+    // several tables, because counts of one bin wait for each other
+    const int64_t tables = bins[0] <= kBinsOfTables ? 4 : 1;
+    const Tensor counts = zeros({tables, bins[0]}, kInt64);
+    count_between(values, edges, [=, count = counts.mutable_data<int64_t>()](int64_t bin, int64_t i) {
+      ++count[(i & (tables - 1)) * bins[0] + bin];
+    });
+    return {sum(counts, 0), edges};
   }
   require_weights(kHistogram, x, weights);
   require_floating(kHistogram, {&weights});

@@ -1,7 +1,7 @@
 // Special functions of float32, on vectors of doubles: polynomials instead of the series of detail/numbers.h.
 //
 // The polynomials are our own: those through a function's values, computed with 50 digits, at the zeros of a Chebyshev
-// polynomial. Each is within 2^-42 of its function, most within 2^-48.
+// polynomial. Each is within 2^-42 of its function, most within 2^-48, except those that are tried first.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/special/float_kernels.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -37,6 +37,23 @@ constexpr double kErfinvFar[] = {
     -5.236703763293613e-05, 5.851027363884053e-05,  -2.082914944189287e-05,  -7.172402425795075e-07,
     4.361044630697438e-06,  -1.189382581324966e-06, -5.205967608792966e-07,  -3.5658736493626005e-07,
     3.046306628498739e-07,  3.7603244500447894e-07, -1.0028293779323116e-07, -1.022145229286739e-07};
+// Tried first, and shorter: erfc(x)^(1 / 16) for 0 <= x <= 4 in x / 2 - 1, within 2^-41; erfinv(y) / y in w / 2.75 - 1
+// for w from 0 to 5.5, within 2^-39; and log(1 + f) / f for sqrt(1/2) <= 1 + f <= sqrt(2) in f, within 2^-38.
+constexpr double kErfcRoot[] = {0.715117203288524,       -0.3949378499075786,    -0.056091346571556476,
+                                0.06524264179462298,     0.0024609350861702593,  -0.008197233389601,
+                                0.0010321215920650005,   0.00034088693396540934, -5.631398608654852e-05,
+                                -7.402615784210645e-06,  -8.844311527936503e-06, 8.368134334862783e-06,
+                                -3.4280734020859744e-06, 1.1154844287640123e-06, -3.184521488896957e-07,
+                                -1.6185070666782542e-07, 2.6626122883280344e-07, -8.975057713589287e-08};
+constexpr double kErfinvShort[] = {
+    1.562789611234527,       0.6719082122906314,     -0.038084566630652725,  -0.021599258224233732,
+    0.011956794273495015,    -0.0014919341701080445, -0.0011110498285759733, 0.0005744434772509226,
+    -2.6875167495806287e-05, -7.459508104866339e-05, 2.754312321750577e-05,  2.4239047874956374e-06,
+    -4.808419161962319e-06,  9.86683542790043e-07,   3.874273413259328e-07,  -1.6832201224789174e-07};
+constexpr double kLogShort[] = {0.9999999999980869,  -0.49999999992971805, 0.333333334795741,   -0.25000002048164394,
+                                0.1999998295912731,  -0.16666490142581625, 0.14286366102434628, -0.12506640703431107,
+                                0.11102988279786334, -0.09878969810992054, 0.09054505550925004, -0.09342881451966843,
+                                0.09089754509453518, -0.047177590533593855};
 // lgamma(x) / ((x - 1) (x - 2)) for 1 <= x <= 3, in x - 2.
 constexpr double kLgamma[] = {
     0.4227843350984665,     -0.10031730167435363,    0.03296500062133358,    -0.012384192193457294,
@@ -127,6 +144,19 @@ HWY_INLINE Doubles polynomial(const double (&c)[N], Doubles x) {
   static_assert(N % 4 == 0);
   return sum_of_powers(c, c + N, x);
 }
+// The same, compiled where it is called.
+template <std::size_t N>
+HWY_INLINE Doubles short_polynomial(const double (&c)[N], Doubles x) {
+  static_assert(N >= 8);
+  const Doubles square = x * x, fourth = square * square;
+  Doubles p[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    std::size_t k = i + (N - 1 - i) / 4 * 4;
+    p[i] = c[k];
+    while (k >= 4) k -= 4, p[i] = fma(p[i], fourth, Doubles(c[k]));
+  }
+  return fma(square, fma(x, p[3], p[2]), fma(x, p[1], p[0]));
+}
 HWY_NOINLINE Doubles exp_of(Doubles x) { return exp(x); }
 HWY_NOINLINE Doubles log_of(Doubles x) { return log(x); }
 
@@ -145,19 +175,54 @@ HWY_NOINLINE Doubles again(Lanes lanes, Doubles y, Doubles x, double (*f)(double
 
 // --- the normal distribution ---
 
-Doubles erfc_of(Doubles x) {
+HWY_NOINLINE Doubles erfc_of(Doubles x) {
   const Doubles a = min(Doubles(10.5), abs(x));  // it is 0 in float32 from 10.1 on
   const Doubles y = exp_of(-(a * a)) * polynomial(special::kErfc, (a - 2.5) / (a + 2.5));
   return where(x != x, x, where(x < 0, 2 - y, y));
 }
 
-Doubles erfinv_of(Doubles y) {
+HWY_NOINLINE Doubles erfinv_of(Doubles y) {
   const Doubles w = -log_of(fma(-y, y, Doubles(1)));
   Doubles ratio = polynomial(special::kErfinv, w * 0.4 - 1);
   const Lanes far = w > 5;
   if (any(far)) ratio = where(far, polynomial(special::kErfinvFar, (sqrt(w) - 3.1) / 0.9), ratio);
   const Doubles a = abs(y);
   return where(a < 1, y * ratio, where(a == 1, copysign(Doubles(special::kInf), y), Doubles(special::kNotANumber)));
+}
+
+// A shorter way to a number, within 2^-36 of what the functions above give, and the lanes that it is for.
+struct Short {
+  Doubles y;
+  Lanes fits;
+};
+
+HWY_INLINE Short short_erfc(Doubles x) {
+  const Doubles a = abs(x), root = short_polynomial(special::kErfcRoot, fma(a, Doubles(0.5), Doubles(-1)));
+  Doubles y = root * root;
+  y *= y, y *= y, y *= y;
+  return {where(x < 0, 2 - y, y), a <= 4};
+}
+
+HWY_INLINE Short short_erfinv(Doubles y) {
+  using namespace math;
+  const Doubles rest = fma(-y, y, Doubles(1));  // 2^n m, as in Log of simd_math.h
+  const Doubles root = 0.70710678118654752;
+  const auto biased = hn::Add(bits(rest), hn::Sub(bits(Doubles(1)), bits(root)));
+  const auto mantissa = hn::And(biased, word<double>((Word<double>(1) << kMantissa<double>)-1));
+  const Doubles f = from_bits<double>(hn::Add(mantissa, bits(root))) - 1;
+  const Doubles n = from_bits<double>(hn::Or(hn::ShiftRight<kMantissa<double>>(biased), bits(Doubles(0x1p52))));
+  const Doubles log = fma(f, short_polynomial(special::kLogShort, f), (n - (0x1p52 + 1023)) * 0.69314718055994531);
+  const Doubles ratio = short_polynomial(special::kErfinvShort, fma(log, Doubles(-1 / 2.75), Doubles(-1)));
+  return {y * ratio, (rest > 0.0041) & (abs(y) > 0x1p-120)};  // e^-5.5; a float that is not subnormal
+}
+
+// Whether a number within 2^-36 of y may round to another float than y, which is not subnormal as a float.
+HWY_INLINE Lanes is_open(Doubles y) {
+  using namespace math;
+  // of the 29 bits that are rounded, a one and 28 zeros are the middle; 2^17 units are 2^-35 or less
+  const auto from_middle = hn::Add(bits(y), word<double>((1 << 28) + (1 << 17)));
+  const auto large = hn::And(from_middle, word<double>((1 << 29) - (1 << 18)));
+  return Lanes(hn::RebindMask(Doubles::Tag(), hn::Eq(large, word<double>(0))));
 }
 
 // --- the gamma function ---
@@ -235,7 +300,8 @@ HWY_NOINLINE Doubles bessel_of(const special::Bessel& of, bool times_exp, Double
 }
 
 // y[i] = f(x[i]), in double.
-HWY_NOINLINE void float_row(Doubles (*f)(Doubles), const float* from, float* to, int64_t n) {
+template <class F>
+HWY_INLINE void float_row(F f, const float* from, float* to, int64_t n) {
   constexpr int64_t kWidth = kLanes<double>;
   const Doubles::Tag wide;
   const hn::Rebind<float, Doubles::Tag> narrow;
@@ -248,10 +314,23 @@ HWY_NOINLINE void float_row(Doubles (*f)(Doubles), const float* from, float* to,
     if (!whole) std::copy_n(last, n, to);
   }
 }
+HWY_NOINLINE void function_row(Doubles (*f)(Doubles), const float* from, float* to, int64_t n) {
+  float_row([f](Doubles x) HWY_ATTR { return f(x); }, from, to, n);
+}
 
 template <Doubles (*kFunction)(Doubles)>
 void row_of(const void* const* x, void* y, int64_t n, const void*) {
-  float_row(kFunction, static_cast<const float*>(x[0]), static_cast<float*>(y), n);
+  function_row(kFunction, static_cast<const float*>(x[0]), static_cast<float*>(y), n);
+}
+
+// The same floats: the function runs where the short way does not fit, or leaves a float open.
+template <Short (*kShort)(Doubles), Doubles (*kFunction)(Doubles)>
+void row_with_short(const void* const* x, void* y, int64_t n, const void*) {
+  const auto either = [](Doubles v) HWY_ATTR {
+    const Short tried = kShort(v);
+    return HWY_LIKELY(!any(is_open(tried.y) | !tried.fits)) ? tried.y : kFunction(v);
+  };
+  float_row(either, static_cast<const float*>(x[0]), static_cast<float*>(y), n);
 }
 
 template <const special::Bessel& kOrder, bool kTimesExp>
@@ -264,8 +343,8 @@ const special::FloatKernels& special_kernels() {
   static constexpr special::FloatKernels kernels = {
       .lgamma = row_of<lgamma_of>,
       .digamma = row_of<digamma_of>,
-      .erfc = row_of<erfc_of>,
-      .erfinv = row_of<erfinv_of>,
+      .erfc = row_with_short<short_erfc, erfc_of>,
+      .erfinv = row_with_short<short_erfinv, erfinv_of>,
       .i0 = row_of<bessel<kOrder0, false>>,
       .i1 = row_of<bessel<kOrder1, false>>,
       .i0e = row_of<bessel<kOrder0, true>>,

@@ -274,6 +274,41 @@ TEST(Sets, CountBetweenEdges) {
   expect_near(bincount(tensor({1, 1, 4}), tensor({true, true, false})), {0, 2, 0, 0, 0});
 }
 
+// Equal bins are found by a multiplication, others, and those that are only nearly equal, by a search; the numbers next
+// to edges show which edge decides. 4096 bins are counted in several tables, 4097 in one.
+TEST(Sets, CountNextToEdgesAsASearchDoes) {
+  const auto check = [](const Tensor& edges, auto t) {
+    using T = decltype(t);
+    const std::vector<T> edge = edges.to_vector<T>();
+    std::vector<T> values{std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), -1000, 1000};
+    for (const T e : edge) {
+      for (const T other : {T{-2000}, T{2000}}) values.push_back(std::nextafter(e, other));
+      values.push_back(e);
+    }
+    const std::size_t bins = edge.size() - 1;
+    std::vector<int64_t> expected(bins);
+    for (const T v : values) {
+      if (!(v >= edge.front() && v <= edge.back())) continue;
+      const auto place = static_cast<std::size_t>(std::upper_bound(edge.begin(), edge.end(), v) - edge.begin()) - 1;
+      ++expected[std::min(place, bins - 1)];
+    }
+    const Tensor x = tensor(values, {static_cast<int64_t>(values.size())});
+    EXPECT_EQ(histogram(x, edges).counts.template to_vector<int64_t>(), expected) << edges;
+    EXPECT_EQ(histogram(x, edges, ones_like(x)).counts.to(kInt64).template to_vector<int64_t>(), expected) << edges;
+  };
+  for (const int64_t bins : {1, 7, 100, 4096, 4097}) {
+    const Tensor equal = linspace(-0.3, 0.7, bins + 1, kFloat64), along = linspace(0, 1, bins + 1, kFloat64);
+    const double width = 1 / static_cast<double>(bins);
+    for (const Tensor& edges : {equal, equal + 0.4 * width * sin(6 * along), equal + 0.8 * width * sin(6 * along),
+                                square(along), cat({equal, equal + 1.5}), 0 * along}) {
+      check(edges, 0.0);
+      check(edges.to(kFloat32), 0.0F);
+    }
+  }
+  check(tensor({-kInf, 0., 1., kInf}, kFloat64), 0.0);
+  check(tensor({0., 5e-324, 1e-323}, kFloat64), 0.0);
+}
+
 TEST(Sets, SaySoIfTheyAreWrong) {
   const Tensor x = zeros({2, 3});
   expect_texts({

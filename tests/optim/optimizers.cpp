@@ -218,30 +218,19 @@ TEST(Optimizer, Errors) {
   EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 must be in [0, 1), got 1");
   EXPECT_EQ(adam({.eps = -1}), "[adam] eps must be finite and not negative, got -1");
   EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay must be finite and not negative, got nan");
-  EXPECT_EQ(error_of([&] { optim::SGD(NamedTensors{}, {}); }), "[optimizer] expected at least one parameter, got none");
-  EXPECT_EQ(error_of([&] {
-              optim::SGD(NamedTensors{{"a", a}, {"again", a}}, {});
-            }),
-            "[optimizer] \"a\" is given twice");
-  EXPECT_EQ(error_of([&] {
-              optim::SGD(NamedTensors{{"x", ones({2})}}, {});
-            }),
+  const auto refused = [](const NamedTensors& parameters, optim::SGDOptions o = {}) {
+    return error_of([&] { optim::SGD(parameters, o); });
+  };
+  EXPECT_EQ(refused({}), "[optimizer] expected at least one parameter, got none");
+  EXPECT_EQ(refused({{"a", a}, {"again", a}}), "[optimizer] \"a\" is given twice");
+  EXPECT_EQ(refused({{"x", ones({2})}}),
             "[optimizer] \"x\" is not a contiguous leaf (take parameters(model), or as_leaf())");
-  EXPECT_EQ(error_of([&] {
-              optim::SGD(NamedTensors{{"a", a}}, {.nesterov = true});
-            }),
+  EXPECT_EQ(refused({{"a", a}}, {.nesterov = true}),
             "[sgd] nesterov needs momentum and no dampening, got momentum 0 and dampening 0");
-  EXPECT_EQ(error_of([&] {
-              optim::SGD(NamedTensors{{"a", a}}, {.momentum = INFINITY});
-            }),
-            "[sgd] momentum must be finite and not negative, got inf");
-  EXPECT_EQ(error_of([&] {
-              optim::SGD(NamedTensors{{"a", a}}, {.momentum = 0.9, .dampening = std::nan("")});
-            }),
+  EXPECT_EQ(refused({{"a", a}}, {.momentum = INFINITY}), "[sgd] momentum must be finite and not negative, got inf");
+  EXPECT_EQ(refused({{"a", a}}, {.momentum = 0.9, .dampening = std::nan("")}),
             "[sgd] dampening must be finite, got nan");
-  EXPECT_EQ(error_of([&] {
-              optim::SGD(NamedTensors{{"a", a}, {"a", b}}, {});
-            }),
+  EXPECT_EQ(refused({{"a", a}, {"a", b}}),
             "[optimizer] two parameters are named \"a\" (state() could not tell them apart)");
   EXPECT_EQ(error_of([&] { sgd.group_lr(7); }), "[optimizer] expected a group below 1, got 7");
 }

@@ -1,7 +1,9 @@
 // What tensors and models hold, as vectors to compare.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <tapegrad/nn/module.h>
+#include <tapegrad/tests/support/near.h>
 
 #include <string>
 #include <vector>
@@ -18,6 +20,15 @@ Names names_of(Model& model) {
   Names names;
   for (const nn::NamedParameter& p : nn::named_parameters(model)) names.push_back(p.name);
   return names;
+}
+
+// Expects equal names, shapes, types and bits in the same order.
+inline void expect_same(const NamedTensors& a, const NamedTensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_TRUE(same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
+  }
 }
 
 }  // namespace tapegrad::tests

@@ -8,6 +8,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 
@@ -171,12 +172,7 @@ TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
       folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"})));
   const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
   EXPECT_TRUE(theirs.model.as<nn::GPTModel>()->config.tied_head);
-  const auto a = nn::state_dict(ours.model), b = nn::state_dict(theirs.model);
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].name, b[i].name);
-    EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
-  }
+  tests::expect_same(nn::state_dict(ours.model), nn::state_dict(theirs.model));
   const Arguments tail{"--prompt", "The", "--max-new-tokens", "6"};
   EXPECT_EQ(run_command(joined({"generate", "gpt", "--model", folder / "run"}, tail)).out,
             run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);

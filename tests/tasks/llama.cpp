@@ -10,6 +10,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
 #include <tapegrad/tests/support/stored.h>
@@ -168,12 +169,7 @@ TEST(LlamaCommand, WritesFoldersThatItReads) {
     save_llama_folder(folder / name, *model, *trained.tokenizer, trained.ends, "run");
     const TrainedGPT again = load_gpt(folder / name);
     EXPECT_EQ(again.ends, trained.ends);
-    const auto a = nn::state_dict(trained.model), b = nn::state_dict(again.model);
-    ASSERT_EQ(a.size(), b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      EXPECT_EQ(a[i].name, b[i].name);
-      EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>());
-    }
+    tests::expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
@@ -179,9 +180,7 @@ TEST(TextTrainer, ContinuesWithTheSameBits) {
     for (int i = 0; i < 3; ++i) whole.step();
     TextTrainer resumed(saved, *task);
     for (int i = 0; i < 3; ++i) resumed.step();
-    const NamedTensors a = nn::state_dict(whole->model()), b = nn::state_dict(resumed->model());
-    for (std::size_t i = 0; i < a.size(); ++i)
-      EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
+    tests::expect_same(nn::state_dict(whole->model()), nn::state_dict(resumed->model()));
   }
 }
 

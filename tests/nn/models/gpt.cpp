@@ -11,9 +11,9 @@
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tests/nn/models/stored_gpt.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -183,8 +183,7 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
       }
       nn::GPTModel copy(golden_config(0, true, tied));
       nn::load_state_dict(copy, nn::from_hugging_face(given, copy.config));
-      const NamedTensors a = nn::state_dict(model), b = nn::state_dict(copy);
-      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(tests::same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
+      tests::expect_same(nn::state_dict(model), nn::state_dict(copy));
     }
     const nn::GPTConfig config =
         nn::gpt_config_of_hugging_face(nn::to_hugging_face_config(model.config), "config.json");

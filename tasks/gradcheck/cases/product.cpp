@@ -115,6 +115,11 @@ void add_composed_products(CaseTable& t) {
       "kron({t0}.reshape({-1}), {t1}.reshape({-1}))", "torch.kron({t0}.reshape(-1), {t1}.reshape(-1))",
       [](const Draw& d, Call& c) { return sized(0, 4)(d, c) && sized(0, 6)(d, c); },
       [](const A& a) { return kron(a.t[0].reshape({-1}), a.t[1].reshape({-1})); });
+  t.rule("cross(stack({{t0}, {t1}, cos({t0})}, -1), stack({{t1}, {t1}, {t0}}, -1))",
+         "torch.linalg.cross(torch.stack(({t0}, {t1}, {t0}.cos()), -1), torch.stack(({t1}, {t1}, {t0}), -1))", twins,
+         [](const A& a) {
+           return cross(stack({a.t[0], a.t[1], cos(a.t[0])}, -1), stack({a.t[1], a.t[1], a.t[0]}, -1));
+         });
   t.rule("addmm({t0}, {t0}, matmul({t0}.t(), {t0}), {.beta = 0.5})",
          "torch.addmm({t0}, {t0}, {t0}.t() @ {t0}, beta=0.5)", operand([](const Tensor& x) { return x.dim() == 2; }),
          [](const A& a) { return addmm(a.t[0], a.t[0], matmul(a.t[0].t(), a.t[0]), {.beta = 0.5}); });
@@ -131,6 +136,7 @@ void add_product_cases(CaseTable& t) {
                                {{3000, 5}, {5, 7}},      {{24, 20, 32}, {24, 32, 20}}, {{5, 130, 70}, {70, 90}},
                                {{17, 5000}, {5000, 13}}};
   for (const auto& [a, b] : products) t.add_large("matmul", {numbers(a), numbers(b)});
+  t.add_large("cross", {numbers({5000, 3}), numbers({5000, 3})});
   for (int64_t rows : {20, 640, 2000}) {
     t.add_large("linear", {numbers({rows, 130}), numbers({517, 130}), numbers({517})});
   }

@@ -148,8 +148,8 @@ class DataLoader {
     /// What a range-for over the iteration holds: its batch, until the next one is made. A std::input_iterator.
     class Iterator {
      public:
-      using value_type = Batch;
-      using difference_type = std::ptrdiff_t;
+      using value_type = Batch;                ///< a batch
+      using difference_type = std::ptrdiff_t;  ///< as an iterator must have; iterators have no difference
       const Batch& operator*() const { return *batch_; }
       const Batch* operator->() const { return &*batch_; }
       /// As next(), with its errors.

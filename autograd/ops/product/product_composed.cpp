@@ -1,5 +1,5 @@
 // Products that are made of recorded operations: addmm, baddbmm, cross. cross along the last axis is one pass
-// over memory, with one more for each gradient, where nothing is broadcast or no gradient is needed.
+// over memory, and one more for each gradient.
 //
 // build: -Os
 #include <fmt/format.h>
@@ -90,13 +90,9 @@ Tensor cross_of_rows(const Tensor& a, const Tensor& b, const Shape& shape) {
   return y;
 }
 
-// The same, recorded; of equal shapes. Each gradient adds the two terms that the operations add.
-Tensor recorded_cross(const Tensor& a, const Tensor& b) {
-  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
-  const auto backward = [wants_a, wants_b, a = wants_b ? a : Tensor(), b = wants_a ? b : Tensor()](const Tensor& dy) {
-    return Grads{wants_a ? cross(b, dy) : Tensor(), wants_b ? cross(dy, a) : Tensor()};
-  };
-  return record(kCross, cross_of_rows(a, b, a.shape()), {a, b}, backward);
+// Along the axis that counts -axis from the end: y[0] = a[1] b[2] - a[2] b[1], and so on around.
+Tensor cross_of_planes(const Tensor& a, const Tensor& b, int axis) {
+  return roll(a, -1, axis) * roll(b, 1, axis) - roll(a, 1, axis) * roll(b, -1, axis);
 }
 
 }  // namespace
@@ -115,12 +111,18 @@ Tensor cross(const Tensor& a, const Tensor& b, int64_t axis) {
   if (!is_of_vectors(a, i) || !is_of_vectors(b, i)) {
     kCross.fail(fmt::format("expected 3 elements along axis {}, got {} and {}", i, str(a.shape()), str(b.shape())));
   }
-  if (i == -1 && a.dtype() == b.dtype() && is_floating(a.dtype())) {
-    if (!needs_grad(a) && !needs_grad(b)) return cross_of_rows(a, b, shape);
-    if (a.shape() == b.shape()) return recorded_cross(a, b);
+  if (a.dtype() != b.dtype() || !is_floating(a.dtype())) return cross_of_planes(a, b, i);
+  Tensor y;
+  {
+    const PauseRecording pause;
+    y = i == -1 ? cross_of_rows(a, b, shape) : cross_of_planes(a, b, i);
   }
-  // y[0] = a[1] b[2] - a[2] b[1], and so on around
-  return roll(a, -1, i) * roll(b, 1, i) - roll(a, 1, i) * roll(b, -1, i);
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
+  const Shape of_a = a.shape(), of_b = b.shape();
+  return record(
+      kCross, y, {a, b}, [=, a = wants_b ? a : Tensor(), b = wants_a ? b : Tensor()](const Tensor& dy) -> Grads {
+        return {wants_a ? sum_to(cross(b, dy, i), of_a) : Tensor(), wants_b ? sum_to(cross(dy, a, i), of_b) : Tensor()};
+      });
 }
 
 }  // namespace tapegrad

@@ -154,7 +154,7 @@ constexpr PublishedBits kPublished[] = {
     {"topk", "fdfc 2db4 8f8c 6910"},
     {"matmul", "98ff f2fc e95e 4a91"},
     {"linear", "1452 7c30 5cc9 edef"},
-    {"cross", "b2cb 8228 c4b5 5ba9"},
+    {"cross", "9f4f fbc8 11bc 2528"},
     {"scaled_dot_product_attention", "be04 fdc6 8f0b 857e"},
     {"sliding_window_attention", "accb 5737 a76f a499"},
     {"softmax", "910f b064 9191 46ab"},

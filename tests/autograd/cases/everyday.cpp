@@ -219,8 +219,10 @@ TEST(Everyday, DistancesOfExtremeNumbers) {
   }
 }
 
-// The operations that cross is made of.
-Tensor cross_by_operations(const Tensor& a, const Tensor& b) {
+// cross by other operations. Gradients of what is broadcast are sums of its gradients, hence expand.
+Tensor cross_by_operations(const Tensor& given_a, const Tensor& given_b) {
+  const Shape shape = broadcast("cross", given_a.shape(), given_b.shape());
+  const Tensor a = given_a.expand(shape), b = given_b.expand(shape);
   return roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1);
 }
 
@@ -233,7 +235,7 @@ std::vector<Tensor> with_gradients(F f, const Tensor& a, const Tensor& b) {
   return {y.detach(), grads[x], grads[z]};
 }
 
-// One pass over memory; with gradients, operations where something is broadcast.
+// One pass over memory for the value, and for each gradient.
 TEST(Everyday, CrossHasTheBitsOfOperations) {
   for (const DType dtype : {kFloat32, kFloat64}) {
     for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{

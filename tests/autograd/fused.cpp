@@ -133,5 +133,6 @@ TYPED_TEST(Fused, EmulationHasTheInstructionsBits) {
 }  // namespace
 }  // namespace tapegrad::tests
 #else
+// arm64: portable kernels run on x86-64 alone, so there is no emulation to test.
 TEST(Fused, EmulationHasTheInstructionsBits) { GTEST_SKIP() << "every processor has the instruction"; }
 #endif

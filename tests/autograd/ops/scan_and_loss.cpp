@@ -58,12 +58,12 @@ TEST(Norm, OfManyElements) {
 // Rows are scanned four at a time, the last ones alone.
 TEST(Scans, OfSeveralRowsHaveTheBitsOfSingleRows) {
   for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
-    for (const auto& [rows, n] : std::vector<std::pair<int64_t, int64_t>>{{3, 7}, {4, 1}, {5, 100}, {11, 3000}}) {
-      const Tensor x = (sin(arange(rows * n).to(kFloat64) * 0.7) + 1).to(dtype).reshape({rows, n});
+    for (const Shape& shape : {Shape{3, 7}, Shape{4, 1}, Shape{5, 100}, Shape{11, 3000}}) {
+      const Tensor x = (sin(arange(shape[0] * shape[1]).to(kFloat64) * 0.7) + 1).to(dtype).reshape(shape);
       const auto expect_rows = [&](const std::function<Tensor(const Tensor&)>& f) {
         std::vector<Tensor> alone;
-        for (int64_t i = 0; i < rows; ++i) alone.push_back(f(x.slice(0, i, i + 1)));
-        EXPECT_TRUE(equal(f(x), cat(alone, 0))) << rows << ' ' << n;
+        for (int64_t i = 0; i < shape[0]; ++i) alone.push_back(f(x.slice(0, i, i + 1)));
+        EXPECT_TRUE(equal(f(x), cat(alone, 0))) << shape;
       };
       expect_rows([](const Tensor& v) { return cumsum(v, -1); });
       expect_rows([](const Tensor& v) { return cumprod(v, -1); });

@@ -44,14 +44,17 @@ double log_factorial(double k, const std::vector<double>& table, Log log) {
   return (k + 0.5) * log(k + 1) - (k + 1) + 0.91893853320467274 + stirling_tail(k);  // log(2 pi) / 2
 }
 
-// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, else by
-// transformed rejection (Hoermann 1993, PTRS).
-double poisson_number(double rate, detail::HeldGenerator& from, const std::vector<double>& factorials) {
+// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, which `about` is
+// within 2^-50 of it, else by transformed rejection (Hoermann 1993, PTRS).
+double poisson_number(double rate, double about, detail::HeldGenerator& from, const std::vector<double>& factorials) {
   if (rate == 0) return 0;
   if (rate < 10) {
-    const double limit = fixed::exp(-rate);
+    const double open = about * 0x1p-49;
+    const auto above_limit = [&](double product) {
+      return std::abs(product - about) > open ? product > about : product > fixed::exp(-rate);
+    };
     double count = 0;
-    for (double product = from.uniform(); product > limit; product *= from.uniform()) ++count;
+    for (double product = from.uniform(); above_limit(product); product *= from.uniform()) ++count;
     return count;
   }
   const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
@@ -134,8 +137,9 @@ Poisson::Poisson(const Parameter& rate) : Distribution("Poisson") {
 Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
   const Tensor rate = rate_.expand(shape);
   const std::vector<double>& factorials = log_factorials();
-  return numbers(rate, rate, generator, [&factorials](double one, double, detail::HeldGenerator& from) {
-    return poisson_number(one, from, factorials);
+  const Tensor about = exp(-rate_.detach().to(kFloat64)).expand(shape);
+  return numbers(rate, about, generator, [&factorials](double one, double limit, detail::HeldGenerator& from) {
+    return poisson_number(one, limit, from, factorials);
   });
 }
 

@@ -65,11 +65,14 @@ void expect_exact(const std::string& name, const nlohmann::json& rows, double mo
   }
 }
 
+// How far a float of a function may be from the exact value, in units in the last place: most are computed in float64.
+double most_units(const std::string& name) { return name == "erfc" ? 2.7 : name == "erfinv" ? 2.4 : 0.51; }
+
 TEST(Special, ValuesAreNearlyRounded) {
   const nlohmann::json tables = stored("special.json");
   EXPECT_EQ(tables.size(), special_functions().size());
   for (const auto& [name, of] : tables.items()) {
-    expect_exact<float>(name, of["float32"], 0.51);
+    expect_exact<float>(name, of["float32"], most_units(name));
     expect_exact<double>(name, of["float64"], 2);
   }
 }
@@ -103,18 +106,20 @@ TEST(Special, Edges) {
 }
 
 // Rows of float32 are computed on vectors, with branches for all elements of one: the values are those of single
-// numbers, and of float64.
+// numbers, and of float64; those of erfc and erfinv, which are computed in float32, are within some units of these.
 TEST(Special, RowsOfFloat32AreThoseOfFloat64) {
   manual_seed(11);
   const Tensor wide = uniform({1501}, -25, 25), close = uniform({1502}, -1, 1);
   for (const char* name : {"lgamma", "digamma", "erfc", "erfinv", "i0", "i1", "i0e", "i1e"}) {
     const OfTwo& f = special_functions().at(name);
-    const Tensor x = std::string(name) == "erfinv" ? close : cat({wide, close}, 0);
+    const Tensor next_to_one = 1 - exp(close * 5 - 10);
+    const Tensor x =
+        cat(std::string(name) == "erfinv" ? std::vector{close, next_to_one} : std::vector{wide, close * 10, close}, 0);
     const std::vector<float> row = f(x, x).to_vector<float>(), from = x.to_vector<float>();
     const std::vector<double> exact = f(x, x.to(kFloat64)).to_vector<double>();
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (std::abs(exact[i]) < 1e-37) continue;
-      EXPECT_LE(units_from<float>(row[i], exact[i], 0), 0.501) << name << " of " << from[i];
+      EXPECT_LE(units_from<float>(row[i], exact[i], 0), most_units(name)) << name << " of " << from[i];
       if (i % 16 == 0) {
         EXPECT_EQ(f(x, full({}, from[i])).item(), row[i]) << name << " of " << from[i];
       }

@@ -142,13 +142,14 @@ struct Exp {
     const auto biased = hn::Add(bits(n_shifted), word<T>(kBias<T> + offset));
     return from_bits<T>(hn::ShiftLeft<kMantissa<T>>(biased));
   }
-  /// 2^n e^r, 2^n in two factors, which may overflow or denormalise only at the end.
-  HWY_INLINE Vec<T> value() const {
+  /// 2^n e^r.
+  HWY_INLINE Vec<T> value() const { return times_power(expm1_r + 1); }
+  /// 2^n y, 2^n in two factors, which may overflow or denormalise only at the end.
+  HWY_INLINE Vec<T> times_power(Vec<T> y) const {
     const auto biased = hn::Add(hn::Sub(bits(n_shifted), bits(Vec<T>(kShift))), word<T>(2 * kBias<T>));
     const auto half = hn::ShiftRight<1>(biased);  // floor(n / 2) + bias
     const auto rest = hn::Sub(biased, half);
-    return (expm1_r + 1) * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(half)) *
-           from_bits<T>(hn::ShiftLeft<kMantissa<T>>(rest));
+    return y * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(half)) * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(rest));
   }
 
  private:

@@ -12,13 +12,14 @@
 #define TAPEGRAD_REDUCE_TYPES
 namespace tapegrad {
 
-// n rows of `width` columns, `stride` apart, to one row y; a stride of 1 means a single column, contiguous in memory.
+// n rows of `width` columns, `stride` apart, to one row y; a stride of 1 means a single column, contiguous in memory,
+// and then `count` of them follow each other, each to a number of y.
 struct ReduceBlock {
   ReduceKind kind;
   ReduceOf of;
   DType dtype;
   const void* x;
-  int64_t n, stride, width;
+  int64_t n, stride, width, count;
   void* y;
 };
 
@@ -71,6 +72,13 @@ HWY_INLINE V element(V x) {
 template <ReduceKind f, ReduceOf of, class T>
 HWY_INLINE T reduce_row(const T* x, int64_t n) {
   using V = Vec<T>;
+  if constexpr (f == ReduceKind::sum && of == ReduceOf::value) {
+    if (n <= 4) {  // the same, without the lanes that add nothing
+      T lanes[4] = {};
+      for (int64_t i = 0; i < n; ++i) lanes[i] += x[i];
+      return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+    }
+  }
   const auto both = [](V a, V b) HWY_ATTR { return combine<f>(a, b); };
   const V start = identity<f, T>();
   const V all = merged(fold_spans<T>(n, start, both, [x](auto s) HWY_ATTR { return element<of>(s.load(x)); }), both);
@@ -124,7 +132,7 @@ void reduce_block_of(const ReduceBlock& b) {
   const T* const x = static_cast<const T*>(b.x);
   T* const y = static_cast<T*>(b.y);
   if (b.stride == 1) {
-    *y = reduce_row<f, of>(x, b.n);
+    for (int64_t row = 0; row < b.count; ++row) y[row] = reduce_row<f, of>(x + row * b.n, b.n);
   } else {
     reduce_columns<f, of>(x, b.n, b.stride, b.width, y);
   }
@@ -217,6 +225,7 @@ ReduceView view_for_reduction(std::string_view where, const Tensor& x, const Axe
 void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of) {
   if (y.numel() == 0) return;
   if (y.dtype() == kBool) fail("reduce", "expected int64, float32 or float64, got bool");
+  if (x.n == 1 && x.inner == 1 && x.outer > 1) return reduce(kind, {x.x, 1, 1, x.outer}, y, of);
   const int64_t n = x.n, inner = x.inner;
   const int64_t rows = inner == 1 ? kRowBlock : kColumnBlock;
   const int64_t blocks = std::max<int64_t>(1, pieces_of(n, rows));
@@ -225,6 +234,20 @@ void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of) 
   const auto* from = static_cast<const std::byte*>(x.x.raw_data());
   auto* to = static_cast<std::byte*>(partial.x.mutable_raw_data());
   const int64_t item = item_size(y.dtype());
+  if (inner == 1 && blocks == 1) {
+    parallel_for(x.outer, rows_grain(n), [&](int64_t begin, int64_t end) {
+      kernel_of(HWY_DISPATCH_TABLE(reduce_block))({.kind = kind,
+                                                   .of = of,
+                                                   .dtype = y.dtype(),
+                                                   .x = from + begin * n * item,
+                                                   .n = n,
+                                                   .stride = 1,
+                                                   .width = 1,
+                                                   .count = end - begin,
+                                                   .y = to + begin * item});
+    });
+    return;
+  }
   const int64_t size = std::min(n, rows) * std::min(inner, kColumnWidth);
   parallel_for(x.outer * blocks * widths, rows_grain(size), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -238,6 +261,7 @@ void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of) 
                                                    .n = std::min(rows, n - top),
                                                    .stride = inner,
                                                    .width = std::min(kColumnWidth, inner - first),
+                                                   .count = 1,
                                                    .y = to + (row * inner + first) * item});
     }
   });

@@ -1,7 +1,7 @@
-// Special functions of float32, on vectors of doubles: polynomials instead of the series of detail/numbers.h.
+// Special functions of float32: polynomials instead of the series of detail/numbers.h, most on vectors of doubles.
 //
 // The polynomials are our own: those through a function's values, computed with 50 digits, at the zeros of a Chebyshev
-// polynomial. Each is within 2^-42 of its function, most within 2^-48, except those that are tried first.
+// polynomial. Those of doubles are within 2^-42 of their functions, most within 2^-48.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/special/float_kernels.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
@@ -17,43 +17,6 @@
 #define TAPEGRAD_SPECIAL_POLYNOMIALS
 namespace tapegrad::special {
 
-// e^(x^2) erfc(x) for 0 <= x <= 10.5, in (x - 2.5) / (x + 2.5).
-constexpr double kErfc[] = {
-    0.2108063640611436,    -0.37173673394896956,   0.251713193217445,       -0.12503305237924345,
-    0.03992253907566887,   -0.003993701152614051,  -0.002642365960376903,   0.0008759152588169182,
-    0.0002283802517841342, -0.0001288757142012982, -3.4180853053839286e-05, 1.8608356737779642e-05,
-    7.545593666094274e-06, -2.284835706507455e-06, -1.7865932330282957e-06, 6.60261188740229e-08,
-    3.403365991505892e-07, 7.186283892363815e-08,  -2.5321653492286336e-08, -9.66578820357831e-09};
-// erfinv(y) / y in w / 2.5 - 1 for w = -log(1 - y^2) from 0 to 5, and in (sqrt(w) - 3.1) / 0.9 from 4.84 to 16.
-constexpr double kErfinv[] = {
-    1.5014093511107915,      0.6166006918604174,     -0.02610823577730197,   -0.019573561059531557,
-    0.008525400947770217,    -0.0004878983988271991, -0.000834135602819846,  0.0002921906914633234,
-    2.0472149057734397e-05,  -4.143211229340045e-05, 8.653742815487151e-06,  2.8518047144875377e-06,
-    -1.8562508671011837e-06, 1.354894396438253e-07,  2.0302024902563842e-07, -7.041453899223962e-08,
-    -9.860748489019615e-09,  1.0629317891462367e-08, -3.186528832057687e-10, -7.826256625744411e-10};
-constexpr double kErfinvFar[] = {
-    2.93323167220884,       0.9030205044314761,     0.006042673251632725,    -0.004152821629560426,
-    0.0027040523982670294,  -0.0016021234773548217, 0.0006995947464920674,   -0.00014712476190847758,
-    -5.236703763293613e-05, 5.851027363884053e-05,  -2.082914944189287e-05,  -7.172402425795075e-07,
-    4.361044630697438e-06,  -1.189382581324966e-06, -5.205967608792966e-07,  -3.5658736493626005e-07,
-    3.046306628498739e-07,  3.7603244500447894e-07, -1.0028293779323116e-07, -1.022145229286739e-07};
-// Tried first, and shorter: erfc(x)^(1 / 16) for 0 <= x <= 4 in x / 2 - 1, within 2^-41; erfinv(y) / y in w / 2.75 - 1
-// for w from 0 to 5.5, within 2^-39; and log(1 + f) / f for sqrt(1/2) <= 1 + f <= sqrt(2) in f, within 2^-38.
-constexpr double kErfcRoot[] = {0.715117203288524,       -0.3949378499075786,    -0.056091346571556476,
-                                0.06524264179462298,     0.0024609350861702593,  -0.008197233389601,
-                                0.0010321215920650005,   0.00034088693396540934, -5.631398608654852e-05,
-                                -7.402615784210645e-06,  -8.844311527936503e-06, 8.368134334862783e-06,
-                                -3.4280734020859744e-06, 1.1154844287640123e-06, -3.184521488896957e-07,
-                                -1.6185070666782542e-07, 2.6626122883280344e-07, -8.975057713589287e-08};
-constexpr double kErfinvShort[] = {
-    1.562789611234527,       0.6719082122906314,     -0.038084566630652725,  -0.021599258224233732,
-    0.011956794273495015,    -0.0014919341701080445, -0.0011110498285759733, 0.0005744434772509226,
-    -2.6875167495806287e-05, -7.459508104866339e-05, 2.754312321750577e-05,  2.4239047874956374e-06,
-    -4.808419161962319e-06,  9.86683542790043e-07,   3.874273413259328e-07,  -1.6832201224789174e-07};
-constexpr double kLogShort[] = {0.9999999999980869,  -0.49999999992971805, 0.333333334795741,   -0.25000002048164394,
-                                0.1999998295912731,  -0.16666490142581625, 0.14286366102434628, -0.12506640703431107,
-                                0.11102988279786334, -0.09878969810992054, 0.09054505550925004, -0.09342881451966843,
-                                0.09089754509453518, -0.047177590533593855};
 // lgamma(x) / ((x - 1) (x - 2)) for 1 <= x <= 3, in x - 2.
 constexpr double kLgamma[] = {
     0.4227843350984665,     -0.10031730167435363,    0.03296500062133358,    -0.012384192193457294,
@@ -173,58 +136,6 @@ HWY_NOINLINE Doubles again(Lanes lanes, Doubles y, Doubles x, double (*f)(double
   return load(to);
 }
 
-// --- the normal distribution ---
-
-HWY_NOINLINE Doubles erfc_of(Doubles x) {
-  const Doubles a = min(Doubles(10.5), abs(x));  // it is 0 in float32 from 10.1 on
-  const Doubles y = exp_of(-(a * a)) * polynomial(special::kErfc, (a - 2.5) / (a + 2.5));
-  return where(x != x, x, where(x < 0, 2 - y, y));
-}
-
-HWY_NOINLINE Doubles erfinv_of(Doubles y) {
-  const Doubles w = -log_of(fma(-y, y, Doubles(1)));
-  Doubles ratio = polynomial(special::kErfinv, w * 0.4 - 1);
-  const Lanes far = w > 5;
-  if (any(far)) ratio = where(far, polynomial(special::kErfinvFar, (sqrt(w) - 3.1) / 0.9), ratio);
-  const Doubles a = abs(y);
-  return where(a < 1, y * ratio, where(a == 1, copysign(Doubles(special::kInf), y), Doubles(special::kNotANumber)));
-}
-
-// A shorter way to a number, within 2^-36 of what the functions above give, and the lanes that it is for.
-struct Short {
-  Doubles y;
-  Lanes fits;
-};
-
-HWY_INLINE Short short_erfc(Doubles x) {
-  const Doubles a = abs(x), root = short_polynomial(special::kErfcRoot, fma(a, Doubles(0.5), Doubles(-1)));
-  Doubles y = root * root;
-  y *= y, y *= y, y *= y;
-  return {where(x < 0, 2 - y, y), a <= 4};
-}
-
-HWY_INLINE Short short_erfinv(Doubles y) {
-  using namespace math;
-  const Doubles rest = fma(-y, y, Doubles(1));  // 2^n m, as in Log of simd_math.h
-  const Doubles root = 0.70710678118654752;
-  const auto biased = hn::Add(bits(rest), hn::Sub(bits(Doubles(1)), bits(root)));
-  const auto mantissa = hn::And(biased, word<double>((Word<double>(1) << kMantissa<double>)-1));
-  const Doubles f = from_bits<double>(hn::Add(mantissa, bits(root))) - 1;
-  const Doubles n = from_bits<double>(hn::Or(hn::ShiftRight<kMantissa<double>>(biased), bits(Doubles(0x1p52))));
-  const Doubles log = fma(f, short_polynomial(special::kLogShort, f), (n - (0x1p52 + 1023)) * 0.69314718055994531);
-  const Doubles ratio = short_polynomial(special::kErfinvShort, fma(log, Doubles(-1 / 2.75), Doubles(-1)));
-  return {y * ratio, (rest > 0.0041) & (abs(y) > 0x1p-120)};  // e^-5.5; a float that is not subnormal
-}
-
-// Whether a number within 2^-36 of y may round to another float than y, which is not subnormal as a float.
-HWY_INLINE Lanes is_open(Doubles y) {
-  using namespace math;
-  // of the 29 bits that are rounded, a one and 28 zeros are the middle; 2^17 units are 2^-35 or less
-  const auto from_middle = hn::Add(bits(y), word<double>((1 << 28) + (1 << 17)));
-  const auto large = hn::And(from_middle, word<double>((1 << 29) - (1 << 18)));
-  return Lanes(hn::RebindMask(Doubles::Tag(), hn::Eq(large, word<double>(0))));
-}
-
 // --- the gamma function ---
 
 // The distance of a >= 0 from the next integer below or above, whichever is nearer.
@@ -323,14 +234,55 @@ void row_of(const void* const* x, void* y, int64_t n, const void*) {
   function_row(kFunction, static_cast<const float*>(x[0]), static_cast<float*>(y), n);
 }
 
-// The same floats: the function runs where the short way does not fit, or leaves a float open.
-template <Short (*kShort)(Doubles), Doubles (*kFunction)(Doubles)>
-void row_with_short(const void* const* x, void* y, int64_t n, const void*) {
-  const auto either = [](Doubles v) HWY_ATTR {
-    const Short tried = kShort(v);
-    return HWY_LIKELY(!any(is_open(tried.y) | !tried.fits)) ? tried.y : kFunction(v);
-  };
-  float_row(either, static_cast<const float*>(x[0]), static_cast<float*>(y), n);
+// --- the normal distribution, on vectors of floats ---
+
+HWY_INLINE Vec<float> erfc_of(Vec<float> x) {
+  const Vec<float> a = min(Vec<float>(10.5f), abs(x));  // it is 0 in float32 from 10.1 on
+  // 1 - a - a (erf(a) / a - 1) up to 1, in a^2
+  const Vec<float> near = fma(-a,
+                              math::poly(a * a, 0.128379166f, -0.37612626f, 0.112835944f, -0.0268542115f,
+                                         0.00518908724f, -0.00080168643f, 7.87587487e-05f),
+                              1 - a);
+  // e^(-a^2) h from there on, the square in two floats; h in a up to 2.5, then a h in 1 / a^2
+  const Vec<float> square = a * a, rest = fma(a, a, -square);
+  Vec<float> h = math::poly(a - 1.75f, 0.28497225f, -0.130976349f, 0.0557635203f, -0.0222599637f, 0.00840588566f,
+                            -0.00302142696f, 0.00103148783f, -0.000341304927f, 0.000124815328f, -3.81819082e-05f);
+  const Mask<float> far = a >= 2.5f;
+  const bool any_far = any(far);
+  if (any_far) {
+    const Vec<float> inverse = 1 / a;
+    h = where(far,
+              math::poly(inverse * inverse, 0.564189553f, -0.282088995f, 0.422678232f, -1.0391134f, 3.26248074f,
+                         -10.0730619f, 22.8096352f, -25.4458714f),
+              h);
+  }
+  const math::Exp<float> power(-square);
+  h = fma(h, fma(-rest, power.expm1_r + 1, power.expm1_r), h);
+  if (any_far) h = where(far, h / a, h);
+  const Vec<float> y = where(a < 1, near, power.times_power(h));
+  return where(x < 0, 2 - y, y);
+}
+
+HWY_INLINE Vec<float> erfinv_of(Vec<float> y) {
+  // y times a polynomial in w = -log(1 - y^2) up to 5, in its root from there on
+  const Vec<float> w = -math::log_plus(fma(-y, y, Vec<float>(1)), Vec<float>(0));
+  Vec<float> ratio = math::poly(w, 0.886226952f, 0.232013717f, 0.0115491655f, -0.00233527063f, -0.000126539468f,
+                                4.40488038e-05f, 4.15066324e-06f, -2.00827139e-06f, 2.24304301e-07f, -8.93192631e-09f);
+  const Mask<float> far = w > 5;
+  if (HWY_UNLIKELY(any(far))) {
+    const Vec<float> root =
+        math::poly(sqrt(w) - 3.15f, 2.98341751f, 1.00406134f, 0.00666640559f, -0.00493655726f, 0.00347051863f,
+                   -0.00233822176f, 0.00126943912f, -0.000335814519f, -0.0001572623f, 0.000116571522f);
+    ratio = where(far, root, ratio);
+  }
+  const Vec<float> a = abs(y), edge = where(a == 1, copysign(Vec<float>(math::kInf<float>), y),
+                                            Vec<float>(std::numeric_limits<float>::quiet_NaN()));
+  return where(a < 1, y * ratio, edge);
+}
+
+template <Vec<float> (*kFunction)(Vec<float>)>
+void row_of_floats(const void* const* x, void* y, int64_t n, const void*) {
+  map_row<float>(n, static_cast<float*>(y), kFunction, static_cast<const float*>(x[0]));
 }
 
 template <const special::Bessel& kOrder, bool kTimesExp>
@@ -343,8 +295,8 @@ const special::FloatKernels& special_kernels() {
   static constexpr special::FloatKernels kernels = {
       .lgamma = row_of<lgamma_of>,
       .digamma = row_of<digamma_of>,
-      .erfc = row_with_short<short_erfc, erfc_of>,
-      .erfinv = row_with_short<short_erfinv, erfinv_of>,
+      .erfc = row_of_floats<erfc_of>,
+      .erfinv = row_of_floats<erfinv_of>,
       .i0 = row_of<bessel<kOrder0, false>>,
       .i1 = row_of<bessel<kOrder1, false>>,
       .i0e = row_of<bessel<kOrder0, true>>,

@@ -7,7 +7,7 @@
 
 namespace tapegrad {
 
-// Elementwise, float32 and float64; Error for other types. Results are within 2 units in the last place of the exact
+// Elementwise, float32 and float64; Error for other types. Results are within 3 units in the last place of the exact
 // value, for most arguments within one, and have the same bits on every machine. (Next to the zeros of digamma below
 // -20 and of polygamma below 0, the absolute error counts instead.) In float32 one element takes about 1 - 4 ns in
 // functions of one operand (polygamma: 0.1 - 0.7 us), in float64 1 - 5 us; igamma up to 20 us.

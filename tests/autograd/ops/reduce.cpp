@@ -48,6 +48,36 @@ TEST(Sum, OfOtherTypesAndOfNoElements) {
   EXPECT_EQ(tg::cumsum(tg::scalar(2), 0).item(), 2);
 }
 
+// Element i is added to partial sum i % 16 of float32, i % 8 of float64, and these are halved. Rows of up to four
+// elements are computed without vectors.
+template <class T>
+T by_the_rule(const std::vector<T>& row) {
+  std::vector<T> lanes(64 / sizeof(T));
+  for (std::size_t i = 0; i < row.size(); ++i) lanes[i % lanes.size()] += row[i];
+  for (std::size_t half = lanes.size() / 2; half > 0; half /= 2) {
+    for (std::size_t k = 0; k < half; ++k) lanes[k] += lanes[k + half];
+  }
+  return lanes[0];
+}
+
+template <class T>
+void expect_rows_by_the_rule(const tg::Tensor& x) {
+  const std::vector<T> sums = tg::sum(x, 1).to_vector<T>(), sizes = tg::norm(x, 1, 1).to_vector<T>();
+  for (int64_t row = 0; row < x.size(0); ++row) {
+    EXPECT_EQ(sums[static_cast<std::size_t>(row)], by_the_rule(x[row].to_vector<T>())) << x.shape();
+    EXPECT_EQ(sizes[static_cast<std::size_t>(row)], by_the_rule(abs(x[row]).to_vector<T>())) << x.shape();
+  }
+}
+
+TEST(Sum, OfShortRowsHasTheOrderOfSums) {
+  tg::manual_seed(5);
+  for (int64_t n = 0; n < 32; ++n) {
+    const tg::Tensor x = tg::randn({37, n});
+    expect_rows_by_the_rule<float>(x);
+    expect_rows_by_the_rule<double>(x.to(tg::kFloat64) / 3);
+  }
+}
+
 TEST(Sum, ToShape) {
   const tg::Tensor x = tg::ones({4, 2, 3});
   expect_near(tg::sum_to(x, {2, 1}), {12, 12});

@@ -44,8 +44,8 @@ double log_factorial(double k, const std::vector<double>& table, Log log) {
   return (k + 0.5) * log(k + 1) - (k + 1) + 0.91893853320467274 + stirling_tail(k);  // log(2 pi) / 2
 }
 
-// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, which `about` is
-// within 2^-50 of it, else by transformed rejection (Hoermann 1993, PTRS).
+// A Poisson number: for small rates as the count of uniform factors whose product stays above e^-rate, else by
+// transformed rejection (Hoermann 1993, PTRS). `about` is e^-rate within 2^-50 of it.
 double poisson_number(double rate, double about, detail::HeldGenerator& from, const std::vector<double>& factorials) {
   if (rate == 0) return 0;
   if (rate < 10) {

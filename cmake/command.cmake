@@ -1,8 +1,8 @@
 # The command: everything but main.cpp is a library, which the tests use too.
 # Gradient checks separately: the tests of the library need no other part of the command.
 file(GLOB_RECURSE gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/gradcheck/*.cpp)
-set(told ${PROJECT_SOURCE_DIR}/tasks/settings)  # what it prints with
-add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${told}/nearest.cpp ${told}/output.cpp ${told}/status.cpp)
+set(printing ${PROJECT_SOURCE_DIR}/tasks/settings)  # what it prints with
+add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${printing}/nearest.cpp ${printing}/output.cpp ${printing}/status.cpp)
 target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad_train nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
 set(glue_option $<$<CONFIG:Release>:-Og>)  # no loops over elements; compiles faster than -O1
 if(TAPEGRAD_SANITIZE)

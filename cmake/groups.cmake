@@ -13,7 +13,7 @@ endfunction()
 # themselves are made different.
 function(tapegrad_group target size)
   set(before "#define TAPEGRAD_JOINED(a, b) a##b\n#define TAPEGRAD_JOIN(a, b) TAPEGRAD_JOINED(a, b)\n")
-  foreach(name kConfig kGrain kIndex kInfinity kLogsumexp kMadeAtLoad kMean kModule kPresets kSum kWhere Preset)
+  foreach(name kConfig kGrain kIndex kInfinity kLogsumexp kMadeAtLoad kMean kModule kPresets kSum kWhere)
     string(APPEND before "#define ${name} TAPEGRAD_JOIN(${name}_, TAPEGRAD_UNIT)\n")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE ${size} UNITY_BUILD_UNIQUE_ID TAPEGRAD_UNIT

@@ -39,8 +39,9 @@ struct Decoder {
   // --- the parts of a model ---
   /// Names in its errors and maps: "gpt", "context_length", "trf_blocks.{}.att" with the block's index.
   struct Names {
-    /// See Names.
-    std::string_view model, limit, map;
+    std::string_view model;  ///< in errors
+    std::string_view limit;  ///< of the sequence, in errors
+    std::string_view map;    ///< of a block's attention maps
   };
   virtual Names names() const = 0;         ///< of the model's type
   virtual std::size_t blocks() const = 0;  ///< number of blocks

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/models/detail/counted.h>
+#include <tapegrad/nn/models/detail/presets.h>
 
 namespace tapegrad::nn {
 
@@ -14,12 +15,7 @@ namespace {
 constexpr std::string_view kWhere = "gpt";
 constexpr std::string_view kConfig = "gpt_config";
 
-struct Preset {
-  std::string_view name;
-  GPTConfig config;
-};
-
-const Preset kPresets[] = {
+const detail::NamedConfig<GPTConfig> kPresets[] = {
     {"tiny", {.context_length = 64, .emb_dim = 64, .n_heads = 4, .n_layers = 2}},
     {"char", {.context_length = 128, .emb_dim = 128, .n_heads = 4, .n_layers = 4}},
     {"book", {.context_length = 256}},
@@ -76,14 +72,12 @@ int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, c
 
 int64_t GPTConfig::parameter_count() const { return detail::counted<GPTModel>(*this, &GPTConfig::n_layers); }
 
-GPTConfig gpt_preset(std::string_view name) {
-  std::string known;
-  for (const Preset& preset : kPresets) {
-    if (preset.name == name) return preset.config;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
-  }
-  fail(kWhere, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
+std::span<const std::string_view> gpt_presets() {
+  static const std::vector<std::string_view> names = detail::names_of<GPTConfig>(kPresets);
+  return names;
 }
+
+GPTConfig gpt_preset(std::string_view name) { return detail::config_of<GPTConfig>(kWhere, kPresets, name); }
 
 // --- the masks of tutorial 000 ---
 

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/self_attention.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,8 +40,10 @@ struct GPTConfig {
   int64_t parameter_count() const;
 };
 
-/// tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl. Error for another name, which lists these. Sets the sizes
-/// only: GPT-2's own weights also need qkv_bias and tied_head.
+/// tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl.
+std::span<const std::string_view> gpt_presets();
+/// One of these. Error for another name, which lists them. Sets the sizes only: GPT-2's own weights also need qkv_bias
+/// and tied_head.
 GPTConfig gpt_preset(std::string_view name);
 
 /// Tutorial 000's model also saves its causal masks, "trf_blocks.0.att.mask" [context_length, context_length] with ones

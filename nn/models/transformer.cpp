@@ -7,6 +7,7 @@
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/models/detail/counted.h>
+#include <tapegrad/nn/models/detail/presets.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <algorithm>
@@ -50,12 +51,7 @@ SublayerConnection sublayer_of(const TransformerConfig& c) {
   return SublayerConnection(c.hidden_size, c.hidden_dropout_prob, c.layer_norm_eps, c.post_norm);
 }
 
-struct Preset {
-  std::string_view name;
-  TransformerConfig config;
-};
-
-const Preset kPresets[] = {
+const detail::NamedConfig<TransformerConfig> kPresets[] = {
     {"base",
      {.vocab_size = 37000,
       .hidden_size = 512,
@@ -119,13 +115,13 @@ int64_t TransformerConfig::parameter_count() const {
   return detail::counted<Transformer>(*this, &TransformerConfig::num_hidden_layers);
 }
 
+std::span<const std::string_view> transformer_presets() {
+  static const std::vector<std::string_view> names = detail::names_of<TransformerConfig>(kPresets);
+  return names;
+}
+
 TransformerConfig transformer_preset(std::string_view name) {
-  std::string known;
-  for (const Preset& preset : kPresets) {
-    if (preset.name == name) return preset.config;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
-  }
-  fail(kConfig, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
+  return detail::config_of<TransformerConfig>(kConfig, kPresets, name);
 }
 
 int64_t TransformerConfig::longest_input() const {

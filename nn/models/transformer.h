@@ -8,6 +8,7 @@
 #include <tapegrad/nn/fields.h>
 #include <tapegrad/nn/next_token.h>
 
+#include <span>
 #include <string_view>
 
 namespace tapegrad::nn {
@@ -43,8 +44,9 @@ struct TransformerConfig {
   int64_t parameter_count() const;
 };
 
-/// base, big (Vaswani et al. 2017), bert-base (of the encoder; Devlin et al. 2018), t5-base (Raffel et al. 2020). Error
-/// for another name, which lists these. Sets the sizes only.
+/// base, big (Vaswani et al. 2017), bert-base (of the encoder; Devlin et al. 2018), t5-base (Raffel et al. 2020).
+std::span<const std::string_view> transformer_presets();
+/// One of these. Error for another name, which lists them. Sets the sizes only.
 TransformerConfig transformer_preset(std::string_view name);
 
 /// ids [B, T], the first one at position `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond

@@ -5,7 +5,6 @@
 // encoding) that has options:
 //   f.add({.name = "window", .help = "keys on each side", .limits = kNotNegative}, window, kind == "window");
 //   f.add_named({.name = "solver", .help = "the method"}, solver, kOdeSolverNames);  // an enum with names
-//
 #pragma once
 
 #include <cstdint>
@@ -103,8 +102,8 @@ struct Field {
 /// The members of a struct, in order. Refers to them.
 class Fields {
  public:
-  template <class T>
   /// Appends a member, which must outlive the list; without `used`, it has no effect (Field::used).
+  template <class T>
   void add(const Setting& setting, T& member, bool used = true) {
     fields_.push_back({setting, &member, used});
   }

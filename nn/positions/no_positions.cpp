@@ -5,6 +5,7 @@ namespace tapegrad::nn {
 
 struct NoPositionsKind final : PositionKind {
   NoPositionsKind() : PositionKind("none", "attention ignores the order", Role::neither) {}
+  bool ignores_tokens() const override { return true; }
 };
 template const PositionKind& position_kind<NoPositionsKind>();
 

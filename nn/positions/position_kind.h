@@ -81,6 +81,8 @@ class PositionKind {
   Positions positions() const { return Positions(name); }
   /// Whether scores of single pairs change, which only full attention has.
   virtual bool adds_to_scores() const { return false; }
+  /// Whether the encoding is a vector for each position, or nothing, whatever the tokens are.
+  virtual bool ignores_tokens() const { return false; }
 
   /// Its members of `options`: names ("conv-width"), help and limits.
   virtual void list(PositionOptions& options, Fields& fields) const { list_stretching(options, fields); }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/nn/position_kind.h>
 #include <tapegrad/tasks/architecture/builder.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -171,12 +172,9 @@ Box head_box(std::string path, int64_t vocab_size, int64_t width, const nn::Lang
 }
 
 std::string added_code(nn::Positions positions, int64_t most, int64_t width, bool causal) {
-  constexpr nn::Positions kOfPositionsAlone[] = {nn::Positions::index, nn::Positions::learned,
-                                                 nn::Positions::sinusoidal};
-  const bool alone = std::find(std::begin(kOfPositionsAlone), std::end(kOfPositionsAlone), positions) !=
-                     std::end(kOfPositionsAlone);  // the tokens do not matter, nor whether they are later ones
+  const bool tells_causal = causal && !nn::kind_of(positions).ignores_tokens();
   return fmt::format("nn::AddedPositions({}, {}, {}{})", constant_of(positions), most, width,
-                     causal && !alone ? ", {}, true" : "");
+                     tells_causal ? ", {}, true" : "");
 }
 
 std::string relative_code(nn::Positions positions, int64_t heads, int64_t head_dim, bool causal) {

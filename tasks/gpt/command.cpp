@@ -25,13 +25,12 @@ void add_adapter(Fields& f, std::string& adapter) {
   f.add({.name = "adapter", .help = "folder of an adapter (PEFT's LoRA) for the model", .type = "DIR"}, adapter);
 }
 
-// "bfloat16 takes half the memory of float32, int8 a quarter"
+// "...; bfloat16: half; int8: a quarter"
 std::string help_of_formats() {
-  std::string help;
+  std::string help = "type of the model's matrices, and the memory of one next to float32";
   for (const WeightFormat* format : weight_formats().subspan(1))
-    help += help.empty() ? fmt::format("{} takes {} the memory of float32", format->name, format->memory)
-                         : fmt::format(", {} {}", format->name, format->memory);
-  return "type of the model's matrices; " + help;
+    help += fmt::format("; {}: {}", format->name, format->memory);
+  return help;
 }
 
 void add_dtype(Fields& f, std::string& dtype) {

@@ -13,7 +13,6 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr int64_t kNoamWarmup = 4000;  // Vaswani et al. 2017
-constexpr std::string_view kPresets[] = {"book", "tiny", "char", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"};
 constexpr std::string_view kWindowOrders[] = {"auto", "pytorch", "permutation"};
 constexpr Limits kShare{.least = 0, .most = 1, .open_below = true, .open_above = true};
 
@@ -164,7 +163,8 @@ void StartSettings::check() const {
 }
 
 void GPTOptions::list(Fields& f) {
-  f.add({.name = "preset", .help = "default sizes and rates", .group = Group::model, .choices = kPresets}, preset);
+  f.add({.name = "preset", .help = "default sizes and rates", .group = Group::model, .choices = nn::gpt_presets()},
+        preset);
   add_fields(f, std::visit([](auto& c) { return model_fields(c); }, config));
   add_fields(f, fields_of(attention));
   f.add({"recompute", "recompute each block in backward: same results, less memory", Group::model}, recompute);

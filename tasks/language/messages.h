@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -28,6 +29,11 @@ std::string said(fmt::format_string<First, Rest...> english, First&& first, Rest
   const fmt::string_view key = english;
   return fmt::vformat(shown({key.data(), key.size()}), fmt::make_format_args(first, rest...));
 }
+/// What has a message of its own in a text of help: the text, or, if none is for it as a whole and it is "what; name:
+/// help; name: help", its parts "what", "help" and "help", which come from the rows of a table.
+std::vector<std::string_view> parts_of_help(std::string_view english);
+/// The text of help in the language of the environment, as a whole or by parts.
+std::string said_help(std::string_view english);
 /// Marks a literal that reaches said() through a table: it needs Korean, too.
 constexpr std::string_view translatable(std::string_view english) { return english; }
 

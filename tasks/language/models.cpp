@@ -23,10 +23,11 @@ constexpr Message kModels[] = {
     {"dropout probability, everywhere in the model", "모델 전체의 드롭아웃 확률"},
     {"biases on query, key and value", "쿼리, 키, 값에 편향을 둡니다"},
     {"the output head shares the weight of the token embedding", "출력 층이 토큰 임베딩의 가중치를 함께 씁니다"},
-    {"form of self-attention; window: only keys near the query; linformer: projected keys (encoder only); performer: "
-     "random features; reformer: keys with similar hashes",
-     "셀프 어텐션의 방식. window: 쿼리 근처의 키만; linformer: 투영한 키(인코더만); performer: 무작위 특징; reformer: "
-     "해시가 비슷한 키"},
+    {"form of self-attention", "셀프 어텐션의 방식"},
+    {"only keys near the query", "쿼리 근처의 키만"},
+    {"projected keys (encoder only)", "투영한 키(인코더만)"},
+    {"random features", "무작위 특징"},
+    {"keys with similar hashes", "해시가 비슷한 키"},
     {"window: keys that a query attends to on each side", "window: 쿼리가 양쪽에서 보는 키의 수"},
     {"window: distance between two of these keys", "window: 그 키 사이의 간격"},
     {"window: the first N tokens attend to all tokens, and all tokens attend to them",
@@ -66,20 +67,23 @@ constexpr Message kModels[] = {
     {"composite: the added encoding, weighted by alpha", "composite: alpha를 곱하여 더하는 인코딩"},
     {"composite: the relative encoding, weighted by beta", "composite: beta를 곱하는 상대 인코딩"},
     {"dynamic: hidden units of the network", "dynamic: 신경망의 은닉 유닛 수"},
-    {"positional encoding; none: attention ignores the order; index: adds the position to all features, which layer "
-     "normalisation undoes: as none; learned: adds a learned vector; sinusoidal: adds sines and cosines; rope: rotates "
-     "queries and keys; shaw: a learned vector per distance; t5: a learned bias per bucket of distances; alibi: a bias "
-     "that falls with the distance; conv: adds a depthwise convolution of the embeddings; conv-multiscale: adds two "
-     "convolutions; lstm: adds the states of an LSTM; ode: adds the solution of a learned differential equation; "
-     "complex: adds learned waves; composite: an added and a relative one, with learned weights; dynamic: adds the "
-     "output of a network",
-     "위치 인코딩. none: 어텐션이 순서를 모름; index: 모든 특성에 위치 번호를 더하지만 레이어 정규화가 지우므로 none과 "
-     "같음; "
-     "learned: 학습한 벡터를 더함; sinusoidal: "
-     "사인과 코사인을 더함; rope: 쿼리와 키를 회전함; shaw: 거리마다 학습한 벡터; t5: 거리 버킷마다 학습한 편향; "
-     "alibi: 거리에 따라 작아지는 편향; conv: 임베딩의 깊이별 합성곱을 더함; conv-multiscale: 합성곱 두 개를 더함; "
-     "lstm: LSTM의 상태를 더함; ode: 학습한 미분방정식의 해를 더함; complex: 학습한 파동을 더함; composite: 더하는 "
-     "인코딩과 상대 인코딩을 학습한 가중치로 합침; dynamic: 신경망의 출력을 더함"},
+    {"positional encoding", "위치 인코딩"},
+    {"attention ignores the order", "어텐션이 순서를 모름"},
+    {"adds the position to all features, which layer normalisation undoes: as none",
+     "모든 특성에 위치 번호를 더하지만 레이어 정규화가 지우므로 none과 같음"},
+    {"adds a learned vector", "학습한 벡터를 더함"},
+    {"adds sines and cosines", "사인과 코사인을 더함"},
+    {"rotates queries and keys", "쿼리와 키를 회전함"},
+    {"a learned vector per distance", "거리마다 학습한 벡터"},
+    {"a learned bias per bucket of distances", "거리 버킷마다 학습한 편향"},
+    {"a bias that falls with the distance", "거리에 따라 작아지는 편향"},
+    {"adds a depthwise convolution of the embeddings", "임베딩의 깊이별 합성곱을 더함"},
+    {"adds two convolutions", "합성곱 두 개를 더함"},
+    {"adds the states of an LSTM", "LSTM의 상태를 더함"},
+    {"adds the solution of a learned differential equation", "학습한 미분방정식의 해를 더함"},
+    {"adds learned waves", "학습한 파동을 더함"},
+    {"an added and a relative one, with learned weights", "더하는 인코딩과 상대 인코딩을 학습한 가중치로 합침"},
+    {"adds the output of a network", "신경망의 출력을 더함"},
     {"recompute each block in backward: same results, less memory",
      "역전파에서 블록마다 다시 계산합니다. 결과는 같고 메모리를 덜 씁니다"},
     {"also save the causal masks, att.mask, which tutorial 000's code expects in a model",
@@ -88,9 +92,11 @@ constexpr Message kModels[] = {
     {"hierarchy: tokens per segment", "hierarchy: 구간의 토큰 수"},
     {"layers over the tokens", "토큰을 보는 층의 수"},
     {"window: tokens on each side that a token attends to", "window: 토큰이 양쪽에서 보는 토큰의 수"},
-    {"type of the model's matrices; bfloat16 takes half the memory of float32, float16 half, int8 a quarter, int4 a "
-     "sixth",
-     "모델 행렬의 자료형. float32에 비해 메모리가 bfloat16과 float16은 2분의 1, int8은 4분의 1, int4는 6분의 1입니다"},
+    {"type of the model's matrices, and the memory of one next to float32",
+     "모델 행렬의 자료형과 float32에 대한 메모리의 비"},
+    {"half", "2분의 1"},
+    {"a quarter", "4분의 1"},
+    {"a sixth", "6분의 1"},
 };
 
 }  // namespace

@@ -13,7 +13,16 @@ namespace {
 // names, and a block of memory for each of 42 parameters, their gradients and two moments, however small.
 constexpr double kBytesPerLayer = 60'000;
 
-constexpr std::string_view kSizes[] = {"tutorial", "base", "big", "bert-base", "t5-base"};
+constexpr std::string_view kTutorial = "tutorial";  // the sizes of the task
+
+const std::vector<std::string_view>& names_of_sizes() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all{kTutorial};
+    all.insert(all.end(), nn::transformer_presets().begin(), nn::transformer_presets().end());
+    return all;
+  }();
+  return names;
+}
 
 // Learned positions and Linformer bound the length of the sequences. The task's options that decide the length are
 // named.
@@ -44,7 +53,7 @@ void RunOptions::list(Fields& f) {
   f.add({.name = "preset",
          .help = "default sizes: tutorial (those of the task), base and big (Vaswani et al.), BERT or T5",
          .group = Group::model,
-         .choices = kSizes},
+         .choices = names_of_sizes()},
         preset);
   Fields model = model_fields(config);
   model.insert_after("max_position_embeddings", fields_of(attention));
@@ -78,7 +87,8 @@ nn::TransformerConfig RunOptions::model() const {
 }
 
 void apply_preset(RunOptions& o, const Given& given) {
-  if (o.preset == "tutorial" || std::find(std::begin(kSizes), std::end(kSizes), o.preset) == std::end(kSizes)) return;
+  const std::vector<std::string_view>& sizes_known = names_of_sizes();
+  if (o.preset == kTutorial || std::find(sizes_known.begin(), sizes_known.end(), o.preset) == sizes_known.end()) return;
   RunOptions sizes = o;
   sizes.config = nn::transformer_preset(o.preset);  // check_limits rejects other names
   Given others;

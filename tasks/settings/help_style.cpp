@@ -79,7 +79,7 @@ class HelpStyle : public CLI::Formatter {
   }
   std::string make_option_desc(const CLI::Option* option) const override {
     const auto [value, joint, meaning] = default_of(*option);
-    const std::string text(shown(option->get_description()));
+    const std::string text = said_help(option->get_description());
     if (value.empty()) return text;
     return fmt::format("{} ({}: {}{}{})", text, shown("default"), shown(value), shown(joint), shown(meaning));
   }
@@ -91,7 +91,8 @@ void collect(const CLI::App& app, std::set<std::string>& texts) {
   texts.insert({app.get_description(), app.get_group(), app.get_footer()});
   for (const CLI::Option* option : app.get_options()) {
     const auto [value, joint, meaning] = default_of(*option);
-    texts.insert({option->get_description(), option->get_group(), joint, meaning});
+    for (const std::string_view part : parts_of_help(option->get_description())) texts.emplace(part);
+    texts.insert({option->get_group(), joint, meaning});
     if (value.find(' ') != std::string::npos) texts.insert(value);  // words, as "the last run's"
   }
   for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) collect(*part, texts);

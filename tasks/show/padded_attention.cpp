@@ -15,6 +15,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr int64_t kModel = 64, kPaddedHeads = 4, kHeadDim = kModel / kPaddedHeads;  // the tutorial's
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 // The mean over the rows [from, to) of the weight that falls on padding.
 double on_padding(const Tensor& weights, int64_t words, int64_t from, int64_t to) {
@@ -42,7 +43,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   // tapegrad: mask [B, 1, 1, S], scores over sqrt(head_dim).
   const Tensor ours = products / std::sqrt(static_cast<double>(kHeadDim));
   const Tensor columns = is_padding.reshape({1, length}).expand({length, length});
-  const Tensor our_masked = masked_fill(ours, columns, -std::numeric_limits<double>::infinity());
+  const Tensor our_masked = masked_fill(ours, columns, kMinusInfinity);
   const Tensor our_weights = softmax(our_masked);
 
   std::string out;
@@ -71,8 +72,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
       "Over sqrt(d_model) = {:.0f}, as in the tutorial, it is {:.2f};\nover sqrt(head_dim) = {:.0f} it is {:.2f}.\n\n",
       kHeadDim, std::sqrt(static_cast<double>(kHeadDim)), spread(products), std::sqrt(static_cast<double>(kModel)),
       spread(theirs), std::sqrt(static_cast<double>(kHeadDim)), spread(ours));
-  const Tensor empty =
-      softmax(masked_fill(ours, ones({length, length}, kBool), -std::numeric_limits<double>::infinity()));
+  const Tensor empty = softmax(masked_fill(ours, ones({length, length}, kBool), kMinusInfinity));
   out += said(
       "6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
       "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\n"

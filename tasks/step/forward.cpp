@@ -1,12 +1,16 @@
 // The forward passes of the Transformer and of the GPT, operation by operation.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/learned_positions.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/position_kind.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/step/forward.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace tapegrad::tasks::step {
 namespace {
@@ -17,8 +21,11 @@ void require_plain(const std::string& positions, const nn::PositionOptions& opti
                    const nn::AttentionChoice& attention) {
   require(attention.name() == "full", "--model",
           fmt::format("expected a model with full attention, got {} (a page shows every score)", attention.name()));
-  const bool plain = positions == "learned" || positions == "sinusoidal" || positions == "index" || positions == "none";
-  require(plain, "--model", fmt::format("expected positions learned, sinusoidal, index or none, got {}", positions));
+  std::vector<std::string_view> known;
+  for (const nn::PositionKind* kind : nn::position_kinds())
+    if (kind->ignores_tokens()) known.push_back(kind->name);
+  require(std::find(known.begin(), known.end(), positions) != known.end(), "--model",
+          fmt::format("expected positions {}, got {}", fmt::join(known, ", "), positions));
   require(options.of<nn::LearnedPositionOptions>().interpolate_to == 0, "--model",
           "expected learned positions that are not interpolated (--interpolate-to 0)");
 }

@@ -230,7 +230,8 @@ Breaches long_functions(const Sources& sources, std::size_t most) {
       } else if (line.size() == indentation + 1) {
         const auto& [first, declaration] = begun[indentation];
         const std::size_t bracket = declaration.find('(');
-        if (bracket == std::string::npos || std::regex_match(declaration, kOther) || number - first <= most) continue;
+        if (bracket == std::string::npos || std::regex_match(declaration, kOther) || number - first + 1 <= most)
+          continue;
         const std::string name = declaration.substr(0, bracket);
         found.push_back(path + ": " + name.substr(name.find_last_of(" *&") + 1));
       }

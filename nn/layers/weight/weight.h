@@ -42,7 +42,7 @@ class Weight : public Parameter {
 
   bool exists() const { return defined() || is_quantized(); }
   bool is_quantized() const { return values_.defined(); }
-  std::string_view type() const;  ///< "float32", "bfloat16", "float16", "int8"
+  std::string_view type() const;  ///< the name of a format of weight_formats(): "float32", "int4"
   int64_t outputs() const { return defined() ? tensor().size(0) : values_->size(0); }
   int64_t inputs() const { return defined() ? tensor().size(1) : inputs_; }
 
@@ -102,9 +102,9 @@ NamedTensors stored_state(const AnyModel& model, NamedTensors state);
 
 }  // namespace detail
 
-/// For generation: keeps every weight of the model (linear layers, token tables, heads) in a format, "bfloat16",
-/// "float16" or "int8", in less memory, and still computes in float32. Inside an init::Skip scope quantised weights are
-/// zeros, to be loaded: see stored_state. Error for weights that are not finite. Training is then an Error.
+/// For generation: keeps every weight of the model (linear layers, token tables, heads) in a format of
+/// weight_formats(), as "int8", in less memory, and still computes in float32. Inside an init::Skip scope quantised
+/// weights are zeros, to be loaded: see stored_state. Error for weights that are not finite. Training is then an Error.
 template <class Model>
 requires(!std::is_const_v<Model>) void store(Model& model, std::string_view format) {
   detail::store(detail::AnyModel(model), weight_format(format));

@@ -30,6 +30,7 @@ struct IndexKind final : PositionKind {
   IndexKind()
       : PositionKind("index", "adds the position to all features, which layer normalisation undoes: as none",
                      Role::added) {}
+  bool ignores_tokens() const override { return true; }
   AnyOf<AddedEncoding> added(const PositionSizes&, const PositionOptions&) const override { return AddedIndex(); }
 };
 template const PositionKind& position_kind<IndexKind>();

@@ -66,6 +66,7 @@ struct LearnedKind final : PositionKind {
   int64_t longest_input(int64_t max_positions, const PositionOptions& o) const override {
     return std::max(max_positions, o.of<LearnedPositionOptions>().interpolate_to);
   }
+  bool ignores_tokens() const override { return true; }
   AnyOf<AddedEncoding> added(const PositionSizes& sizes, const PositionOptions& o) const override {
     return AddedTable(sizes, o.of<LearnedPositionOptions>());
   }

@@ -47,6 +47,7 @@ struct AddedSinusoids final : AddedEncoding {
 
 struct SinusoidalKind final : PositionKind {
   SinusoidalKind() : PositionKind("sinusoidal", "adds sines and cosines", Role::added) {}
+  bool ignores_tokens() const override { return true; }
   AnyOf<AddedEncoding> added(const PositionSizes&, const PositionOptions&) const override { return AddedSinusoids(); }
 };
 template const PositionKind& position_kind<SinusoidalKind>();

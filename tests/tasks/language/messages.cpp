@@ -95,6 +95,18 @@ TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
   }
 }
 
+// A table's rows have messages of their own, so that a new row is a new message.
+TEST(KoreanMessages, OfATableAreThoseOfItsRows) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(tasks::parts_of_help("positional encoding; none: attention ignores the order; new: a row"),
+            (Parts{"positional encoding", "attention ignores the order", "a row"}));
+  EXPECT_EQ(tasks::parts_of_help("number of blocks"), Parts{"number of blocks"});
+  EXPECT_EQ(tasks::parts_of_help("no message; nor a table"), Parts{"no message; nor a table"});
+  EXPECT_EQ(tasks::parts_of_help(""), Parts{});
+  const std::string korean = run_command({"help", "train", "gpt", "--lang", "ko"}).out;
+  EXPECT_NE(korean.find("none: 어텐션이 순서를 모름;"), std::string::npos) << korean;
+}
+
 TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
   const std::regex options("--[a-z-]*[a-z]"), placeholders("\\{[a-z]+\\}"), decimals("[0-9]+\\.[0-9.]*[0-9]");
   for (const auto& table : tasks::all_messages()) {

@@ -65,6 +65,18 @@ void linear_scan_of_steps_with_gradients(benchmark::State& state) {
   gradients_of(state, {b * 0.6, b}, [](const std::vector<Tensor>& v) { return linear_scan(v[0], v[1], 0); });
 }
 
+// u [B, L, E] with N states for each of the E.
+void selective_scan_with_gradients(benchmark::State& state) {
+  const int64_t batch = state.range(0), length = state.range(1), width = state.range(2), states = state.range(3);
+  Generator generator(0);
+  const Tensor u = randn({batch, length, width}, kFloat32, &generator);
+  const Tensor delta = rand({batch, length, width}, kFloat32, &generator) * 0.5;
+  const Tensor a = rand({width, states}, kFloat32, &generator) * -4;
+  const Tensor b = randn({batch, length, states}, kFloat32, &generator);
+  gradients_of(state, {u, delta, a, b, b},
+               [](const std::vector<Tensor>& v) { return selective_scan(v[0], v[1], v[2], v[3], v[4]); });
+}
+
 // x [edges, channels] in segments [edges / 20], unsorted.
 template <class F>
 void by_segment(benchmark::State& state, F f) {
@@ -106,6 +118,7 @@ BENCHMARK(logcumsumexp_with_gradients)->Apply(shapes);
 BENCHMARK(gather_with_gradients)->Apply(shapes);
 BENCHMARK(linear_scan_with_gradients)->Apply(shapes);
 BENCHMARK(linear_scan_of_steps_with_gradients)->Args({1024, 4, 1024})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(selective_scan_with_gradients)->Args({2, 256, 256, 16})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(median)->Apply(shapes);
 BENCHMARK(sort)->Apply(shapes);
 BENCHMARK(topk)->Apply(shapes);

@@ -59,7 +59,10 @@ std::string place_of(const TapeIndex& leaf) {
   if (found.name.empty()) return "";
   const std::size_t dot = found.name.rfind('.');
   if (dot == std::string::npos || found.owner.empty()) return fmt::format(" (near {})", found.name);
-  const bool vowel = std::string_view("AEIOU").find(found.owner[0]) != std::string_view::npos;
+  // "an LSTM": letters are read one by one where the second is a capital, too
+  const bool letters = found.owner.size() > 1 && found.owner[1] >= 'A' && found.owner[1] <= 'Z';
+  const std::string_view vowels = letters ? "AEFHILMNORSX" : "AEIOU";
+  const bool vowel = vowels.find(found.owner[0]) != std::string_view::npos;
   return fmt::format(" (near {}, {} {})", found.name.substr(0, dot), vowel ? "an" : "a", found.owner);
 }
 

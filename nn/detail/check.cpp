@@ -1,6 +1,8 @@
 // Checks of a model's configuration and of its input.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>
 
 namespace tapegrad::nn {
@@ -14,6 +16,12 @@ void require_divisible(std::string_view where, std::string_view name, int64_t si
   if (size % heads == 0) return;
   fail(where,
        fmt::format("{} {} is not divisible by {} {} (each head takes an equal share)", name, size, heads_name, heads));
+}
+
+void fail_near(const Parameter& own, std::string_view where, std::string_view message) {
+  const bool placed = own.defined() && Tape::current() != nullptr;
+  const std::string place = placed ? tapegrad::detail::place_of(own->tape_index()) : "";
+  throw Error(error_text(where, std::string(message) + place));
 }
 
 int64_t kv_width(std::string_view where, int64_t width, int64_t heads, int64_t kv_heads) {

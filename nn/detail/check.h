@@ -1,7 +1,7 @@
 // Checks of a model's configuration and of its input.
 #pragma once
 
-#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/nn/parameter.h>
 
 #include <cstdint>
 #include <string_view>
@@ -20,6 +20,10 @@ const Config& checked(const Config& config) {
 // Error unless every head gets an equal share of `size`.
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads);
+
+// Error of a module that refuses its input. While a tape records, the text ends with the module's place in the model,
+// where `own`, one of its parameters, is: " (near ups.0.norm, a GroupNorm)".
+[[noreturn]] void fail_near(const Parameter& own, std::string_view where, std::string_view message);
 
 // The width of keys and values with `kv_heads` heads (0: `heads`), if queries with `heads` heads have `width`. Error
 // unless kv_heads divides heads.

@@ -22,15 +22,17 @@ int64_t checked_inputs(std::string_view where, int64_t inputs, int64_t hidden_si
   return inputs;
 }
 
-void require_state(std::string_view where, const Tensor& state, const Shape& shape, std::string_view what) {
+void require_state(const Parameter& own, std::string_view where, const Tensor& state, const Shape& shape,
+                   std::string_view what) {
   if (state.defined() && !(state.shape() == shape)) {
-    fail(where, fmt::format("expected a {} state {}, got {}", what, str(shape), str(state.shape())));
+    fail_near(own, where, fmt::format("expected a {} state {}, got {}", what, str(shape), str(state.shape())));
   }
 }
 
-void require_both(std::string_view where, const LSTMState& state) {
+void require_both(const Parameter& own, std::string_view where, const LSTMState& state) {
   if (state.hidden.defined() != state.cell.defined()) {
-    fail(where, fmt::format("expected both states or none, got no {} state", state.cell.defined() ? "hidden" : "cell"));
+    fail_near(own, where,
+              fmt::format("expected both states or none, got no {} state", state.cell.defined() ? "hidden" : "cell"));
   }
 }
 
@@ -39,19 +41,22 @@ template <class F>
 LSTMResult run(std::string_view where, const detail::RecurrentStack& model, const Tensor& given, const LSTMState& state,
                const Tensor& lengths, F layer) {
   const RecurrentOptions& options = model.options;
+  const Parameter& own = model.parts[0].weight_ih;
   if (given.dim() != 2 && given.dim() != 3) {
-    fail(where, fmt::format("expected x [{}, I] or [T, I], got {}", options.batch_first ? "B, T" : "T, B",
-                            str(given.shape())));
+    fail_near(
+        own, where,
+        fmt::format("expected x [{}, I] or [T, I], got {}", options.batch_first ? "B, T" : "T, B", str(given.shape())));
   }
   if (given.size(-1) != model.input_size) {
-    fail(where, fmt::format("expected x with a last axis of {}, got {}", model.input_size, str(given.shape())));
+    fail_near(own, where,
+              fmt::format("expected x with a last axis of {}, got {}", model.input_size, str(given.shape())));
   }
   const bool batched = given.dim() == 3;
   const Tensor x = !batched ? given.unsqueeze(1) : options.batch_first ? given.transpose(0, 1) : given;
   const auto parts = static_cast<int64_t>(model.parts.size());
   const Shape shape = batched ? Shape{parts, x.size(1), model.hidden_size} : Shape{parts, model.hidden_size};
-  require_state(where, state.hidden, shape, "hidden");
-  require_state(where, state.cell, shape, "cell");
+  require_state(own, where, state.hidden, shape, "hidden");
+  require_state(own, where, state.cell, shape, "cell");
   const auto of = [&](const Tensor& states, int64_t part) {
     if (!states.defined()) return states;
     return batched ? states[part] : states[part].unsqueeze(0);
@@ -92,12 +97,12 @@ LSTMState run_cell(std::string_view where, const detail::RecurrentDirection& cel
                    const LSTMState& state, F layer) {
   const int64_t inputs = cell.weight_ih->size(1), width = cell.weight_hh->size(1);
   if ((x.dim() != 1 && x.dim() != 2) || x.size(-1) != inputs) {
-    fail(where, fmt::format("expected x [B, {}] or [{}], got {}", inputs, inputs, str(x.shape())));
+    fail_near(cell.weight_ih, where, fmt::format("expected x [B, {}] or [{}], got {}", inputs, inputs, str(x.shape())));
   }
   const bool batched = x.dim() == 2;
   const Shape shape = batched ? Shape{x.size(0), width} : Shape{width};
-  require_state(where, state.hidden, shape, "hidden");
-  require_state(where, state.cell, shape, "cell");
+  require_state(cell.weight_ih, where, state.hidden, shape, "hidden");
+  require_state(cell.weight_ih, where, state.cell, shape, "cell");
   const auto with_batch = [&](const Tensor& s) { return s.defined() && !batched ? s.unsqueeze(0) : s; };
   const LSTMResult y = layer((batched ? x : x.unsqueeze(0)).unsqueeze(0), cell.weights(), with_batch(state.hidden),
                              with_batch(state.cell));
@@ -154,7 +159,7 @@ LSTM::LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions& opti
     : RecurrentStack(kLstm, input_size, hidden_size, 4, options) {}
 
 LSTMResult LSTM::operator()(const Tensor& x, const LSTMState& state, const Tensor& lengths) const {
-  require_both(kLstm, state);
+  require_both(parts[0].weight_ih, kLstm, state);
   return run(kLstm, *this, x, state, lengths, lstm_layer);
 }
 
@@ -186,7 +191,7 @@ LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, bool bias)
     : RecurrentDirection(checked_inputs(kLstmCell, input_size, hidden_size), hidden_size, 4, bias) {}
 
 LSTMState LSTMCell::operator()(const Tensor& x, const LSTMState& state) const {
-  require_both(kLstmCell, state);
+  require_both(weight_ih, kLstmCell, state);
   const auto layer = [](const Tensor& x, const RecurrentWeights& weights, const Tensor& hidden, const Tensor& cell) {
     return lstm_layer(x, weights, hidden, cell);
   };

@@ -129,7 +129,7 @@ constexpr PublishedBits kPublished[] = {
     {"segment_logsumexp", "ca9c 0d9b a324 507e"},
     {"sparse_matmul", "197b c453 c03a f9df"},
     {"sampled_matmul", "0757 b68a ddd2 dab4"},
-    {"linear_scan", "0e25 7d7b 9cc1 ba5d"},
+    {"linear_scan", "c32c 2807 33f2 397b"},
     {"sum", "dd91 1deb 2505 951e"},
     {"mean", "364e 3754 5300 221c"},
     {"prod", "1206 1508 b4f5 1479"},

@@ -1,7 +1,9 @@
 // The place in a model that ends the text of an error.
 #include <tapegrad/autograd/op.h>
+#include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/norm.h>
+#include <tapegrad/nn/recurrent.h>
 #include <tapegrad/tests/support/near.h>
 
 namespace tapegrad {
@@ -17,6 +19,29 @@ struct PlacedBlock {
     return y * gain;
   }
 };
+
+// A module that refuses its input before it uses a parameter, after one that has used its own.
+template <class Module>
+struct PlacedAfter {
+  nn::Linear first{2, 4};
+  Module second;
+  Tensor operator()(const Tensor& x) const {
+    const Tensor y = first(x);
+    if constexpr (requires { second(y).output; }) {
+      return second(y.reshape({1, 1, 1, -1})).output;
+    } else {
+      return second(y.reshape({1, 1, 1, 1, 1, -1}));
+    }
+  }
+};
+template <class Module>
+std::string place_after(Module module) {
+  PlacedAfter<Module> net{.second = std::move(module)};
+  nn::parameters(net);
+  const Tape tape;
+  const std::string text = error_of([&] { net(ones({1, 2})); });
+  return text.find("(near") == std::string::npos ? text : text.substr(text.find("(near"));
+}
 
 struct PlacedNet {
   nn::Linear embedding{2, 4};
@@ -48,6 +73,16 @@ TEST(ErrorPlace, IsTheModuleWhoseParameterWasUsedLast) {
               net(ones({2, 4}));
             }),
             "[mul] shapes [2, 4] and [1, 3] do not broadcast: axis -1 has 4 against 3 (sizes must be equal or 1)");
+}
+
+TEST(ErrorPlace, IsTheModuleThatRefusesItsInput) {
+  EXPECT_EQ(place_after(nn::GroupNorm(2, 6)), "(near second, a GroupNorm)");
+  EXPECT_EQ(place_after(nn::BatchNorm(6)), "(near second, a BatchNorm)");
+  EXPECT_EQ(place_after(nn::BatchNorm2d(6)), "(near second, a BatchNorm2d)");
+  EXPECT_EQ(place_after(nn::InstanceNorm(6, {.affine = true})), "(near second, an InstanceNorm)");
+  EXPECT_EQ(place_after(nn::LSTM(4, 3)), "(near second, an LSTM)");
+  EXPECT_EQ(place_after(nn::GRU(4, 3)), "(near second, a GRU)");
+  EXPECT_EQ(place_after(nn::GRUCell(4, 3)), "(near second, a GRUCell)");
 }
 
 TEST(ErrorPlace, IsNotToldOutsideOfATapeNorOfAnEarlierOne) {

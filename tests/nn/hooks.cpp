@@ -1,10 +1,13 @@
 // Hooks of gradients and of modules.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/io/bits.h>
+#include <tapegrad/autograd/profiler.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -153,6 +156,58 @@ TEST(Hooked, SeesTheGradientOfTheOutput) {
   Tape tape;
   tape.backward(sum(model(ones({1, 2}))));
   EXPECT_EQ(seen, values_of(model.down.weight));
+}
+
+struct Watched {
+  nn::Hooked<nn::Linear> up{6, 16};
+  nn::Dropout dropout{0.3};
+  nn::Linear down{16, 4};
+  Tensor operator()(const Tensor& x) const { return down(dropout(relu(up(x)))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("dropout", dropout);
+    field("down", down);
+  }
+};
+
+// The bits of four training steps and of generated tokens: draws, values, gradients, parameters.
+Names bits_of_a_run(bool watched) {
+  std::optional<Profiler> profiler;
+  if (watched) profiler.emplace(ProfilerOptions{.measure_peak = false});
+  manual_seed(3);
+  Watched model;
+  double seen = 0;
+  if (watched) {
+    model.up.on_forward([&](const Tensor&, const Tensor& y) {
+      seen += sum(y).item();
+      return on_grad(y, [&](const Tensor& dy) { seen += sum(dy).item(); });
+    });
+  }
+  optim::Adam adam(nn::parameters(model), {.lr = 0.1});
+  Names bits;
+  for (int step = 0; step < 4; ++step) {
+    Tape tape;
+    if (watched) tape.trap_nan();
+    const Tensor x = randn({8, 6}), y = model(x);
+    const Gradients gradients = tape.backward(mean(square(y)));
+    NamedTensors of{{"x", x}, {"y", y.detach()}};
+    for (const auto& [name, parameter] : nn::parameters(model)) of.push_back({name, gradients[parameter]});
+    adam.step(gradients);
+    bits.push_back(bits_of(of));
+    bits.push_back(bits_of(nn::state_dict(model)));
+  }
+  nn::GPTModel gpt({.vocab_size = 11, .context_length = 12, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+  nn::GPTNext next(gpt);
+  const nn::Generated text = nn::generate(next, tensor({{1, 2, 3}}), {.max_new_tokens = 8, .temperature = 0.9});
+  bits.push_back(bits_of({{"tokens", text.tokens}}));
+  EXPECT_EQ(seen != 0, watched);
+  return bits;
+}
+
+TEST(Hooked, ProfilerNanTrapAndHooksThatReadChangeNoBit) {
+  const Names plain = bits_of_a_run(false);
+  EXPECT_EQ(plain.size(), 9U);
+  EXPECT_EQ(bits_of_a_run(true), plain);
 }
 
 }  // namespace

@@ -13,4 +13,11 @@ namespace tapegrad {
 /// step, different lines on several threads.
 Tensor linear_scan(const Tensor& a, const Tensor& b, int64_t axis, const Tensor& initial = {}, Flag reverse = false);
 
+/// The selective state space of Mamba (Gu, Dao 2023), made of linear_scan: h[t] = exp(delta[t] a) h[t - 1] + delta[t]
+/// u[t] b[t] and y[t] = c[t] h[t] + d u[t]. u and delta [B, L, E], a [E, N] (negative in a model), b and c [B, L, N], d
+/// [E] or none
+/// -> y [B, L, E]. Error for other shapes. Memory for h and its factors, [B, L, E, N] each, where gradients are needed.
+Tensor selective_scan(const Tensor& u, const Tensor& delta, const Tensor& a, const Tensor& b, const Tensor& c,
+                      const Tensor& d = {});
+
 }  // namespace tapegrad

@@ -15,9 +15,10 @@ Parameter filled(std::string_view where, bool wanted, int64_t channels, double v
 }
 
 // Error unless x has one of the two ranks.
-void require_rank(std::string_view where, const Tensor& x, int rank, int other, std::string_view expected) {
+void require_rank(const Parameter& own, std::string_view where, const Tensor& x, int rank, int other,
+                  std::string_view expected) {
   if (x.dim() != rank && x.dim() != other)
-    fail(where, fmt::format("expected x {}, got shape {}", expected, str(x.shape())));
+    fail_near(own, where, fmt::format("expected x {}, got shape {}", expected, str(x.shape())));
 }
 
 // running = (1 - part) * running + part * newest
@@ -26,9 +27,9 @@ void mix(Buffer& running, const Tensor& newest, double part) {
 }
 
 // Error unless x is [N, C, ...].
-void require_features(std::string_view where, const Tensor& x, int64_t num_features) {
+void require_features(const Parameter& own, std::string_view where, const Tensor& x, int64_t num_features) {
   if (x.dim() < 2 || x.shape()[1] != num_features)
-    fail(where, fmt::format("expected x [N, {}, ...], got shape {}", num_features, str(x.shape())));
+    fail_near(own, where, fmt::format("expected x [N, {}, ...], got shape {}", num_features, str(x.shape())));
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ BatchNorm::BatchNorm(int64_t num_features, const BatchNormOptions& options)
 }
 
 Tensor BatchNorm::operator()(const Tensor& x) const {
-  require_features("batch_norm", x, num_features);
+  require_features(weight, "batch_norm", x, num_features);
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const BatchNormed batch = batch_norm_training(x, weight, bias, eps);
   if (training && running_mean.defined() && !tapegrad::detail::DrawLog::replaying()) {
@@ -61,17 +62,17 @@ Tensor BatchNorm::operator()(const Tensor& x) const {
 }
 
 Tensor BatchNorm1d::operator()(const Tensor& x) const {
-  require_rank("batch_norm1d", x, 2, 3, "[N, C] or [N, C, L]");
+  require_rank(weight, "batch_norm1d", x, 2, 3, "[N, C] or [N, C, L]");
   return BatchNorm::operator()(x);
 }
 
 Tensor BatchNorm2d::operator()(const Tensor& x) const {
-  require_rank("batch_norm2d", x, 4, 4, "[N, C, H, W]");
+  require_rank(weight, "batch_norm2d", x, 4, 4, "[N, C, H, W]");
   return BatchNorm::operator()(x);
 }
 
 Tensor BatchNorm3d::operator()(const Tensor& x) const {
-  require_rank("batch_norm3d", x, 5, 5, "[N, C, D, H, W]");
+  require_rank(weight, "batch_norm3d", x, 5, 5, "[N, C, D, H, W]");
   return BatchNorm::operator()(x);
 }
 
@@ -87,7 +88,7 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
 }
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
-  require_features("group_norm", x, num_channels);
+  require_features(weight, "group_norm", x, num_channels);
   return group_norm(x, num_groups, weight, bias, eps);
 }
 
@@ -104,7 +105,7 @@ InstanceNorm::InstanceNorm(int64_t num_features, const InstanceNormOptions& opti
 }
 
 Tensor InstanceNorm::operator()(const Tensor& x) const {
-  require_features("instance_norm", x, num_features);
+  require_features(weight, "instance_norm", x, num_features);
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const Tensor y = instance_norm(x, weight, bias, eps);
   const bool updates = training && running_mean.defined() && x.numel() > 0;
@@ -118,17 +119,17 @@ Tensor InstanceNorm::operator()(const Tensor& x) const {
 }
 
 Tensor InstanceNorm1d::operator()(const Tensor& x) const {
-  require_rank("instance_norm1d", x, 3, 2, "[N, C, L] or [C, L]");
+  require_rank(weight, "instance_norm1d", x, 3, 2, "[N, C, L] or [C, L]");
   return x.dim() == 3 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
 }
 
 Tensor InstanceNorm2d::operator()(const Tensor& x) const {
-  require_rank("instance_norm2d", x, 4, 3, "[N, C, H, W] or [C, H, W]");
+  require_rank(weight, "instance_norm2d", x, 4, 3, "[N, C, H, W] or [C, H, W]");
   return x.dim() == 4 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
 }
 
 Tensor InstanceNorm3d::operator()(const Tensor& x) const {
-  require_rank("instance_norm3d", x, 5, 4, "[N, C, D, H, W] or [C, D, H, W]");
+  require_rank(weight, "instance_norm3d", x, 5, 4, "[N, C, D, H, W] or [C, D, H, W]");
   return x.dim() == 5 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
 }
 

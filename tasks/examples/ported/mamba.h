@@ -40,10 +40,7 @@ struct MambaBlock {
   }
   Tensor state_space(const Tensor& u) const {  // [B, L, d_inner] -> the same shape
     const auto parts = split(x_proj(u), {options.dt_rank, options.d_state, options.d_state}, -1);
-    const Tensor delta = softplus(dt_proj(parts[0])), b = parts[1].unsqueeze(2), c = parts[2].unsqueeze(2);
-    // h[t] = exp(delta[t] A) h[t - 1] + delta[t] u[t] B[t], h [B, L, d_inner, d_state]
-    const Tensor h = linear_scan(exp(delta.unsqueeze(-1) * -exp(A_log)), (delta * u).unsqueeze(-1) * b, 1);
-    return sum(h * c, -1) + u * D;
+    return selective_scan(u, softplus(dt_proj(parts[0])), -exp(A_log), parts[1], parts[2], D);
   }
 };
 

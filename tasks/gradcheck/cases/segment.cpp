@@ -176,6 +176,22 @@ void add_linear_scans(CaseTable& t) {
          with_filled_axis, [](const A& a) { return linear_scan(tanh(a.t[0]), a.t[0], a.i(0)); });
 }
 
+void add_selective_scans(CaseTable& t) {
+  const auto scan = [](const Inputs& x, const json&) -> Outputs {
+    return {selective_scan(x[0], x[1], x[2], x[3], x[4], input(x, 5))};
+  };
+  t.call("selective_scan", scan, "linear_scan");
+  for (const LaidOut& u : layouts(4, 3, -1, 1)) {
+    const Tensor x = u.x.unsqueeze(0);  // [1, 4, 3]
+    t.add("selective_scan", u.label,
+          {x, spread({1, 4, 3}, 0.1, 1), spread({3, 2}, -2, -0.1), spread({1, 4, 2}), spread({1, 4, 2}, -1, 2),
+           spread({3})});
+  }
+  t.add("selective_scan", "no skip",
+        {spread({2, 3, 2}), spread({2, 3, 2}, 0.1, 1), spread({2, 2}, -1, -0.1), spread({2, 3, 2}, 0, 1),
+         spread({2, 3, 2}, 1, 2)});
+}
+
 Outputs results(const Unique& y) { return {y.values, y.inverse, y.counts}; }
 Outputs results(const Histogram& y) { return {y.counts, y.edges}; }
 
@@ -209,6 +225,7 @@ void add_segment_cases(CaseTable& table) {
   add_segment_rules(table);
   add_sparse(table);
   add_linear_scans(table);
+  add_selective_scans(table);
   add_sets(table);
 }
 

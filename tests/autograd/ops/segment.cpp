@@ -378,5 +378,32 @@ TEST(Sets, SortLongRowsAsAStableSortDoes) {
   }
 }
 
+TEST(SelectiveScan, IsTheRecurrenceOfEveryChannel) {
+  manual_seed(4);
+  const Tensor u = randn({2, 5, 3}, kFloat64), delta = rand({2, 5, 3}, kFloat64), a = -rand({3, 2}, kFloat64);
+  const Tensor b = randn({2, 5, 2}, kFloat64), c = randn({2, 5, 2}, kFloat64), d = randn({3}, kFloat64);
+  const Tensor y = selective_scan(u, delta, a, b, c, d), without = selective_scan(u, delta, a, b, c);
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t e = 0; e < 3; ++e) {
+      Tensor h = zeros({2}, kFloat64);
+      for (int64_t t = 0; t < 5; ++t) {
+        const Tensor step = delta[i][t][e], x = u[i][t][e];
+        h = exp(step * a[e]) * h + step * x * b[i][t];
+        const double out = sum(h * c[i][t]).item();
+        EXPECT_NEAR(without[i][t][e].item(), out, 1e-12);
+        EXPECT_NEAR(y[i][t][e].item(), out + (d[e] * x).item(), 1e-12);
+      }
+    }
+  }
+  EXPECT_EQ(selective_scan(u.slice(1, 0, 0), delta.slice(1, 0, 0), a, b.slice(1, 0, 0), c.slice(1, 0, 0)).shape(),
+            (Shape{2, 0, 3}));
+  EXPECT_EQ(
+      error_of([&] { (void)selective_scan(u, delta, a.t(), b, c); }),
+      "[selective_scan] expected u and delta [B, L, E], a [E, N], b and c [B, L, N], got [2, 5, 3], [2, 5, 3], [2, "
+      "3], [2, 5, 2] and [2, 5, 2]");
+  EXPECT_EQ(error_of([&] { (void)selective_scan(u, delta, a, b, c, a); }),
+            "[selective_scan] expected d [3], got [3, 2]");
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

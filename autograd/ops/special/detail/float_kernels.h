@@ -5,8 +5,8 @@
 
 namespace tapegrad::special {
 
-/// One kernel for each function, of one operand. A result is computed in double, to 2^-41 of it, and rounded once; those
-/// of erfc and erfinv are computed in float, within 2.7 and 2.4 units in the last place.
+/// One kernel for each function, of one operand. A result is computed in double, to 2^-41 of it, and rounded once;
+/// those of erfc and erfinv are computed in float, within 2.7 and 2.4 units in the last place.
 struct FloatKernels {
   MapKernel lgamma, digamma, erfc, erfinv, i0, i1, i0e, i1e;
 };

@@ -1,0 +1,41 @@
+// The selective state space of Mamba, made of a linear scan.
+// build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/scan.h>
+
+namespace tapegrad {
+namespace {
+
+constexpr std::string_view kSelectiveScan = "selective_scan";
+
+void require_sizes(const Tensor& u, const Tensor& delta, const Tensor& a, const Tensor& b, const Tensor& c) {
+  const auto name = [](const Tensor& x) { return str(x.shape()); };
+  const bool fit = u.dim() == 3 && delta.shape() == u.shape() && a.dim() == 2 && a.size(0) == u.size(2) &&
+                   b.shape() == Shape{u.size(0), u.size(1), a.size(1)} && c.shape() == b.shape();
+  if (!fit) {
+    fail(kSelectiveScan, fmt::format("expected u and delta [B, L, E], a [E, N], b and c [B, L, N], got {}, {}, {}, {} "
+                                     "and {}",
+                                     name(u), name(delta), name(a), name(b), name(c)));
+  }
+}
+
+}  // namespace
+
+Tensor selective_scan(const Tensor& u, const Tensor& delta, const Tensor& a, const Tensor& b, const Tensor& c,
+                      const Tensor& d) {
+  require_sizes(u, delta, a, b, c);
+  if (d.defined() && !(d.shape() == Shape{u.size(2)})) {
+    fail(kSelectiveScan, fmt::format("expected d [{}], got {}", u.size(2), str(d.shape())));
+  }
+  // [B, L, E, N]
+  const Tensor decay = exp(delta.unsqueeze(-1) * a), input = (delta * u).unsqueeze(-1) * b.unsqueeze(2);
+  const Tensor h = linear_scan(decay, input, 1);
+  const Tensor y = sum(h * c.unsqueeze(2), -1);
+  if (!d.defined()) return y;
+  const Tensor through = u * d;
+  return y + through;
+}
+
+}  // namespace tapegrad

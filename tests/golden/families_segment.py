@@ -132,6 +132,31 @@ def linear_scan():
     return f
 
 
+def selective_scan():
+    f = Family("selective_scan")
+
+    def run(u, delta, a, b, c, d=None):
+        h, steps = 0, []
+        for t in range(u.shape[1]):
+            h = torch.exp(delta[:, t, :, None] * a) * h + (delta * u)[:, t, :, None] * b[:, t, None]
+            steps.append((h * c[:, t, None]).sum(-1))
+        y = torch.stack(steps, 1)
+        return y if d is None else y + u * d
+
+    for dtype in FLOATS:
+        for batch, length, width, states in ((1, 1, 1, 1), (2, 7, 5, 3), (1, 40, 17, 4), (3, 5, 2, 33)):
+            def drawn(*shape, **options):
+                return rand(*shape, dtype=dtype, **options)
+
+            inputs = [drawn(batch, length, width), drawn(batch, length, width, low=0, high=1), drawn(width, states, low=-2, high=0),
+                      drawn(batch, length, states), drawn(batch, length, states)]
+            f.case("selective_scan", run, inputs, grad=True)
+            f.case("selective_scan", run, [*inputs, drawn(width)], grad=True, label="skip")
+            f.case("selective_scan", run, [transposed(drawn(batch, length, width)), *inputs[1:2], transposed(inputs[2]), *inputs[3:], drawn(width)],
+                   grad=True, label="layouts")
+    return f
+
+
 def sets():
     f = Family("sets")
 
@@ -186,4 +211,4 @@ def sets():
     return f
 
 
-FAMILIES = (segment, sparse, linear_scan, sets)
+FAMILIES = (segment, sparse, linear_scan, selective_scan, sets)

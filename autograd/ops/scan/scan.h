@@ -14,9 +14,9 @@ namespace tapegrad {
 Tensor linear_scan(const Tensor& a, const Tensor& b, int64_t axis, const Tensor& initial = {}, Flag reverse = false);
 
 /// The selective state space of Mamba (Gu, Dao 2023), made of linear_scan: h[t] = exp(delta[t] a) h[t - 1] + delta[t]
-/// u[t] b[t] and y[t] = c[t] h[t] + d u[t]. u and delta [B, L, E], a [E, N] (negative in a model), b and c [B, L, N], d
-/// [E] or none
-/// -> y [B, L, E]. Error for other shapes. Memory for h and its factors, [B, L, E, N] each, where gradients are needed.
+/// u[t] b[t] and y[t] = c[t] h[t] + d u[t]. u and delta are [B, L, E], a is [E, N] (negative in a model), b and c are
+/// [B, L, N], d is [E] or left out; y is [B, L, E]. Error for other shapes. For gradients it keeps h and its factors,
+/// [B, L, E, N] each.
 Tensor selective_scan(const Tensor& u, const Tensor& delta, const Tensor& a, const Tensor& b, const Tensor& c,
                       const Tensor& d = {});
 

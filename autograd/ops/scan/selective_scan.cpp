@@ -29,9 +29,8 @@ Tensor selective_scan(const Tensor& u, const Tensor& delta, const Tensor& a, con
   if (d.defined() && !(d.shape() == Shape{u.size(2)})) {
     fail(kSelectiveScan, fmt::format("expected d [{}], got {}", u.size(2), str(d.shape())));
   }
-  // [B, L, E, N]
-  const Tensor decay = exp(delta.unsqueeze(-1) * a), input = (delta * u).unsqueeze(-1) * b.unsqueeze(2);
-  const Tensor h = linear_scan(decay, input, 1);
+  const Tensor decay = exp(delta.unsqueeze(-1) * a), moved = (delta * u).unsqueeze(-1), to_states = b.unsqueeze(2);
+  const Tensor h = linear_scan(decay, moved * to_states, 1);  // [B, L, E, N]
   const Tensor y = sum(h * c.unsqueeze(2), -1);
   if (!d.defined()) return y;
   const Tensor through = u * d;

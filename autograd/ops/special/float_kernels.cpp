@@ -107,19 +107,6 @@ HWY_INLINE Doubles polynomial(const double (&c)[N], Doubles x) {
   static_assert(N % 4 == 0);
   return sum_of_powers(c, c + N, x);
 }
-// The same, compiled where it is called.
-template <std::size_t N>
-HWY_INLINE Doubles short_polynomial(const double (&c)[N], Doubles x) {
-  static_assert(N >= 8);
-  const Doubles square = x * x, fourth = square * square;
-  Doubles p[4];
-  for (std::size_t i = 0; i < 4; ++i) {
-    std::size_t k = i + (N - 1 - i) / 4 * 4;
-    p[i] = c[k];
-    while (k >= 4) k -= 4, p[i] = fma(p[i], fourth, Doubles(c[k]));
-  }
-  return fma(square, fma(x, p[3], p[2]), fma(x, p[1], p[0]));
-}
 HWY_NOINLINE Doubles exp_of(Doubles x) { return exp(x); }
 HWY_NOINLINE Doubles log_of(Doubles x) { return log(x); }
 
@@ -211,8 +198,7 @@ HWY_NOINLINE Doubles bessel_of(const special::Bessel& of, bool times_exp, Double
 }
 
 // y[i] = f(x[i]), in double.
-template <class F>
-HWY_INLINE void float_row(F f, const float* from, float* to, int64_t n) {
+HWY_NOINLINE void function_row(Doubles (*f)(Doubles), const float* from, float* to, int64_t n) {
   constexpr int64_t kWidth = kLanes<double>;
   const Doubles::Tag wide;
   const hn::Rebind<float, Doubles::Tag> narrow;
@@ -224,9 +210,6 @@ HWY_INLINE void float_row(F f, const float* from, float* to, int64_t n) {
     hn::StoreU(hn::DemoteTo(narrow, value.raw), narrow, whole ? to : last);
     if (!whole) std::copy_n(last, n, to);
   }
-}
-HWY_NOINLINE void function_row(Doubles (*f)(Doubles), const float* from, float* to, int64_t n) {
-  float_row([f](Doubles x) HWY_ATTR { return f(x); }, from, to, n);
 }
 
 template <Doubles (*kFunction)(Doubles)>

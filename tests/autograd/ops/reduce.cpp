@@ -2,6 +2,7 @@
 // ctest: threads families
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>

@@ -11,7 +11,7 @@ cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # family NAME   whether this machine has it
-family() { TAPEGRAD_KERNELS=$1 "${commands[0]}" info 2>/dev/null | grep -q "kernels.*$1"; }
+family() { [[ $(TAPEGRAD_KERNELS=$1 "${commands[0]}" info 2>/dev/null) =~ kernels\ +$1 ]]; }
 if [ -z "${FAMILIES-}" ]; then
   FAMILIES=""
   for name in avx512 avx2 portable; do ! family $name || FAMILIES+=" $name"; done

@@ -1,34 +1,19 @@
-// The verbs, the words and options of the command line, read by CLI11, and the exit code.
+// The words and options of the command line, read by CLI11, and the exit code.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
-#include <tapegrad/tasks/compare/positions.h>
-#include <tapegrad/tasks/completion.h>
-#include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/exercises/command.h>
-#include <tapegrad/tasks/gpt/command.h>
-#include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/help_texts.h>
-#include <tapegrad/tasks/info.h>
-#include <tapegrad/tasks/manual.h>
-#include <tapegrad/tasks/plot/plot.h>
-#include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/status.h>
-#include <tapegrad/tasks/show/show.h>
-#include <tapegrad/tasks/step/step.h>
-#include <tapegrad/tasks/text/compare.h>
-#include <tapegrad/tasks/text/corpus/data_verb.h>
-#include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/tutorial/find.h>
-#include <tapegrad/tasks/tutorial/tutorial.h>
+#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
@@ -38,8 +23,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -47,161 +30,18 @@
 namespace tapegrad::tasks {
 namespace {
 
-// What parsing found: each verb's callback stores what to run.
-struct Parsed {
-  std::optional<int64_t> threads;
-  Run run;
-
-  void list(Fields& f) {  // of all verbs that compute
-    f.add({.name = "threads",
-           .help = "number of threads; results do not depend on it",
-           .limits = {.least = 1, .most = 1024},
-           .otherwise = "all"},
-          threads);
-  }
-};
-
-// --- the verbs ---
-
-void add_threads(CLI::App* app, Parsed& parsed) { add_options(app, fields_of(parsed)); }
-
-// A verb, or a part of one, whose request lists its options.
-template <class Request, class Act>
-CLI::App* add_request(CLI::App* app, Parsed& parsed, Act act) {
-  add_verb(app, parsed.run, std::make_shared<Request>(), act);
-  return app;
-}
-
-// The kinds of runs that a verb has.
-void add_kinds(CLI::App* verb, Parsed& parsed) {
-  const std::string word = verb->get_name();
-  for (const Kind& kind : kinds()) {
-    const auto own = std::find_if(kind.verbs.begin(), kind.verbs.end(), [&](const auto& v) { return v.first == word; });
-    const bool trains = word == "train", draws = word == "graph";
-    if (own == kind.verbs.end() && !trains && !draws) continue;
-    CLI::App* app = verb->add_subcommand(std::string(kind.name), std::string(kind.help));
-    trains ? add_train(app, kind, parsed.run) : draws ? add_graph(app, kind, parsed.run) : own->second(app, parsed.run);
-    add_threads(app, parsed);
-  }
-}
-
-void add_explanations(CLI::App* verb, Parsed& parsed) {
-  add_kinds(verb, parsed);
-  CLI::App* app = verb->add_subcommand("step", "every number of one training step of your own model, on a page");
-  add_threads(add_request<step::Request>(app, parsed, step::explain_step), parsed);
-}
-
-void add_topics(CLI::App* verb, Parsed& parsed) {
-  for (const Topic& topic : topics()) {
-    CLI::App* app = verb->add_subcommand(std::string(topic.name), std::string(topic.help));
-    const auto r = std::make_shared<ShowRequest>();
-    r->topic = topic.name;
-    add_verb(app, parsed.run, r, show);
-    if (topic.threads) add_threads(app, parsed);
-  }
-}
-
-void add_data(CLI::App* verb, Parsed& parsed) {
-  add_request<DebianRequest>(
-      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get"), parsed,
-      data_debian);
-  add_request<DataRequest>(verb->add_subcommand("sample", "200 synthetic records in the same format, to try the tasks"),
-                           parsed, data_sample);
-}
-
-void add_compare(CLI::App* verb, Parsed& parsed) {
-  CLI::App* positions =
-      verb->add_subcommand("positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)");
-  add_threads(add_request<ComparePositionsRequest>(positions, parsed, compare_positions), parsed);
-  CLI::App* text =
-      verb->add_subcommand("text", "compare text encoders, summarisers with and without copying, and baselines");
-  add_threads(add_request<CompareTextRequest>(text, parsed, compare_text), parsed);
-}
-
-void add_info(CLI::App* app, Parsed& parsed) {
-  add_threads(add_request<InfoRequest>(app, parsed, info), parsed);
-  app->footer(
-      "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
-      "or portable (default: the widest vectors that the processor has); neon is the\n"
-      "only one on arm64.\n"
-      "TAPEGRAD_PRODUCTS chooses what computes matrix products: blis (all of them),\n"
-      "own (never BLIS) or auto (default: the faster one for each shape).");
-}
-
-void add_completion(CLI::App* verb, Parsed& parsed) {
-  const CLI::App* top = verb->get_parent();
-  for (const std::string_view shell : completion_shells()) {
-    CLI::App* app = verb->add_subcommand(std::string(shell), fmt::format("the script for {}", shell));
-    on_parsed(app, [top, shell, &parsed] {
-      parsed.run = [top, shell] {
-        print_now(completion_script(*top, shell));
-        return 0;
-      };
-    });
-  }
-}
-
-void add_manual(CLI::App* app, Parsed& parsed) {
-  on_parsed(app, [top = app->get_parent(), &parsed] {
-    parsed.run = [top] {
-      print_now(man_page(*top));
-      return 0;
-    };
-  });
-}
-
-// One verb of the command: the one list of them.
-struct Verb {
-  const char *name, *summary;
-  void (*add)(CLI::App*, Parsed&);
-  bool distributed = false;  // the processes that a launcher starts work together; otherwise each works for itself
-};
-constexpr Verb kVerbs[] = {
-    {"train", "train a model; writes checkpoints and a report", add_kinds, true},
-    {"test", "test a trained model on new examples", add_kinds},
-    {"data", "make text datasets", add_data},
-    {"generate", "continue a text with a trained model", add_kinds},
-    {"chat", "chat with a trained model at the terminal",
-     [](CLI::App* app, Parsed& parsed) {
-       add_chat(app, parsed.run);
-       add_threads(app, parsed);
-     }},
-    {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations},
-    {"attention", "draw a trained model's attention weights", add_kinds},
-    {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds},
-    {"show", "print the tutorials' tables, draw their figures", add_topics},
-    {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
-     [](CLI::App* app, Parsed& parsed) {
-       add_threads(add_request<tutorial::Request>(app, parsed, tutorial::run), parsed);
-     }},
-    {"plot", "draw the curves of several runs over one another",
-     [](CLI::App* app, Parsed& parsed) { add_request<PlotRequest>(app, parsed, plot); }},
-    {"exercise", "programming exercises about the tutorials, checked number by number",
-     [](CLI::App* app, Parsed& parsed) { add_request<exercises::Request>(app, parsed, exercises::run); }},
-    {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare},
-    {"tokenize", "tokenize text, or train a new tokenizer",
-     [](CLI::App* app, Parsed& parsed) { add_threads(add_request<TokenizeRequest>(app, parsed, tokenize), parsed); }},
-    {"gradcheck", "check every gradient against finite differences",
-     [](CLI::App* app, Parsed& parsed) { add_threads(add_request<GradcheckRequest>(app, parsed, gradcheck), parsed); }},
-    {"info", "show processor, kernels and measured speed", add_info},
-    {"completion", "print a script that completes verbs, options and values in a shell", add_completion},
-    {"manual", "print this help as a man page: all verbs, tasks and options", add_manual},
-    {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}},
-};
-
 // What the subcommands of `app` are called.
 std::string_view kind_of_parts(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "verb";
-  if (app.get_name() == "show" || app.get_name() == "compare") return "topic";
-  if (app.get_name() == "completion") return "shell";
-  return app.get_name() == "data" ? "source" : "task";
+  const Verb* const verb = verb_named(app.get_name());
+  return verb == nullptr ? "task" : verb->parts;
 }
 
 void add_all(CLI::App& top, Parsed& parsed) {
   set_help_style(top, "verb");
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion), "print the version and exit");
   top.set_help_flag("-h,--help", "print this help and exit");
-  for (const Verb& verb : kVerbs) {
+  for (const Verb& verb : verbs()) {
     CLI::App* app = top.add_subcommand(verb.name, verb.summary)->group("Verbs");
     set_help_style(*app, kind_of_parts(*app));
     verb.add(app, parsed);
@@ -343,8 +183,8 @@ void take_language(std::vector<std::string>& words) {
   const auto option =
       std::find_if(words.begin(), end, [](const std::string& w) { return w == "--lang" || w.starts_with("--lang="); });
   if (option == end) return;
-  const bool has_own = verb < option && (*verb == "tutorial" || *verb == "exercise");
-  if (has_own) return;
+  const Verb* const named = verb < option ? verb_named(*verb) : nullptr;
+  if (named != nullptr && named->has(kOwnLanguage)) return;
   const bool joined = *option != "--lang";
   require(joined || std::next(option) != end, "--lang", "expected a value, got none");
   const std::string code = joined ? option->substr(option->find('=') + 1) : *std::next(option);
@@ -368,17 +208,12 @@ int run_or_throw(int argc, const char* const* argv) {
   if (std::getenv("TAPEGRAD_PRODUCTS") != nullptr) as_bad_request("products", [] { return products_in_use(); });
   check_limits(fields_of(parsed));
   if (parsed.threads) set_num_threads(static_cast<int>(*parsed.threads));
-  const Status status(words);
+  const Verb* const verb = words.empty() ? nullptr : verb_named(words.front());
+  std::optional<Status> status;
+  if (verb != nullptr && !verb->has(kNoStatus)) status.emplace(words);
   const int code = parsed.run();
   check_output();
   return code;
-}
-
-// Whether the first word is a verb whose processes work together.
-bool is_distributed(int argc, const char* const* argv) {
-  const std::string_view word = argc > 1 ? argv[1] : "";
-  return std::any_of(std::begin(kVerbs), std::end(kVerbs),
-                     [&](const Verb& verb) { return verb.distributed && verb.name == word; });
 }
 
 // Of several processes, the first one prints. Another one says what is wrong with it unless the first one fails, too:
@@ -410,7 +245,8 @@ int run_command(int argc, const char* const* argv) {
   // training run first gets all of its files.
   for (const int number : {SIGXFSZ, SIGPIPE}) std::signal(number, SIG_IGN);
   hold_standard_streams();
-  const bool distributed = is_distributed(argc, argv);
+  const Verb* const verb = argc > 1 ? verb_named(argv[1]) : nullptr;
+  const bool distributed = verb != nullptr && verb->has(kDistributed);
   const int rank = distributed ? distributed::World::launched_rank() : 0;
   if (rank > 0) silence();
   int code = 1;

@@ -4,7 +4,6 @@
 #include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/train/progress.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -19,7 +18,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kSilence{2};
 constexpr std::chrono::milliseconds kBetween{200};
-constexpr std::string_view kWithout[] = {"train", "chat", "completion", "manual", "help"};
 
 struct Line {
   std::mutex mutex;
@@ -67,7 +65,7 @@ struct Line {
 }  // namespace
 
 Status::Status(std::span<const std::string> words) {
-  if (words.empty() || std::count(std::begin(kWithout), std::end(kWithout), words[0]) > 0) return;
+  if (words.empty()) return;
   if (!drawing::is_terminal(stderr)) return;
   Line& line = Line::get();
   line.what = words[0];

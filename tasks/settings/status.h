@@ -11,8 +11,7 @@
 namespace tapegrad::tasks {
 
 /// While one lives, and standard error is a terminal, a line there shows after two seconds how long the command has
-/// been at work, and what note_progress() said. Only one lives at a time. Nothing is shown for the verbs that have
-/// lines of their own (train), that converse, or that end at once.
+/// been at work, and what note_progress() said. Only one lives at a time.
 class Status {
  public:
   /// `words` are those of the command line, beginning with the verb.

@@ -1,0 +1,166 @@
+// The verbs of the command.
+#include <fmt/format.h>
+#include <tapegrad/tasks/compare/positions.h>
+#include <tapegrad/tasks/completion.h>
+#include <tapegrad/tasks/exercises/command.h>
+#include <tapegrad/tasks/gpt/command.h>
+#include <tapegrad/tasks/gradcheck/gradcheck.h>
+#include <tapegrad/tasks/info.h>
+#include <tapegrad/tasks/manual.h>
+#include <tapegrad/tasks/plot/plot.h>
+#include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/step/step.h>
+#include <tapegrad/tasks/text/compare.h>
+#include <tapegrad/tasks/text/corpus/data_verb.h>
+#include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/tutorial/tutorial.h>
+#include <tapegrad/tasks/verbs.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace tapegrad::tasks {
+namespace {
+
+void add_threads(CLI::App* app, Parsed& parsed) { add_options(app, fields_of(parsed)); }
+
+// A verb, or a part of one, whose request lists its options.
+template <class Request, class Act>
+CLI::App* add_request(CLI::App* app, Parsed& parsed, Act act) {
+  add_verb(app, parsed.run, std::make_shared<Request>(), act);
+  return app;
+}
+
+// The verbs of one request each, with and without --threads.
+template <class Request, int (*act)(const Request&)>
+void add_alone(CLI::App* app, Parsed& parsed) {
+  add_request<Request>(app, parsed, act);
+}
+template <class Request, int (*act)(const Request&)>
+void add_computing(CLI::App* app, Parsed& parsed) {
+  add_threads(add_request<Request>(app, parsed, act), parsed);
+}
+
+// The kinds of runs that a verb has.
+void add_kinds(CLI::App* verb, Parsed& parsed) {
+  const std::string word = verb->get_name();
+  for (const Kind& kind : kinds()) {
+    const auto own = std::find_if(kind.verbs.begin(), kind.verbs.end(), [&](const auto& v) { return v.first == word; });
+    const bool trains = word == "train", draws = word == "graph";
+    if (own == kind.verbs.end() && !trains && !draws) continue;
+    CLI::App* app = verb->add_subcommand(std::string(kind.name), std::string(kind.help));
+    trains ? add_train(app, kind, parsed.run) : draws ? add_graph(app, kind, parsed.run) : own->second(app, parsed.run);
+    add_threads(app, parsed);
+  }
+}
+
+void add_explanations(CLI::App* verb, Parsed& parsed) {
+  add_kinds(verb, parsed);
+  CLI::App* app = verb->add_subcommand("step", "every number of one training step of your own model, on a page");
+  add_threads(add_request<step::Request>(app, parsed, step::explain_step), parsed);
+}
+
+void add_topics(CLI::App* verb, Parsed& parsed) {
+  for (const Topic& topic : topics()) {
+    CLI::App* app = verb->add_subcommand(std::string(topic.name), std::string(topic.help));
+    const auto r = std::make_shared<ShowRequest>();
+    r->topic = topic.name;
+    add_verb(app, parsed.run, r, show);
+    if (topic.threads) add_threads(app, parsed);
+  }
+}
+
+void add_data(CLI::App* verb, Parsed& parsed) {
+  add_request<DebianRequest>(
+      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get"), parsed,
+      data_debian);
+  add_request<DataRequest>(verb->add_subcommand("sample", "200 synthetic records in the same format, to try the tasks"),
+                           parsed, data_sample);
+}
+
+void add_compare(CLI::App* verb, Parsed& parsed) {
+  CLI::App* positions =
+      verb->add_subcommand("positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)");
+  add_threads(add_request<ComparePositionsRequest>(positions, parsed, compare_positions), parsed);
+  CLI::App* text =
+      verb->add_subcommand("text", "compare text encoders, summarisers with and without copying, and baselines");
+  add_threads(add_request<CompareTextRequest>(text, parsed, compare_text), parsed);
+}
+
+void add_info(CLI::App* app, Parsed& parsed) {
+  add_threads(add_request<InfoRequest>(app, parsed, info), parsed);
+  app->footer(
+      "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
+      "or portable (default: the widest vectors that the processor has); neon is the\n"
+      "only one on arm64.\n"
+      "TAPEGRAD_PRODUCTS chooses what computes matrix products: blis (all of them),\n"
+      "own (never BLIS) or auto (default: the faster one for each shape).");
+}
+
+void add_conversation(CLI::App* app, Parsed& parsed) {
+  add_chat(app, parsed.run);
+  add_threads(app, parsed);
+}
+
+void add_completion(CLI::App* verb, Parsed& parsed) {
+  const CLI::App* top = verb->get_parent();
+  for (const std::string_view shell : completion_shells()) {
+    CLI::App* app = verb->add_subcommand(std::string(shell), fmt::format("the script for {}", shell));
+    on_parsed(app, [top, shell, &parsed] {
+      parsed.run = [top, shell] {
+        print_now(completion_script(*top, shell));
+        return 0;
+      };
+    });
+  }
+}
+
+void add_manual(CLI::App* app, Parsed& parsed) {
+  on_parsed(app, [top = app->get_parent(), &parsed] {
+    parsed.run = [top] {
+      print_now(man_page(*top));
+      return 0;
+    };
+  });
+}
+
+// The one list of them.
+constexpr Verb kVerbs[] = {
+    {"train", "train a model; writes checkpoints and a report", add_kinds, kDistributed | kNoStatus},
+    {"test", "test a trained model on new examples", add_kinds},
+    {"data", "make text datasets", add_data, kPlain, "source"},
+    {"generate", "continue a text with a trained model", add_kinds},
+    {"chat", "chat with a trained model at the terminal", add_conversation, kNoStatus},
+    {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations},
+    {"attention", "draw a trained model's attention weights", add_kinds},
+    {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds},
+    {"show", "print the tutorials' tables, draw their figures", add_topics, kPlain, "topic"},
+    {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
+     add_computing<tutorial::Request, tutorial::run>, kOwnLanguage},
+    {"plot", "draw the curves of several runs over one another", add_alone<PlotRequest, plot>},
+    {"exercise", "programming exercises about the tutorials, checked number by number",
+     add_alone<exercises::Request, exercises::run>, kOwnLanguage},
+    {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kPlain, "topic"},
+    {"tokenize", "tokenize text, or train a new tokenizer", add_computing<TokenizeRequest, tokenize>},
+    {"gradcheck", "check every gradient against finite differences", add_computing<GradcheckRequest, gradcheck>},
+    {"info", "show processor, kernels and measured speed", add_info},
+    {"completion", "print a script that completes verbs, options and values in a shell", add_completion, kNoStatus,
+     "shell"},
+    {"manual", "print this help as a man page: all verbs, tasks and options", add_manual, kNoStatus},
+    {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}, kNoStatus},
+};
+
+}  // namespace
+
+std::span<const Verb> verbs() { return kVerbs; }
+
+const Verb* verb_named(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& v) { return v.name == name; });
+  return found == std::end(kVerbs) ? nullptr : found;
+}
+
+}  // namespace tapegrad::tasks

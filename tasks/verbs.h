@@ -1,0 +1,49 @@
+// The verbs of the command: their names, what they are about, and their options.
+#pragma once
+
+#include <tapegrad/tasks/settings/command_line.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+/// What parsing found: each verb's callback stores what to run.
+struct Parsed {
+  std::optional<int64_t> threads;
+  Run run;
+
+  void list(Fields& f) {  // of all verbs that compute
+    f.add({.name = "threads",
+           .help = "number of threads; results do not depend on it",
+           .limits = {.least = 1, .most = 1024},
+           .otherwise = "all"},
+          threads);
+  }
+};
+
+/// What is special about a verb.
+enum Trait : unsigned {
+  kPlain = 0,
+  kDistributed = 1,  // the processes that a launcher starts work together; otherwise each works for itself
+  kNoStatus = 2,     // no line says after two seconds that it is at work: it prints its own, converses, or ends at once
+  kOwnLanguage = 4,  // --lang is an option of its own: its texts are in two languages
+};
+
+/// One verb of the command.
+struct Verb {
+  const char *name, *summary;
+  void (*add)(CLI::App*, Parsed&);  // its arguments, options and subcommands
+  unsigned traits = kPlain;
+  std::string_view parts = "task";  // what its subcommands are called
+  bool has(Trait trait) const { return (traits & trait) != 0; }
+};
+
+/// All of them, in the order of the help.
+std::span<const Verb> verbs();
+/// nullptr if no verb has this name.
+const Verb* verb_named(std::string_view name);
+
+}  // namespace tapegrad::tasks

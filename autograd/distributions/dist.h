@@ -89,9 +89,10 @@ class Distribution {
   Shape batch_, event_;
 };
 
-/// The Kullback-Leibler divergence of p from q, [batch]: the mean of log p(x) - log q(x) over x from p. For two
-/// distributions of one family (except StudentT, Transformed and MixtureSameFamily), and for a Normal p and a Laplace
-/// q. Error if there is no formula.
+/// The Kullback-Leibler divergence of p from q, [batch]: the mean of log p(x) - log q(x) over x from p, which is
+/// infinite if q's density is 0 at values of p. For two distributions of one family (except StudentT, Transformed and
+/// MixtureSameFamily), for a Normal, Laplace, Uniform, Exponential, Gamma or Beta p and a Normal, Uniform, Exponential,
+/// Gamma or Beta q, and for a Normal p and a Laplace q. Error if there is no formula.
 Tensor kl_divergence(const Distribution& p, const Distribution& q);
 
 // --- of one number: parameters broadcast (normal.cpp, continuous.cpp, gamma.cpp) ---

@@ -118,6 +118,7 @@ Tensor Distribution::variance() const { fail("has no formula of its variance"); 
 Tensor Distribution::stddev() const { return sqrt(variance()); }
 
 Tensor Distribution::divergence(const Distribution& q) const {
+  if (const std::optional<Tensor> found = divergence_between_families(*this, q)) return *found;
   tapegrad::fail("kl_divergence",
                  fmt::format("expected two distributions with a formula, got {} and {}", name_, q.name_));
 }

@@ -11,7 +11,6 @@
 namespace tapegrad::dist {
 namespace {
 
-constexpr double kHalfLogTwoPi = 0.91893853320467274;  // log(2 pi) / 2
 constexpr double kLogPi = 1.1447298858494002;
 
 }  // namespace

@@ -120,6 +120,24 @@ def divergences():
     p, q = ({key: torch.tensor(v, dtype=torch.float64) for key, v in of.items()} for of in (ONES, {"loc": [0.0, 1.0, 2.0], "scale": [1.0, 1.5, 2.0]}))
     yield {"p": ["Normal", {k: numbers(v) for k, v in p.items()}], "q": ["Laplace", {k: numbers(v) for k, v in q.items()}],
            "value": numbers(D.kl_divergence(D.Normal(**p), D.Laplace(**q)))}
+    yield from between_families()
+
+
+def between_families():
+    """Pairs of two families of numbers."""
+    changed = {"Normal": {"loc": [0.0, 1.0, 2.0], "scale": [1.0, 1.5, 2.0]}, "Exponential": {"rate": [1.0, 2.0, 0.5]},
+               "Gamma": {"concentration": [1.0, 2.0, 3.0], "rate": [0.5, 1.0, 2.0]}, "Beta": {"concentration1": [1.0, 2.0, 3.0], "concentration0": [0.5, 1.0, 2.0]},
+               "Uniform": {"low": [-1.0, 0.0, 0.5], "high": [2.0, 0.9, 0.75]}}
+    for name in ("Normal", "Laplace", "Uniform", "Exponential", "Gamma", "Beta"):
+        make, parameters, _ = FAMILIES[name]
+        if name == "Uniform":
+            parameters = {"low": [0.0, 0.25, 2.0], "high": [1.0, 0.75, 2.5]}
+        for other, values in changed.items():
+            if other == name:
+                continue
+            p, q = ({key: torch.tensor(v, dtype=torch.float64) for key, v in of.items()} for of in (parameters, values))
+            value = D.kl_divergence(make(**p), FAMILIES[other][0](**q))
+            yield {"p": [name, {k: numbers(v) for k, v in p.items()}], "q": [other, {k: numbers(v) for k, v in q.items()}], "value": numbers(value)}
 
 
 if __name__ == "__main__":

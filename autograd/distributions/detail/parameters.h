@@ -5,10 +5,13 @@
 #include <tapegrad/autograd/ops.h>
 
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 namespace tapegrad::dist {
+
+inline constexpr double kHalfLogTwoPi = 0.91893853320467274;  // log(2 pi) / 2
 
 /// The parameters as tensors of one floating type and shape.
 std::vector<Tensor> broadcast_together(std::string_view where, std::initializer_list<const Parameter*> parameters);
@@ -41,6 +44,9 @@ Shape joined(const Shape& a, const Shape& b);
 /// The first `count` axes, and the others.
 Shape first_axes(const Shape& shape, int count);
 Shape last_axes(const Shape& shape, int count);
+
+/// kl_divergence(p, q) of two families, if it has a formula; infinite where q's density is 0 at values of p.
+std::optional<Tensor> divergence_between_families(const Distribution& p, const Distribution& q);
 
 /// Draws of a standard gamma distribution, in the concentration's shape, with PyTorch's numbers; a constant.
 Tensor standard_gamma(const Tensor& concentration, Generator* generator);

@@ -55,10 +55,10 @@ struct MaxPoolRow {
     if (indices) indices[o] = where;
   }
 
-  // kLanes outputs from o on, all of them within the run of the columns. `loaded(p)` is the vector of the elements
-  // p[0], p[stride], ...
+  // `lanes` outputs from o on, at most kLanes, all of them within the run of the columns. `loaded(p)` is the vector of
+  // the elements p[0], p[stride], ..
   template <bool kIndices, class Load>
-  HWY_INLINE void several(int64_t o, const RegularRun& run, Load loaded) const {
+  HWY_INLINE void several(int64_t o, int64_t lanes, const RegularRun& run, Load loaded) const {
     const int64_t begin = first * w.in + w.windows[static_cast<std::size_t>(o)].first;
     Vec<T> best = -std::numeric_limits<T>::infinity();
     Vec<T> number;  // of the element in its window
@@ -72,11 +72,11 @@ struct MaxPoolRow {
         if constexpr (kIndices) number = where(better, Vec<T>(k), number);
       }
     }
-    store(best, y + o);
+    lanes == kLanes<T> ? store(best, y + o) : store(best, y + o, lanes);
     if constexpr (kIndices) {
       T numbers[kLanes<T>];
       store(number, numbers);
-      for (int64_t lane = 0; lane < kLanes<T>; ++lane) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
         const auto n = static_cast<int64_t>(numbers[lane]);
         indices[o + lane] = begin + lane * run.stride + n / run.count * step * w.in + n % run.count * w.step;
       }
@@ -126,18 +126,18 @@ HWY_INLINE void max_pool_row(const MaxPoolRow<T>& row, const RegularRun& run, co
     // the last element that a vector of the last row and column of a window reads
     const int64_t reach =
         (row.first + (row.count - 1) * row.step) * row.w.in + (run.count - 1) * row.w.step + run.stride * kLanes<T>;
-    for (; o + kLanes<T> <= run.end; o += kLanes<T>) {
+    while (o < run.end && row.w.windows[static_cast<std::size_t>(o)].first + reach <= end - row.plane) {
+      const int64_t lanes = std::min(run.end - o, kLanes<T>);
       if (run.stride == 1) {
-        row.template several<kIndices>(o, run, [](const T* p) { return load(p); });
-      } else if (row.w.windows[static_cast<std::size_t>(o)].first + reach <= end - row.plane) {
-        row.template several<kIndices>(o, run, [](const T* p) {
+        row.template several<kIndices>(o, lanes, run, [](const T* p) { return load(p); });
+      } else {
+        row.template several<kIndices>(o, lanes, run, [](const T* p) {
           Vec<T> even, odd;
           hn::LoadInterleaved2(hn::ScalableTag<T>(), p, even.raw, odd.raw);
           return even;
         });
-      } else {
-        break;
       }
+      o += lanes;
     }
   }
   for (; o < out; ++o) row.one(o);
@@ -148,7 +148,7 @@ void max_pool_rows(const MaxPoolArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
     const auto& [h, w] = *args.windows;
-    const bool in_vectors = args.run.stride <= 2 && args.run.end - args.run.begin >= kLanes<T>;
+    const bool in_vectors = args.run.stride <= 2 && args.run.end - args.run.begin >= std::min<int64_t>(kLanes<T>, 4);
     const Scratch<T> columns(in_vectors ? 0 : 2 * w.in);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t plane = i / h.out();

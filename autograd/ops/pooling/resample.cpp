@@ -87,6 +87,30 @@ HWY_INLINE void map_columns(const AxisData<T>& axis, const T* x, int64_t o, int6
   }
 }
 
+// Whether the rest of a row is faster as a part of a vector than one by one.
+template <class T>
+constexpr bool fills_a_vector(int64_t rest) {
+  return rest > kLanes<T> / 4;
+}
+
+// Each element of v twice, at y and what follows.
+template <class T>
+HWY_INLINE void twice(Vec<T> v, T* y) {
+  hn::StoreInterleaved2(v.raw, v.raw, hn::ScalableTag<T>(), y);
+}
+
+// p[0] + p[1], p[2] + p[3], ..: `count` sums, fewer than a vector has lanes. Nothing behind them is read.
+template <class T>
+HWY_INLINE Vec<T> sums_of_pairs(const T* p, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const Vec<T> low = load(p, std::min(2 * count, kLanes<T>));
+  const Vec<T> high = 2 * count > kLanes<T> ? load(p + kLanes<T>, 2 * count - kLanes<T>) : Vec<T>(T{0});
+  Vec<T> even, odd;
+  even.raw = hn::ConcatEven(d, high.raw, low.raw);
+  odd.raw = hn::ConcatOdd(d, high.raw, low.raw);
+  return even + odd;
+}
+
 // Applies the map of the columns to one row of x, with vectors where the outputs are regular.
 template <class T>
 HWY_INLINE void map_row_of(const AxisData<T>& axis, const T* x, T* y) {
@@ -98,9 +122,12 @@ HWY_INLINE void map_row_of(const AxisData<T>& axis, const T* x, T* y) {
   }
   int64_t o = 0;
   if (axis.map.doubled) {
-    for (; o + 2 * kLanes<T> <= out; o += 2 * kLanes<T>) {
-      const Vec<T> v = load(x + o / 2);
-      hn::StoreInterleaved2(v.raw, v.raw, hn::ScalableTag<T>(), y + o);
+    for (; o + 2 * kLanes<T> <= out; o += 2 * kLanes<T>) twice(load(x + o / 2), y + o);
+    if (fills_a_vector<T>((out - o) / 2)) {
+      T last[2 * kLanes<T>];
+      twice(load(x + o / 2, (out - o + 1) / 2), last);
+      each_span<T>(out - o, [&](auto s) { s.store(s.load(last), y + o); });
+      o = out;
     }
     if (axis.weights)
       map_row(
@@ -110,16 +137,21 @@ HWY_INLINE void map_row_of(const AxisData<T>& axis, const T* x, T* y) {
     const T* from = x + axis.outputs[run.begin].first;
     o = run.begin;
     if (run.stride == 1) {
-      for (; o + kLanes<T> <= run.end; o += kLanes<T>, from += kLanes<T>) {
-        Vec<T> sum = load(from);
-        for (int64_t k = 1; k < run.count; ++k) sum += load(from + k);
-        store(sum, y + o);
-      }
+      each_span<T>(run.end - o, [&](auto s) {
+        Vec<T> sum = s.load(from);
+        for (int64_t k = 1; k < run.count; ++k) sum += s.load(from + k);
+        s.store(sum, y + o);
+      });
+      o = run.end;
     } else {
       for (; o + kLanes<T> <= run.end; o += kLanes<T>, from += 2 * kLanes<T>) {
         Vec<T> even, odd;
         hn::LoadInterleaved2(hn::ScalableTag<T>(), from, even.raw, odd.raw);
         store(even + odd, y + o);
+      }
+      if (fills_a_vector<T>(run.end - o)) {
+        store(sums_of_pairs(from, run.end - o), y + o, run.end - o);
+        o = run.end;
       }
     }
   }

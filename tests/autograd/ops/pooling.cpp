@@ -73,6 +73,48 @@ TEST(MaxPool, OfLongRowsFindsEveryPosition) {
   }
 }
 
+// The element at [row, column] of [1, height, width], as float.
+float at(const std::vector<float>& plane, int64_t width, int64_t row, int64_t column) {
+  return plane[static_cast<std::size_t>(row * width + column)];
+}
+
+// Whole vectors of windows, their rest, and windows one by one: rows shorter and longer than a vector has lanes.
+TEST(Pooling, OfRowsOfEveryWidthIsThatOfEachWindow) {
+  const int64_t height = 5;
+  for (int64_t width = 3; width <= 70; ++width) {
+    const Tensor x = image({1, height, width});
+    const std::vector<float> plane = x.to_vector<float>();
+    for (const int64_t kernel : {1, 2, 3}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        const int64_t rows = (height - kernel) / stride + 1, columns = (width - kernel) / stride + 1;
+        const MaxPooled largest = max_pool2d_with_indices(x, kernel, {.stride = stride});
+        const std::vector<float> alone = max_pool2d(x, kernel, {.stride = stride}).to_vector<float>();
+        const std::vector<float> averages = avg_pool2d(x, kernel, {.stride = stride}).to_vector<float>();
+        const std::vector<int64_t> places = largest.indices.to_vector<int64_t>();
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          const int64_t top = i / columns * stride, left = i % columns * stride;
+          const int64_t place = largest_of(plane, width, top, top + kernel, left, left + kernel);
+          ASSERT_EQ(places[static_cast<std::size_t>(i)], place) << width << ' ' << kernel << ' ' << stride << ' ' << i;
+          ASSERT_EQ(alone[static_cast<std::size_t>(i)], plane[static_cast<std::size_t>(place)]);
+          float sum = 0;  // of the columns' sums
+          for (int64_t column = left; column < left + kernel; ++column) {
+            float of_column = 0;
+            for (int64_t row = top; row < top + kernel; ++row) of_column += at(plane, width, row, column);
+            sum += of_column;
+          }
+          ASSERT_EQ(averages[static_cast<std::size_t>(i)], sum / static_cast<float>(kernel * kernel))
+              << width << ' ' << kernel << ' ' << stride << ' ' << i;
+        }
+      }
+    }
+    const std::vector<float> doubled = interpolate(x.unsqueeze(0), {.scale_factor = 2.}).to_vector<float>();
+    for (int64_t i = 0; i < 4 * height * width; ++i) {
+      ASSERT_EQ(doubled[static_cast<std::size_t>(i)], at(plane, width, i / (4 * width), i % (2 * width) / 2))
+          << width << ' ' << i;
+    }
+  }
+}
+
 TEST(MaxPool, FusedAndRecordedGradientsAgree) {
   const Tensor x = image({2, 3, 9, 37});
   expect_one_gradient([](const Tensor& v) { return max_pool2d(v, 3, {.stride = 2, .padding = 1}); }, x);

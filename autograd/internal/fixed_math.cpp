@@ -368,6 +368,11 @@ double hypot(double x, double y) {
   return std::ldexp(root + rest / (2 * root), exponent);
 }
 
+float hypot(float x, float y) {
+  const double a = x, b = y, sum = a * a + b * b;  // squares of floats are exact, and none overflows
+  return static_cast<float>(std::isfinite(sum) ? std::sqrt(sum) : hypot(a, b));
+}
+
 double erf(double x) {
   const double a = std::abs(x), z = a * a;
   if (!(a >= 1)) {  // the polynomial of the vectors' erf (kernels/simd/simd_math.h)

@@ -29,8 +29,6 @@ inline float pow(float x, float y) { return static_cast<float>(pow(static_cast<d
 inline float sin(float x) { return static_cast<float>(sin(static_cast<double>(x))); }
 inline float cos(float x) { return static_cast<float>(cos(static_cast<double>(x))); }
 inline float tan(float x) { return static_cast<float>(tan(static_cast<double>(x))); }
-inline float hypot(float x, float y) {
-  return static_cast<float>(hypot(static_cast<double>(x), static_cast<double>(y)));
-}
+float hypot(float x, float y);
 
 }  // namespace tapegrad::fixed

@@ -1,9 +1,9 @@
 // Deep copies of models.
 //
-// A struct with a visit is cloned by its copy constructor, Model(Model&), which only clone() may call. It takes no
-// const Model&, so that copies of const models do not compile. Containers of the standard library copy from const
-// elements: nn::List, nn::Optional, nn::Dict and nn::Variant replace them there. The members of a plain struct are
-// known, and each is cloned by itself, so they may be containers and smart pointers of the standard library, too.
+// A struct without constructors, with a visit or without, is cloned member by member, so its members may be containers
+// and smart pointers of the standard library. Others are cloned by their copy constructor, Model(Model&), which only
+// clone() may call. It takes no const Model&, so that copies of const models do not compile. Containers of the standard
+// library copy from const elements: nn::List, nn::Optional, nn::Dict and nn::Variant replace them there.
 #pragma once
 
 #include <tapegrad/autograd/error.h>
@@ -31,6 +31,10 @@ concept SharedPointer = requires(T& p) {
   p.use_count();
 };
 
+// A struct that is cloned member by member where its copy would not be deep.
+template <class T>
+concept ClonedByMembers = PlainModule<T> ||(NamesItsMembers<T>&& has_known_members<T>());
+
 template <class Field>
 constexpr bool clones_by_copy();
 
@@ -44,12 +48,14 @@ constexpr bool all_clone_by_copy(const Variant<Modules...>*) {
 template <class Field>
 constexpr bool clones_by_copy() {
   using T = std::remove_const_t<Field>;
-  if constexpr (!std::is_class_v<T> || std::is_base_of_v<Member, T> || NamesItsMembers<T>) {
+  if constexpr (!std::is_class_v<T> || std::is_base_of_v<Member, T>) {
     return true;
-  } else if constexpr (PlainModule<T>) {
+  } else if constexpr (ClonedByMembers<T>) {
     return decltype(with_members<count_members<T>()>(std::declval<T&>(), [](auto&... members) {
       return std::bool_constant<(clones_by_copy<std::remove_reference_t<decltype(members)>>() && ...)>();
     }))::value;
+  } else if constexpr (NamesItsMembers<T>) {
+    return true;
   } else if constexpr (SharedPointer<T>) {
     return !is_visitable<T>();  // data that is no module, such as a vocabulary, is shared
   } else if constexpr (!std::is_constructible_v<T, T&> || !std::is_copy_constructible_v<T>) {
@@ -82,31 +88,31 @@ struct CloneCheck {
     } else if constexpr (std::is_base_of_v<Member, Field>) {
     } else if constexpr (kIsVector<Field>) {
       static_assert(clones_by_copy<Field>(),
-                    "clone cannot copy a std::vector of modules: use nn::List, or a plain struct without a visit");
+                    "clone cannot copy a std::vector of modules: use nn::List, or a struct without a constructor");
     } else if constexpr (SharedPointer<Field>) {
       static_assert(clones_by_copy<Field>(),
-                    "clone would share a std::shared_ptr instead of copying its module: use nn::Optional, or a plain "
-                    "struct without a visit");
+                    "clone would share a std::shared_ptr instead of copying its module: use nn::Optional, or a "
+                    "struct without a constructor");
     } else if constexpr (UniquePointer<Field>) {
       static_assert(clones_by_copy<Field>(),
-                    "clone cannot copy a std::unique_ptr: use nn::Optional, or a plain struct without a visit");
+                    "clone cannot copy a std::unique_ptr: use nn::Optional, or a struct without a constructor");
     } else if constexpr (ModuleVariant<Field>) {
       static_assert(clones_by_copy<Field>(),
-                    "clone cannot copy a std::variant of modules: use nn::Variant, or a plain struct without a visit");
+                    "clone cannot copy a std::variant of modules: use nn::Variant, or a struct without a constructor");
     } else if constexpr (ModuleMap<Field>) {
       static_assert(clones_by_copy<Field>(),
-                    "clone cannot copy a std::map of modules: use nn::Dict, or a plain struct without a visit");
+                    "clone cannot copy a std::map of modules: use nn::Dict, or a struct without a constructor");
     } else if constexpr (requires { field.has_value(); }) {
       static_assert(clones_by_copy<Field>(),
-                    "clone cannot copy a std::optional of a module: use nn::Optional, or a plain struct without a "
-                    "visit");
+                    "clone cannot copy a std::optional of a module: use nn::Optional, or a struct without a "
+                    "constructor");
     } else if constexpr (ModuleList<Field>) {
       static_assert(clones_by_copy<Field>(), "clone cannot copy a list of modules: use nn::List");
       (*this)({}, *field.begin());
     } else if constexpr (PlainModule<Field>) {
       static_assert(clones_by_copy<Field>(),
                     "clone cannot copy a plain struct with containers or pointers of the standard library that is a "
-                    "member of a struct with a visit: keep it in an nn::Optional, or leave out the visit");
+                    "member of a struct with a constructor: keep it in an nn::Optional, or leave out the constructor");
       with_members<count_members<Field>()>(field, [this](auto&... members) { ((*this)({}, members), ...); });
     }
   }
@@ -174,6 +180,8 @@ std::remove_const_t<T> clone_of(T& source) {
   if constexpr (clones_by_copy<T>()) {
     if (false) CloneCheck()({}, source);
     return Clone(source);
+  } else if constexpr (ClonedByMembers<T>) {
+    return with_members<count_members<T>()>(source, [](auto&... members) { return Clone{clone_of(members)...}; });
   } else if constexpr (UniquePointer<T> || SharedPointer<T>) {
     return clone_of_pointer(source);
   } else if constexpr (ModuleVariant<T>) {
@@ -188,8 +196,6 @@ std::remove_const_t<T> clone_of(T& source) {
     Clone made;
     if (source) made.emplace(clone_of(*source));
     return made;
-  } else if constexpr (PlainModule<T>) {
-    return with_members<count_members<T>()>(source, [](auto&... members) { return Clone{clone_of(members)...}; });
   } else {
     static_assert(clones_by_copy<T>(), "clone cannot copy a member: it has no copy constructor");
   }
@@ -203,10 +209,10 @@ void require_separate(const AnyModel& clone, const AnyModel& model);
 namespace tapegrad::nn {
 
 /// A deep copy: equal values in new leaves and new memory, with the same names, modes, ties and frozen parameters;
-/// draws no random numbers. In a struct with a visit, lists of modules must be nn::List, optional ones nn::Optional,
-/// maps nn::Dict and variants nn::Variant. In a plain struct they may also be those of the standard library, as may
-/// std::unique_ptr and std::shared_ptr; a module that two members share is shared within the clone. Error if a visit
-/// names a module through a pointer that is copied: the clone must not share it.
+/// draws no random numbers. In a struct without constructors, modules may be in containers, std::unique_ptr and
+/// std::shared_ptr of the standard library; one that two members share is shared within the clone. In a struct with a
+/// constructor, lists of modules must be nn::List, optional ones nn::Optional, maps nn::Dict and variants nn::Variant.
+/// Error if a visit names a module through a pointer that is copied: the clone must not share it.
 template <class Model>
 Model clone(const Model& model) {
   Model& source = const_cast<Model&>(model);

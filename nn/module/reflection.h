@@ -102,6 +102,28 @@ constexpr bool has_array() {
   (std::make_index_sequence<n>());
 }
 
+// Converts to a base class of T only.
+template <class T>
+struct AnyBase {
+  template <class Base>
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base&() const;
+  template <class Base>
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base&&() const;
+};
+
+// Whether the members of a struct can be known: it has no constructor, base class, private member or C array.
+template <class T>
+constexpr bool has_known_members() {
+  if constexpr (!std::is_class_v<T> || !std::is_aggregate_v<T> || std::is_empty_v<T>) {
+    return false;
+  } else if constexpr (requires { T{AnyBase<T>()}; } ||
+                       initialised_by<T>(std::make_index_sequence<kMostMembers + 1>())) {
+    return false;
+  } else {
+    return count_members<T>() > 0 && !has_array<T>();
+  }
+}
+
 // with_members<n>(t, f) calls f(member, member, ...) with all n members. (An
 // error of the compiler in one of these lines: the struct has a base class, or
 // a member that others cannot be converted to. Write a visit for it.)

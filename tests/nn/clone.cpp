@@ -163,6 +163,71 @@ TEST(Clone, CopiesAStructWithAVisitByItsConstructor) {
   expect_deep(map);
 }
 
+// Without a constructor, with a visit that names members under other names, leaves one out and walks through others
+// itself.
+struct Named {
+  std::optional<nn::Linear> maybe, none;
+  std::map<std::string, Member> named;
+  std::variant<std::monostate, nn::Linear, Member> choice;
+  std::vector<nn::Linear> list;
+  std::unique_ptr<Named> next;
+  std::shared_ptr<nn::Linear> shared, again;
+  nn::Linear out_of_sight{1, 1};
+  int64_t number = 3;
+  const std::string text = "text";
+  void visit(auto&& field) {
+    field("first", maybe);
+    field("second", none);
+    field("by_name", named);
+    field("choice", choice);
+    for (std::size_t i = 0; i < list.size(); ++i) field("list" + std::to_string(i), list[i]);
+    field("next", next);
+    field("shared", shared);
+    field.ignore(out_of_sight);
+  }
+};
+
+TEST(Clone, CopiesAStructWithAVisitAndWithoutAConstructorMemberByMember) {
+  Named model;
+  model.maybe.emplace(2, 1);
+  model.named["a"].dropout.training = false;
+  model.choice.emplace<Member>();
+  model.list.emplace_back(2, 2);
+  model.next = std::make_unique<Named>();
+  model.next->list.emplace_back(1, 2);
+  model.shared = model.again = std::make_shared<nn::Linear>(2, 3);
+  tie(model.list[0].weight, model.named["a"].layer.weight);
+  nn::freeze(model.list);
+  model.number = 5;
+  const Named copy = nn::clone(model);
+  EXPECT_EQ(copy.shared, copy.again);
+  EXPECT_NE(copy.shared, model.shared);
+  EXPECT_TRUE(copy.list[0].weight.tied_to(copy.named.at("a").layer.weight));
+  EXPECT_FALSE(copy.none.has_value());
+  EXPECT_EQ(copy.number, 5);
+  EXPECT_TRUE(same_bits(copy.out_of_sight.weight, model.out_of_sight.weight));
+  EXPECT_FALSE(copy.out_of_sight.weight.tied_to(model.out_of_sight.weight));
+  const int64_t before = nn::Parameter::alive();
+  const Named again = nn::clone(model);
+  EXPECT_EQ(nn::Parameter::alive() - before,
+            static_cast<int64_t>(nn::parameters(model).size()) + 4);  // those out of sight
+  EXPECT_EQ(nn::named_parameters(copy).size(), nn::named_parameters(std::as_const(model)).size());
+}
+
+// With a base class, whose members are not known: by its constructor.
+struct Derived : nn::Linear {
+  nn::Linear other{2, 2};
+  void visit(auto&& field) {
+    nn::Linear::visit(field);
+    field("other", other);
+  }
+};
+
+TEST(Clone, CopiesAStructWithABaseClassByItsConstructor) {
+  Derived model{nn::Linear(1, 2)};
+  expect_deep(model);
+}
+
 // A tree.
 struct Node {
   nn::Linear layer{1, 1};

@@ -33,6 +33,9 @@ inline Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype)
 inline Tensor prod(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype) {
   return prod(x.to(dtype), axes, keepdim);
 }
+inline Tensor sum(const Tensor& x, std::same_as<DType> auto dtype) { return sum(x.to(dtype)); }
+inline Tensor mean(const Tensor& x, std::same_as<DType> auto dtype) { return mean(x.to(dtype)); }
+inline Tensor prod(const Tensor& x, std::same_as<DType> auto dtype) { return prod(x.to(dtype)); }
 /// The largest (smallest) element; NaN if any is NaN. Equal extremes share the gradient evenly. Error for no elements.
 Tensor amax(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);
 Tensor amin(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);

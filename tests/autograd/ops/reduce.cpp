@@ -307,4 +307,16 @@ TEST(Logsumexp, OfExtremeValues) {
   expect_near(tg::logsumexp(tg::zeros({0, 2}), 0), {-kInf, -kInf});
 }
 
+TEST(Reductions, OfAllElementsInAnotherType) {
+  const tg::Tensor x = tg::tensor({16777216.F, 1.F, 4.F}), whole = tg::tensor({7, 2});
+  EXPECT_EQ(tg::sum(x, tg::kFloat64).item<double>(), 16777221);
+  EXPECT_EQ(tg::sum(x, tg::kFloat64).dtype(), tg::kFloat64);
+  EXPECT_EQ(tg::mean(whole, tg::kFloat32).item<float>(), 4.5);
+  EXPECT_EQ(tg::prod(whole, tg::kFloat64).dtype(), tg::kFloat64);
+  EXPECT_EQ(tg::sum(x, {}).dtype(), tg::kFloat32);  // an empty list of axes, not a type
+  tg::Tape tape;
+  const tg::Tensor leaf = x.as_leaf();
+  EXPECT_EQ(tape.backward(tg::sum(leaf, tg::kFloat64))[leaf].dtype(), tg::kFloat32);
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 struct Model {
+  Model() = default;
   std::map<std::string, tapegrad::nn::Linear> layers;
   void visit(auto&& field) { field("layers", layers); }
 };

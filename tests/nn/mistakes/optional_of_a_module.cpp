@@ -4,6 +4,7 @@
 #include <optional>
 
 struct Model {
+  Model() = default;
   std::optional<tapegrad::nn::Linear> layer;
   void visit(auto&& field) { field("layer", layer); }
 };

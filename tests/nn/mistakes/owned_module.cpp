@@ -4,6 +4,7 @@
 #include <memory>
 
 struct Model {
+  Model() = default;
   std::unique_ptr<tapegrad::nn::Linear> layer;
   void visit(auto&& field) { field("layer", layer); }
 };

@@ -9,6 +9,7 @@ struct Block {
 };
 
 struct Model {
+  Model() = default;
   Block block;
   void visit(auto&& field) { field("block", block); }
 };

@@ -5,6 +5,7 @@
 #include <variant>
 
 struct Model {
+  Model() = default;
   std::variant<tapegrad::nn::Dropout, tapegrad::nn::Linear> layer{tapegrad::nn::Dropout(0.1)};
   void visit(auto&& field) { field("layer", layer); }
 };

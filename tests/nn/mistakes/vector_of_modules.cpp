@@ -4,6 +4,7 @@
 #include <vector>
 
 struct Model {
+  Model() = default;
   std::vector<tapegrad::nn::Linear> layers;
   void visit(auto&& field) { field("layers", layers); }
 };

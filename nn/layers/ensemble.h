@@ -1,11 +1,14 @@
 // Ensembles: models of the same form, trained at once as one model whose parameters have an axis of members.
 //
-//   struct Nets {                                            // as a plain model with nn::Linear, with members
+//   struct Nets {                                  // as a plain model with nn::Linear, with five members
 //     nn::EnsembleLinear up{5, 8, 32}, down{5, 32, 1};
 //     Tensor operator()(const Tensor& x) const { return down(relu(up(x))); }      // [B, 8] -> [5, B, 1]
 //   };
-//   nn::load_state_dict(nets, nn::stack_states(states));     // from five plain models
-//   nn::load_state_dict(plain, nn::member_state(nn::state_dict(nets), 3));        // and back
+//
+// Five plain models become its members, and each is a plain model again:
+//
+//   nn::load_state_dict(nets, nn::stack_states(states));
+//   nn::load_state_dict(plain, nn::member_state(nn::state_dict(nets), 3));
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>

@@ -148,6 +148,24 @@ TEST_F(Comments, PlainModule) {
   EXPECT_EQ(nn::parameters(mlp).size(), 4u);
 }
 
+namespace ensemble {
+#include "comments/nn/layers/ensemble_1.inc"
+struct Net {
+  nn::Linear up{8, 32}, down{32, 1};
+};
+}  // namespace ensemble
+
+TEST_F(Comments, Ensemble) {
+  ensemble::Nets nets;
+  std::vector<ensemble::Net> models(5);
+  ensemble::Net plain;
+  std::vector<NamedTensors> states;
+  for (const ensemble::Net& model : models) states.push_back(nn::state_dict(model));
+#include "comments/nn/layers/ensemble_2.inc"
+  EXPECT_EQ(nets(randn({3, 8})).shape(), (Shape{5, 3, 1}));
+  EXPECT_TRUE(equal(plain.down.weight, models[3].down.weight));
+}
+
 struct Block {
   nn::Linear up{2, 2};
   Tensor operator()(const Tensor& x, const Tensor& mask) const { return up(x) * mask.to(x.dtype()); }

@@ -103,6 +103,10 @@ class Block {
           ahead = t_.b_cols == 1 ? lines_of_panel(i / step, slivers, k_, next_width, from, t_.b_rows)
                                  : lines_of_rows(i / step, slivers, k_, next_width, from, t_.b_cols);
         }
+        if (t_.n <= kPanel<T> && t_.panels.data != nullptr && i + step < t_.m && k_ > 0) {  // rows of A are read once
+          ahead = lines_of_rows(0, 1, k_, std::min(step, t_.m - i - step), a_ + (i + step) * t_.a_rows, t_.a_rows);
+          ahead.at_once = ahead.count * 16 / k_ + 1;
+        }
         const Sliver a = sliver(i, 0);
         if (keeps && i == 0) {
           if constexpr (sizeof(T) == sizeof(float))

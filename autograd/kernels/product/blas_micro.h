@@ -45,6 +45,7 @@ template <class T>
 struct Lines {
   const T* at = nullptr;
   int64_t step = 0, high = 0, count = 0;
+  int64_t at_once = 3;  // after every 16 steps along k
 };
 
 // sum = A B; row p of B begins at b + p * b_rows and holds kVecs whole vectors. kKeep: also packs B as a panel.
@@ -69,7 +70,7 @@ HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const
       hwy::Prefetch(c + next_c * c_rows);
       hwy::Prefetch(c + next_c * c_rows + width - 1);
     }
-    for (int i = 0; i < 3 && ahead.count > 0; ++i, --ahead.count) {
+    for (int64_t i = 0; i < ahead.at_once && ahead.count > 0; ++i, --ahead.count) {
       hwy::Prefetch(ahead.at);
       ahead.at += ahead.step;
       if (--left == 0) ahead.at += static_cast<int64_t>(64 / sizeof(T)) - ahead.high * ahead.step, left = ahead.high;

@@ -68,6 +68,22 @@ void multiply_widened(const StreamedWeight& w, int64_t begin, int64_t end, int64
   multiply_by_tile(wide.get(), w, begin, end, m, k, a, stride);
 }
 
+// C' = W A' for rows [begin, end) of W in float32, which are read in place. `panels` is A', packed.
+void multiply_turned(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
+                     const float* panels) {
+  const blas::Kernels<float>& use = blas::kernels<float>();
+  const int64_t count = end - begin;
+  const Scratch<float> turned(count * m);
+  blas::Tile<float> tile{count, m, k, 1, rows, k, 1, nullptr, 1, k, 0, turned.get(), m};
+  tile.panels = {panels, 0, pieces_of(m, use.cols) * use.cols, m * blas::kDepth};
+  const Scratch<float> scratch(use.scratch_size(tile));
+  use.multiply(tile, scratch.get());
+  use.store_turned(count, m, turned.get(), m, w.c + begin, w.n);
+  for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
+    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
+  }
+}
+
 // RowsFormat::multiply on BLIS.
 void multiply_on_blis(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
                       int64_t stride) {
@@ -101,6 +117,12 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     pad_rows(m, k, a, whole, padded.get());
     a = padded.get();
   }
+  // For more rows than a kernel transposes in registers, A is packed once for all rows of W.
+  const blas::Kernels<float>& use = blas::kernels<float>();
+  const bool turns = !on_blis && m > blas::kUnpackedRows && weights[0].format == &kFloat32Rows;
+  const int64_t panel_count = pieces_of(m, use.cols);
+  const Scratch<float> panels(turns ? panel_count * use.cols * k : 0);
+  if (turns) use.pack_panels(m, k, a, 1, whole, 0, panel_count, panels.get());
   int64_t rows[kMostWeights], ends[kMostWeights], pieces = 0;  // rows of W per piece; pieces so far
   int64_t bytes = 0;
   for (std::size_t w = 0; w < weights.size(); ++w) {
@@ -117,8 +139,13 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
       while (piece >= ends[w]) ++w;
       const StreamedWeight& weight = weights[w];
       const int64_t begin = (piece - (w == 0 ? 0 : ends[w - 1])) * rows[w];
-      const auto run = on_blis ? multiply_on_blis : weight.format->multiply;
-      run(weight, begin, std::min(weight.n, begin + rows[w]), m, k, a, whole);
+      const int64_t end = std::min(weight.n, begin + rows[w]);
+      if (turns && weight.format == &kFloat32Rows) {
+        multiply_turned(float32_rows(weight, begin, k), weight, begin, end, m, k, panels.get());
+      } else {
+        const auto run = on_blis ? multiply_on_blis : weight.format->multiply;
+        run(weight, begin, end, m, k, a, whole);
+      }
     }
   });
 }

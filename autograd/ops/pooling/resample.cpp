@@ -99,7 +99,7 @@ HWY_INLINE void twice(Vec<T> v, T* y) {
   hn::StoreInterleaved2(v.raw, v.raw, hn::ScalableTag<T>(), y);
 }
 
-// p[0] + p[1], p[2] + p[3], ..: `count` sums, fewer than a vector has lanes. Nothing behind them is read.
+// p[0] + p[1], p[2] + p[3], ..: `count` sums, fewer than a vector has lanes. Nothing past them is read.
 template <class T>
 HWY_INLINE Vec<T> sums_of_pairs(const T* p, int64_t count) {
   const hn::ScalableTag<T> d;

@@ -1,4 +1,4 @@
-// Distributions against torch.distributions: densities, entropies, moments, divergences, their gradients, and draws
+// Distributions against torch.distributions: densities, entropies, moments, their gradients, and draws
 // with the same seed.
 // ctest: families
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/autograd/random/distribution_cases.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,100 +24,6 @@
 
 namespace tapegrad::tests {
 namespace {
-
-using dist::Distribution;
-using Made = std::shared_ptr<const Distribution>;
-using Parameters = std::map<std::string, Tensor>;
-
-template <class D>
-Made made(D d) {
-  return std::make_shared<const D>(std::move(d));
-}
-
-const std::map<std::string, std::function<Made(const Parameters&)>>& distribution_makers() {
-  using P = const Parameters&;
-  using namespace dist;
-  static const std::map<std::string, std::function<Made(P)>> all{
-      {"Normal", [](P p) { return made(Normal(p.at("loc"), p.at("scale"))); }},
-      {"LogNormal", [](P p) { return made(LogNormal(p.at("loc"), p.at("scale"))); }},
-      {"Bernoulli", [](P p) { return made(Bernoulli(p.at("probs"))); }},
-      {"Bernoulli.logits", [](P p) { return made(Bernoulli::from_logits(p.at("logits"))); }},
-      {"Categorical", [](P p) { return made(Categorical(p.at("probs"))); }},
-      {"Categorical.logits", [](P p) { return made(Categorical::from_logits(p.at("logits"))); }},
-      {"Exponential", [](P p) { return made(Exponential(p.at("rate"))); }},
-      {"Laplace", [](P p) { return made(Laplace(p.at("loc"), p.at("scale"))); }},
-      {"Uniform", [](P p) { return made(Uniform(p.at("low"), p.at("high"))); }},
-      {"Gamma", [](P p) { return made(Gamma(p.at("concentration"), p.at("rate"))); }},
-      {"Beta", [](P p) { return made(Beta(p.at("concentration1"), p.at("concentration0"))); }},
-      {"Dirichlet", [](P p) { return made(Dirichlet(p.at("concentration"))); }},
-      {"StudentT", [](P p) { return made(StudentT(p.at("df"), p.at("loc"), p.at("scale"))); }},
-      {"Poisson", [](P p) { return made(Poisson(p.at("rate"))); }},
-      {"Binomial", [](P p) { return made(Binomial(p.at("total_count"), p.at("probs"))); }},
-      {"Binomial.logits", [](P p) { return made(Binomial::from_logits(p.at("total_count"), p.at("logits"))); }},
-      {"MultivariateNormal", [](P p) { return made(MultivariateNormal(p.at("loc"), p.at("covariance"))); }},
-      {"MultivariateNormal.tril",
-       [](P p) { return made(MultivariateNormal::from_scale_tril(p.at("loc"), p.at("scale_tril"))); }},
-      {"Independent", [](P p) { return made(Independent(Normal(p.at("loc"), p.at("scale")), 1)); }},
-      {"Transformed",
-       [](P p) {
-         return made(Transformed(Normal(p.at("loc"), p.at("scale")), {affine_transform(0.5, -2), tanh_transform()}));
-       }},
-      {"Transformed.sigmoid",
-       [](P p) {
-         return made(Transformed(Laplace(p.at("loc"), p.at("scale")), {sigmoid_transform(), exp_transform()}));
-       }},
-      {"MixtureSameFamily",
-       [](P p) { return made(MixtureSameFamily(Categorical(p.at("probs")), Normal(p.at("loc"), p.at("scale")))); }},
-      {"MixtureSameFamily.vectors", [](P p) {
-         const Independent vectors(Normal(p.at("loc"), p.at("scale")), 1);
-         return made(MixtureSameFamily(Categorical(p.at("probs")), vectors));
-       }}};
-  return all;
-}
-
-// [shape, numbers], where NaN and infinities are texts.
-Tensor read_tensor(const nlohmann::json& stored, DType dtype) {
-  std::vector<double> values;
-  for (const auto& x : stored[1]) values.push_back(x.is_string() ? std::stod(x.get<std::string>()) : x.get<double>());
-  Shape shape;
-  for (const auto& size : stored[0]) shape.push_back(size.get<int64_t>());
-  return tensor(values, shape).to(dtype);
-}
-
-// Within `room` of PyTorch's, relative and absolute; NaN equals NaN.
-void expect_like_pytorch(const Tensor& ours, const nlohmann::json& stored, double room, const std::string& what) {
-  const Tensor theirs = read_tensor(stored, kFloat64);
-  ASSERT_EQ(str(ours.shape()), str(theirs.shape())) << what;
-  const std::vector<double> a = ours.detach().to(kFloat64).to_vector<double>(), b = theirs.to_vector<double>();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    EXPECT_TRUE(same || std::abs(a[i] - b[i]) <= room * (1 + std::abs(b[i])))
-        << what << " " << i << ": " << a[i] << ", " << b[i] << " is right";
-  }
-}
-
-struct DistributionCase {
-  const nlohmann::json& stored;
-  std::string name;
-  DType dtype;
-  double room;
-  Parameters parameters;
-
-  explicit DistributionCase(const nlohmann::json& of)
-      : stored(of),
-        name(of["name"].get<std::string>() + " in " + of["dtype"].get<std::string>()),
-        dtype(of["dtype"] == "float32" ? kFloat32 : kFloat64),
-        room(dtype == kFloat32 ? 4e-6 : 1e-12) {
-    for (const auto& [key, value] : of["parameters"].items()) parameters[key] = read_tensor(value, dtype);
-  }
-  Made make(const Parameters& p) const { return distribution_makers().at(stored["name"])(p); }
-  Tensor value() const { return read_tensor(stored["value"], dtype); }
-};
-
-const nlohmann::json& distribution_table() {
-  static const nlohmann::json all = stored("distributions.json");
-  return all;
-}
 
 // Compares the gradients of the sum of f(distribution) with respect to the parameters.
 void expect_gradients_like_pytorch(const DistributionCase& c, const char* key, double room,
@@ -179,73 +85,6 @@ TEST(Distributions, GradientsOfDrawsEqualPyTorch) {
       return of_leaves.rsample({7}, &generator);
     });
   }
-}
-
-TEST(Distributions, DivergencesEqualPyTorch) {
-  EXPECT_GE(distribution_table()["divergences"].size(), 40u);
-  for (const auto& of : distribution_table()["divergences"]) {
-    const auto make = [](const nlohmann::json& stored) {
-      Parameters parameters;
-      for (const auto& [key, value] : stored[1].items()) parameters[key] = read_tensor(value, kFloat64);
-      return distribution_makers().at(stored[0])(parameters);
-    };
-    const Made p = make(of["p"]), q = make(of["q"]);
-    expect_like_pytorch(dist::kl_divergence(*p, *q), of["value"], 1e-12,
-                        of["p"][0].get<std::string>() + " from " + of["q"][0].get<std::string>());
-    if (p->name() == q->name()) {
-      EXPECT_LT(amax(abs(dist::kl_divergence(*p, *p))).item(), 1e-14) << p->name();
-    }
-  }
-}
-
-// Where they are finite, by the parameters of both.
-TEST(Distributions, DivergencesBetweenFamiliesHaveSecondDerivatives) {
-  int checked = 0;
-  for (const auto& of : distribution_table()["divergences"]) {
-    const std::string from = of["p"][0], to = of["q"][0];
-    if (from == to || of["value"].dump().find("inf") != std::string::npos) continue;
-    std::vector<std::pair<int, std::string>> keys;
-    std::vector<Tensor> inputs;
-    for (const int side : {0, 1}) {
-      for (const auto& [key, value] : of[side == 0 ? "p" : "q"][1].items()) {
-        keys.emplace_back(side, key);
-        const bool at_a_bound = side == 0 && key == "low";  // steps must not leave q's support
-        inputs.push_back(read_tensor(value, kFloat64) + (at_a_bound ? 0.0625 : 0));
-      }
-    }
-    const auto divergence = [&](std::span<const Tensor> x) {
-      Parameters sides[2];
-      for (std::size_t i = 0; i < keys.size(); ++i) sides[keys[i].first][keys[i].second] = x[i];
-      return dist::kl_divergence(*distribution_makers().at(from)(sides[0]), *distribution_makers().at(to)(sides[1]));
-    };
-    const GradcheckReport report = gradcheck(divergence, inputs, {.atol = 1e-6, .rtol = 1e-5, .step = 0x1p-13});
-    EXPECT_TRUE(report) << from << " from " << to << ": " << report.text;
-    ++checked;
-  }
-  EXPECT_GE(checked, 11);
-}
-
-TEST(Distributions, DivergencesOfAUniformFromABeta) {
-  const Tensor low = tensor({0.125, 0.25}).to(kFloat64), high = tensor({0.5, 0.75}).to(kFloat64);
-  const auto divergence = [&](std::span<const Tensor> x) {
-    return dist::kl_divergence(dist::Uniform(x[0], x[1]), dist::Beta(x[2], x[3]));
-  };
-  const std::vector<Tensor> inputs{low, high, tensor({2., 0.5}).to(kFloat64), tensor({3., 1.5}).to(kFloat64)};
-  const GradcheckReport report = gradcheck(divergence, inputs, {.atol = 1e-6, .rtol = 1e-5, .step = 0x1p-13});
-  EXPECT_TRUE(report) << report.text;
-  // No NaN in the gradients of an interval that leaves the support.
-  Tape tape;
-  const Tensor from = tensor({-1., -2.}).as_leaf(), to = tensor({-0.5, 3.}).as_leaf();
-  const Tensor result = dist::kl_divergence(dist::Uniform(from, to), dist::Beta(2, 3));
-  expect_near(result.detach(), {kInf, kInf});
-  const Gradients grads = tape.backward(sum(result));
-  expect_near(grads[from], {0, 0});
-  expect_near(grads[to], {0, 0});
-}
-
-TEST(Distributions, DivergencesOfPoissonNumbersThatAreAlways0) {
-  const dist::Poisson p(tensor({0., 0., 2.}).to(kFloat64)), q(tensor({3., 0., 0.}).to(kFloat64));
-  expect_near(dist::kl_divergence(p, q), {3, 0, kInf});
 }
 
 // Checks f of the case's distribution as a function of the parameters in `keys`, to second order.

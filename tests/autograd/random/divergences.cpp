@@ -1,0 +1,87 @@
+// Divergences of distributions against torch.distributions, within a family and between two, and their derivatives.
+// ctest: families
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/autograd/random/distribution_cases.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+TEST(Divergences, EqualPyTorch) {
+  EXPECT_GE(distribution_table()["divergences"].size(), 40u);
+  for (const auto& of : distribution_table()["divergences"]) {
+    const auto make = [](const nlohmann::json& stored) {
+      Parameters parameters;
+      for (const auto& [key, value] : stored[1].items()) parameters[key] = read_tensor(value, kFloat64);
+      return distribution_makers().at(stored[0])(parameters);
+    };
+    const Made p = make(of["p"]), q = make(of["q"]);
+    expect_like_pytorch(dist::kl_divergence(*p, *q), of["value"], 1e-12,
+                        of["p"][0].get<std::string>() + " from " + of["q"][0].get<std::string>());
+    if (p->name() == q->name()) {
+      EXPECT_LT(amax(abs(dist::kl_divergence(*p, *p))).item(), 1e-14) << p->name();
+    }
+  }
+}
+
+// Where they are finite, by the parameters of both.
+TEST(Divergences, BetweenFamiliesHaveSecondDerivatives) {
+  int checked = 0;
+  for (const auto& of : distribution_table()["divergences"]) {
+    const std::string from = of["p"][0], to = of["q"][0];
+    if (from == to || of["value"].dump().find("inf") != std::string::npos) continue;
+    std::vector<std::pair<int, std::string>> keys;
+    std::vector<Tensor> inputs;
+    for (const int side : {0, 1}) {
+      for (const auto& [key, value] : of[side == 0 ? "p" : "q"][1].items()) {
+        keys.emplace_back(side, key);
+        const bool at_a_bound = side == 0 && key == "low";  // steps must not leave q's support
+        inputs.push_back(read_tensor(value, kFloat64) + (at_a_bound ? 0.0625 : 0));
+      }
+    }
+    const auto divergence = [&](std::span<const Tensor> x) {
+      Parameters sides[2];
+      for (std::size_t i = 0; i < keys.size(); ++i) sides[keys[i].first][keys[i].second] = x[i];
+      return dist::kl_divergence(*distribution_makers().at(from)(sides[0]), *distribution_makers().at(to)(sides[1]));
+    };
+    const GradcheckReport report = gradcheck(divergence, inputs, {.atol = 1e-6, .rtol = 1e-5, .step = 0x1p-13});
+    EXPECT_TRUE(report) << from << " from " << to << ": " << report.text;
+    ++checked;
+  }
+  EXPECT_GE(checked, 11);
+}
+
+TEST(Divergences, OfAUniformFromABeta) {
+  const Tensor low = tensor({0.125, 0.25}).to(kFloat64), high = tensor({0.5, 0.75}).to(kFloat64);
+  const auto divergence = [&](std::span<const Tensor> x) {
+    return dist::kl_divergence(dist::Uniform(x[0], x[1]), dist::Beta(x[2], x[3]));
+  };
+  const std::vector<Tensor> inputs{low, high, tensor({2., 0.5}).to(kFloat64), tensor({3., 1.5}).to(kFloat64)};
+  const GradcheckReport report = gradcheck(divergence, inputs, {.atol = 1e-6, .rtol = 1e-5, .step = 0x1p-13});
+  EXPECT_TRUE(report) << report.text;
+  // No NaN in the gradients of an interval that leaves the support.
+  Tape tape;
+  const Tensor from = tensor({-1., -2.}).as_leaf(), to = tensor({-0.5, 3.}).as_leaf();
+  const Tensor result = dist::kl_divergence(dist::Uniform(from, to), dist::Beta(2, 3));
+  expect_near(result.detach(), {kInf, kInf});
+  const Gradients grads = tape.backward(sum(result));
+  expect_near(grads[from], {0, 0});
+  expect_near(grads[to], {0, 0});
+}
+
+TEST(Divergences, OfPoissonNumbersThatAreAlways0) {
+  const dist::Poisson p(tensor({0., 0., 2.}).to(kFloat64)), q(tensor({3., 0., 0.}).to(kFloat64));
+  expect_near(dist::kl_divergence(p, q), {3, 0, kInf});
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -15,7 +15,8 @@ struct Parsed {
   std::optional<int64_t> threads;
   Run run;
 
-  void list(Fields& f) {  // of all verbs that compute
+  /// --threads, which all verbs that compute have.
+  void list(Fields& f) {
     f.add({.name = "threads",
            .help = "number of threads; results do not depend on it",
            .limits = {.least = 1, .most = 1024},
@@ -38,6 +39,7 @@ struct Verb {
   void (*add)(CLI::App*, Parsed&);  // its arguments, options and subcommands
   unsigned traits = kPlain;
   std::string_view parts = "task";  // what its subcommands are called
+  /// Whether it has this trait.
   bool has(Trait trait) const { return (traits & trait) != 0; }
 };
 

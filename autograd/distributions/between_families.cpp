@@ -26,6 +26,15 @@ Tensor within(const Distribution& p, const Tensor& low, const Tensor& high) {
   return logical_and(le(low, least), ge(high, most)).expand(broadcast("kl_divergence", low.shape(), p.batch_shape()));
 }
 
+// The mean of log(x) between low and high; any number where low < 0. Bounds of 0 have the gradient 0 instead of an
+// infinite one.
+Tensor mean_log_between(const Tensor& low, const Tensor& high) {
+  const Tensor fits = ge(low, 0), from = where(fits, low, 0.), to = where(fits, high, 1.);
+  const Tensor narrow = ge(from, to);  // but for rounding
+  const Tensor mean = (weighted_log(to, to) - weighted_log(from, from)) / where(narrow, 1., to - from) - 1;
+  return where(narrow, log(where(narrow, to, 1.)), mean);
+}
+
 // The mean of log(x) for x from p, all of whose values are positive; any number for others.
 Tensor mean_log(const Distribution& p) {
   if (const auto* exponential = dynamic_cast<const Exponential*>(&p)) {
@@ -35,11 +44,7 @@ Tensor mean_log(const Distribution& p) {
   if (const auto* beta = dynamic_cast<const Beta*>(&p)) {
     return digamma(beta->concentration1()) - digamma(beta->concentration1() + beta->concentration0());
   }
-  if (const auto* uniform = dynamic_cast<const Uniform*>(&p)) {
-    const Tensor fits = ge(uniform->low(), 0);
-    const Tensor low = where(fits, uniform->low(), 0.), high = where(fits, uniform->high(), 1.);
-    return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1;
-  }
+  if (const auto* uniform = dynamic_cast<const Uniform*>(&p)) return mean_log_between(uniform->low(), uniform->high());
   return zeros(p.batch_shape(), p.dtype());
 }
 
@@ -56,9 +61,7 @@ Tensor mean_log_prob(const Distribution& p, const Beta& q) {
   const Tensor &a = q.concentration1(), &b = q.concentration0();
   Tensor result = lgamma(a + b) - lgamma(a) - lgamma(b) + (a - 1) * mean_log(p);
   if (const auto* uniform = dynamic_cast<const Uniform*>(&p)) {  // 1 - x is uniform, too
-    const Tensor fits = logical_and(ge(uniform->low(), 0), le(uniform->high(), 1));
-    result =
-        result + (b - 1) * mean_log(Uniform(where(fits, 1 - uniform->high(), 0.), where(fits, 1 - uniform->low(), 1.)));
+    result = result + (b - 1) * mean_log_between(1 - uniform->high(), 1 - uniform->low());
   }
   return result;
 }

@@ -68,7 +68,8 @@ NamedTensors member_state(const NamedTensors& stacked, int64_t member) {
   NamedTensors state;
   for (const auto& [name, tensor] : stacked) {
     if (tensor.dim() == 0 || member < 0 || member >= tensor.size(0)) {
-      fail("member_state", fmt::format("\"{}\" {} has no member {}", name, str(tensor.shape()), member));
+      fail("member_state", fmt::format("expected a number of one of the members of \"{}\" {}, got {}", name,
+                                       str(tensor.shape()), member));
     }
     state.push_back({name, tensor.detach()[member].contiguous()});
   }

@@ -11,6 +11,7 @@
 #include <tapegrad/nn/parameter.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <tuple>
@@ -118,6 +119,14 @@ struct CloneCheck {
   }
 };
 
+// Error for a reference, which would refer to a clone that ends at once.
+inline void require_member(const void* object, std::size_t size, const void* member) {
+  const auto *begin = static_cast<const std::byte*>(object), *at = static_cast<const std::byte*>(member);
+  if (std::less<>()(at, begin) || !std::less<>()(at, begin + size)) {
+    fail("clone", "expected members that a struct holds, got a reference (keep a pointer, or a std::shared_ptr)");
+  }
+}
+
 template <class T>
 inline constexpr char kTypeTag = 0;
 
@@ -181,7 +190,10 @@ std::remove_const_t<T> clone_of(T& source) {
     if (false) CloneCheck()({}, source);
     return Clone(source);
   } else if constexpr (ClonedByMembers<T>) {
-    return with_members<count_members<T>()>(source, [](auto&... members) { return Clone{clone_of(members)...}; });
+    return with_members<count_members<T>()>(source, [&source](auto&... members) {
+      (require_member(&source, sizeof(T), &members), ...);
+      return Clone{clone_of(members)...};
+    });
   } else if constexpr (UniquePointer<T> || SharedPointer<T>) {
     return clone_of_pointer(source);
   } else if constexpr (ModuleVariant<T>) {
@@ -209,10 +221,11 @@ void require_separate(const AnyModel& clone, const AnyModel& model);
 namespace tapegrad::nn {
 
 /// A deep copy: equal values in new leaves and new memory, with the same names, modes, ties and frozen parameters;
-/// draws no random numbers. In a struct without constructors, modules may be in containers, std::unique_ptr and
-/// std::shared_ptr of the standard library; one that two members share is shared within the clone. In a struct with a
-/// constructor, lists of modules must be nn::List, optional ones nn::Optional, maps nn::Dict and variants nn::Variant.
-/// Error if a visit names a module through a pointer that is copied: the clone must not share it.
+/// draws no random numbers. In a struct without constructors, base classes and C arrays, of at most 32 members, modules
+/// may be in containers, std::unique_ptr and std::shared_ptr of the standard library; one that two members share is
+/// shared within the clone. In another struct, lists of modules must be nn::List, optional ones nn::Optional, maps
+/// nn::Dict and variants nn::Variant. Error if a visit names a module through a pointer that is copied: the clone must
+/// not share it.
 template <class Model>
 Model clone(const Model& model) {
   Model& source = const_cast<Model&>(model);

@@ -106,12 +106,14 @@ constexpr bool has_array() {
 template <class T>
 struct AnyBase {
   template <class Base>
-  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base&() const;
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T> && copies<Base>()) operator Base&() const;
   template <class Base>
   requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base&&() const;
 };
 
-// Whether the members of a struct can be known: it has no constructor, base class, private member or C array.
+// Whether the members of a struct can be known: it has no constructor, base class, private member or C array, and at
+// most kMostMembers. (Members that are bit-fields or anonymous unions are an error of the compiler: write a
+// constructor.)
 template <class T>
 constexpr bool has_known_members() {
   if constexpr (!std::is_class_v<T> || !std::is_aggregate_v<T> || std::is_empty_v<T>) {

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/dict.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/ensemble.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/hooked.h>
 #include <tapegrad/nn/init.h>
@@ -31,6 +32,9 @@ using X = std::span<const Tensor>;
 void add_layers(ModuleTable& table) {
   table.add("Linear", "[2, 3] to [2, 4]", {spread({2, 3})}, [] { return nn::Linear(3, 4); });
   table.add("Linear", "without bias", {spread({2, 2, 3})}, [] { return nn::Linear(3, 2, false); });
+  table.add("EnsembleLinear", "one x for two members", {spread({2, 3})}, [] { return nn::EnsembleLinear(2, 3, 4); });
+  table.add("EnsembleLinear", "an x for each, without bias", {spread({2, 2, 3})},
+            [] { return nn::EnsembleLinear(2, 3, 2, false); });
   table.add("Linear", "with an update of low rank", {spread({2, 3})}, [] {
     nn::Linear layer(3, 4);
     nn::init::normal(layer.weight.low_rank.emplace(3, 4, 2, 3.0).b);

@@ -262,6 +262,19 @@ TEST(Clone, OfAPointerIntoTheModelIsAnError) {
       "share)");
 }
 
+struct Refers {
+  std::vector<nn::Linear> layers;
+  const int64_t& number;
+  void visit(auto&& field) { field("layers", layers); }
+};
+
+TEST(Clone, OfAReferenceIsAnError) {
+  const int64_t number = 3;
+  const Refers model{{}, number};
+  EXPECT_EQ(error_of([&] { nn::clone(model); }),
+            "[clone] expected members that a struct holds, got a reference (keep a pointer, or a std::shared_ptr)");
+}
+
 TEST(Clone, OfAVariantWithoutAValueIsAnError) {
   struct Throws {
     operator nn::Linear() const { fail("test", "no layer"); }

@@ -86,6 +86,9 @@ class Block {
   // Each panel of B stays in L1 while all of A is multiplied by it.
   void by_panels() const {
     pack(0, t_.m);
+    // There is one panel, so that no other one has read the next rows of A before.
+    const bool reads_a_once = t_.n <= kPanel<T> && t_.panels.data != nullptr && t_.slivers.data == nullptr &&
+                              plan_.rows_of_a && !plan_.pack_a && k_ > 0;
     for (int64_t j = 0; j < t_.n; j += kPanel<T>) {
       const int64_t width = std::min(kPanel<T>, t_.n - j), next = j + kPanel<T>;
       const int64_t next_width = std::min(kPanel<T>, t_.n - next);
@@ -103,7 +106,7 @@ class Block {
           ahead = t_.b_cols == 1 ? lines_of_panel(i / step, slivers, k_, next_width, from, t_.b_rows)
                                  : lines_of_rows(i / step, slivers, k_, next_width, from, t_.b_cols);
         }
-        if (t_.n <= kPanel<T> && t_.panels.data != nullptr && i + step < t_.m && k_ > 0) {  // rows of A are read once
+        if (reads_a_once && i + step < t_.m) {
           ahead = lines_of_rows(0, 1, k_, std::min(step, t_.m - i - step), a_ + (i + step) * t_.a_rows, t_.a_rows);
           ahead.at_once = ahead.count * 16 / k_ + 1;
         }

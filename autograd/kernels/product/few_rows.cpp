@@ -119,7 +119,8 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
   }
   // For more rows than a kernel transposes in registers, A is packed once for all rows of W.
   const blas::Kernels<float>& use = blas::kernels<float>();
-  const bool turns = !on_blis && m > blas::kUnpackedRows && weights[0].format == &kFloat32Rows;
+  const auto in_float32 = [](const StreamedWeight& w) { return w.format == &kFloat32Rows; };
+  const bool turns = !on_blis && m > blas::kUnpackedRows && std::any_of(weights.begin(), weights.end(), in_float32);
   const int64_t panel_count = pieces_of(m, use.cols);
   const Scratch<float> panels(turns ? panel_count * use.cols * k : 0);
   if (turns) use.pack_panels(m, k, a, 1, whole, 0, panel_count, panels.get());
@@ -140,7 +141,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
       const StreamedWeight& weight = weights[w];
       const int64_t begin = (piece - (w == 0 ? 0 : ends[w - 1])) * rows[w];
       const int64_t end = std::min(weight.n, begin + rows[w]);
-      if (turns && weight.format == &kFloat32Rows) {
+      if (turns && in_float32(weight)) {
         multiply_turned(float32_rows(weight, begin, k), weight, begin, end, m, k, panels.get());
       } else {
         const auto run = on_blis ? multiply_on_blis : weight.format->multiply;

@@ -72,7 +72,11 @@ struct MaxPoolRow {
         if constexpr (kIndices) number = where(better, Vec<T>(k), number);
       }
     }
-    lanes == kLanes<T> ? store(best, y + o) : store(best, y + o, lanes);
+    if (lanes == kLanes<T>) {
+      store(best, y + o);
+    } else {
+      store(best, y + o, lanes);
+    }
     if constexpr (kIndices) {
       T numbers[kLanes<T>];
       store(number, numbers);
@@ -123,7 +127,7 @@ HWY_INLINE void max_pool_row(const MaxPoolRow<T>& row, const RegularRun& run, co
   int64_t o = 0;
   if (run.stride == 1 || run.stride == 2) {
     for (; o < run.begin; ++o) row.one(o);
-    // the last element that a vector of the last row and column of a window reads
+    // one past the last element that a vector of the last row and column of a window reads
     const int64_t reach =
         (row.first + (row.count - 1) * row.step) * row.w.in + (run.count - 1) * row.w.step + run.stride * kLanes<T>;
     while (o < run.end && row.w.windows[static_cast<std::size_t>(o)].first + reach <= end - row.plane) {
@@ -143,12 +147,16 @@ HWY_INLINE void max_pool_row(const MaxPoolRow<T>& row, const RegularRun& run, co
   for (; o < out; ++o) row.one(o);
 }
 
+// Fewer outputs are found by columns: each vector would have few of them, and reads every element of the windows again.
+constexpr int64_t kLeastInVectors = 4;
+
 // Consecutive rows of the results of all planes.
 void max_pool_rows(const MaxPoolArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
     const auto& [h, w] = *args.windows;
-    const bool in_vectors = args.run.stride <= 2 && args.run.end - args.run.begin >= std::min<int64_t>(kLanes<T>, 4);
+    const bool in_vectors =
+        args.run.stride <= 2 && args.run.end - args.run.begin >= std::min(kLanes<T>, kLeastInVectors);
     const Scratch<T> columns(in_vectors ? 0 : 2 * w.in);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t plane = i / h.out();

@@ -74,11 +74,11 @@ HWY_INLINE void map_columns(const AxisData<T>& axis, const T* x, int64_t o, int6
   }
   for (; o < end; ++o) {
     const auto& [first, count, at] = axis.outputs[o];
-    T sum = 0;
+    T sum = count > 0 && !w ? x[first] : T{0};  // not 0 + x[first], which would lose the sign of -0
     if (w) {
       for (int64_t k = 0; k < count; ++k) sum += x[first + k] * w[at + k];
     } else if (count < 4 * kSumLanes<T>) {
-      for (int64_t k = 0; k < count; ++k) sum += x[first + k];
+      for (int64_t k = 1; k < count; ++k) sum += x[first + k];
     } else {
       const T* const from = x + first;
       sum = reduce_sum(sum_spans<T>(count, [&](auto s) { return s.load(from); }));
@@ -125,7 +125,7 @@ HWY_INLINE void map_row_of(const AxisData<T>& axis, const T* x, T* y) {
     for (; o + 2 * kLanes<T> <= out; o += 2 * kLanes<T>) twice(load(x + o / 2), y + o);
     if (fills_a_vector<T>((out - o) / 2)) {
       T last[2 * kLanes<T>];
-      twice(load(x + o / 2, (out - o + 1) / 2), last);
+      twice(load(x + o / 2, (out - o) / 2), last);
       each_span<T>(out - o, [&](auto s) { s.store(s.load(last), y + o); });
       o = out;
     }

@@ -33,6 +33,7 @@ inline Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype)
 inline Tensor prod(const Tensor& x, const Axes& axes, Flag keepdim, DType dtype) {
   return prod(x.to(dtype), axes, keepdim);
 }
+/// The same of all elements.
 inline Tensor sum(const Tensor& x, std::same_as<DType> auto dtype) { return sum(x.to(dtype)); }
 inline Tensor mean(const Tensor& x, std::same_as<DType> auto dtype) { return mean(x.to(dtype)); }
 inline Tensor prod(const Tensor& x, std::same_as<DType> auto dtype) { return prod(x.to(dtype)); }

@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -73,43 +74,54 @@ TEST(MaxPool, OfLongRowsFindsEveryPosition) {
   }
 }
 
-// The element at [row, column] of [1, height, width], as float.
-float at(const std::vector<float>& plane, int64_t width, int64_t row, int64_t column) {
-  return plane[static_cast<std::size_t>(row * width + column)];
+// Pooling of one plane, against each of its windows.
+template <class T>
+void expect_windows(const Tensor& x, int64_t kernel, int64_t stride, int64_t padding) {
+  const int64_t height = x.size(1), width = x.size(2);
+  SCOPED_TRACE(testing::Message() << width << " columns, kernel " << kernel << ", stride " << stride << ", padding "
+                                  << padding << ", " << name(x.dtype()));
+  const std::vector<float> plane = x.to(kFloat32).to_vector<float>();
+  const MaxPooled largest = max_pool2d_with_indices(x, kernel, {.stride = stride, .padding = padding});
+  const std::vector<T> alone = max_pool2d(x, kernel, {.stride = stride, .padding = padding}).to_vector<T>();
+  const std::vector<T> averages = avg_pool2d(x, kernel, {.stride = stride, .padding = padding}).to_vector<T>();
+  const std::vector<int64_t> places = largest.indices.to_vector<int64_t>();
+  const int64_t columns = largest.values.size(2);
+  for (int64_t i = 0; i < static_cast<int64_t>(places.size()); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const int64_t top = i / columns * stride - padding, left = i % columns * stride - padding;
+    const int64_t bottom = std::min(top + kernel, height), right = std::min(left + kernel, width);
+    const int64_t first = std::max<int64_t>(top, 0), column = std::max<int64_t>(left, 0);
+    const int64_t place = largest_of(plane, width, first, bottom, column, right);
+    ASSERT_EQ(places[at], place) << i;
+    ASSERT_EQ(alone[at], static_cast<T>(plane[static_cast<std::size_t>(place)]));
+    T sum = 0;  // of the columns' sums
+    for (int64_t j = column; j < right; ++j) {
+      T of_column = 0;
+      for (int64_t row = first; row < bottom; ++row) {
+        of_column += static_cast<T>(plane[static_cast<std::size_t>(row * width + j)]);
+      }
+      sum += of_column;
+    }
+    ASSERT_EQ(averages[at], sum / static_cast<T>(kernel * kernel)) << i;
+  }
 }
 
 // Whole vectors of windows, their rest, and windows one by one: rows shorter and longer than a vector has lanes.
 TEST(Pooling, OfRowsOfEveryWidthIsThatOfEachWindow) {
-  const int64_t height = 5;
   for (int64_t width = 3; width <= 70; ++width) {
-    const Tensor x = image({1, height, width});
-    const std::vector<float> plane = x.to_vector<float>();
+    const Tensor x = image({1, 5, width}), equal_ones = floor(x);
     for (const int64_t kernel : {1, 2, 3}) {
       for (const int64_t stride : {1, 2, 3}) {
-        const int64_t rows = (height - kernel) / stride + 1, columns = (width - kernel) / stride + 1;
-        const MaxPooled largest = max_pool2d_with_indices(x, kernel, {.stride = stride});
-        const std::vector<float> alone = max_pool2d(x, kernel, {.stride = stride}).to_vector<float>();
-        const std::vector<float> averages = avg_pool2d(x, kernel, {.stride = stride}).to_vector<float>();
-        const std::vector<int64_t> places = largest.indices.to_vector<int64_t>();
-        for (int64_t i = 0; i < rows * columns; ++i) {
-          const int64_t top = i / columns * stride, left = i % columns * stride;
-          const int64_t place = largest_of(plane, width, top, top + kernel, left, left + kernel);
-          ASSERT_EQ(places[static_cast<std::size_t>(i)], place) << width << ' ' << kernel << ' ' << stride << ' ' << i;
-          ASSERT_EQ(alone[static_cast<std::size_t>(i)], plane[static_cast<std::size_t>(place)]);
-          float sum = 0;  // of the columns' sums
-          for (int64_t column = left; column < left + kernel; ++column) {
-            float of_column = 0;
-            for (int64_t row = top; row < top + kernel; ++row) of_column += at(plane, width, row, column);
-            sum += of_column;
-          }
-          ASSERT_EQ(averages[static_cast<std::size_t>(i)], sum / static_cast<float>(kernel * kernel))
-              << width << ' ' << kernel << ' ' << stride << ' ' << i;
-        }
+        expect_windows<float>(x, kernel, stride, 0);
+        expect_windows<float>(equal_ones, kernel, stride, kernel / 2);
+        expect_windows<double>(x.to(kFloat64), kernel, stride, kernel / 2);
       }
     }
+    const std::vector<float> plane = x.to_vector<float>();
     const std::vector<float> doubled = interpolate(x.unsqueeze(0), {.scale_factor = 2.}).to_vector<float>();
-    for (int64_t i = 0; i < 4 * height * width; ++i) {
-      ASSERT_EQ(doubled[static_cast<std::size_t>(i)], at(plane, width, i / (4 * width), i % (2 * width) / 2))
+    for (int64_t i = 0; i < 4 * 5 * width; ++i) {
+      ASSERT_EQ(doubled[static_cast<std::size_t>(i)],
+                plane[static_cast<std::size_t>(i / (4 * width) * width + i % (2 * width) / 2)])
           << width << ' ' << i;
     }
   }

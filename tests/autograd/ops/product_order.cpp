@@ -126,6 +126,13 @@ TEST(ProductOrder, LinearInTrainingAndGeneration) {
         const LinearWeight both[] = {{w, {}, bias}, {w, {}, bias}};
         linear_each(some, both, results);
         for (const Tensor& y : results) EXPECT_EQ(y.to_vector<float>(), expected) << rows;
+        // With one of another format, whose rows end in whole groups.
+        const QuantizedMatrix eight_bits = quantize(w, weight_format("int8"));
+        const Tensor none;
+        const LinearWeight mixed[] = {{none, eight_bits, bias}, {w, {}, bias}};
+        linear_each(some, mixed, results);
+        EXPECT_EQ(results[0].to_vector<float>(), linear(some, eight_bits, bias).to_vector<float>()) << rows;
+        EXPECT_EQ(results[1].to_vector<float>(), expected) << rows;
       }
     }
   }

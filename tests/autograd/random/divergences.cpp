@@ -78,6 +78,29 @@ TEST(Divergences, OfAUniformFromABeta) {
   expect_near(grads[to], {0, 0});
 }
 
+TEST(Divergences, OfUniformsWithBoundsOf0And1AndNarrowOnes) {
+  Tape tape;
+  const Tensor low = tensor({0., 0.5}).as_leaf(), high = tensor({1., 1.}).as_leaf();
+  const Tensor result = dist::kl_divergence(dist::Uniform(low, high), dist::Beta(2, 3));
+  EXPECT_TRUE(all(isfinite(result)));
+  const Gradients grads = tape.backward(sum(result));
+  EXPECT_TRUE(all(isfinite(grads[low])));
+  EXPECT_TRUE(all(isfinite(grads[high])));
+  // 1 - high and 1 - low are equal in float32.
+  const Tensor narrow = dist::kl_divergence(dist::Uniform(0, tensor({1e-8F, 0.5F})), dist::Beta(2, 3));
+  EXPECT_TRUE(all(isfinite(narrow)));
+  expect_near(narrow[1], dist::kl_divergence(dist::Uniform(0, 0.5), dist::Beta(2, 3)));
+}
+
+TEST(Divergences, BatchesBroadcast) {
+  const dist::Gamma p(tensor({0.5, 1., 3.}).to(kFloat64), 2);
+  const Tensor rates = tensor({0.5, 4.}).to(kFloat64).reshape({2, 1});
+  const Tensor of_all = dist::kl_divergence(p, dist::Exponential(rates));
+  ASSERT_EQ(of_all.shape(), (Shape{2, 3}));
+  expect_near(of_all[1], dist::kl_divergence(p, dist::Exponential(tensor({4.}).to(kFloat64))));
+  EXPECT_EQ(dist::kl_divergence(p, dist::Uniform(rates, 9)).shape(), (Shape{2, 3}));
+}
+
 TEST(Divergences, OfPoissonNumbersThatAreAlways0) {
   const dist::Poisson p(tensor({0., 0., 2.}).to(kFloat64)), q(tensor({3., 0., 0.}).to(kFloat64));
   expect_near(dist::kl_divergence(p, q), {3, 0, kInf});

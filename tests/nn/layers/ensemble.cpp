@@ -117,7 +117,7 @@ TEST(Ensemble, Errors) {
             }),
             "[stack_states] expected states with the same entries, got 2 of them in state 0, and 1 in state 1");
   EXPECT_EQ(error_of([&] { (void)nn::member_state(nn::state_dict(layers), 3); }),
-            "[member_state] \"weight\" [3, 8, 4] has no member 3");
+            "[member_state] expected a number of one of the members of \"weight\" [3, 8, 4], got 3");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
+#include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/settings/bad_request.h>

@@ -52,9 +52,8 @@ class Grads {
  public:
   Grads() = default;
   template <class... T>
-  requires(sizeof...(T) <= 4 && (std::is_convertible_v<T, Tensor> && ...)) Grads(T&&... grads) {  // NOLINT: return dx;
-    (push_back(std::forward<T>(grads)), ...);
-  }
+  requires(sizeof...(T) <= 4 && (std::is_convertible_v<T, Tensor> && ...)) Grads(T&&... grads)  // NOLINT: return dx;
+      : few_{Tensor(std::forward<T>(grads))...}, count_(sizeof...(T)) {}
   /// Appends the gradient of the next input; an empty handle for none.
   void push_back(Tensor grad) {
     if (count_ < kInPlace) {

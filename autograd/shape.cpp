@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/shape.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tapegrad {
 
@@ -49,13 +50,17 @@ int64_t checked_numel(std::string_view where, const Shape& shape) {
   return empty ? 0 : numel;
 }
 
-Strides contiguous_strides(const Shape& shape) {
-  Strides strides = shape;
+void turn_into_strides(Dims& shape) {
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= std::max<int64_t>(shape[i], 1);
+    const int64_t size = std::exchange(shape[i], step);
+    step *= std::max<int64_t>(size, 1);
   }
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides = shape;
+  turn_into_strides(strides);
   return strides;
 }
 

@@ -100,6 +100,8 @@ int64_t checked_numel(std::string_view where, const Shape& shape);
 
 /// Row-major strides of a shape.
 Strides contiguous_strides(const Shape& shape);
+/// The same in place: a shape becomes its strides.
+void turn_into_strides(Dims& shape);
 
 /// `axis` in [-rank, rank) as an index in [0, rank). Error "[where] axis 3 is out of range for ..." otherwise.
 int normal_axis(std::string_view where, int64_t axis, const Shape& shape);

@@ -120,7 +120,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
   body->dtype = dtype;
   body->shape = shape;
-  body->strides = contiguous_strides(shape);
+  body->strides = shape;
+  turn_into_strides(body->strides);  // in place: a copy in vectors would wait for the single numbers just written
   body->numel = numel;
   body->storage = std::move(storage);
   return Tensor(body);

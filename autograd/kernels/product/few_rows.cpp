@@ -30,6 +30,13 @@ void widen_rows(const StreamedWeight& w, int64_t begin, int64_t end, int64_t k, 
                   w.scales + begin * groups * w.format->group_scales, end - begin, k, to);
 }
 
+// C[row:row_end, begin:end] += the bias, if there is one.
+void add_bias(const StreamedWeight& w, int64_t row, int64_t row_end, int64_t begin, int64_t end) {
+  for (int64_t i = row; w.bias != nullptr && i < row_end; ++i) {
+    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
+  }
+}
+
 // RowsFormat::multiply for rows in float32: a tile of A W^T. multiply(tile) computes it.
 template <class Multiply>
 void multiply_float32(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
@@ -37,9 +44,7 @@ void multiply_float32(const float* rows, const StreamedWeight& w, int64_t begin,
   blas::Tile<float> tile{m, end - begin, k, 1, a, stride, 1, rows, 1, k, 0, w.c + begin, w.n};
   tile.fetch_b = w.format == &kFloat32Rows;  // others were converted just now
   multiply(tile);
-  for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
-    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
-  }
+  add_bias(w, 0, m, begin, end);
 }
 
 const float* float32_rows(const StreamedWeight& w, int64_t begin, int64_t k) {
@@ -79,9 +84,7 @@ void multiply_turned(const float* rows, const StreamedWeight& w, int64_t begin, 
   const Scratch<float> scratch(use.scratch_size(tile));
   use.multiply(tile, scratch.get());
   use.store_turned(count, m, turned.get(), m, w.c + begin, w.n);
-  for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
-    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
-  }
+  add_bias(w, 0, m, begin, end);
 }
 
 // RowsFormat::multiply on BLIS.
@@ -157,13 +160,11 @@ void multiply_rows(int64_t m, int64_t k, const float* a, const StreamedWeight& w
   for (int64_t first = 0; first < w.n; first += kWidened) {
     const int64_t rows = std::min(kWidened, w.n - first);
     widen_rows(w, first, first + rows, k, wide.get());
-    const auto add_bias = [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-      for (int64_t i = row; i < row_end; ++i) {
-        for (int64_t j = first + column; j < first + column_end; ++j) w.c[i * w.n + j] += w.bias[j];
-      }
+    const auto add_part = [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+      add_bias(w, row, row_end, first + column, first + column_end);
     };
     gemm<float>(m, rows, k, 1, {a, k, 1}, {wide.get(), 1, k}, 0, {w.c + first, w.n, 1},
-                w.bias == nullptr ? Epilogue() : Epilogue(add_bias));
+                w.bias == nullptr ? Epilogue() : Epilogue(add_part));
   }
 }
 

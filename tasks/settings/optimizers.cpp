@@ -1,4 +1,5 @@
 // The update rules that training runs can choose: one row each.
+#include <fmt/format.h>
 #include <tapegrad/optim/adadelta.h>
 #include <tapegrad/optim/adafactor.h>
 #include <tapegrad/optim/adagrad.h>
@@ -14,14 +15,17 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
 
+enum class Decay { none, in_gradient, decoupled };  // where a rule applies its weight decay
+
 struct Rule {
   std::string_view name;
   std::unique_ptr<optim::Optimizer> (*make)(NamedTensors parameters, const optim::AdamWOptions& options);
-  bool decays = true;  // has a weight decay
+  Decay decay = Decay::in_gradient;
 };
 
 double decay_of(const optim::AdamWOptions& options) { return options.weight_decay.value_or(0); }
@@ -59,18 +63,18 @@ std::unique_ptr<optim::Optimizer> rprop(NamedTensors parameters, const optim::Ad
 }
 
 constexpr Rule kRules[] = {
-    {"adamw", kind_of_adam<optim::AdamW, optim::AdamWOptions>},
+    {"adamw", kind_of_adam<optim::AdamW, optim::AdamWOptions>, Decay::decoupled},
     {"adam", kind_of_adam<optim::Adam, optim::AdamOptions>},
     {"adadelta", plain_rule<optim::Adadelta, optim::AdadeltaOptions>},
-    {"adafactor", plain_rule<optim::Adafactor, optim::AdafactorOptions>},
+    {"adafactor", plain_rule<optim::Adafactor, optim::AdafactorOptions>, Decay::decoupled},
     {"adagrad", plain_rule<optim::Adagrad, optim::AdagradOptions>},
     {"adamax", kind_of_adam<optim::Adamax, optim::AdamaxOptions>},
     {"asgd", plain_rule<optim::ASGD, optim::ASGDOptions>},
-    {"lion", plain_rule<optim::Lion, optim::LionOptions>},
+    {"lion", plain_rule<optim::Lion, optim::LionOptions>, Decay::decoupled},
     {"nadam", kind_of_adam<optim::NAdam, optim::NAdamOptions>},
     {"radam", kind_of_adam<optim::RAdam, optim::RAdamOptions>},
     {"rmsprop", with_momentum<optim::RMSprop, optim::RMSpropOptions>},
-    {"rprop", rprop, false},
+    {"rprop", rprop, Decay::none},
     {"sgd", with_momentum<optim::SGD, optim::SGDOptions>},
 };
 
@@ -92,6 +96,19 @@ std::unique_ptr<optim::Optimizer> make_optimizer(std::string_view name, NamedTen
   return rule_named(name).make(std::move(parameters), options);
 }
 
-bool has_weight_decay(std::string_view name) { return rule_named(name).decays; }
+bool has_weight_decay(std::string_view name) { return rule_named(name).decay != Decay::none; }
+
+const std::string& help_of_weight_decay() {
+  static const std::string kHelp = [] {
+    std::vector<std::string_view> decoupled;
+    for (const Rule& rule : kRules)
+      if (rule.decay == Decay::decoupled) decoupled.push_back(rule.name);
+    const std::string_view last = decoupled.back();
+    decoupled.pop_back();
+    return fmt::format("decoupled weight decay with {} and {}, else added to the gradient", fmt::join(decoupled, ", "),
+                       last);
+  }();
+  return kHelp;
+}
 
 }  // namespace tapegrad::tasks

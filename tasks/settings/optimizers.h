@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tapegrad::tasks {
@@ -20,5 +21,8 @@ std::unique_ptr<optim::Optimizer> make_optimizer(std::string_view name, NamedTen
 
 /// Whether it has a weight decay.
 bool has_weight_decay(std::string_view name);
+
+/// The help of --weight-decay, which names the rules that apply it to the parameter itself.
+const std::string& help_of_weight_decay();
 
 }  // namespace tapegrad::tasks

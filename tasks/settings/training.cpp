@@ -118,9 +118,7 @@ void TrainingSettings::list_rate(Fields& f) {
          .group = Group::rate,
          .choices = optimizer_names()},
         optimizer);
-  f.add({"weight-decay", "decoupled weight decay with adamw, adafactor and lion, else added to the gradient",
-         Group::rate, kNotNegative},
-        weight_decay);
+  f.add({"weight-decay", help_of_weight_decay(), Group::rate, kNotNegative}, weight_decay);
   f.add({.name = "clip-grad",
          .help = "clip gradients to this norm",
          .group = Group::rate,

@@ -1,4 +1,5 @@
-// main of the test programs: --file=PATH runs the tests of one source file, which a program has several of.
+// main of the test programs: --file=PATH runs the tests of one source file, which a program has several of. A
+// --gtest_filter that only leaves tests out, "-*DeathTest.*", leaves them out of these; any other replaces --file.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -33,7 +34,9 @@ int main(int count, char** arguments) {
       std::fprintf(stderr, "no test is in %s\n", arguments[1] + 7);
       return 2;
     }
-    if (GTEST_FLAG_GET(filter) == "*") GTEST_FLAG_SET(filter, filter);
+    const std::string given = GTEST_FLAG_GET(filter);
+    if (given == "*") GTEST_FLAG_SET(filter, filter);
+    if (given.starts_with('-')) GTEST_FLAG_SET(filter, filter + given);
   }
   return RUN_ALL_TESTS();
 }

@@ -1,5 +1,6 @@
 // Shape arithmetic and broadcasting.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/shape.h>
 

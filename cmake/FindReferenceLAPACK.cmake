@@ -1,15 +1,49 @@
-# Finds the static reference LAPACK by its own folder: Debian's alternatives may link liblapack.so.3 to a build of
+# Finds LAPACK. Its BLAS is BLIS::BLIS if that target exists, else any. Sets ReferenceLAPACK_FOUND, and defines the target
+# ReferenceLAPACK::ReferenceLAPACK.
+#
+# First the static reference LAPACK, by its own folder: Debian's alternatives may link liblapack.so.3 to a build of
 # OpenBLAS, some of which start their own threads, while the serial one must not be called by several threads at once.
-# Its BLAS is BLIS. Sets ReferenceLAPACK_FOUND, and defines the target ReferenceLAPACK::ReferenceLAPACK.
+# Where there is none, or its code cannot be a part of a shared library, whatever find_package(LAPACK) finds.
+include(CheckCXXSourceCompiles)
+include(FindPackageHandleStandardArgs)
 find_library(ReferenceLAPACK_LIBRARY NAMES liblapack.a PATH_SUFFIXES lapack)
 find_library(ReferenceLAPACK_FORTRAN NAMES libgfortran.so.5 gfortran)
 mark_as_advanced(ReferenceLAPACK_LIBRARY ReferenceLAPACK_FORTRAN)
 
-include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(ReferenceLAPACK REQUIRED_VARS ReferenceLAPACK_LIBRARY ReferenceLAPACK_FORTRAN)
+set(ReferenceLAPACK_BLAS "")
+if(TARGET BLIS::BLIS)
+  set(ReferenceLAPACK_BLAS BLIS::BLIS)
+else()
+  find_package(BLAS QUIET)
+  if(BLAS_FOUND)
+    set(ReferenceLAPACK_BLAS BLAS::BLAS)
+  endif()
+endif()
+set(ReferenceLAPACK_TARGETS "")
+if(ReferenceLAPACK_LIBRARY AND ReferenceLAPACK_FORTRAN AND ReferenceLAPACK_BLAS)
+  set(CMAKE_REQUIRED_LIBRARIES ${ReferenceLAPACK_LIBRARY} ${ReferenceLAPACK_BLAS} ${ReferenceLAPACK_FORTRAN})
+  set(CMAKE_REQUIRED_LINK_OPTIONS -shared)
+  check_cxx_source_compiles("extern \"C\" void dgesdd_(); void call() { dgesdd_(); } int main() {}" ReferenceLAPACK_STATIC)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+endif()
+if(ReferenceLAPACK_STATIC)
+  set(ReferenceLAPACK_TARGETS ${ReferenceLAPACK_BLAS} ${ReferenceLAPACK_FORTRAN})
+else()
+  unset(ReferenceLAPACK_LIBRARY)
+  find_package(LAPACK QUIET)
+  if(LAPACK_FOUND)
+    set(ReferenceLAPACK_TARGETS LAPACK::LAPACK)
+  endif()
+endif()
+find_package_handle_standard_args(ReferenceLAPACK REQUIRED_VARS ReferenceLAPACK_TARGETS)
 
 if(ReferenceLAPACK_FOUND AND NOT TARGET ReferenceLAPACK::ReferenceLAPACK)
-  add_library(ReferenceLAPACK::ReferenceLAPACK STATIC IMPORTED)
-  set_target_properties(ReferenceLAPACK::ReferenceLAPACK PROPERTIES IMPORTED_LOCATION ${ReferenceLAPACK_LIBRARY}
-                        INTERFACE_LINK_LIBRARIES "BLIS::BLIS;${ReferenceLAPACK_FORTRAN}")
+  if(ReferenceLAPACK_STATIC)
+    add_library(ReferenceLAPACK::ReferenceLAPACK STATIC IMPORTED)
+    set_target_properties(ReferenceLAPACK::ReferenceLAPACK PROPERTIES IMPORTED_LOCATION ${ReferenceLAPACK_LIBRARY})
+  else()
+    add_library(ReferenceLAPACK::ReferenceLAPACK INTERFACE IMPORTED)
+  endif()
+  target_link_libraries(ReferenceLAPACK::ReferenceLAPACK INTERFACE ${ReferenceLAPACK_TARGETS})
 endif()

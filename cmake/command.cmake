@@ -35,17 +35,11 @@ if(TAPEGRAD_COMMAND)
   target_link_libraries(tapegrad_command PRIVATE tapegrad_tasks tapegrad_flags)
   file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tapegrad_command PROPERTIES OUTPUT_NAME tapegrad INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
-  install(TARGETS tapegrad_command RUNTIME COMPONENT command)
   if(NOT CMAKE_CROSSCOMPILING)  # its man page and completions, which it prints itself
     set(printed ${PROJECT_BINARY_DIR}/printed)
     add_custom_command(TARGET tapegrad_command POST_BUILD
                        COMMAND ${CMAKE_COMMAND} -D COMMAND=$<TARGET_FILE:tapegrad_command> -D FOLDER=${printed}
                                -P ${PROJECT_SOURCE_DIR}/cmake/printed.cmake VERBATIM)
-    install(FILES ${printed}/tapegrad.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
-    install(FILES ${printed}/bash RENAME tapegrad DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT command)
-    install(FILES ${printed}/zsh RENAME _tapegrad DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT command)
-    install(FILES ${printed}/fish RENAME tapegrad.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
-            COMPONENT command)
   endif()
 endif()
 

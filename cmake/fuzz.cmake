@@ -1,7 +1,7 @@
 # Fuzzers: the readers are compiled once more, with libFuzzer's counters and sanitizers, for all fuzzers together; the
 # rest is the library as it is. tests/fuzz/run.sh runs them.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  message(FATAL_ERROR "TAPEGRAD_FUZZ needs clang, which has libFuzzer: CXX=clang++-14 cmake --preset release -B build/fuzz ...")
+  message(FATAL_ERROR "TAPEGRAD_FUZZ needs clang, which has libFuzzer: CXX=clang++ cmake --preset release -B build/fuzz ...")
 endif()
 file(GLOB_RECURSE fuzzed CONFIGURE_DEPENDS autograd/io/*.cpp tasks/data/*.cpp)
 file(GLOB_RECURSE others CONFIGURE_DEPENDS nn/*.cpp tasks/*.cpp)
@@ -15,7 +15,7 @@ set(instrumented -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=unde
 add_library(tapegrad_fuzzed OBJECT ${fuzzed})
 tapegrad_group(tapegrad_fuzzed 16 ${fuzzed})
 target_compile_options(tapegrad_fuzzed PRIVATE ${instrumented} -fsanitize=fuzzer-no-link)
-target_link_libraries(tapegrad_fuzzed PRIVATE tapegrad_tasks xxhash::xxhash ZLIB::ZLIB utf8cpp tapegrad_flags)
+target_link_libraries(tapegrad_fuzzed PRIVATE tapegrad_tasks xxhash::xxhash ZLIB::ZLIB utf8::cpp tapegrad_flags)
 set(image_libraries "")
 foreach(format PNG JPEG)
   if(${format}_FOUND)

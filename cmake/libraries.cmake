@@ -27,9 +27,13 @@ foreach(target tapegrad_small tapegrad_medium)
 endforeach()
 tapegrad_group(tapegrad_small 24 ${small_of_composed} ${small_of_kernels})
 tapegrad_group(tapegrad 24 ${sources})
+set(blis_kernels "")
+if(TARGET BLIS::kernels)
+  set(blis_kernels BLIS::kernels)  # after LAPACK, whose BLAS is the shared library
+endif()
 foreach(target tapegrad tapegrad_small tapegrad_medium)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
-                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash ZLIB::ZLIB Threads::Threads)
+                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK ${blis_kernels} fmt::fmt xxhash::xxhash ZLIB::ZLIB Threads::Threads)
   tapegrad_precompile(${target} <fmt/format.h> <tapegrad/autograd/op.h> <tapegrad/autograd/ops.h> <tapegrad/autograd/parallel.h>)
 endforeach()
 # LAPACK's functions and BLIS's kernels stay inside: a program may have others of the same names.
@@ -61,7 +65,7 @@ file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS tasks/data/*.cpp tasks/drawing
 add_library(tapegrad_train ${train_sources})
 add_library(tapegrad::train ALIAS tapegrad_train)
 target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt
-                                     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8cpp> Threads::Threads)
+                                     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8::cpp> Threads::Threads)
 foreach(format PNG JPEG)
   if(${format}_FOUND)
     target_link_libraries(tapegrad_train PRIVATE ${format}::${format})

@@ -1,6 +1,6 @@
 # Tests that are programs: mistakes that must not compile, the tutorials, the programs of docs/, the examples.
 
-# Mistakes that must not compile: the compiler's message has the text of the file's first line.
+# Mistakes that must not compile, by the options of a line "// flags:": the compiler's message has the text of the file's first line.
 file(GLOB_RECURSE mistakes CONFIGURE_DEPENDS tests/autograd/mistakes/*.cpp tests/nn/mistakes/*.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mistakes})  # their first lines
 foreach(file IN LISTS mistakes)
@@ -8,8 +8,9 @@ foreach(file IN LISTS mistakes)
   string(REGEX REPLACE "/mistakes/(.*/)?([^/]*)[.]cpp" "_mistake_\\2" name ${name})
   file(STRINGS ${file} text LIMIT_COUNT 1)
   string(REPLACE "// " "" text "${text}")
+  tapegrad_marks(flags flags ${file})
   add_test(NAME ${name}
-           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I${include_dir} ${file})
+           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 ${flags} -fsyntax-only -I${include_dir} ${file})
   set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
   add_custom_target(test_${name})  # nothing to build
 endforeach()

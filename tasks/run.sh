@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tasks/run.sh [OPTION...]   build the command, train a Transformer on the copy task, and test it
 #
-# Installs missing packages (Debian 12). Trains with the settings of tutorial 003, section 8.5.1.
+# Installs missing packages. Trains with the settings of tutorial 003, section 8.5.1.
 # Options replace the default ones (--seed 0 --out out/copy) and are passed to `tapegrad train copy`.
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"

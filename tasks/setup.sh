@@ -1,30 +1,61 @@
-# Shared by tasks/run.sh and tests/run.sh: installs Debian packages, configures, builds.
+# Shared by tasks/run.sh and tests/run.sh: installs packages, configures, builds.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-packages="g++ cmake ninja-build libblis-serial-dev liblapack-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev zlib1g-dev libgtest-dev"
-mpi="libopenmpi-dev openmpi-bin"  # optional: training by several processes
-images="libpng-dev libjpeg-dev"   # optional: images in files
-browser="chromium fonts-noto-cjk fonts-dejavu-core"  # of tests/pages.sh
-
 say() { printf '\n== %s\n' "$*"; }
 
-# install PACKAGE...   with apt-get, only what is missing; uses sudo unless root
+# The packages, by the distribution's package manager: $packages to build and test, $mpi for several processes and $images
+# for images in files, which are optional. Those of dnf and pacman have no BLIS with its kernels (docs/building.md).
+manager=
+for manager in apt-get dnf pacman none; do command -v $manager >/dev/null && break; done
+case $manager in
+  apt-get)
+    packages="g++ cmake ninja-build libblis-serial-dev liblapack-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev zlib1g-dev libgtest-dev"
+    mpi="libopenmpi-dev openmpi-bin" images="libpng-dev libjpeg-dev" pkg_config="pkg-config"
+    browser="chromium fonts-noto-cjk fonts-dejavu-core"  # of tests/pages.sh
+    ;;
+  dnf)
+    packages="gcc-c++ cmake ninja-build lapack-devel blas-devel tbb-devel highway-devel cli11-devel json-devel fmt-devel utf8cpp-devel xxhash-devel zlib-devel gtest-devel"
+    mpi="openmpi-devel" images="libpng-devel libjpeg-turbo-devel" pkg_config="pkgconf-pkg-config" browser="chromium"
+    ;;
+  pacman)
+    packages="gcc cmake ninja lapack blas onetbb highway cli11 nlohmann-json fmt utf8cpp xxhash zlib gtest"
+    mpi="openmpi" images="libpng libjpeg-turbo" pkg_config="pkgconf" browser="chromium noto-fonts-cjk"
+    ;;
+  none) packages="" mpi="" images="" pkg_config="" browser="" ;;
+esac
+
+# is_installed PACKAGE
+is_installed() {
+  case $manager in
+    apt-get) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+    dnf) rpm -q --whatprovides "$1" ;;
+    pacman) pacman -Qi "$1" ;;
+  esac >/dev/null 2>&1
+}
+
+# install PACKAGE...   with the distribution's package manager, only what is missing; uses sudo unless root
 install() {
-  command -v dpkg-query >/dev/null || return 0  # not Debian: configuring names what is missing
-  local missing=() package sudo=() log
-  for package; do
-    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
-  done
+  local missing=() package sudo=() log command=()
+  if [ $manager = none ]; then  # configuring names the libraries that are missing
+    for package in cmake ninja c++; do command -v $package >/dev/null || missing+=("$package"); done
+    [ ${#missing[@]} = 0 ] || echo "install these programs first: ${missing[*]}" >&2
+    return $((${#missing[@]} > 0))
+  fi
+  for package; do is_installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} -gt 0 ] || return 0
   say "installing ${missing[*]}"
+  case $manager in
+    apt-get) command=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends) ;;
+    dnf) command=(dnf install -y -q) ;;
+    pacman) command=(pacman -S --needed --noconfirm) ;;
+  esac
   if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || { echo "needs root: apt-get install ${missing[*]}" >&2; return 1; }
+    command -v sudo >/dev/null || { echo "needs root: $manager ${missing[*]}" >&2; return 1; }
     sudo=(sudo)
   fi
   log=$(mktemp)
-  if ! { "${sudo[@]}" apt-get update -q &&
-         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } \
-       </dev/null >"$log" 2>&1; then
+  if ! { [ $manager != apt-get ] || "${sudo[@]}" apt-get update -q; } </dev/null >"$log" 2>&1 ||
+     ! "${sudo[@]}" "${command[@]}" "${missing[@]}" </dev/null >>"$log" 2>&1; then
     tail -n 20 "$log" >&2; rm -f "$log"
     echo "could not install ${missing[*]}" >&2; return 1
   fi

@@ -3,9 +3,9 @@
 #                            without code. Other builds compile files in groups, which hides a missing include.
 set -euo pipefail
 . "$(dirname "$0")/../tasks/setup.sh"
-install $packages $mpi $images clang-14 ninja-build libbenchmark-dev
+install $packages $mpi $images clang ninja-build libbenchmark-dev
 build=build/alone
-cmake -G Ninja -S . -B $build -D CMAKE_CXX_COMPILER=clang++-14 -D CMAKE_TRY_COMPILE_CONFIGURATION=Debug \
+cmake -G Ninja -S . -B $build -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_TRY_COMPILE_CONFIGURATION=Debug \
   -D CMAKE_CXX_FLAGS_RELEASE=-fsyntax-only -D TAPEGRAD_UNITY=OFF -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
   -D TAPEGRAD_WERROR=ON -D TAPEGRAD_BENCH=ON -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON >/dev/null
 [ $# -gt 0 ] || set -- $(git ls-files '*.cpp')

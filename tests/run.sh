@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # tests/run.sh [OPTION...]   build and run the tests: all, or those that ctest's options select (-R golden)
 #
-# Installs missing packages (Debian 12). PRESET=asan or tsan runs the tests under sanitizers.
+# Installs missing packages. PRESET=asan or tsan runs the tests under sanitizers.
 set -euo pipefail
 . "$(dirname "$0")/../tasks/setup.sh"
 preset=${PRESET:-release}
-install $packages $mpi $images pkg-config  # with which readers of the documents compile
+install $packages $mpi $images $pkg_config  # with which readers of the documents compile
 configure "$preset"
 chosen=$(ctest --preset "$preset" -N "$@" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: /test_/p')
 [ -n "$chosen" ] || { echo "no test is chosen by: $*" >&2; exit 2; }

@@ -85,6 +85,11 @@ Products products() {
   static const Products chosen = [] {
     const char* wanted = std::getenv("TAPEGRAD_PRODUCTS");
     if (wanted == nullptr || *wanted == '\0') return Products::automatic;
+#ifndef TAPEGRAD_BLIS
+    if (wanted == name(Products::blis)) {
+      fail("products", "expected TAPEGRAD_PRODUCTS to be auto or own, got \"blis\" (this build has no BLIS)");
+    }
+#endif
     for (const Products one : {Products::automatic, Products::blis, Products::own}) {
       if (name(one) == wanted) return one;
     }

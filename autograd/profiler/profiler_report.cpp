@@ -386,16 +386,12 @@ std::string str(const ProfileReport& report, const ProfileTable& table) {
     text +=
         fmt::format("; peak rates {:.1f} GFLOP/s, reading memory {:.1f} GB/s", report.peak_gflops, report.read_gb_s);
   }
-  double multiplications = 0, through_blis = 0;
-  for (const auto& [engine, count] : report.products) {
-    multiplications += count;
-    if (engine == name(Engine::blis) || engine == name(Engine::ours_in_blis)) through_blis += count;
-  }
+  double multiplications = 0;
+  for (const auto& [engine, count] : report.products) multiplications += count;
   for (const auto& [engine, count] : report.products) {
     text += fmt::format("{}{} {:.1f}%", &count == &report.products[0].second ? "\nmultiplications: " : ", ", engine,
                         100 * count / multiplications);
   }
-  if (through_blis > 0) text += fmt::format("; through BLIS {:.1f}%", 100 * through_blis / multiplications);
   text += "\n\n" + operation_table(report.operations, table.operations);
   if (report.scopes.size() > 1) text += "\n" + operation_table(report.scopes, table.operations);
   const std::vector<ProfileRow> modules = table.merge_layers ? merged_layers(report.modules) : report.modules;

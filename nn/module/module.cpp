@@ -1,5 +1,6 @@
 // The walks through a model: names, modes, state in and out, counts.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/module.h>
 

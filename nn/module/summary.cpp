@@ -1,5 +1,6 @@
 // The summary of a model: a walk lists its members, and a run finds the shapes of outputs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/nn/module/detail/keep_generator.h>
 #include <tapegrad/nn/summary.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tasks/examples/run.sh NAME [OPTION...]   build one of the examples and run it; it writes into out/NAME
 #
-# Installs missing packages (Debian 12). Without NAME, lists the examples. Options are passed to the program after the
+# Installs missing packages. Without NAME, lists the examples. Options are passed to the program after the
 # folder.
 set -euo pipefail
 . "$(dirname "$0")/../setup.sh"

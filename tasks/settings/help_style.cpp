@@ -28,6 +28,15 @@ Default default_of(const CLI::Option& option) {
   return {text, "", ""};
 }
 
+// "  name        description", whose lines are below one another; on the next line if the name is wider than `width`.
+std::string table_line(const std::string& name, std::string_view description, std::size_t width) {
+  std::string line = fmt::format("{:<{}}", "  " + name, width);
+  if (description.empty()) return line + "\n";
+  if (name.size() + 2 >= width) line += "\n" + std::string(width, ' ');
+  for (const char c : description) line += c == '\n' ? "\n" + std::string(width, ' ') : std::string(1, c);
+  return line + "\n";
+}
+
 class HelpStyle : public CLI::Formatter {
  public:
   explicit HelpStyle(std::string_view part) : part_(part) {
@@ -62,14 +71,15 @@ class HelpStyle : public CLI::Formatter {
     return "\n" + heading(shown(std::string_view(text).substr(1, end - 1))) + text.substr(end);
   }
   std::string make_subcommand(const CLI::App* sub) const override {
-    std::ostringstream out;
-    CLI::detail::format_help(out, sub->get_display_name(true), std::string(shown(sub->get_description())),
-                             column_width_);
-    return out.str();
+    return table_line(sub->get_display_name(true), shown(sub->get_description()), column_width_);
   }
   std::string make_footer(const CLI::App* app) const override {
     const std::string footer = app->get_footer();
     return footer.empty() ? "" : std::string(shown(footer)) + "\n";
+  }
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    return table_line(make_option_name(option, positional) + make_option_opts(option), make_option_desc(option),
+                      column_width_);
   }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     return positional ? option->get_type_name() : CLI::Formatter::make_option_name(option, positional);

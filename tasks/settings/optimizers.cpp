@@ -1,5 +1,6 @@
 // The update rules that training runs can choose: one row each.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/optim/adadelta.h>
 #include <tapegrad/optim/adafactor.h>
 #include <tapegrad/optim/adagrad.h>

@@ -13,6 +13,8 @@ library=$(readlink -f "$prefix"/lib*/libtapegrad.so || readlink -f "$prefix"/lib
 size=$(stat -c %s "$library")
 echo "libtapegrad.so, stripped: $size bytes"
 [ "$size" -lt 7000000 ]
+# Of BLIS's shared library, only the BLAS: its own functions differ between the versions that share a soname.
+! nm -D --undefined-only "$library" | grep -F ' bli_' || { echo "libtapegrad.so needs one version of BLIS"; exit 1; }
 
 # example PAGE NAME [NUMBER]   the program of that number in a page, 1 by default
 example() { awk -v number="${3:-1}" '/^```cpp$/ { on = ++seen == number; next } /^```$/ { on = 0 } on' "$here/../../$1" >"$work/$2.cpp"; }

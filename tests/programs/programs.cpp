@@ -1,5 +1,6 @@
 // Random programs: how they are drawn, run, checked, shrunk and printed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>

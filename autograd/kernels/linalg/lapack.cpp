@@ -1,10 +1,13 @@
 // LAPACK's Fortran interface: arguments by address, string lengths last, work areas allocated by the caller. Its BLAS
-// is BLIS.
+// is BLIS, or another one where that is not found.
 #include <tapegrad/autograd/kernels/linalg/lapack.h>
-#include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/pool.h>
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <type_traits>
 
@@ -48,10 +51,52 @@ auto pick(S* single, D* twice) {
 namespace tapegrad::lapack {
 namespace {
 
+// BLIS has its own mutexes, for packing buffers and settings, which a fork would leave locked in the child. So a fork
+// waits until no thread is inside, and keeps threads out meanwhile.
+class ForkGate {
+ public:
+  void enter() {
+    while (inside_.fetch_add(1, std::memory_order_acquire) & kClosed) {
+      inside_.fetch_sub(1, std::memory_order_release);
+      for (unsigned now; (now = inside_.load(std::memory_order_relaxed)) & kClosed;) inside_.wait(now);
+    }
+  }
+  void leave() { inside_.fetch_sub(1, std::memory_order_release); }
+
+  static ForkGate& gate() {
+    static ForkGate& made = []() -> ForkGate& {
+      pthread_atfork([] { gate().close(); }, [] { gate().open(); }, [] { gate().inside_.store(0); });
+      return *new ForkGate;
+    }();
+    return made;
+  }
+
+ private:
+  static constexpr unsigned kClosed = 1u << 31;
+  void close() {
+    inside_.fetch_or(kClosed);
+    while (inside_.load(std::memory_order_acquire) != kClosed) pause_core();
+  }
+  void open() {
+    inside_.fetch_and(~kClosed, std::memory_order_release);
+    inside_.notify_all();
+  }
+  std::atomic<unsigned> inside_{0};  // threads inside, and the bit kClosed
+};
+
+[[maybe_unused]] const ForkGate& kMadeAtLoad = ForkGate::gate();
+
+struct InsideBlas {
+  InsideBlas() { ForkGate::gate().enter(); }
+  ~InsideBlas() { ForkGate::gate().leave(); }
+  InsideBlas(const InsideBlas&) = delete;
+  InsideBlas& operator=(const InsideBlas&) = delete;
+};
+
 // Calls f(work, size) twice: with a size of -1, the first number of work is the size that it needs.
 template <class T, class F>
 void with_work(F f) {
-  const blas::InsideBlis inside;
+  const InsideBlas inside;
   T wanted = 0;
   f(&wanted, Int{-1});
   const auto size = static_cast<Int>(wanted);

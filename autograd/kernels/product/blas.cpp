@@ -24,7 +24,6 @@ using blas::kSharedB;
 using blas::kTile;
 using blas::Product;
 using blas::Tile;
-using blas::Way;
 
 constexpr int64_t kPieces = 16;        // tiles of a product that is large enough
 constexpr int64_t kOwnB = 8 << 10;     // up to this many elements of B, each tile packs its own part;
@@ -51,17 +50,16 @@ struct Finished {
 
 // Computes one tile in this thread; C has contiguous rows, or one column.
 template <class T>
-void multiply_rows(Way way, const Tile<T>& t) {
-  if (way == Way::packed) return blas::multiply_on_blis(t);
-  if (way == Way::in_place) return blas::multiply_in_place(t);
+void multiply_rows(bool on_blis, const Tile<T>& t) {
+  if (on_blis) return blas::multiply_on_blis(t);
   const Scratch<T> scratch(kernels<T>().scratch_size(t));
   kernels<T>().multiply(t, scratch.get());
 }
 
 // The same for any strides of C.
 template <class T>
-void multiply_tile(Way way, Tile<T> t, int64_t c_cols) {
-  if (c_cols == 1 || t.n == 1) return multiply_rows(way, t);
+void multiply_tile(bool on_blis, Tile<T> t, int64_t c_cols) {
+  if (c_cols == 1 || t.n == 1) return multiply_rows(on_blis, t);
   const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: copy them there and back
   const Tile<T> outer = t;
   t.c = dense.get();
@@ -71,7 +69,7 @@ void multiply_tile(Way way, Tile<T> t, int64_t c_cols) {
       for (int64_t j = 0; j < t.n; ++j) t.c[i * t.n + j] = outer.c[i * outer.c_rows + j * c_cols];
     }
   }
-  multiply_rows(way, t);
+  multiply_rows(on_blis, t);
   if (outer.c_rows == 1) return kernels<T>().store_turned(t.m, t.n, t.c, t.n, outer.c, c_cols);
   for (int64_t i = 0; i < t.m; ++i) {
     for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
@@ -172,13 +170,13 @@ void multiply_packed(const Product<T>& p, const Finished& done) {
   parallel_for(down * pieces_of(p.n, most_cols), 1, [&](int64_t index, int64_t) {
     const int64_t row = index % down * most_rows, col = index / down * most_cols;
     const int64_t rows = std::min(most_rows, p.m - row), cols = std::min(most_cols, p.n - col);
-    multiply_tile(Way::packed, p.tile(row, rows, col, cols), p.c.col_stride);
+    multiply_tile(true, p.tile(row, rows, col, cols), p.c.col_stride);
     done(row, row + rows, col, col + cols);
   });
 }
 
 template <class T>
-void multiply_tiles(const Product<T>& p, Way way, const Finished& done) {
+void multiply_tiles(const Product<T>& p, const Finished& done) {
   const Kernels<T>& use = kernels<T>();
   const int64_t most_cols = p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
   const Cut cut(p.m, p.n, p.work(), p.a.col_stride == 1, p.c.col_stride == 1 ? tile_rows() : kTile, most_cols, use.rows,
@@ -200,7 +198,7 @@ void multiply_tiles(const Product<T>& p, Way way, const Finished& done) {
     Tile<T> tile = p.tile(row, rows, col, cols);
     tile.panels = panels.from(col);
     tile.slivers = slivers.from(row);
-    multiply_tile(way, tile, p.c.col_stride);
+    multiply_tile(false, tile, p.c.col_stride);
     done(row, row + rows, col, col + cols);
   });
 }
@@ -228,7 +226,7 @@ void add_blocks(const Product<T>& p, bool first, int64_t blocks, const T* sums, 
 
 // For small C and long k: blocks along k in parallel, kBlocks at a time, which are then added in order.
 template <class T>
-void multiply_along_k(const Product<T>& p, Way way, const Finished& done) {
+void multiply_along_k(const Product<T>& p, bool on_blis, const Finished& done) {
   constexpr int64_t kBlocks = 16;
   const int64_t depth = blas::block_depth(p.k), blocks = pieces_of(p.k, depth), size = p.m * p.n;
   // An even number of tiles, so that two threads have as much work.
@@ -246,7 +244,7 @@ void multiply_along_k(const Product<T>& p, Way way, const Finished& done) {
       tile.beta = 0;
       tile.c = sums.get() + block * size + col;
       tile.c_rows = p.n;
-      multiply_rows(way, tile);
+      multiply_rows(on_blis, tile);
     });
     parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n),
                  [&](int64_t begin, int64_t end) { add_blocks(p, first == 0, count, sums.get(), begin, end); });
@@ -256,19 +254,19 @@ void multiply_along_k(const Product<T>& p, Way way, const Finished& done) {
 
 template <class T>
 void multiply_any(const Product<T>& p, Products products, const Finished& done) {
-  const Way way = way_of(p, products);
-  count_product(engine_of(p, way), p.m * p.n * p.k);
+  const bool on_blis = blas::on_blis(p, products);
+  count_product(engine_of(p, on_blis), p.m * p.n * p.k);
   if (p.one_tile()) {
-    multiply_tile(way, p.tile(0, p.m, 0, p.n), p.c.col_stride);
+    multiply_tile(on_blis, p.tile(0, p.m, 0, p.n), p.c.col_stride);
     done(0, p.m, 0, p.n);
   } else if (p.along_k()) {
-    multiply_along_k(p, way, done);
-  } else if (way == Way::packed) {
+    multiply_along_k(p, on_blis, done);
+  } else if (on_blis) {
     multiply_packed(p, done);
   } else if (p.better_turned()) {
-    multiply_tiles(p.transposed(), way, done.turned());
+    multiply_tiles(p.transposed(), done.turned());
   } else {
-    multiply_tiles(p, way, done);
+    multiply_tiles(p, done);
   }
 }
 
@@ -276,7 +274,7 @@ void multiply_any(const Product<T>& p, Products products, const Finished& done) 
 
 Engine blas::engine_of_linear(int64_t m, int64_t n, int64_t k) {
   const Product<float> p{m, n, k, 1, {nullptr, k, 1}, {nullptr, 1, k}, 0, {nullptr, n, 1}};
-  return engine_of(p, way_of(p, products()));
+  return engine_of(p, blas::on_blis(p, products()));
 }
 
 template <class T>
@@ -313,8 +311,8 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
   const bool flipped = !p.row_major_c();
   if (flipped) p = p.transposed();
   const Kernels<T>& use = kernels<T>();
-  const Way way = way_of(p, products()) == Way::packed ? Way::packed : Way::outside;
-  count_product(way == Way::packed ? blas::packing_engine<T>() : Engine::small, batch * m * n * k);
+  const bool on_blis = blas::on_blis(p, products());
+  count_product(on_blis ? Engine::blis : Engine::small, batch * m * n * k);
   parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
     Tile<T> first = p.tile(0, p.m, 0, p.n);
     first.fetch_b = true;  // as the keys of attention, which a step reads once
@@ -325,8 +323,8 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
       tile.a += flipped ? at.b : at.a;
       tile.b += flipped ? at.a : at.b;
       tile.c += at.c;
-      if (way == Way::packed || (p.c.col_stride != 1 && p.n != 1)) {
-        multiply_tile(way, tile, p.c.col_stride);
+      if (on_blis || (p.c.col_stride != 1 && p.n != 1)) {
+        multiply_tile(on_blis, tile, p.c.col_stride);
       } else {
         use.multiply(tile, scratch.get());
       }

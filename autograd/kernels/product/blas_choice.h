@@ -89,37 +89,17 @@ struct Product {
   }
 };
 
-// How the tiles of a product are computed.
-enum class Way : uint8_t {
-  packed,    // by BLIS, with its packing
-  in_place,  // by BLIS, which calls our kernels for operands that are read in place
-  outside,   // by our kernels, without BLIS
-};
-
-// Whether BLIS reads these strides in place: rows or columns are contiguous and do not overlap.
-inline bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
-  return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
-}
-
-// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/NOTES.md has the measurements. It packs
+// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/NOTES.md lists the measurements. It packs
 // both operands; our tiles read rows of A in place, which pays for the narrow ones.
 template <class T>
 bool faster_on_blis(const Product<T>& p) {
-  const bool in_place = p.c.col_stride == 1 && p.c.row_stride >= p.n &&
-                        blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
-                        blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
   const bool many_threads = num_threads() > 2 && p.m * p.n < num_threads() * kLeastTile;
-  if (!in_place || many_threads || p.alpha == 0 || (p.beta != 0 && p.beta != 1)) return false;
+  if (p.c.col_stride != 1 || many_threads) return false;
   const int64_t multiplications = p.m * p.n * p.k;
   if (sizeof(T) == sizeof(double)) {  // ours is more than 1.3 times as fast for less, and for few rows or columns
     return multiplications >= kLeastDouble && p.m >= 32 && p.n >= 32;
   }
-  switch (kernel_family()) {
-    case KernelFamily::portable:
-    case KernelFamily::neon: return false;  // BLIS has no kernel for it that we use
-    case KernelFamily::avx2: return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
-    case KernelFamily::avx512: break;
-  }
+  if (kernel_family() == KernelFamily::avx2) return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
   // The gradient of a weight, of x, and rows of A that our tiles would have to copy.
   if (p.a.col_stride != 1) return p.m >= 384 && p.n >= 384 && (p.k >= 512 || p.n >= 1536);
   if (p.b.col_stride == 1 && p.m >= 256 && p.n >= 512 && p.k * p.n >= kLeastWeight) return true;
@@ -127,23 +107,15 @@ bool faster_on_blis(const Product<T>& p) {
 }
 
 template <class T>
-Way way_of(const Product<T>& p, Products products) {
-  if (products == Products::blis) return Way::packed;
-  if (products == Products::own) return Way::outside;
-  if (!p.along_k() && faster_on_blis(p)) return Way::packed;
-  const bool takes_both =
-      blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) && blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
-  return p.one_tile() || p.few_rows() || !takes_both ? Way::outside : Way::in_place;
+bool on_blis(const Product<T>& p, Products products) {
+  if (products == Products::own || (products == Products::automatic && (p.along_k() || !faster_on_blis(p))))
+    return false;
+  return has_blis_kernel<T>() && (p.beta == 0 || p.beta == 1);
 }
 
 template <class T>
-Engine engine_of(const Product<T>& p, Way way) {
-  switch (way) {
-    case Way::packed: return packing_engine<T>();
-    case Way::in_place: return Engine::ours_in_blis;
-    case Way::outside: break;
-  }
-  return p.one_tile() ? Engine::small : Engine::tiles;
+Engine engine_of(const Product<T>& p, bool on_blis) {
+  return on_blis ? Engine::blis : p.one_tile() ? Engine::small : Engine::tiles;
 }
 
 }  // namespace tapegrad::blas

@@ -283,13 +283,6 @@ void store_turned(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to,
   }
 }
 
-template <class T>
-void micro_packed(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
-                  int64_t c_rows) {
-  const Micro<T> micro = n > kLanes<T> ? kMicro<T>.wide[m - 1] : kMicro<T>.narrow[m - 1];
-  micro(k, alpha, sliver, 1, kMaxRows, panel, kPanel<T>, beta, c, c_rows, n, {});
-}
-
 template <class T, int kHigh>
 void pack_one_sliver(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
   if (k == 0) return;
@@ -301,23 +294,30 @@ void pack_one_sliver(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a
   }
 }
 
-// Rows of BLIS's kernels for these vectors (bli_sgemm_skx_asm_32x12_l2, whose columns are our rows; the others have
-// as many as ours).
+// Rows of BLIS's kernels for these vectors: those of bli_sgemm_skx_asm_32x12_l2 are called its columns, the others have
+// as many as ours.
 template <class T>
 constexpr int kBlisRows = HWY_TARGET == HWY_AVX3 && sizeof(T) == 4 ? 12 : kMaxRows;
 
 template <class T>
-void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to) {
+void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_cols, int64_t b_rows, T* to) {
   if (n < kPanel<T>) std::fill(to, to + kPanel<T> * k, T(0));
   pack_panel(k, n, b, b_rows, b_cols, kPanel<T>, to);
 }
 
 template <class T>
 const blas::Kernels<T>& table() {
-  static constexpr blas::Kernels<T> kTable{kMaxRows,          kPanel<T>,       multiply<T>,
-                                           scratch_size<T>,   pack_panels<T>,  pack_all_slivers<T>,
-                                           store_turned<T>,   micro_packed<T>, pack_one_sliver<T, kMaxRows>,
-                                           pack_one_panel<T>, kBlisRows<T>,    pack_one_sliver<T, kBlisRows<T>>};
+  static constexpr blas::Kernels<T> kTable{kMaxRows,
+                                           kPanel<T>,
+                                           multiply<T>,
+                                           scratch_size<T>,
+                                           pack_panels<T>,
+                                           pack_all_slivers<T>,
+                                           store_turned<T>,
+                                           kBlisRows<T>,
+                                           pack_one_sliver<T, kBlisRows<T>>,
+                                           pack_one_panel<T>,
+                                           (HWY_TARGET == HWY_AVX3 ? 1920 : 672) / int64_t{sizeof(T)}};
   return kTable;
 }
 const blas::Kernels<float>& table_float() { return table<float>(); }

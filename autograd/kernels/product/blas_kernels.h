@@ -31,6 +31,11 @@ struct Tile {
   bool fetch_b = false;    // B comes from memory, not from a cache: a few rows fetch what they read later into L2
 };
 
+/// Packs `count` rows of A, or columns of B: to[p * strip + i] = from[i * step + p * along] for i < count and p < k,
+/// with zeros up to the strip of the micro-kernel.
+template <class T>
+using PackStrip = void (*)(int64_t count, int64_t k, const T* from, int64_t step, int64_t along, T* to);
+
 template <class T>
 struct Kernels {
   int64_t rows, cols;  // of C that one call of the innermost kernel holds in registers
@@ -51,15 +56,11 @@ struct Kernels {
   /// to[j * to_cols + i] = from[i * from_rows + j] for i < m, j < n; writes no other elements.
   void (*store_turned)(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to, int64_t to_cols);
 
-  /// For BLIS: C [m <= rows, n <= cols] = alpha A B + beta C from a packed sliver and a packed panel; and the packing,
-  /// to[p * rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, with zeros elsewhere.
-  void (*micro)(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
-                int64_t c_rows);
-  void (*pack_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
-  void (*pack_panel)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to);
-  /// Slivers for BLIS's own kernel, which may be of fewer rows.
+  /// For BLIS's micro-kernels: the rows of A in a packed sliver (a packed panel has `cols` columns of B), the packing
+  /// of both, and the rows of their A that are packed at once, for half of L2.
   int64_t blis_rows;
-  void (*pack_blis_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
+  PackStrip<T> pack_blis_sliver, pack_panel;
+  int64_t blis_block;
 };
 
 /// All sums along k are made in blocks of kDepth, the last one shorter, each in order from 0, and the blocks are added

@@ -11,8 +11,8 @@ std::array<std::atomic<int64_t>, kEngines> counts{};
 }  // namespace
 
 std::string_view name(Engine engine) {
-  constexpr std::string_view kNames[kEngines] = {"BLIS",     "ours in BLIS", "tiles",       "small",    "packed",
-                                                 "few rows", "bfloat16",     "convolution", "attention"};
+  constexpr std::string_view kNames[kEngines] = {"BLIS",     "tiles",    "small",       "packed",
+                                                 "few rows", "bfloat16", "convolution", "attention"};
   return kNames[static_cast<std::size_t>(engine)];
 }
 

@@ -11,19 +11,18 @@ namespace tapegrad {
 
 /// What computes a product; the table in autograd/README.md says when and why.
 enum class Engine : uint8_t {
-  blis,          // bli_gemm with BLIS's own kernels
-  ours_in_blis,  // bli_gemm with ours: in place, or in BLIS's packing where it has none
-  tiles,         // our tiles without BLIS
-  small,         // one of them for a whole product, or for each of a batch
-  packed,        // PackedMatrix
-  few_rows,      // few_rows.h
-  bfloat16,      // bfloat16_product.h
-  convolution,   // run_product.h and depthwise convolutions
-  attention,     // attention with a head in each lane
+  blis,         // BLIS's micro-kernels
+  tiles,        // our tiles
+  small,        // one of them for a whole product, or for each of a batch
+  packed,       // PackedMatrix
+  few_rows,     // few_rows.h
+  bfloat16,     // bfloat16_product.h
+  convolution,  // run_product.h and depthwise convolutions
+  attention,    // attention with a head in each lane
 };
-inline constexpr std::size_t kEngines = 9;
+inline constexpr std::size_t kEngines = 8;
 
-/// "BLIS", "ours in BLIS", "tiles", "small", "packed", "few rows", "bfloat16", "convolution" or "attention".
+/// "BLIS", "tiles", "small", "packed", "few rows", "bfloat16", "convolution" or "attention".
 std::string_view name(Engine engine);
 
 void add_product(Engine engine, int64_t multiplications);

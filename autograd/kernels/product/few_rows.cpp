@@ -112,7 +112,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     multiply_few_rows(m, k, a, weights.first(kMostWeights));
     return multiply_few_rows(m, k, a, weights.subspan(kMostWeights));
   }
-  const bool on_blis = products() == Products::blis;
+  const bool on_blis = blas::always_on_blis<float>();
   int64_t whole = k;  // with what pads the last group
   for (const StreamedWeight& w : weights) whole = std::max(whole, w.format->groups(k) * w.format->group);
   const Scratch<float> padded(whole > k ? m * whole : 0);
@@ -135,7 +135,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     rows[w] = pieces_of(pieces_of(weights[w].n, wanted > 1 ? wanted + wanted % 2 : 1), kTogether) * kTogether;
     ends[w] = pieces += pieces_of(weights[w].n, rows[w]);
     bytes += of_weight;
-    count_product(on_blis ? blas::packing_engine<float>() : Engine::few_rows, m * weights[w].n * k);
+    count_product(on_blis ? Engine::blis : Engine::few_rows, m * weights[w].n * k);
   }
   parallel_for(pieces, m * bytes < kPieceBytes ? pieces : 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {

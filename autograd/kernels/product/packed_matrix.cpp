@@ -29,7 +29,7 @@ std::size_t packed_bytes(int64_t k, int64_t panels) {
 
 template <class T>
 PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b)
-    : on_blis_(products() == Products::blis), k_(k), n_(n), panels_(pieces_of(n, kernels<T>().cols)) {
+    : on_blis_(blas::always_on_blis<T>()), k_(k), n_(n), panels_(pieces_of(n, kernels<T>().cols)) {
   packed_ = static_cast<T*>(pool::acquire(packed_bytes<T>(k, panels_)));
   if (on_blis_) {
     for (int64_t p = 0; p < k; ++p) {
@@ -68,7 +68,7 @@ void PackedMatrix<T>::multiply_panels(int64_t m, const Part& part, T alpha, cons
 
 template <class T>
 void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
-  count_product(on_blis_ ? blas::packing_engine<T>() : Engine::packed, m * n_ * k_);
+  count_product(on_blis_ ? Engine::blis : Engine::packed, m * n_ * k_);
   const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
   parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
     multiply_panels(m, {0, k_, begin, end}, T{1}, a, a_rows, beta, c, c_rows);

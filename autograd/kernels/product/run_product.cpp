@@ -211,7 +211,7 @@ const Kernels<double>& kernels<double>() {
 
 template <class T>
 void multiply(const Product<T>& product) {
-  if (products() == Products::blis) return multiply_on_blis(product);
+  if (blas::always_on_blis<T>()) return multiply_on_blis(product);
   kernels<T>().multiply(product);
 }
 template void multiply<float>(const Product<float>&);

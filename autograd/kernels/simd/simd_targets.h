@@ -7,10 +7,10 @@
 // of Highway has no smaller instruction set. kernel_family() raises an Error on older processors.
 #if HWY_ARCH_X86
 #define HWY_BASELINE_TARGETS HWY_SSE4
-#define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_AVX3_DL)
-#elif HWY_ARCH_ARM_A64  // NEON only: kernels need vectors of a known width
+#define HWY_DISABLED_TARGETS (~(HWY_SSE4 | HWY_AVX2 | HWY_AVX3))  // all others that a version of Highway may have
+#elif HWY_ARCH_ARM_A64                                            // NEON only: kernels need vectors of a known width
 #define HWY_BASELINE_TARGETS HWY_NEON
-#define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS (~HWY_NEON)
 #endif
 
 // In a kernel file, which names itself as HWY_TARGET_INCLUDE first: compiles it once for each instruction set.

@@ -63,11 +63,8 @@ int64_t multiplications_of(const ConvShape& shape) {
 }
 
 void count_convolution(const ConvShape& shape, DType dtype) {
-  Engine engine = Engine::convolution;
-  if (products() == Products::blis && !shape.depthwise()) {
-    engine = dtype == DType::float64 ? blas::packing_engine<double>() : blas::packing_engine<float>();
-  }
-  count_product(engine, multiplications_of(shape));
+  const bool on_blis = dtype == DType::float64 ? blas::always_on_blis<double>() : blas::always_on_blis<float>();
+  count_product(on_blis && !shape.depthwise() ? Engine::blis : Engine::convolution, multiplications_of(shape));
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y);

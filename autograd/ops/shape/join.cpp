@@ -1,5 +1,6 @@
 // Joining and cutting: cat, stack, split, unbind, chunk, narrow, flip.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 

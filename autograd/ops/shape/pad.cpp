@@ -1,5 +1,6 @@
 // Padding at the edges: pad, and its gradient.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 

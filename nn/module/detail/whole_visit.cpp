@@ -1,5 +1,6 @@
 // The search for members that a model's visit forgets.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/nn/module.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 """The Conan 2 recipe of tapegrad: conan create packaging/conan, in a checkout of the sources.
 
-BLIS and the LAPACK that calls it are Debian's: Conan's BLIS is another build, which has no folder of its own.
+LAPACK and, if its static library is there, BLIS are those of the system: Conan's BLIS is another build, which has no folder of its own.
 """
 import os
 import re
@@ -64,7 +64,7 @@ class Tapegrad(ConanFile):
         packages.set_property("highway", "cmake_file_name", "hwy")  # the names that cmake/dependencies.cmake has
         packages.set_property("highway::hwy", "cmake_target_name", "hwy::hwy")
         packages.set_property("utfcpp", "cmake_file_name", "utf8cpp")
-        packages.set_property("utfcpp", "cmake_target_name", "utf8cpp")
+        packages.set_property("utfcpp", "cmake_target_name", "utf8::cpp")
         packages.generate()
 
     def build(self):

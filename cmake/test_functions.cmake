@@ -69,7 +69,7 @@ function(tapegrad_test name program core file)
   endif()
   if("products" IN_LIST words AND NOT TAPEGRAD_SANITIZE)  # which see nothing of BLIS
     list(APPEND variants PRODUCTS=own)
-    if(TARGET BLIS::kernels)
+    if(blis_kernels)
       list(APPEND variants PRODUCTS=blis)
     endif()
   endif()

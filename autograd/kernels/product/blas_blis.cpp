@@ -53,11 +53,17 @@ MicroKernel<T> micro_kernel() {
   constexpr bool kFloat = sizeof(T) == sizeof(float);
   switch (kernel_family()) {
     case KernelFamily::avx2:
-      if constexpr (kFloat) return {call_blis<T, bli_sgemm_haswell_asm_6x16>};
-      if constexpr (!kFloat) return {call_blis<T, bli_dgemm_haswell_asm_6x8>};
+      if constexpr (kFloat) {
+        return {call_blis<T, bli_sgemm_haswell_asm_6x16>};
+      } else {
+        return {call_blis<T, bli_dgemm_haswell_asm_6x8>};
+      }
     case KernelFamily::avx512:
-      if constexpr (kFloat) return {call_blis<T, bli_sgemm_skx_asm_32x12_l2>, true};
-      if constexpr (!kFloat) return {call_blis<T, bli_dgemm_skx_asm_16x14>, true};
+      if constexpr (kFloat) {
+        return {call_blis<T, bli_sgemm_skx_asm_32x12_l2>, true};
+      } else {
+        return {call_blis<T, bli_dgemm_skx_asm_16x14>, true};
+      }
     case KernelFamily::portable:
     case KernelFamily::neon: break;
   }

@@ -138,7 +138,7 @@ std::string page_of(const nlohmann::ordered_json& json, tutorial::Language langu
                                        Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
                                        tutorial::widget_html("step", json));
   const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
-  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style});
+  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style, .scripts = true});
 }
 
 constexpr std::string_view kLanguages[] = {"ko", "en"};

@@ -194,8 +194,10 @@ int explain_step(const Request& request) {
   const fs::path model(request.model);
   const fs::path beside = kind_of_file(model) == FileKind::folder ? model : model.parent_path();
   const fs::path folder = request.out.empty() ? beside : fs::path(request.out);
-  if (!folder.empty()) as_bad_request("--out", [&] { train::create_folder(folder); });
-  train::replace_file(folder / "step.html", page);
+  as_bad_request("--out", [&] {
+    if (!folder.empty()) train::create_folder(folder);
+    train::replace_file({folder, "step.html"}, page);
+  });
   int64_t operations = 0;
   for (const auto& node : json["nodes"]) operations += node["inputs"].empty() ? 0 : 1;
   print_text(drawing::wrapped(

@@ -8,12 +8,10 @@
 
 namespace tapegrad {
 
-/// Where a file is written: a path that somebody named, or a name that the program chose in a folder.
+/// Where a file is written: a path that somebody named, or a name that the program chose in a folder. A symbolic link
+/// is followed by `replace_file("page.html", text)`, and rejected by `replace_file({"out", "page.html"}, text)`.
 ///
-///     replace_file("page.html", text);             // a symbolic link is followed
-///     replace_file({"out/run", "page.html"}, text);  // throws Error where out/run/page.html is a symbolic link
-///
-/// A folder may come from somebody else, and archives keep links: of a name in a folder no part is followed, so that
+/// A folder may come from somebody else, and archives keep links: no part of a name in a folder is followed, so that
 /// nothing outside of the folder is written. The folder itself was named, so links to it are followed.
 class Destination {
  public:

@@ -77,9 +77,7 @@ std::string attention_html(const Task& task, const RunOptions& options, const At
   body += player_html(sample.heads, decoding);
   maps(body, task, sample);
   return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
-                       {.language = tutorial::code_of(tutorial::language_of_locale()),
-                        .style = tutorial::widget_style(),
-                        .scripts = true});
+                       tutorial::widget_page());
 }
 
 }  // namespace tapegrad::tasks

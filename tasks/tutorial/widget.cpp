@@ -1,7 +1,7 @@
 // Writes a widget with its data and scripts.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/tutorial/language.h>
 #include <tapegrad/tasks/tutorial/sources.h>
 #include <tapegrad/tasks/tutorial/widget.h>
 
@@ -25,6 +25,10 @@ std::string_view widget_style() {
 .chosen { outline: 2px solid var(--heat); } .soft { color: var(--soft); font-size: 12px; }
 button.soft { background: none; border: 1px solid var(--edge); border-radius: 4px; }
 )";
+}
+
+drawing::PageOptions widget_page() {
+  return {.language = code_of(language_of_locale()), .style = widget_style(), .scripts = true};
 }
 
 }  // namespace tapegrad::tasks::tutorial

@@ -26,13 +26,13 @@ target_link_libraries(tapegrad_embedded PRIVATE tapegrad_flags)
 add_library(tapegrad_tasks STATIC ${task_sources} $<TARGET_OBJECTS:tapegrad_embedded>)
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
-                      PRIVATE tapegrad_flags)
+                      PRIVATE tapegrad_hardened)
 tapegrad_group(tapegrad_gradcheck 16 ${gradcheck_sources})
 tapegrad_group(tapegrad_tasks 24 ${task_sources})
 
 if(TAPEGRAD_COMMAND)
   add_executable(tapegrad_command tasks/main.cpp)
-  target_link_libraries(tapegrad_command PRIVATE tapegrad_tasks tapegrad_flags)
+  target_link_libraries(tapegrad_command PRIVATE tapegrad_tasks tapegrad_hardened)
   file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tapegrad_command PROPERTIES OUTPUT_NAME tapegrad INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
   if(NOT CMAKE_CROSSCOMPILING)  # its man page and completions, which it prints itself

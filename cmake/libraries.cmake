@@ -66,7 +66,7 @@ endif()
 file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS tasks/data/*.cpp tasks/drawing/*.cpp tasks/train/*.cpp)
 add_library(tapegrad_train ${train_sources})
 add_library(tapegrad::train ALIAS tapegrad_train)
-target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt
+target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_hardened> fmt::fmt
                                      $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8::cpp> Threads::Threads)
 foreach(format PNG JPEG)
   if(${format}_FOUND)

@@ -107,7 +107,7 @@ std::unique_ptr<data::Tokenizer> trained(const TokenizeRequest& request, int64_t
 int make(const TokenizeRequest& request) {
   as_bad_request("--out", [&] {
     const train::RunFolder tried(request.out);
-    check_replaceable(fs::path(request.out) / "tokenizer.json");
+    check_replaceable({request.out, "tokenizer.json"});
   });
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
   const auto tokenizer = trained(request, size);

@@ -75,11 +75,8 @@ void add_topics(CLI::App* verb, Parsed& parsed) {
 }
 
 void add_data(CLI::App* verb, Parsed& parsed) {
-  add_request<DebianRequest>(
-      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get"), parsed,
-      data_debian);
-  add_request<DataRequest>(verb->add_subcommand("sample", "200 synthetic records in the same format, to try the tasks"),
-                           parsed, data_sample);
+  add_request<DataRequest>(verb->add_subcommand("sample", "200 synthetic records, to try the tasks"), parsed,
+                           data_sample);
 }
 
 void add_compare(CLI::App* verb, Parsed& parsed) {

@@ -15,8 +15,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The text with control characters, with which a file or a name could control a terminal, escaped as \n, \t, \r or
-/// \x1b. Those in `kept` stay.
+/// The text with the characters by which a file or a name could control a terminal, or show another order than it has,
+/// escaped: control characters as \n, \t, \r or \x1b, those of bidirectional text as \u202e. Those in `kept` stay.
 std::string printable(std::string_view text, std::string_view kept = "");
 
 /// "[where] message" as one line: both are made printable.

@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace tapegrad {
 namespace {
@@ -95,15 +97,39 @@ std::string followed(std::string path) {
   fail_system("cannot write", first, ELOOP);
 }
 
+[[noreturn]] void refuse_to_replace(const std::string& path, mode_t mode) {
+  refuse_to_replace(path, name_of(mode), S_ISDIR(mode) ? "name a file in it" : "write a file, then copy it there");
+}
+
+// Where the link `name` leads; nothing if it is no link.
+std::optional<std::string> link_at(int folder, const std::string& name) {
+  std::string target(4096, '\0');
+  const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
+  if (size < 0) return {};
+  target.resize(static_cast<std::size_t>(size));
+  return target;
+}
+
+// Error unless there is a regular file or nothing at `name` in the folder, itself and not where a link leads.
+void require_file_or_none(int folder, const std::string& name, const std::string& path) {
+  if (const auto target = link_at(folder, name)) {
+    refuse_to_replace(path, fmt::format("a link to {}", *target),
+                      "links in a folder are not written through: remove it, or choose another folder with --out");
+  }
+  struct stat status {};
+  if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!S_ISREG(status.st_mode)) refuse_to_replace(path, status.st_mode);
+  } else if (errno != ENOENT) {
+    fail_system("cannot write", path, errno);
+  }
+}
+
 // The file that takes the place of `path`, after symbolic links. Error unless it is a regular file or does not exist.
 std::string replaceable(const std::string& path) {
   struct stat status {};
   const bool there = ::stat(path.c_str(), &status) == 0;
   if (!there && errno != ENOENT) fail_system("cannot write", path, errno);
-  if (there && !S_ISREG(status.st_mode)) {
-    refuse_to_replace(path, name_of(status.st_mode),
-                      S_ISDIR(status.st_mode) ? "name a file in it" : "write a file, then copy it there");
-  }
+  if (there && !S_ISREG(status.st_mode)) refuse_to_replace(path, status.st_mode);
   std::string target = followed(path);
   // An open file in /proc may have lost its name.
   if (there && ::lstat(target.c_str(), &status) != 0)
@@ -112,9 +138,9 @@ std::string replaceable(const std::string& path) {
 }
 
 // Removes temporary files that no process holds. A writer locks its file, so one that can be locked was left behind.
-void remove_leftovers(const std::string& folder) {
-  DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
-  if (!open) return;  // creating the file will say why
+void remove_leftovers(int folder) {
+  DIR* const open = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!open) return;  // the folder may not be listed
   while (const dirent* entry = ::readdir(open)) {
     if (!is_temporary(entry->d_name)) continue;
     const Descriptor file(::openat(::dirfd(open), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -196,11 +222,35 @@ FileKind kind_of_file(const std::string& path) {
   return S_ISDIR(status.st_mode) ? FileKind::folder : FileKind::other;
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(replaceable(path)), folder_(folder_of(target_)) {
-  remove_leftovers(folder_);
+Descriptor open_folder_of(const Destination& to, std::string& name) {
+  const std::string path = to.path(), target = to.is_followed() ? replaceable(path) : to.name();
+  const std::string start = to.is_followed() ? folder_of(target) : to.folder();
+  constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  Descriptor folder(::open(start.empty() ? "." : start.c_str(), kFlags));
+  std::size_t at = to.is_followed() ? start.size() : 0;
+  if (folder.get() < 0) fail_system("cannot write", path, errno);
+  for (std::size_t end; (end = target.find('/', at)) != target.npos; at = end + 1) {
+    const std::string part = target.substr(at, end - at);
+    Descriptor next(::openat(folder.get(), part.c_str(), kFlags | O_NOFOLLOW));
+    if (next.get() < 0) {
+      const int code = errno;
+      if (code == ENOTDIR) require_file_or_none(folder.get(), part, path.substr(0, path.size() - target.size() + end));
+      fail_system("cannot write", path, code);
+    }
+    std::swap(folder, next);
+  }
+  name = target.substr(at);
+  if (!to.is_followed()) require_file_or_none(folder.get(), name, path);
+  return folder;
+}
+
+AtomicFile::AtomicFile(const Destination& to) : path_(to.path()) {
+  Descriptor folder = open_folder_of(to, name_);
+  remove_leftovers(folder.get());
   while (descriptor_ < 0) {
-    temporary_ = folder_ + random_name();
-    Descriptor file(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    temporary_ = random_name();
+    constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    Descriptor file(::openat(folder.get(), temporary_.c_str(), kFlags, 0666));
     if (file.get() < 0 && errno == EEXIST) continue;
     if (file.get() < 0) fail_system("cannot write", path_, errno);
     struct stat status {};
@@ -208,12 +258,15 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(replaceab
     if (::flock(file.get(), LOCK_EX) == 0 && ::fstat(file.get(), &status) == 0 && status.st_nlink == 0) continue;
     descriptor_ = file.release();
   }
+  folder_ = folder.release();
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ < 0) return;
-  ::unlink(temporary_.c_str());
-  ::close(descriptor_);
+  if (descriptor_ >= 0) {
+    ::unlinkat(folder_, temporary_.c_str(), 0);
+    ::close(descriptor_);
+  }
+  ::close(folder_);
 }
 
 void AtomicFile::put(uint64_t offset, std::span<const std::byte> bytes) {
@@ -242,22 +295,24 @@ void AtomicFile::reserve(int64_t bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_system("cannot write", path_, errno);
-  if (replaceable(target_) != target_) fail("file", fmt::format("cannot write {}: a link has taken its place", path_));
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_system("cannot replace", path_, errno);
+  if (link_at(folder_, name_)) fail("file", fmt::format("cannot write {}: a link has taken its place", path_));
+  require_file_or_none(folder_, name_, path_);
+  if (::renameat(folder_, temporary_.c_str(), folder_, name_.c_str()) != 0) fail_system("cannot replace", path_, errno);
   ::close(std::exchange(descriptor_, -1));
   // The name must survive a loss of power, too. Some file systems cannot sync a folder and say so by EINVAL.
-  const Descriptor folder(::open(folder_.empty() ? "." : folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0 && ::fsync(folder.get()) != 0 && errno != EINVAL) fail_system("cannot sync", folder_, errno);
+  const Descriptor folder(::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0 && ::fsync(folder.get()) != 0 && errno != EINVAL)
+    fail_system("cannot sync the folder of", path_, errno);
 }
 
-void check_replaceable(const std::string& path) { const AtomicFile trial(path); }
+void check_replaceable(const Destination& to) { const AtomicFile trial(to); }
 
-void replace_file(const std::string& path, std::span<const std::byte> bytes) {
-  AtomicFile file(path);
+void replace_file(const Destination& to, std::span<const std::byte> bytes) {
+  AtomicFile file(to);
   file.write(bytes);
   file.commit();
 }
 
-void replace_file(const std::string& path, std::string_view text) { replace_file(path, bytes_of(text)); }
+void replace_file(const Destination& to, std::string_view text) { replace_file(to, bytes_of(text)); }
 
 }  // namespace tapegrad

@@ -1,6 +1,8 @@
 // Whole files: read in one call, and replaced completely or not at all.
 #pragma once
 
+#include <tapegrad/autograd/io/destination.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,20 +33,21 @@ FileKind kind_of_file(const std::string& path);
 /// Whether there is anything at `path`, of any kind.
 inline bool is_there(const std::string& path) { return kind_of_file(path) != FileKind::none; }
 
-/// A new file that takes the place of `path` when it is complete: at every moment, also after a loss of power, `path`
+/// A new file that takes its place when it is complete: at every moment, also after a loss of power, the destination
 /// has either its old contents or the new ones.
 ///
 /// The bytes go into a temporary file in the same folder, `.tapegrad-<16 hexadecimal digits>.new`. Its name is drawn at
 /// random and the file is created (O_EXCL, O_NOFOLLOW), so that no file and no symbolic link that somebody has put
 /// there can be written through. Temporary files that killed processes have left in the folder are removed.
 ///
-/// A symbolic link at `path` is followed: the file that it names is replaced, in its own folder, or created. Anything
-/// else than a regular file (a folder, a device, a pipe, a socket) is an Error, and is kept.
+/// A symbolic link at a path is followed: the file that it names is replaced, in its own folder, or created. A link at
+/// a name in a folder (see Destination), and anything else than a regular file (a folder, a device, a pipe, a socket),
+/// is an Error, and is kept. The folder is opened once: moving or replacing it does not change where the file goes.
 ///
 /// Every function throws an Error "[file] ..." with the path and the system's reason.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path);
+  explicit AtomicFile(const Destination& to);
   /// Removes the temporary file unless commit() was called.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -57,22 +60,22 @@ class AtomicFile {
   void overwrite(uint64_t offset, std::string_view text);
   /// Makes sure that the file can grow to `bytes` bytes.
   void reserve(int64_t bytes);
-  /// Makes the bytes durable and renames the temporary file to `path`, or to what a link there names.
+  /// Makes the bytes durable and gives the file its name.
   void commit();
 
  private:
   void put(uint64_t offset, std::span<const std::byte> bytes);
-  std::string path_, target_, folder_, temporary_;  // target_: path_ after symbolic links
-  int descriptor_ = -1;
+  std::string path_, name_, temporary_;  // path_: for messages; name_, temporary_: in folder_
+  int folder_ = -1, descriptor_ = -1;
   uint64_t size_ = 0;
 };
 
-/// Error if replace_file(path, ...) could not write: to find out before hours of work.
-void check_replaceable(const std::string& path);
+/// Error if replace_file(to, ...) could not write: to find out before hours of work.
+void check_replaceable(const Destination& to);
 
 /// Replaces the file, or creates it.
-void replace_file(const std::string& path, std::span<const std::byte> bytes);
-void replace_file(const std::string& path, std::string_view text);
+void replace_file(const Destination& to, std::span<const std::byte> bytes);
+void replace_file(const Destination& to, std::string_view text);
 
 /// The characters of `text` as bytes, which are not copied: they must outlive the result.
 inline std::span<const std::byte> bytes_of(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/inplace_function.h>
+#include <tapegrad/autograd/io/destination.h>
 #include <tapegrad/autograd/named_tensor.h>
 
 #include <cstddef>
@@ -90,7 +91,7 @@ struct SaveOptions {
 /// Writes the tensors, 8-byte types first (so that all are aligned) and otherwise in the order given. The file is
 /// replaced whole or not at all (AtomicFile). Error for a repeated name, for the name "__metadata__", and with
 /// checksums for metadata that has a "checksum" already; Error "[file] ..." when the file cannot be written.
-void save_safetensors(const std::string& path, const NamedTensors& tensors,
+void save_safetensors(const Destination& to, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {}, const SaveOptions& options = {});
 
 }  // namespace tapegrad

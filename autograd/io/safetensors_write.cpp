@@ -78,9 +78,9 @@ std::string checksums_of(const std::vector<Piece>& pieces) {
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors,
+void save_safetensors(const Destination& to, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata, const SaveOptions& options) {
-  const File file(path);
+  const File file(to.path());
   const std::vector<Piece> pieces = pieces_of(file, tensors, options.bytes);
   std::map<std::string, std::string> strings = metadata;
   if (options.checksums && !strings.emplace(kChecksum, checksums_of(pieces)).second)
@@ -98,7 +98,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     header.replace(at, kDigits, checksum_of_header(header, at));
   }
   const uint64_t length = header.size();
-  AtomicFile out(path);
+  AtomicFile out(to);
   out.write(std::as_bytes(std::span(&length, 1)));
   out.write(header);
   for (const Piece& p : pieces) p.with_bytes([&](std::span<const std::byte> bytes) { out.write(bytes); });

@@ -10,6 +10,8 @@
 //   profiler.write_trace("trace.json");  // opens in ui.perfetto.dev and chrome://tracing
 #pragma once
 
+#include <tapegrad/autograd/io/destination.h>
+
 #include <cstdint>
 #include <iosfwd>
 #include <string>
@@ -118,7 +120,7 @@ class Profiler {
   /// Writes the events so far as a JSON file in Chrome's trace format, which Perfetto opens, too: one span per
   /// operation and thread, nested, with its module, shapes, flops and bytes. Error "[file] ..." if it cannot be
   /// written.
-  void write_trace(const std::string& path) const;
+  void write_trace(const Destination& to) const;
 
  private:
   const ProfilerOptions options_;

@@ -327,10 +327,10 @@ ProfileReport Profiler::report() const {
   return report;
 }
 
-void Profiler::write_trace(const std::string& path) const {
+void Profiler::write_trace(const Destination& to) const {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   ProfileSession& session = ProfileSession::get();
-  AtomicFile file(path);
+  AtomicFile file(to);
   std::string text =
       "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
       "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"tapegrad\"}}";

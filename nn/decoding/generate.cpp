@@ -63,6 +63,19 @@ Tensor nucleus(const Tensor& logits, double p) {
   return where(kept, logits, kNothing);
 }
 
+// logits [B, V] / temperature. Where that overflows (a temperature near 0), the largest logit is subtracted first.
+Tensor scaled(const Tensor& logits, double temperature) {
+  const Tensor x = logits / temperature;
+  if (all_finite(amax(x, {-1}))) return x;
+  const Tensor wide = logits.to(kFloat64), top = amax(wide, {-1}, true);
+  return ((wide - masked_fill(top, !isfinite(top), 0)) / temperature).to(logits.dtype());
+}
+
+Tensor chosen(const Tensor& logits, const GenerateOptions& options) {  // [B, V] -> [B]
+  if (options.temperature == 0) return argmax(logits, -1);
+  return multinomial(sampling_probabilities(logits, options), 1, false, options.generator).reshape({-1});
+}
+
 // Rows that continue one token at a time, independently of each other.
 class Rows {
  public:
@@ -71,14 +84,14 @@ class Rows {
 
   bool going() const { return std::find(ended_.begin(), ended_.end(), false) != ended_.end(); }
 
-  // next [B] are the tokens chosen by logits [B, V]; returns the column [B, 1] that the model reads next.
-  Tensor append(const Tensor& next, const Tensor& logits) {
-    const Tensor column = Tensor::empty({next.size(0), 1}, kInt64);
-    const std::vector<int64_t> chosen = next.to_vector<int64_t>();
+  // Chooses tokens by logits [B, V]; returns the column [B, 1] that the model reads next.
+  Tensor append(const Tensor& logits) {
+    const Tensor column = Tensor::empty({logits.size(0), 1}, kInt64);
     const Tensor wide = logits.to(kFloat64).contiguous();
-    const std::vector<double> log_sums = detail::log_sums(wide);
-    for (std::size_t row = 0; row < chosen.size(); ++row) {
-      const int64_t token = ended_[row] ? options_.pad_token : chosen[row];
+    const std::vector<double> log_sums = detail::log_sums(wide);  // finds NaN before a token is chosen
+    const std::vector<int64_t> next = chosen(logits, options_).to_vector<int64_t>();
+    for (std::size_t row = 0; row < next.size(); ++row) {
+      const int64_t token = ended_[row] ? options_.pad_token : next[row];
       column.mutable_data<int64_t>()[row] = token;
       if (ended_[row]) continue;
       add(row, token, wide.data<double>()[static_cast<int64_t>(row) * logits.size(1) + token] - log_sums[row]);
@@ -106,19 +119,6 @@ class Rows {
   std::vector<bool> ended_;
 };
 
-// logits [B, V] / temperature. Where that overflows (a temperature near 0), the largest logit is subtracted first.
-Tensor scaled(const Tensor& logits, double temperature) {
-  const Tensor x = logits / temperature;
-  if (all_finite(amax(x, {-1}))) return x;
-  const Tensor wide = logits.to(kFloat64), top = amax(wide, {-1}, true);
-  return ((wide - masked_fill(top, !isfinite(top), 0)) / temperature).to(logits.dtype());
-}
-
-Tensor chosen(const Tensor& logits, const GenerateOptions& options) {  // [B, V] -> [B]
-  if (options.temperature == 0) return argmax(logits, -1);
-  return multinomial(sampling_probabilities(logits, options), 1, false, options.generator).reshape({-1});
-}
-
 }  // namespace
 
 Tensor sampling_probabilities(const Tensor& logits, const GenerateOptions& options) {
@@ -141,7 +141,7 @@ Generated generate(NextTokenLogits& model, const Tensor& prompt, const GenerateO
   for (int64_t n = 0; n < options.max_new_tokens && rows.going(); ++n) {
     const Tensor logits = model.logits(ids);  // [B, V]
     detail::check_logits(logits, prompt.size(0));
-    ids = cat({ids, rows.append(chosen(logits, options), logits)}, 1);
+    ids = cat({ids, rows.append(logits)}, 1);
   }
   return rows.result();
 }

@@ -142,7 +142,7 @@ nlohmann::ordered_json number(double x) {
 
 }  // namespace
 
-void save_adapter(const AnyModel& model, const std::string& folder, const AdapterFormat& format) {
+void save_adapter(const AnyModel& model, const Destination& folder, const AdapterFormat& format) {
   const PauseRecording pause;
   const std::vector<Joined> layers = joined_layers(model, format.names);
   NamedTensors tensors;
@@ -184,10 +184,10 @@ void save_adapter(const AnyModel& model, const std::string& folder, const Adapte
                                       {"init_lora_weights", true},
                                       {"inference_mode", true}};
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail(kAdapter, fmt::format("the folder {} cannot be created: {}", folder, error.message()));
-  save_safetensors(folder + "/" + kAdapterFile, tensors, {{"format", "pt"}});
-  replace_file(folder + "/" + kAdapterConfigFile, json::text_of(config) + "\n");
+  std::filesystem::create_directories(folder.path(), error);
+  if (error) fail(kAdapter, fmt::format("the folder {} cannot be created: {}", folder.path(), error.message()));
+  save_safetensors(folder / kAdapterFile, tensors, {{"format", "pt"}});
+  replace_file(folder / kAdapterConfigFile, json::text_of(config) + "\n");
 }
 
 namespace {

@@ -6,6 +6,7 @@
 // An adapter is a folder with adapter_model.safetensors and adapter_config.json.
 #pragma once
 
+#include <tapegrad/autograd/io/destination.h>
 #include <tapegrad/nn/lora.h>
 
 #include <string>
@@ -24,7 +25,7 @@ struct AdapterFormat {
 
 namespace detail {
 
-void save_adapter(const AnyModel& model, const std::string& folder, const AdapterFormat& format);
+void save_adapter(const AnyModel& model, const Destination& folder, const AdapterFormat& format);
 void load_adapter(const AnyModel& model, const std::string& folder, const AdapterNames& names);
 
 }  // namespace detail
@@ -32,7 +33,7 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
 /// Writes the model's updates into a folder, which is created. Layers that are parts of one in `names` become one
 /// update. If they don't share A, its rank is the sum of theirs. Error for a model without updates.
 template <class Model>
-void save_adapter(const Model& model, const std::string& folder, const AdapterFormat& format = {}) {
+void save_adapter(const Model& model, const Destination& folder, const AdapterFormat& format = {}) {
   detail::save_adapter(detail::AnyModel(model), folder, format);
 }
 

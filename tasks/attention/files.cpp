@@ -9,10 +9,13 @@
 namespace tapegrad::tasks {
 
 void AttentionFiles::write(const drawing::Drawing& maps, std::string_view html) const {
-  if (!folder.empty()) as_bad_request("--out", [&] { train::create_folder(folder); });
-  train::replace_file(folder / "attention.svg", drawing::svg_file(maps));
-  train::replace_file(folder / "attention.html", html);
-  if (!figures.empty()) train::replace_file(folder / "analysis.svg", drawing::svg_file(draw_analysis(figures)));
+  as_bad_request("--out", [&] {
+    if (!folder.empty()) train::create_folder(folder);
+    for (const char* name : {"attention.svg", "attention.html", "analysis.svg"}) check_replaceable({folder, name});
+    train::replace_file({folder, "attention.svg"}, drawing::svg_file(maps));
+    train::replace_file({folder, "attention.html"}, html);
+    if (!figures.empty()) train::replace_file({folder, "analysis.svg"}, drawing::svg_file(draw_analysis(figures)));
+  });
 }
 
 std::string AttentionFiles::text() const {

@@ -284,15 +284,15 @@ std::vector<std::string> ComparePositionsRequest::all_kinds() const {
 int compare_positions(ComparePositionsRequest request) {
   check(request);
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  for (const std::string_view name : {kResults, kDrawing, kPage})
+    as_bad_request("--out", [&] { check_replaceable(folder->file(name)); });
   const fs::path file = folder->path() / kResults;
   const std::string header = header_of(request);
   std::vector<PositionRun> runs = read_runs(file, header);
   std::string text = header + "\n";  // the file again, without an incomplete line
   for (const PositionRun& run : runs) text += json_of(run).dump() + "\n";
-  train::replace_file(file, text);
-  train::AppendFile results(file);
-  for (const std::string_view name : {kDrawing, kPage})
-    as_bad_request("--out", [&] { check_replaceable(folder->path() / name); });
+  train::replace_file(folder->file(kResults), text);
+  train::AppendFile results(folder->file(kResults));
   const std::vector<Wanted> wanted = missing(request, runs);
   const auto job = [&](int64_t i) {
     const Wanted& w = wanted[static_cast<std::size_t>(i)];
@@ -326,8 +326,8 @@ int compare_positions(ComparePositionsRequest request) {
     }
   }
   const fs::path now = folder->now(), svg = now / kDrawing, html = now / kPage;
-  train::replace_file(svg, drawing::svg_file(drawing::grid(drawings, 1)));
-  train::replace_file(html, drawing::page("tapegrad: positions", body));
+  train::replace_file(folder->file(kDrawing), drawing::svg_file(drawing::grid(drawings, 1)));
+  train::replace_file(folder->file(kPage), drawing::page("tapegrad: positions", body));
   if (request.json) {
     print_now(json.dump() + "\n");
   } else {

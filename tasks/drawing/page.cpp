@@ -39,10 +39,19 @@ details { margin: 6px 0 14px; } summary { cursor: pointer; }
 std::string page(std::string_view title, std::string_view body, const PageOptions& options) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "img-src data:{}; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>\n{}{}{}</style>\n"
       "</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      escape_markup(options.language), escape_markup(title), kPageStyle, drawing_style(), options.style, body);
+      escape_markup(options.language), options.scripts ? "; script-src 'unsafe-inline'" : "", escape_markup(title),
+      kPageStyle, drawing_style(), options.style, body);
+}
+
+std::string json_in_script(std::string_view json) {
+  std::string out;
+  for (const char c : json) c == '<' ? out += "\\u003c" : out += c;
+  return out;
 }
 
 void card(std::string& out, const Drawing& drawing) {

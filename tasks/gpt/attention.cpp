@@ -114,9 +114,7 @@ int attention_gpt(const GPTAttentionRequest& request) {
                       cut ? said(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : std::string(),
                       drawing::escape_markup(text), heads_html(drawn));
   files.write(draw(heads_named(drawn, request.only)),
-              drawing::page(
-                  "tapegrad: attention of gpt", body,
-                  {.language = tutorial::code_of(tutorial::language_of_locale()), .style = tutorial::widget_style()}));
+              drawing::page("tapegrad: attention of gpt", body, tutorial::widget_page()));
 
   if (request.json) {
     nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};

@@ -39,14 +39,14 @@ void save_llama_folder(const fs::path& folder, const nn::LlamaModel& model, cons
                        const std::vector<int64_t>& ends, std::string_view run) {
   train::create_folder(folder);
   // The model is the first file: where it is this run's, the others are, too.
-  save_safetensors((folder / train::kModelFile).string(), nn::to_hugging_face(model),
+  save_safetensors({folder, train::kModelFile}, nn::to_hugging_face(model),
                    {{"format", "pt"}, {kRunKey, std::string(run)}});
-  train::replace_file(folder / "config.json",
+  train::replace_file({folder, "config.json"},
                       nn::to_hugging_face_config(model.config, tokenizer.begin_of_text(), ends));
   data::save_tokenizer(tokenizer, folder.string());
   nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
                                   {"model_max_length", model.config.max_position_embeddings}};
-  train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
+  train::replace_file({folder, "tokenizer_config.json"}, settings.dump(2) + "\n");
 }
 
 }  // namespace tapegrad::tasks

@@ -104,17 +104,17 @@ std::string chat_template_of(const fs::path& folder) {
 
 }  // namespace
 
-void save_gpt(const fs::path& path, const nn::AnyDecoder& model, const GPTOptions& options,
+void save_gpt(const Destination& to, const nn::AnyDecoder& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {
   if (options.lora_merge && nn::has_lora(model)) {
     nn::AnyDecoder merged = nn::clone(model);
     nn::merge_lora(merged);
-    return save_gpt(path, merged, options, tokenizer, steps, with_masks);
+    return save_gpt(to, merged, options, tokenizer, steps, with_masks);
   }
   NamedTensors state = nn::state_dict(model);
   if (const auto* gpt = model.as<nn::GPTModel>(); gpt != nullptr && with_masks)
     state = nn::with_masks(std::move(state), gpt->config);
-  train::save_checked(path, state,
+  train::save_checked(to, state,
                       {{"config", to_json(options)},
                        {"format", "pt"},
                        {"steps", std::to_string(steps)},
@@ -141,22 +141,22 @@ std::string other_model_in(const fs::path& folder, std::string_view run) {
 }
 
 void check_folder_files(const fs::path& folder) {
-  for (const char* name : kFolderFiles) check_replaceable(folder / name);
+  for (const char* name : kFolderFiles) check_replaceable({folder, name});
 }
 
 void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer,
                      std::string_view run) {
   train::create_folder(folder);
   // The model is the first file: where it is this run's, the others are, too.
-  save_safetensors((folder / train::kModelFile).string(), nn::to_hugging_face(model),
+  save_safetensors({folder, train::kModelFile}, nn::to_hugging_face(model),
                    {{"format", "pt"}, {kRunKey, std::string(run)}});
-  train::replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
+  train::replace_file({folder, "config.json"}, nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
   data::save_tokenizer(tokenizer, folder.string());
   // Without its own class, a model_type of gpt2 would be read with GPT-2's word splitting.
   nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
                                   {"model_max_length", model.config.context_length}};
   if (tokenizer.end_of_text()) settings["eos_token"] = settings["bos_token"] = "<|endoftext|>";
-  train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
+  train::replace_file({folder, "tokenizer_config.json"}, settings.dump(2) + "\n");
 }
 
 TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
@@ -181,10 +181,9 @@ TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
   return trained;
 }
 
-void save_gpt_adapter(const fs::path& folder, const nn::AnyDecoder& model, const GPTOptions& options) {
+void save_gpt_adapter(const Destination& folder, const nn::AnyDecoder& model, const GPTOptions& options) {
   const nn::AdapterNames names = adapter_names(model);
-  nn::save_adapter(model, folder.string(),
-                   {.base_model = options.from, .names = names, .fan_in_fan_out = names != nullptr});
+  nn::save_adapter(model, folder, {.base_model = options.from, .names = names, .fan_in_fan_out = names != nullptr});
 }
 
 }  // namespace tapegrad::tasks

@@ -13,7 +13,7 @@ namespace tapegrad::tasks {
 // model.safetensors: the parameters under the names of tutorial 000; in __metadata__ the settings as JSON ("config"),
 // the tokenizer ("tokenizer", a tokenizer.json) and the steps trained. With masks if `with_masks`: nn::with_masks.
 // Updates of low rank are saved as they are, or merged if the options say so.
-void save_gpt(const fs::path& path, const nn::AnyDecoder& model, const GPTOptions& options,
+void save_gpt(const Destination& to, const nn::AnyDecoder& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks = false);
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2; `run` (run_name)
 // is kept in __metadata__ of model.safetensors.
@@ -32,6 +32,6 @@ void check_folder_files(const fs::path& folder);
 // task's model, and for `reach` of a Llama.
 TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
 // Writes the updates of a run's model as a PEFT adapter into a folder.
-void save_gpt_adapter(const fs::path& folder, const nn::AnyDecoder& model, const GPTOptions& options);
+void save_gpt_adapter(const Destination& folder, const nn::AnyDecoder& model, const GPTOptions& options);
 
 }  // namespace tapegrad::tasks

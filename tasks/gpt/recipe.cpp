@@ -180,9 +180,9 @@ void GPTRecipe::save(train::Checkpoint& out) {
 }
 
 void GPTRecipe::write_model(const fs::path& path, int64_t steps) {
-  save_gpt(path, *model_, options_, tokenizer(), steps, with_masks_);
+  save_gpt(train::in_its_folder(path), *model_, options_, tokenizer(), steps, with_masks_);
   if (options_.lora_rank > 0 && path.filename() == train::kModelFile)
-    save_gpt_adapter(path.parent_path() / train::kAdapterFolder, *model_, options_);
+    save_gpt_adapter({path.parent_path(), train::kAdapterFolder}, *model_, options_);
 }
 
 void GPTRecipe::finish() {

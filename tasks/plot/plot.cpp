@@ -288,8 +288,8 @@ int plot(const PlotRequest& request) {
   for (const LineChart& chart : chosen(charts_of(runs, request), request.only)) drawings.push_back(draw(chart));
   const fs::path folder(request.out), svg = folder / "plot.svg", html = folder / "plot.html";
   as_bad_request("--out", [&] { train::create_folder(folder); });
-  train::replace_file(svg, drawing::svg_file(drawing::grid(drawings, 1)));
-  train::replace_file(html, page_of(runs, drawings, request.smooth));
+  train::replace_file({folder, "plot.svg"}, drawing::svg_file(drawing::grid(drawings, 1)));
+  train::replace_file({folder, "plot.html"}, page_of(runs, drawings, request.smooth));
   if (request.json) {
     print_now(json_of(runs, request.smooth, svg.string(), html.string()));
     return 0;

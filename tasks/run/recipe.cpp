@@ -7,7 +7,7 @@ namespace tapegrad::tasks {
 void Recipe::write_model(const fs::path& path, int64_t steps) {
   ModelText text = model_text();
   text.insert({{"config", json()}, {"format", "pt"}, {"steps", std::to_string(steps)}, {"task", std::string(name())}});
-  train::save_checked(path, nn::state_dict(model()), text);
+  train::save_checked(train::in_its_folder(path), nn::state_dict(model()), text);
 }
 
 std::string Recipe::evaluation_text(const train::StepMetrics& step, const train::Loop& /*loop*/) {

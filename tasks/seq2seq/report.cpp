@@ -76,9 +76,8 @@ std::string attention_html(const Task& task, const RunOptions& options, const At
   if (!figures.empty()) body += analysis_html(figures);
   body += player_html(sample.heads, decoding);
   maps(body, task, sample);
-  return drawing::page(
-      fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
-      {.language = tutorial::code_of(tutorial::language_of_locale()), .style = tutorial::widget_style()});
+  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
+                       tutorial::widget_page());
 }
 
 }  // namespace tapegrad::tasks

@@ -68,7 +68,7 @@ void remember_last_run(std::string_view task, const fs::path& folder) {
       if (kind_of_file(note(task)) == FileKind::file) fs::remove(note(task));
     } else {
       fs::create_directories("out");
-      train::replace_file(note(task), folder.string() + "\n");
+      train::replace_file(train::in_its_folder(note(task)), folder.string() + "\n");
     }
   } catch (const std::exception&) {
     // The folder cannot be written to: --model names the run then.

@@ -233,9 +233,9 @@ int show(const ShowRequest& request) {
   as_bad_request("--out", [&] { train::create_folder(folder); });
   const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
   train::replace_file(
-      svg,
+      train::in_its_folder(svg),
       drawing::svg_file(exhibit.whole.body.empty() ? drawing::grid(exhibit.drawings, exhibit.columns) : exhibit.whole));
-  train::replace_file(html, html_of(exhibit));
+  train::replace_file(train::in_its_folder(html), html_of(exhibit));
   if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
   print_text(said("Pictures: {}, {}\n", svg.string(), html.string()));
   return 0;

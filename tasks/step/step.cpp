@@ -138,7 +138,7 @@ std::string page_of(const nlohmann::ordered_json& json, tutorial::Language langu
                                        Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
                                        tutorial::widget_html("step", json));
   const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
-  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style});
+  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style, .scripts = true});
 }
 
 constexpr std::string_view kLanguages[] = {"ko", "en"};
@@ -194,8 +194,10 @@ int explain_step(const Request& request) {
   const fs::path model(request.model);
   const fs::path beside = kind_of_file(model) == FileKind::folder ? model : model.parent_path();
   const fs::path folder = request.out.empty() ? beside : fs::path(request.out);
-  if (!folder.empty()) as_bad_request("--out", [&] { train::create_folder(folder); });
-  train::replace_file(folder / "step.html", page);
+  as_bad_request("--out", [&] {
+    if (!folder.empty()) train::create_folder(folder);
+    train::replace_file({folder, "step.html"}, page);
+  });
   int64_t operations = 0;
   for (const auto& node : json["nodes"]) operations += node["inputs"].empty() ? 0 : 1;
   print_text(drawing::wrapped(

@@ -59,11 +59,11 @@ void need_space(const RunFolder& folder, const RunFiles& files, const NamedTenso
 }
 
 // Where the metrics of a run are. A run goes on without the lines of its first `steps` steps.
-fs::path metrics_file(const RunFolder& folder, int64_t steps) {
-  const fs::path path = folder.now() / kMetricsFile;
-  if (steps > 0 && !is_there(path.string()))
-    print_to(stderr, fmt::format("note: {} is missing; a new one begins after step {}\n", path.string(), steps));
-  return path;
+Destination metrics_file(const RunFolder& folder, int64_t steps) {
+  Destination file = folder.file(kMetricsFile);
+  if (steps > 0 && !is_there(file.path()))
+    print_to(stderr, fmt::format("note: {} is missing; a new one begins after step {}\n", file.path(), steps));
+  return file;
 }
 
 // The text of a Markdown cell.
@@ -81,8 +81,8 @@ class RunLines {
  public:
   RunLines(const RunFiles& files, const RunFolder& folder, int64_t steps, int64_t steps_per_epoch)
       : metrics_(metrics_file(folder, steps), steps, steps_per_epoch), step_(steps) {
-    const fs::path events = folder.now() / kEventFile;
-    const bool there = is_there(events.string());
+    const Destination events = folder.file(kEventFile);
+    const bool there = is_there(events.path());
     if (!files.tensorboard && !(files.resume && there)) return;
     events_.emplace(events, steps > 0 ? steps : -1);  // a run that starts again may have other settings
     if (steps == 0 || !there) add_settings(files.report.settings);
@@ -169,7 +169,8 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
     need_space(folder, files, model_.state(), resumed, total_steps() - steps_);
     if (resumed) {
       for (const std::string_view name : {kCheckpointFile, kModelFile, kBestFile, kTraceFile, kReportFile})
-        check_replaceable(folder.path() / name);
+        check_replaceable(folder.file(name));
+      if (fs::is_symlink(folder.path() / kAdapterFolder)) check_replaceable(folder.file(kAdapterFolder));
       say(files.messages, fmt::format("Resuming {} after step {} of {}", files.folder, steps_, total_steps()));
     } else {
       put_earlier_run_aside(folder, files);
@@ -215,7 +216,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
     const Checkpoint now = checkpoint();
     if (first) {
       lines->sync();
-      now.save((folder.now() / kCheckpointFile).string());
+      now.save(folder.file(kCheckpointFile));
     }
     saved = steps_;
   };
@@ -261,7 +262,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
 void Loop::end_profile(Profiler& profiler, const RunFiles& files, const fs::path& folder, Progress& progress) {
   profiler.stop();
   const fs::path trace = folder / kTraceFile;
-  profiler.write_trace(trace.string());
+  profiler.write_trace({folder, kTraceFile});
   const ProfileReport report = profiler.report();
   files.profiled ? files.profiled(report, progress) : progress.result(fmt::format("\n{}", str(report)));
   progress.line(fmt::format("Trace: {} (opens in ui.perfetto.dev and chrome://tracing)", printable(trace.string())));
@@ -270,9 +271,10 @@ void Loop::end_profile(Profiler& profiler, const RunFiles& files, const fs::path
 void Loop::save_model(const RunFiles& files, const fs::path& path) {
   require_finite();
   if (files.save_model) {
+    check_replaceable(in_its_folder(path));
     files.save_model(path.string());
   } else {
-    save_checked(path.string(), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
+    save_checked(in_its_folder(path), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
   }
 }
 
@@ -282,7 +284,7 @@ void Loop::write_results(const RunFiles& files, const fs::path& folder) {
   const Metrics metrics = read_metrics(folder / kMetricsFile);
   {
     const auto eval = model_.eval_mode();
-    replace_file(report, report_html(files.report, metrics, steps_per_epoch(), model_.parameters()));
+    replace_file(in_its_folder(report), report_html(files.report, metrics, steps_per_epoch(), model_.parameters()));
   }
   say(files.messages,
       fmt::format("Model saved to {}\nReport: {}\nbits {}", model.string(), report.string(), metrics.bits));

@@ -38,19 +38,6 @@ std::string_view class_of(Mark mark) {
   return {};
 }
 
-// JSON inside of a script element, which "</script>" in a text would end.
-std::string in_script(std::string_view json) {
-  std::string out;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    out += json[i];
-    if (json[i] == '<' && i + 1 < json.size() && (json[i + 1] == '/' || json[i + 1] == '!')) {
-      out.back() = '\\';
-      out += "u003c";
-    }
-  }
-  return out;
-}
-
 std::string link(std::string_view to, std::string_view text) {
   return fmt::format("<a href=\"{}\">{}</a>", escape_markup(to), escape_markup(text));
 }
@@ -81,9 +68,9 @@ std::string title_of(std::string_view tutorial, Language language) {
   return {};
 }
 
-std::string whole(std::string_view title, std::string_view body, Language language) {
+std::string whole(std::string_view title, std::string_view body, Language language, bool scripts) {
   const std::string style = fmt::format("{}{}", widget_style(), kStyle);
-  return drawing::page(title, body, {.language = code_of(language), .style = style});
+  return drawing::page(title, body, {.language = code_of(language), .style = style, .scripts = scripts});
 }
 
 // Writes the pieces of a page; texts are escaped.
@@ -129,7 +116,7 @@ class HtmlWriter final : public PageWriter {
   void widget(std::string_view what, std::string_view name, std::string_view data) override {
     out_ += fmt::format("<div class=\"card touch\" data-widget=\"{}\">\n", escape_markup(name));
     paragraph(what);
-    out_ += fmt::format("<script type=\"application/json\">{}</script>\n</div>\n", in_script(data));
+    out_ += fmt::format("<script type=\"application/json\">{}</script>\n</div>\n", drawing::json_in_script(data));
     widgets_.insert(name);
   }
   void claim(std::size_t number, std::string_view claim, std::string_view proof, std::string_view shown) override {
@@ -161,6 +148,7 @@ class HtmlWriter final : public PageWriter {
     out_ += "</ul>\n";
   }
 
+  bool has_widgets() const { return !widgets_.empty(); }
   // The page, with the scripts of its widgets.
   std::string written() const {
     if (widgets_.empty()) return out_;
@@ -196,7 +184,8 @@ std::string html_of(const Computed& made, Language language, Folder folder) {
   const std::string links =
       fmt::format("<nav>{} {}</nav>\n", folder == Folder::site ? index : "<code>tapegrad tutorial</code>",
                   language_link(file_name(page, other(language)), other(language)));
-  return whole(fmt::format("{} {}", place_of(page), page.title.in(language)), links + writer.written(), language);
+  return whole(fmt::format("{} {}", place_of(page), page.title.in(language)), links + writer.written(), language,
+               writer.has_widgets());
 }
 
 std::string index_html(std::span<const Page* const> all, Language language) {
@@ -215,7 +204,7 @@ std::string index_html(std::span<const Page* const> all, Language language) {
     body += fmt::format("<li>{} {}</li>\n", escape_markup(page->section),
                         link(file_name(*page, language), page->title.in(language)));
   }
-  return whole(title, body + "</ul>\n", language);
+  return whole(title, body + "</ul>\n", language, false);
 }
 
 }  // namespace tapegrad::tasks::tutorial

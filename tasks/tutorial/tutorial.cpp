@@ -32,12 +32,12 @@ int write_site(const std::string& out) {
   int64_t done = 0;
   for (const Language language : {Language::ko, Language::en}) {
     for (const Page* page : pages()) {
-      train::replace_file(folder / file_name(*page, language), html_of(computed(*page, language), language));
+      train::replace_file({folder, file_name(*page, language)}, html_of(computed(*page, language), language));
       note_progress(++done, total, "pages");
     }
-    train::replace_file(folder / index_name(language), index_html(pages(), language));
+    train::replace_file({folder, index_name(language)}, index_html(pages(), language));
   }
-  train::replace_file(folder / "index.html", index_html(pages(), language_of_locale()));
+  train::replace_file({folder, "index.html"}, index_html(pages(), language_of_locale()));
   print_text(fmt::format("{} pages in two languages: {}\n", pages().size(), (folder / "index.html").string()));
   return 0;
 }
@@ -46,7 +46,7 @@ int show_page(const Page& page, Language language, const std::string& out) {
   const fs::path folder = folder_for_pages(out), file = folder / file_name(page, language);
   for (const Language one : {Language::ko, Language::en}) {
     const Computed made = computed(page, one);
-    train::replace_file(folder / file_name(page, one), html_of(made, one, Folder::page));
+    train::replace_file({folder, file_name(page, one)}, html_of(made, one, Folder::page));
     if (one == language) print_text(text_of(made, one));
   }
   print_text(

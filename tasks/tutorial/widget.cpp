@@ -1,24 +1,17 @@
 // Writes a widget with its data and scripts.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/tasks/tutorial/language.h>
 #include <tapegrad/tasks/tutorial/sources.h>
 #include <tapegrad/tasks/tutorial/widget.h>
 
 namespace tapegrad::tasks::tutorial {
 
 std::string widget_html(std::string_view name, const nlohmann::ordered_json& data) {
-  std::string text;
-  for (const char c : json::text_of(data)) {
-    if (c == '<') {
-      text += "\\u003c";  // "</script>" would end the element
-    } else {
-      text += c;
-    }
-  }
   return fmt::format(
       "<div class=\"touch\" data-widget=\"{}\">\n<script type=\"application/json\">{}</script>\n</div>\n"
       "<script>\n{}{}touch.start();\n</script>\n",
-      name, text, script("common"), script(name));
+      name, drawing::json_in_script(json::text_of(data)), script("common"), script(name));
 }
 
 std::string_view widget_style() {
@@ -32,6 +25,10 @@ std::string_view widget_style() {
 .chosen { outline: 2px solid var(--heat); } .soft { color: var(--soft); font-size: 12px; }
 button.soft { background: none; border: 1px solid var(--edge); border-radius: 4px; }
 )";
+}
+
+drawing::PageOptions widget_page() {
+  return {.language = code_of(language_of_locale()), .style = widget_style(), .scripts = true};
 }
 
 }  // namespace tapegrad::tasks::tutorial

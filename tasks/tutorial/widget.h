@@ -1,6 +1,8 @@
 // Widgets on pages that are not the tutorial's.
 #pragma once
 
+#include <tapegrad/tasks/drawing/page.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -11,5 +13,7 @@ namespace tapegrad::tasks::tutorial {
 std::string widget_html(std::string_view name, const nlohmann::ordered_json& data);
 /// CSS rules for PageOptions::style of a page with a widget.
 std::string_view widget_style();
+/// The options of a page with a widget, in the language of the locale.
+drawing::PageOptions widget_page();
 
 }  // namespace tapegrad::tasks::tutorial

@@ -1,6 +1,7 @@
 // An open file of the system.
 #pragma once
 
+#include <tapegrad/autograd/io/destination.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -20,7 +21,10 @@ class Descriptor {
   }
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
   int get() const { return number_; }
   int release() { return std::exchange(number_, -1); }
 
@@ -31,6 +35,11 @@ class Descriptor {
 // Opens a regular file for reading. Error "[file] cannot read PATH: ..." for anything else, at once: neither a pipe
 // without a writer nor an endless device is waited for. Sets `size`.
 Descriptor open_regular_file(const std::string& path, uint64_t& size);
+
+// Opens the folder of a file that is to be written, only to work within it, and sets the file's name there. Nothing
+// that `to` does not allow is followed. Error "[file] cannot write PATH: ..." unless a regular file or nothing has that
+// name. Callers must not follow a link that takes the name afterwards.
+Descriptor open_folder_of(const Destination& to, std::string& name);
 
 // Reads the bytes of an open file from an offset on. Returns how many there are, fewer than `to` has only at the end of
 // the file; -1 for an error, which is in errno.

@@ -423,7 +423,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
   train::create_folder(folder);
-  train::replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
+  train::replace_file({folder, "tokenizer.json"}, tokenizer.json() + "\n");
 }
 
 }  // namespace tapegrad::data

@@ -7,7 +7,6 @@
 #include <tapegrad/tasks/text/task.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -51,8 +50,8 @@ TextExample read_line(const TextTask& task, std::string_view line, const std::st
   return example;
 }
 
-std::filesystem::path file_of(const std::filesystem::path& folder, const TextTask& task, std::size_t part) {
-  return folder / fmt::format("{}.{}.jsonl", task.words.name, kPartNames[part]);
+std::string file_of(const TextTask& task, std::size_t part) {
+  return fmt::format("{}.{}.jsonl", task.words.name, kPartNames[part]);
 }
 
 std::vector<TextExample> read_examples(const std::string& path, const TextTask& task) {
@@ -77,21 +76,15 @@ Part part_of(std::string_view source) {
   return share < 8 ? Part::train : share == 8 ? Part::validation : Part::test;
 }
 
-Corpus make_corpus(const TextTask& task, std::span<const Package> packages, int64_t least) {
+Corpus make_corpus(const TextTask& task, std::span<const Package> packages) {
   std::unordered_set<std::string> seen;
-  std::vector<std::pair<Part, TextExample>> kept;
-  std::map<std::string, int64_t> sizes;
+  Corpus corpus;
   for (const Package& package : packages) {
     TextExample example = task.example_of(package);
     const bool fits = !example.target.empty() && (task.has_classes || example.target.size() <= kLongestTarget);
     if (!fits || !seen.insert(without_digits(example.text)).second) continue;
-    ++sizes[example.target];
-    kept.emplace_back(part_of(package.source), std::move(example));
+    corpus.parts[static_cast<std::size_t>(part_of(package.source))].push_back(std::move(example));
   }
-  Corpus corpus;
-  for (auto& [part, example] : kept)
-    if (!task.has_classes || sizes[example.target] >= least)
-      corpus.parts[static_cast<std::size_t>(part)].push_back(std::move(example));
   return corpus;
 }
 
@@ -99,15 +92,15 @@ void save_corpus(const std::filesystem::path& folder, const TextTask& task, cons
   for (std::size_t part = 0; part < corpus.parts.size(); ++part) {
     std::string lines;
     for (const TextExample& example : corpus.parts[part]) lines += line_of(task, example);
-    replace_file(file_of(folder, task, part), lines);
+    replace_file({folder, file_of(task, part)}, lines);
   }
 }
 
 Corpus load_corpus(const std::string& folder, const TextTask& task) {
-  if (folder.empty()) return make_corpus(task, parse_packages(made_packages(), {}), 1);
+  if (folder.empty()) return make_corpus(task, parse_packages(made_packages()));
   Corpus corpus;
   for (std::size_t part = 0; part < corpus.parts.size(); ++part)
-    corpus.parts[part] = read_examples(file_of(folder, task, part).string(), task);
+    corpus.parts[part] = read_examples(std::filesystem::path(folder) / file_of(task, part), task);
   return corpus;
 }
 

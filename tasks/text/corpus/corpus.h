@@ -18,9 +18,9 @@ class TextTask;
 /// versions of one program stay together; 80 % of the sources train, 10 % validate, 10 % test.
 Part part_of(std::string_view source);
 
-/// The examples of a task. A text that differs from an earlier one in digits alone is left out; so are classes with
-/// fewer than `least` examples, and summaries and answers that are empty or longer than 200 bytes.
-Corpus make_corpus(const TextTask& task, std::span<const Package> packages, int64_t least = 20);
+/// The examples of a task. A text that differs from an earlier one in digits alone is left out; so are summaries and
+/// answers that are empty or longer than 200 bytes.
+Corpus make_corpus(const TextTask& task, std::span<const Package> packages);
 
 /// FOLDER/TASK.PART.jsonl: one object per line, {"text":...,"label":...}, {"text":...,"summary":...} or
 /// {"text":...,"question":...,"answer":...,"start":...}. Each file is replaced atomically.

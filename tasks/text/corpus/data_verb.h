@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/text/corpus/apt.h>
 
 #include <string>
 
@@ -17,14 +16,5 @@ struct DataRequest {
 };
 /// From made_packages().
 int data_sample(const DataRequest& request);
-
-struct DebianRequest : DataRequest {
-  DebianRequest() { out = "out/debian"; }
-  AptSource source;
-  std::string lists;  // a folder that has apt's lists; empty: fetch them into OUT/lists
-
-  void list(Fields& fields);
-};
-int data_debian(const DebianRequest& request);
 
 }  // namespace tapegrad::tasks

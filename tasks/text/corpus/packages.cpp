@@ -1,10 +1,8 @@
-// Parses stanzas and joins records with their descriptions.
+// Parses stanzas.
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/text/corpus/packages.h>
-
-#include <unordered_map>
 
 namespace tapegrad::tasks {
 namespace {
@@ -72,37 +70,21 @@ void describe(Package& package, std::string_view description) {
   package.description = joined_lines(description);
 }
 
-std::unordered_map<std::string, std::string> read_translations(std::string_view text) {
-  std::unordered_map<std::string, std::string> by_sum;
-  while (!text.empty()) {
-    const FieldList fields = next_stanza(text);
-    const std::string *sum = find(fields, "Description-md5"), *description = find(fields, "Description-en");
-    if (sum != nullptr && description != nullptr) by_sum.emplace(*sum, *description);
-  }
-  return by_sum;
-}
-
 }  // namespace
 
-std::vector<Package> parse_packages(std::string_view packages, std::string_view translations) {
-  const std::unordered_map<std::string, std::string> descriptions = read_translations(translations);
+std::vector<Package> parse_packages(std::string_view packages) {
   std::vector<Package> all;
   while (!packages.empty()) {
     const FieldList fields = next_stanza(packages);
     const std::string *name = find(fields, "Package"), *section = find(fields, "Section");
-    const std::string *sum = find(fields, "Description-md5"), *own = find(fields, "Description");
-    if (name == nullptr || section == nullptr) continue;
+    const std::string* description = find(fields, "Description");
+    if (name == nullptr || section == nullptr || description == nullptr) continue;
     Package package{.name = data::valid_utf8(*name)};
     package.section = data::valid_utf8(section->substr(section->rfind('/') + 1));
     package.source = package.name;
     if (const std::string* source = find(fields, "Source"))
       package.source = data::valid_utf8(source->substr(0, source->find(' ')));
-    const auto translated = sum != nullptr ? descriptions.find(*sum) : descriptions.end();
-    if (translated != descriptions.end()) {
-      describe(package, translated->second);
-    } else if (own != nullptr) {
-      describe(package, *own);
-    }
+    describe(package, *description);
     if (package.synopsis.empty() || package.description.empty()) continue;
     for (const auto& [key, value] : fields)
       if (!key.starts_with("Description") && value.find('\n') == std::string::npos && !value.empty())

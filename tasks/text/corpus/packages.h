@@ -1,4 +1,4 @@
-// Records of software packages as Debian's archive lists them, and their descriptions.
+// Records of software packages in the format of Debian's archive.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,9 @@ struct Package {
   std::vector<std::pair<std::string, std::string>> fields = {};  ///< all other fields of one line, in their order
 };
 
-/// The records of a Packages file (deb-control(5)), each with the description that `translations`, a Translation file
-/// of the archive, has under the record's Description-md5; otherwise with its own. Records without a name, a section or
-/// a long description are left out. Bytes that are not UTF-8 become U+FFFD.
-std::vector<Package> parse_packages(std::string_view packages, std::string_view translations);
+/// The records of a Packages file (deb-control(5)). Records without a name, a section or a long description are left
+/// out. Bytes that are not UTF-8 become U+FFFD.
+std::vector<Package> parse_packages(std::string_view packages);
 
 /// A hash of a text, by which names decide what is made of a record.
 uint64_t text_hash(std::string_view text);

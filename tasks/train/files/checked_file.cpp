@@ -16,9 +16,9 @@ bool has_old_checksum(const SafeTensorsFile& file) {
 
 }  // namespace
 
-void save_checked(const std::string& path, const NamedTensors& tensors,
+void save_checked(const Destination& to, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata) {
-  save_safetensors(path, tensors, metadata, {.checksums = true});
+  save_safetensors(to, tensors, metadata, {.checksums = true});
 }
 
 SafeTensors load_checked(const std::string& path) {

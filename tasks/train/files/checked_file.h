@@ -6,7 +6,7 @@
 namespace tapegrad::train {
 
 /// save_safetensors with checksums (SaveOptions::checksums).
-void save_checked(const std::string& path, const NamedTensors& tensors,
+void save_checked(const Destination& to, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata);
 
 /// Error for a file without checksums, for a damaged one, and for files that load_safetensors rejects. Files of

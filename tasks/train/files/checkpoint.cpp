@@ -78,11 +78,11 @@ template uint64_t Checkpoint::get(std::string_view) const;
 template double Checkpoint::get(std::string_view) const;
 template std::string Checkpoint::get(std::string_view) const;
 
-void Checkpoint::save(const std::string& path) const {
+void Checkpoint::save(const Destination& to) const {
   std::map<std::string, std::string> metadata = fields;
   if (!metadata.emplace(kKind, kThisKind).second)
     fail(kCheckpoint, fmt::format("a field must not be named \"{}\"", kKind));
-  save_safetensors(path, tensors, metadata, {.bytes = bytes, .checksums = true});
+  save_safetensors(to, tensors, metadata, {.bytes = bytes, .checksums = true});
 }
 
 Checkpoint Checkpoint::load(const std::string& path) {

@@ -62,7 +62,7 @@ struct Checkpoint {
   T get(std::string_view name) const;
 
   /// Replaces the file atomically and durably.
-  void save(const std::string& path) const;
+  void save(const Destination& to) const;
   /// Error if the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
   static Checkpoint load(const std::string& path);
 

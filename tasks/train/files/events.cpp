@@ -128,15 +128,14 @@ std::optional<int64_t> step_of(std::string_view event) {
 }
 
 // The bytes of the records before the first one of a step after `steps`.
-int64_t bytes_of_events(const fs::path& path, int64_t steps) {
-  if (!is_there(path.string())) return 0;
-  const std::string text = read_file(path);
+int64_t bytes_of_events(const AppendFile& file, int64_t steps) {
+  const std::string text = file.contents();
   const std::string_view all = text;
   std::size_t at = 0;
   for (int64_t number = 1; all.size() - at >= kRecordHead; ++number) {
     const auto refuse = [&](std::string_view what) {
       fail("events", fmt::format("{}, record {}: {} (without this file, the run continues and begins a new one)",
-                                 path.string(), number, what));
+                                 file.path(), number, what));
     };
     const auto length = raw_at<uint64_t>(all, at);
     if (raw_at<uint32_t>(all, at + sizeof length) != masked_crc(all.substr(at, sizeof length)))
@@ -196,9 +195,9 @@ std::string histogram_of(const Tensor& flat) {
 
 }  // namespace
 
-EventWriter::EventWriter(const fs::path& file, int64_t steps, std::function<double()> now)
+EventWriter::EventWriter(const Destination& file, int64_t steps, std::function<double()> now)
     : now_(now ? std::move(now) : system_time), file_(file) {
-  const int64_t kept = bytes_of_events(file, steps);
+  const int64_t kept = bytes_of_events(file_, steps);
   file_.truncate(kept);
   if (kept == 0) file_.append(record_of(double_field(kTime, now_()) + bytes_field(kFileVersion, "brain.Event:2")));
 }

@@ -32,7 +32,7 @@ class EventWriter {
   /// of steps up to `steps` are kept, and all from the first one of a later step on are removed, as is an incomplete
   /// one at the end: a run that resumes has no step twice. Error if a record is damaged or the file cannot be written.
   /// `now` is the time of a record in seconds since 1970; without it, the system's clock.
-  explicit EventWriter(const fs::path& file, int64_t steps = 0, std::function<double()> now = {});
+  explicit EventWriter(const Destination& file, int64_t steps = 0, std::function<double()> now = {});
 
   /// A point of a curve. It is written as float32; NaN and infinities are allowed. Error for a negative step, here and
   /// below.

@@ -35,19 +35,27 @@ void sync_folder(const fs::path& folder) {
 
 }  // namespace
 
-AppendFile::AppendFile(const fs::path& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666)) {
-  struct stat status {};
-  Descriptor file(file_);  // closed where this throws
-  // A pipe without a reader and a socket cannot be opened, and kind_of_file says so.
-  const bool other = file_ >= 0 ? ::fstat(file_, &status) == 0 && !S_ISREG(status.st_mode)
-                                : errno == ENXIO && kind_of_file(path) == FileKind::other;
-  if (other) fail("file", fmt::format("cannot write {}: expected a regular file, got a device or pipe", path.string()));
-  if (file_ < 0) fail_system("cannot write", path, errno);
-  file.release();
+AppendFile::AppendFile(const Destination& to) : path_(to.path()) {
+  for (struct stat status{}; file_ < 0;) {
+    std::string name;
+    const Descriptor folder = open_folder_of(to, name);
+    constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    Descriptor file(::openat(folder.get(), name.c_str(), kFlags, 0666));
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail_system("cannot write", path_, errno);
+    if (!S_ISREG(status.st_mode)) fail("file", fmt::format("cannot write {}: expected a regular file", path_));
+    if (status.st_nlink > 1)
+      replace_file(to, read_stream(file.get(), path_, 0));
+    else
+      file_ = file.release();
+  }
 }
 
 AppendFile::~AppendFile() { ::close(file_); }
+
+std::string AppendFile::contents() const {
+  if (::lseek(file_, 0, SEEK_SET) != 0) fail_system("cannot read", path_, errno);
+  return read_stream(file_, path_, 0);
+}
 
 void AppendFile::append(std::string_view text) { write_all(file_, bytes_of(text), path_); }
 
@@ -95,7 +103,7 @@ fs::path RunFolder::now() const {
   return path_;  // it was removed: writing will say so
 }
 
-void RunFolder::reserve(int64_t bytes) const { AtomicFile(path_ / "trial").reserve(bytes); }
+void RunFolder::reserve(int64_t bytes) const { AtomicFile({path_, "trial"}).reserve(bytes); }
 
 RunFolder::~RunFolder() {
   if (file_ >= 0) ::close(file_);
@@ -108,7 +116,7 @@ fs::path RunFolder::put_aside(std::span<const std::string_view> names) const {
     if (!fs::exists(fs::symlink_status(from))) continue;
     if (aside.empty()) {
       int number = 1;
-      while (fs::exists(path_ / fmt::format("previous-{}", number))) ++number;
+      while (fs::exists(fs::symlink_status(path_ / fmt::format("previous-{}", number)))) ++number;
       aside = path_ / fmt::format("previous-{}", number);
       if (::mkdir(aside.c_str(), 0777) != 0) fail_system("cannot create the folder", aside, errno);
     }

@@ -21,16 +21,22 @@ inline constexpr std::string_view kModelFile = "model.safetensors", kCheckpointF
                                   kMetricsFile = "metrics.jsonl", kReportFile = "report.html",
                                   kAdapterFolder = "adapter";
 
+/// The file at `path`, whose folder somebody named and whose name the program chose.
+inline Destination in_its_folder(const fs::path& path) { return {path.parent_path(), path.filename().string()}; }
+
 /// A file that is appended to. Appended text survives the end of the process; after sync() also a loss of power.
 class AppendFile {
  public:
-  /// Creates the file where it is missing, and follows symbolic links. Error if it cannot be written, or is a device or
-  /// a pipe.
-  explicit AppendFile(const fs::path& path);
+  /// Creates the file where it is missing. One that has several names (hard links) is copied first, so that the others
+  /// keep their contents. Error if it cannot be written, or is a device, a pipe, or a link at a name in a folder.
+  explicit AppendFile(const Destination& to);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
+  const std::string& path() const { return path_; }
+  /// Everything that is in the file.
+  std::string contents() const;
   /// Appends. Error if that fails, as on a full disk.
   void append(std::string_view text);
   /// Cuts the file to this size.
@@ -39,8 +45,8 @@ class AppendFile {
   void sync();
 
  private:
-  fs::path path_;
-  int file_;
+  std::string path_;
+  int file_ = -1;
 };
 
 /// Creates a folder and its parents, unless they exist. Error if that fails.
@@ -63,6 +69,8 @@ class RunFolder {
   /// Where the folder is now: path(), or the place to which it was moved, so that a run writes only into its own
   /// folder. Error if another folder has taken its place and its new place is not known.
   fs::path now() const;
+  /// The destination of a file or folder of the run, which is never a link to another one.
+  Destination file(std::string_view name) const { return {now(), name}; }
   /// Error unless that many bytes can be written into the folder now.
   void reserve(int64_t bytes) const;
   /// Moves the named files, where they exist, into a new subfolder previous-1, previous-2 ... in the order given.

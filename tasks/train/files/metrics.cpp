@@ -12,43 +12,54 @@ namespace {
 
 // Calls line(object, end) for each complete line, where `end` is the offset after it, until it returns false.
 template <class F>
-void each_line(const fs::path& path, const std::string& text, const F& line) {
+void each_line(const std::string& path, std::string_view text, const F& line) {
   std::size_t begin = 0;
   for (int64_t number = 1;; ++number) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) return;
     const auto refuse = [&](const std::string& why) {
-      fail("metrics", fmt::format("{}, line {}: {}", path.string(), number, why));
+      fail("metrics", fmt::format("{}, line {}: {}", path, number, why));
     };
-    const nlohmann::json object = json::parse(std::string_view(text).substr(begin, end - begin), refuse);
+    const nlohmann::json object = json::parse(text.substr(begin, end - begin), refuse);
     const bool step = object.is_object() && object.contains("step") && object["step"].is_number_integer();
     const bool epoch = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
     const bool bits = object.is_object() && object.contains("bits") && object["bits"].is_string();
     if (!step && !epoch && !bits)
-      fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path.string(), number));
+      fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path, number));
     if (!line(object, static_cast<int64_t>(end + 1))) return;
     begin = end + 1;
   }
 }
 
+// Error unless the text begins as a metrics.jsonl does: nothing else is cut. A run may have been killed in its first
+// line.
+void require_metrics(const std::string& path, std::string_view text) {
+  const auto begins = [&](std::string_view key) { return text.substr(0, key.size()) == key.substr(0, text.size()); };
+  if (text.find('\n') != text.npos) {
+    each_line(path, text, [](const nlohmann::json&, int64_t) { return false; });
+  } else if (!begins("{\"step\":") && !begins("{\"epoch\":") && !begins("{\"bits\":")) {
+    fail("metrics", fmt::format("{}: expected the lines of a run (without this file, the run begins a new one)", path));
+  }
+}
+
 // The length of the lines of the first `steps` steps, in bytes. A file that a resumed run began has only later lines.
-int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_epoch) {
-  if (steps == 0 || !is_there(path.string())) return 0;
-  const std::string text = read_file(path);
+int64_t bytes_of_steps(const AppendFile& file, int64_t steps, int64_t steps_per_epoch) {
+  const std::string &path = file.path(), text = file.contents();
+  require_metrics(path, text);
   int64_t kept = 0, seen = 0, epochs = 0;
   each_line(path, text, [&](const nlohmann::json& object, int64_t end) {
     if (object.contains("step")) {
       const auto step = object["step"].get<int64_t>();
       if (kept == 0 && step > 0) seen = step - 1, epochs = seen / steps_per_epoch;
       if (step > steps) return false;
-      if (step != ++seen) fail("metrics", fmt::format("{}: expected step {}, got step {}", path.string(), seen, step));
+      if (step != ++seen) fail("metrics", fmt::format("{}: expected step {}, got step {}", path, seen, step));
     } else if (object.contains("bits")) {
       return false;  // of the run before
     } else {
       const auto epoch = object["epoch"].get<int64_t>();
       if ((epoch + 1) * steps_per_epoch > steps) return false;
       if (epoch != epochs++)
-        fail("metrics", fmt::format("{}: expected epoch {}, got epoch {}", path.string(), epochs - 1, epoch));
+        fail("metrics", fmt::format("{}: expected epoch {}, got epoch {}", path, epochs - 1, epoch));
     }
     kept = end;
     return seen < steps || epochs < steps / steps_per_epoch;
@@ -57,7 +68,7 @@ int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_ep
   if (seen < steps || epochs < steps / steps_per_epoch)
     fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint is of step {} (without this "
                                 "file, the run continues and begins a new one)",
-                                path.string(), seen, epochs, steps));
+                                path, seen, epochs, steps));
   return kept;
 }
 
@@ -113,12 +124,9 @@ void MeanOfGroups::add(double mean, double terms) {
   weight += share;
 }
 
-MetricsFile::MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch)
-    : file_([&] {
-        const int64_t kept = bytes_of_steps(path, steps, steps_per_epoch);
-        AppendFile(path).truncate(kept);
-        return path;
-      }()) {}
+MetricsFile::MetricsFile(const Destination& to, int64_t steps, int64_t steps_per_epoch) : file_(to) {
+  file_.truncate(bytes_of_steps(file_, steps, steps_per_epoch));
+}
 
 void MetricsFile::add(const StepMetrics& m) {
   char line[384];  // each number has at most 25 characters
@@ -153,7 +161,7 @@ void MetricsFile::add_bits(std::string_view bits) { file_.append(fmt::format("{{
 
 Metrics read_metrics(const fs::path& path) {
   Metrics out;
-  each_line(path, read_file(path), [&](const nlohmann::json& object, int64_t) {
+  each_line(path.string(), read_file(path), [&](const nlohmann::json& object, int64_t) {
     if (object.contains("step")) {
       out.steps.push_back({object["step"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured),
                            number(object, "lr"), number(object, "tokens_per_s"), maybe(object, "train_loss"),

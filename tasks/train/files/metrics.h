@@ -58,8 +58,8 @@ class MetricsFile {
  public:
   // Keeps the lines of the first `steps` steps and of the epochs that ended with them, removes all others. Where there
   // is no file, it begins after these steps. Error if the lines of a file end before, have a gap or are not valid
-  // JSON.
-  MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch);
+  // JSON; if the first line is none of a metrics.jsonl, also for no steps.
+  MetricsFile(const Destination& to, int64_t steps, int64_t steps_per_epoch);
 
   /// One line each.
   void add(const StepMetrics& metrics);

@@ -274,9 +274,7 @@ const Page k003_exercises{
            "이동입니다. 사라지는 "
            "업무와 새 업무가 다른 사람에게 가므로 재교육과 안전망이 필요하고, 모델을 쓴 결정에는 설명과 이의 제기의 "
            "길이 있어야 "
-           "합니다. 개인 정보는 학습 데이터에서 미리 빼는 편이 나중에 지우는 것보다 쉽습니다. 우리의 `data debian`도 "
-           "관리자의 "
-           "이름을 글에 넣지 않습니다.",
+           "합니다. 개인 정보는 학습 데이터에서 미리 빼는 편이 나중에 지우는 것보다 쉽습니다.",
            "The good: the threshold of language is lower. Translating, summarising and programming take less time, and "
            "expert knowledge is easier to reach. The bad has three parts. First, bias: a model learns the proportions "
            "of its data, and decoding amplifies them. In the third figure a word with 0.7 gets 0.84 at temperature "
@@ -287,7 +285,7 @@ const Page k003_exercises{
            "generated text, and let a person check what matters. Third, work and power move: tasks vanish for some "
            "people and appear for others, which needs training and a safety net, and decisions made with a model need "
            "an explanation and a way to object. Personal data are easier to leave out of training than to remove "
-           "later: `data debian` keeps the names of maintainers out of all texts."}}},
+           "later."}}},
     .without = {{Part::faults,
                  {"문제만 있고 주장은 없으므로 바로잡을 것이 없습니다.",
                   "These are questions, which claim nothing, so there is nothing to mend."}}},

@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/near.h>
 
 #include <optional>
+#include <utility>
 
 namespace tapegrad::tests {
 namespace {
@@ -24,6 +25,15 @@ TEST(Errors, AreOneLine) {
   EXPECT_EQ(printable("\xc2\x9b"
                       "1m \xc2\xa0 하늘 \x9b"),
             "\\x9b1m \xc2\xa0 하늘 \x9b");  // U+009B begins a sequence, too
+  for (const auto& [text, shown] : {std::pair("a\u202Ab", "a\\u202ab"),
+                                    {"\u202e", "\\u202e"},
+                                    {"\u2066", "\\u2066"},
+                                    {"x\u2069", "x\\u2069"},
+                                    {"\u2029\u202f\u2065\u206a", "\u2029\u202f\u2065\u206a"},
+                                    {"\xe2\x80", "\xe2\x80"},
+                                    {"\xe2\x81\xa9", "\\u2069"}})
+    EXPECT_EQ(printable(text), shown);
+  EXPECT_EQ(error_text("a\u202ecod.exe", "x"), "[a\\u202ecod.exe] x");
   EXPECT_EQ(error_of([] { fail("here", "one\ntwo"); }), "[here] one\\ntwo");
 }
 

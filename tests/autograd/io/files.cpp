@@ -105,6 +105,48 @@ TEST(AtomicFile, FollowsLinks) {
   }
 }
 
+// Names in a folder, which may come from somebody else.
+TEST(AtomicFile, DoesNotFollowLinksInAFolder) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "disk");
+  fs::create_directories(folder / "run/own");
+  spill(folder / "disk/model", "old");
+  fs::create_symlink("../disk/model", folder / "run/model");
+  fs::create_symlink("../disk/none", folder / "run/dangling");
+  fs::create_symlink("../disk", folder / "run/inner");
+  fs::create_directory_symlink("run", folder / "named");
+  const auto refused = [&](const std::string& name, const std::string& link, const std::string& target) {
+    const std::string path = (folder / "named/") + link;
+    const std::string expected =
+        "[file] cannot write " + path + ": expected a regular file or none there, got a link to " + target +
+        " (links in a folder are not written through: remove it, or choose another folder with "
+        "--out)";
+    EXPECT_EQ(error_of([&] { replace_file({folder / "named", name}, "new"); }), expected);
+    EXPECT_EQ(error_of([&] { check_replaceable({folder / "named/", name}); }), expected);
+    EXPECT_EQ(error_of([&] { save_safetensors({folder / "named", name}, {{"x", ones({2})}}); }), expected);
+    EXPECT_EQ(error_of([&] { Profiler().write_trace({folder / "named", name}); }), expected);
+  };
+  refused("model", "model", "../disk/model");
+  refused("dangling", "dangling", "../disk/none");
+  refused("inner/model", "inner", "../disk");
+  refused("inner/new", "inner", "../disk");
+  EXPECT_EQ(slurp(folder / "disk/model"), "old");
+  EXPECT_EQ(names_in(folder / "disk"), (std::set<std::string>{"model"}));
+  replace_file({folder / "named", "page"}, "1");
+  replace_file(Destination(folder / "named", "own") / "page", "2");
+  EXPECT_EQ(slurp(folder / "run/page") + slurp(folder / "run/own/page"), "12");
+  EXPECT_EQ(error_of([&] {
+              replace_file({folder / "run", "page/page"}, "3");
+            }),
+            "[file] cannot write " + (folder / "run/page/page") + ": Not a directory");
+  // The folder stays the one that was opened.
+  AtomicFile file({folder / "run", "late"});
+  fs::rename(folder / "run", folder / "moved");
+  fs::create_symlink("disk", folder / "run");
+  file.commit();
+  EXPECT_TRUE(fs::exists(folder / "moved/late") && !fs::exists(folder / "disk/late"));
+}
+
 TEST(AtomicFile, KeepsWhatIsNotAFile) {
   const TemporaryFolder folder;
   const tests::SpecialFiles special(folder.path());

@@ -1,0 +1,202 @@
+// Folders from strangers: archives keep links, and nothing is written through one that is in the folder of a run or at
+// the name of a default output. Reading through links, and writing through one that the user names, is as before.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace tests;
+
+// Expects that the command rejects a link at `name` of the folder RUN, to a file that stays as it is and to none, which
+// is not created. What was there is back afterwards.
+void expect_not_followed(const TemporaryFolder& folder, const std::string& name, const Arguments& words) {
+  SCOPED_TRACE(name + " " + testing::PrintToString(words));
+  const fs::path path = folder.path() / "run" / name, aside = folder.path() / "aside";
+  const bool there = fs::exists(path);
+  if (there) fs::rename(path, aside);
+  const fs::path up = name.find('/') == name.npos ? ".." : "../..";
+  for (const char* victim : {"victim", "none"}) {
+    spill(folder / "victim", "precious\n");
+    fs::create_directories(path.parent_path());
+    fs::create_symlink(up / victim, path);
+    const Ran ran = run_command(words, folder);
+    EXPECT_TRUE(ran.code == 1 || ran.code == 2) << ran.code << ran.err;
+    const std::string said =
+        path.string() + ": expected a regular file or none there, got a link to " + (up / victim).string();
+    EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("--out"), std::string::npos) << ran.err;
+    EXPECT_EQ(slurp(folder / "victim"), "precious\n");
+    EXPECT_FALSE(fs::exists(folder.path() / "none"));
+    EXPECT_TRUE(fs::is_symlink(path));
+    fs::remove(path);
+  }
+  if (there) fs::rename(aside, path);
+}
+
+TEST(LinksInAFolder, PagesAreNotWrittenThroughThem) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--no-progress"})));
+  const Arguments attention{"attention", "gpt", "--model", run, "--prompt", "The"};
+  expect_not_followed(folder, "attention.html", attention);
+  expect_not_followed(folder, "attention.svg", attention);
+  expect_not_followed(folder, "analysis.svg", joined(attention, {"--analyze"}));
+  expect_not_followed(folder, "attention.html", joined(attention, {"--out", run}));
+  expect_not_followed(folder, "attention.html",
+                      {"attention", "gpt", "--model", run + "/model.safetensors", "--prompt", "The"});
+  expect_not_followed(folder, "step.html", {"explain", "step", "--model", run, "--text", "The cat"});
+  expect_not_followed(folder, "plot.html", {"plot", run, "--out", run});
+  expect_not_followed(folder, "plot.svg", {"plot", run, "--out", run});
+  expect_not_followed(folder, "padding-mask.svg", {"show", "padding-mask", "--out", run});
+  expect_not_followed(folder, "padding-mask.html", {"show", "padding-mask", "--out", run});
+  expect_not_followed(folder, "answer.test.jsonl", {"data", "sample", "--out", run});
+  expect_not_followed(folder, "tokenizer.json",
+                      {"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", run});
+  expect_not_followed(folder, "results.jsonl", {"compare", "positions", "--out", run});
+  expect_not_followed(folder, "positions.svg", {"compare", "positions", "--out", run});
+  expect_not_followed(folder, "text.svg", {"compare", "text", "--out", run});
+  // Hugging Face's cache has links to the files of a model.
+  fs::create_directory(folder / "cache");
+  for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl"})
+    fs::create_symlink(fs::path("../run") / name, folder / "cache/" + name);
+  fs::create_directory_symlink("cache", folder / "named");  // the folder that is named may be a link, too
+  successful(run_command({"attention", "gpt", "--model", folder / "named", "--prompt", "The"}));
+  EXPECT_TRUE(fs::is_regular_file(folder / "cache/attention.html"));
+  // A file that is named is followed.
+  fs::create_symlink("run/graph.dot", folder / "graph");
+  successful(run_command({"graph", "gpt", "--model", folder / "cache", "--out", folder / "graph"}));
+  EXPECT_TRUE(fs::is_symlink(folder / "graph") && fs::is_regular_file(run + "/graph.dot"));
+}
+
+TEST(LinksInAFolder, AResumedRunDoesNotWriteThroughThem) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Arguments made = small_gpt_run(folder, "run", {"--max-steps", "2", "--no-progress", "--tensorboard"});
+  successful(run_command(made));
+  const Arguments resumed{"train", "gpt", "--resume", "--out", run, "--no-progress", "--tensorboard"};
+  for (const char* name : {"metrics.jsonl", "events.out.tfevents", "model.safetensors", "best.safetensors",
+                           "trace.json", "report.html", "adapter"})
+    expect_not_followed(folder, name, resumed);
+  fs::create_directory(folder / "elsewhere");
+  fs::create_directory_symlink("../elsewhere", run + "/adapter");
+  EXPECT_NE(
+      run_command(resumed).err.find("run/adapter: expected a regular file or none there, got a link to ../elsewhere"),
+      std::string::npos);
+  fs::remove(run + "/adapter");
+  // A checkpoint is read through a link, and then not written through it.
+  fs::rename(run + "/checkpoint", folder / "state");
+  fs::create_symlink("../state", run + "/checkpoint");
+  const std::string state = slurp(folder / "state");
+  EXPECT_NE(
+      run_command(resumed).err.find("run/checkpoint: expected a regular file or none there, got a link to ../state"),
+      std::string::npos);
+  EXPECT_TRUE(slurp(folder / "state") == state);
+  // The folder of --save-hugging-face.
+  fs::create_directory(folder / "hf");
+  fs::create_symlink("../none", folder / "hf/config.json");
+  const Arguments other = small_gpt_run(folder, "other", {"--max-steps", "2", "--no-progress"});
+  const Ran saved = run_command(joined(other, {"--save-hugging-face", folder / "hf"}));
+  EXPECT_EQ(saved.code, 2);
+  EXPECT_NE(saved.err.find("hf/config.json: expected a regular file or none there, got a link to ../none"),
+            std::string::npos)
+      << saved.err;
+  EXPECT_FALSE(fs::exists(folder / "none"));
+  // A new run moves links away instead of writing to what they name.
+  spill(folder / "victim", "precious\n");
+  fs::remove(run + "/metrics.jsonl");
+  fs::create_symlink("../victim", run + "/metrics.jsonl");
+  fs::create_symlink("nowhere", run + "/previous-1");
+  successful(run_command(made));
+  EXPECT_EQ(slurp(folder / "victim"), "precious\n");
+  EXPECT_TRUE(fs::is_symlink(run + "/previous-2/metrics.jsonl") && fs::is_regular_file(run + "/metrics.jsonl"));
+}
+
+// Files of several names are copied or replaced before they change: what a resumed run cuts stays in the other name.
+TEST(LinksInAFolder, HardLinksAreNotWrittenTo) {
+  const TemporaryFolder folder;
+  const Arguments run = tiny_run("copy", folder / "run", {"--tensorboard"});
+  successful(run_command(run, folder));
+  for (const std::string name : {"metrics.jsonl", "events.out.tfevents", "model.safetensors", "report.html"}) {
+    const std::string file = folder / ("run/" + name);
+    spill(file, slurp(file) + "{}\n");
+    fs::create_hard_link(file, folder / name);
+  }
+  successful(run_command(joined(run, {"--resume"}), folder));
+  for (const std::string name : {"metrics.jsonl", "events.out.tfevents", "model.safetensors", "report.html"})
+    EXPECT_TRUE(slurp(folder / name) == slurp(folder / ("run/" + name)) + "{}\n") << name;
+}
+
+// A run that has no step yet cuts no file that is none of its own.
+TEST(FilesInAFolder, OnlyMetricsAreCut) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "metrics.jsonl";
+  const auto cut = [&](const std::string& text) {
+    spill(file, text);
+    const std::string said = error_of([&] { train::MetricsFile(file, 0, 10); });
+    EXPECT_EQ(slurp(file), said == "no error" ? "" : text) << text;
+    return said;
+  };
+  EXPECT_EQ(cut("1\n2\n"), "[metrics] " + file + ", line 1: expected the object of a step or an epoch");
+  EXPECT_EQ(cut("{\"key\":1}\n"), "[metrics] " + file + ", line 1: expected the object of a step or an epoch");
+  EXPECT_EQ(cut("precious"),
+            "[metrics] " + file + ": expected the lines of a run (without this file, the run begins a new one)");
+  for (const char* text : {"", "{", "{\"step\":1,\"lo", "{\"step\":1,\"loss\":2}\nwhatever", "{\"epoch\":0}\n"})
+    EXPECT_EQ(cut(text), "no error") << text;
+}
+
+// What a page may load and run.
+TEST(Pages, RunNoScriptsButTheirOwn) {
+  constexpr std::string_view kPolicy = "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+                             kScripts = "script-src 'unsafe-inline'";
+  const std::string plain = drawing::page("a", "b"), active = drawing::page("a", "b", {.scripts = true});
+  for (const std::string& page : {plain, active}) EXPECT_LT(page.find(kPolicy), page.find("<style>")) << page;
+  EXPECT_EQ(plain.find(kScripts), plain.npos);
+  EXPECT_NE(active.find(kScripts), active.npos);
+  EXPECT_EQ(drawing::json_in_script(R"(["</script><!--<b"])"), R"(["\u003c/script>\u003c!--\u003cb"])");
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "copy");
+  successful(run_command({"plot", run, "--out", run}));
+  successful(run_command({"attention", "copy", "--model", run}));
+  successful(run_command({"explain", "step", "--model", run}));
+  successful(run_command({"show", "padding-mask", "--out", run}));
+  successful(run_command({"tutorial", "004", "31", "--out", run}, folder));
+  int scripts = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    if (entry.path().extension() != ".html") continue;
+    const std::string page = slurp(entry.path());
+    EXPECT_NE(page.find(kPolicy), page.npos) << entry.path();
+    EXPECT_EQ(page.find("<script") != page.npos, page.find(kScripts) != page.npos) << entry.path();
+    scripts += page.find(kScripts) != page.npos;
+  }
+  EXPECT_GE(scripts, 2);
+}
+
+// The command and tapegrad_train read files of others.
+TEST(Build, IsHardened) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers find more";
+#endif
+  for (const char* name : {"tapegrad", "libtapegrad_train.so"}) {
+    const std::string file = std::string(kBinaryDir) + "/" + name;
+    if (!fs::exists(file)) continue;  // a build without shared libraries
+    const Ran read = run_program({"readelf", "-dlsW", file});
+    if (read.code != 0) GTEST_SKIP() << "readelf is not installed";
+    for (const char* words : {"BIND_NOW", "GNU_RELRO", "__stack_chk_fail"})
+      EXPECT_NE(read.out.find(words), std::string::npos) << name << " without " << words;
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -38,8 +38,8 @@ inline bool is_there(const std::string& path) { return kind_of_file(path) != Fil
 /// random and the file is created (O_EXCL, O_NOFOLLOW), so that no file and no symbolic link that somebody has put
 /// there can be written through. Temporary files that killed processes have left in the folder are removed.
 ///
-/// A symbolic link at `path` is followed: the file that it names is replaced, in its own folder, or created. Anything
-/// else than a regular file (a folder, a device, a pipe, a socket) is an Error, and is kept.
+/// A symbolic link at `path` is followed: the file that it names is replaced, and its permissions are kept, or created.
+/// Anything else than a regular file (a folder, a device, a pipe, a socket) is an Error, and is kept.
 ///
 /// Every function throws an Error "[file] ..." with the path and the system's reason.
 class AtomicFile {

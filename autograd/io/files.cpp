@@ -137,6 +137,18 @@ std::string replaceable(const std::string& path) {
   return target;
 }
 
+// Gives a new file the permissions of the replaced file, and its owner where the system allows that.
+void keep_permissions(int file, const std::string& replaced) {
+  struct stat old {};
+  if (::lstat(replaced.c_str(), &old) != 0 || !S_ISREG(old.st_mode)) return;
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(file, old.st_uid, old.st_gid) != 0) {
+    mode &= 0777;  // neither setuid nor setgid for somebody else; another group may do what all others may
+    if (::fchown(file, static_cast<uid_t>(-1), old.st_gid) != 0) mode = (mode & 0707) | (mode & 07) << 3;
+  }
+  ::fchmod(file, mode);  // some file systems have no permissions
+}
+
 // Removes temporary files that no process holds. A writer locks its file, so one that can be locked was left behind.
 void remove_leftovers(int folder) {
   DIR* const open = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -256,6 +268,7 @@ AtomicFile::AtomicFile(const Destination& to) : path_(to.path()) {
     struct stat status {};
     // Between its creation and its lock somebody may have taken it for a leftover: then another one.
     if (::flock(file.get(), LOCK_EX) == 0 && ::fstat(file.get(), &status) == 0 && status.st_nlink == 0) continue;
+    keep_permissions(file.get(), target_);
     descriptor_ = file.release();
   }
   folder_ = folder.release();

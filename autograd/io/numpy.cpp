@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/detail/npy.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/numpy.h>
 
 #include <cerrno>
@@ -38,6 +39,9 @@ void numpy::File::read(uint64_t offset, std::span<std::byte> to) const {
 
 Tensor load_npy(const std::string& path) {
   WholeFile file(path);
+  const std::string start = read_start_of_file(path, 512), kind = foreign_kind(start);
+  if (!kind.empty() && !start.starts_with("\x93NUMPY"))
+    numpy::refuse(path, "expected a NumPy array (.npy), got " + kind);
   return numpy::read_array(file, path);
 }
 

@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/named_tensor.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,12 +23,18 @@ struct SaveNpyOptions {
 /// (AtomicFile). Error for bfloat16, which NumPy does not have.
 void save_npy(const std::string& path, const Tensor& tensor, const SaveNpyOptions& options = {});
 
+struct LoadNpzOptions {
+  /// of all compressed arrays that are read: 4 MB can expand to 4 GB
+  uint64_t max_expanded_bytes = uint64_t{1} << 31;
+};
+
 /// The arrays of a .npz file, as numpy.savez and numpy.savez_compressed write them, in the order of the archive: of
 /// "weight.npy" in the archive the name is "weight". Error "[numpy] PATH: ..." for an archive or array that is damaged
-/// (each has a checksum, CRC-32), and for anything else in the archive than arrays.
-NamedTensors load_npz(const std::string& path);
+/// (each has a checksum, CRC-32), for anything else in the archive than arrays, and for compressed arrays that expand
+/// to more bytes than `options` allow.
+NamedTensors load_npz(const std::string& path, const LoadNpzOptions& options = {});
 /// One array of a .npz file; the others are not read. Error if there is none of that name.
-Tensor load_npz(const std::string& path, std::string_view name);
+Tensor load_npz(const std::string& path, std::string_view name, const LoadNpzOptions& options = {});
 
 /// Writes tensors as numpy.savez does, not compressed. Equal tensors give equal bytes. The file is replaced whole or
 /// not at all (AtomicFile). Error for bfloat16, for a repeated name, and for one that is not UTF-8 or has NUL bytes.

@@ -16,7 +16,8 @@ constexpr std::size_t kMostOfName = 60'000;
 // The name of the array in an entry.
 std::string_view array_name(const std::string& path, const zip::Entry& entry) {
   if (!entry.name.ends_with(kNpy))
-    numpy::refuse(path, fmt::format("expected only arrays (NAME.npy) in the archive, got \"{}\"", entry.name));
+    numpy::refuse(path, fmt::format("expected only arrays (NAME.npy) in the archive, got \"{}\"{}", entry.name,
+                                    entry.name.ends_with(".pkl") ? " (a file of torch.save?)" : ""));
   return std::string_view(entry.name).substr(0, entry.name.size() - kNpy.size());
 }
 
@@ -25,6 +26,17 @@ Tensor read_entry_array(const std::string& path, const zip::Archive& archive, co
   Tensor tensor = numpy::read_array(*source, fmt::format("{}: array \"{}\"", path, array_name(path, entry)));
   source->finish();
   return tensor;
+}
+
+// The size in the archive is verified when an entry is read.
+void check_expanded(const std::string& path, std::span<const zip::Entry> entries, const LoadNpzOptions& options) {
+  uint64_t bytes = 0;
+  for (const zip::Entry& entry : entries)
+    if (entry.deflated) bytes += entry.size;
+  if (bytes > options.max_expanded_bytes)
+    numpy::refuse(path, fmt::format("its compressed arrays expand to {} bytes, at most {} are allowed (raise "
+                                    "LoadNpzOptions::max_expanded_bytes)",
+                                    bytes, options.max_expanded_bytes));
 }
 
 void check_name(const std::string& path, const std::string& name, std::unordered_set<std::string_view>& seen) {
@@ -41,8 +53,9 @@ void check_name(const std::string& path, const std::string& name, std::unordered
 
 }  // namespace
 
-NamedTensors load_npz(const std::string& path) {
+NamedTensors load_npz(const std::string& path, const LoadNpzOptions& options) {
   const zip::Archive archive(path);
+  check_expanded(path, archive.entries(), options);
   NamedTensors tensors;
   std::unordered_set<std::string_view> seen;
   for (const zip::Entry& entry : archive.entries()) {
@@ -53,11 +66,14 @@ NamedTensors load_npz(const std::string& path) {
   return tensors;
 }
 
-Tensor load_npz(const std::string& path, std::string_view name) {
+Tensor load_npz(const std::string& path, std::string_view name, const LoadNpzOptions& options) {
   const zip::Archive archive(path);
   std::string known;
   for (const zip::Entry& entry : archive.entries()) {
-    if (array_name(path, entry) == name) return read_entry_array(path, archive, entry);
+    if (array_name(path, entry) == name) {
+      check_expanded(path, {&entry, 1}, options);
+      return read_entry_array(path, archive, entry);
+    }
     if (known.size() < 200) known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", array_name(path, entry));
   }
   numpy::refuse(path, fmt::format("expected an array \"{}\", got {}", name, known.empty() ? "none" : known));

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/io/detail/element_types.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 
@@ -123,11 +124,21 @@ void read_entry(const File& file, int from, const Entry& entry, std::span<std::b
   }
 }
 
+// Error if the first bytes tell that this is a file of another kind.
+void refuse_foreign(const File& file, int from, uint64_t size) {
+  std::string start(static_cast<std::size_t>(std::min<uint64_t>(size, 512)), '\0');
+  read_all(file, from, 0, std::as_writable_bytes(std::span(start.data(), start.size())));
+  const std::string kind = start.starts_with('{') ? "a JSON text" : foreign_kind(start);
+  const bool cut = start.size() > 8 && start[8] == '{' && start.substr(4, 4) == std::string(4, '\0');
+  if (!kind.empty() && !cut) file.refuse("expected a safetensors file, got {}", kind);
+}
+
 // The text of the header of an open file of `size` bytes.
 std::string read_header(const File& file, int from, uint64_t size) {
   if (size < 8) file.refuse("has {} bytes, expected at least the 8 of the header's length", size);
   uint64_t header_size = 0;
   read_all(file, from, 0, std::as_writable_bytes(std::span(&header_size, 1)));
+  if (header_size > size - 8) refuse_foreign(file, from, size);
   if (header_size > json::kMaxBytes)
     file.refuse("the header has {} bytes by its length, at most {} are allowed", header_size, json::kMaxBytes);
   if (header_size > size - 8) {
@@ -135,12 +146,17 @@ std::string read_header(const File& file, int from, uint64_t size) {
   }
   std::string text(static_cast<std::size_t>(header_size), '\0');
   read_all(file, from, 8, std::as_writable_bytes(std::span(text.data(), text.size())));
+  if (!text.starts_with('{')) {
+    refuse_foreign(file, from, size);
+    file.refuse("the header does not start with '{{' (is this a safetensors file?)");
+  }
   return text;
 }
 
 std::map<std::string, std::string> parse_metadata(const File& file, const Json& json) {
-  if (!json.is_object()) file.refuse("{} is not an object of strings", kMetadata);
   std::map<std::string, std::string> metadata;
+  if (json.is_null()) return metadata;
+  if (!json.is_object()) file.refuse("{} is not an object of strings", kMetadata);
   for (const auto& [key, string] : json.items()) {
     if (!string.is_string()) file.refuse("{}: expected a string for \"{}\", got {}", kMetadata, key, shown(string));
     metadata.emplace(key, string.template get<std::string>());
@@ -148,20 +164,16 @@ std::map<std::string, std::string> parse_metadata(const File& file, const Json& 
   return metadata;
 }
 
-// Calls member(name, value) for every member of the header, which are let go one by one: their number is not bounded.
-template <class Member>
-void parse_header(const File& file, const std::string& text, const Member& member) {
-  if (text.empty() || text[0] != '{') file.refuse("the header does not start with '{{' (is this a safetensors file?)");
-  std::string name;  // of the member that is being parsed
-  const auto refuse = [&](const std::string& why) { file.refuse("the header {}", why); };
-  const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (event == Event::key && depth == 1) name = parsed.get_ref<const std::string&>();
-    const bool whole = event == Event::object_end || event == Event::array_end || event == Event::value;
-    if (depth == 1 && whole) member(name, parsed);
-    return depth != 1 || !whole;
-  };
-  json::parse(text, refuse, kMaxDepth, 8, each);
+// Names the same weights in PyTorch's own format, if they are there instead.
+[[noreturn]] void refuse_missing(const File& file) {
+  const std::string& path = file.path();
+  const std::string stem = path.substr(0, path.rfind('.'));
+  for (const char* other : {".bin", ".pt", ".pth"}) {
+    if (is_there(stem + other))
+      file.refuse("there is no such file, only {}{}, a file of torch.save (save it as safetensors in Python)",
+                  stem.substr(stem.rfind('/') + 1), other);
+  }
+  file.refuse_system("cannot open", ENOENT);
 }
 
 }  // namespace
@@ -169,19 +181,22 @@ void parse_header(const File& file, const std::string& text, const Member& membe
 SafeTensorsFile::SafeTensorsFile(const std::string& path) : path_(path), descriptor_(-1) {
   const File file(path_);
   Descriptor from(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (from.get() < 0 && errno == ENOENT) refuse_missing(file);
   if (from.get() < 0) file.refuse_system("cannot open", errno);
   struct stat status {};
   if (::fstat(from.get(), &status) != 0) file.refuse_system("cannot read", errno);
   if (!S_ISREG(status.st_mode)) file.refuse("is not a regular file");
   const auto size = static_cast<uint64_t>(status.st_size);
   const std::string text = read_header(file, from.get(), size);
-  parse_header(file, text, [&](const std::string& name, const Json& value) {
+  const auto refuse = [&](const std::string& why) { file.refuse("the header {}", why); };
+  const auto take = [&](const std::string& name, Json& value) {  // one by one: their number is not bounded
     if (name == kMetadata) {
       metadata_ = parse_metadata(file, value);
     } else {
       entries_.push_back(parse_entry(file, name, value));
     }
-  });
+  };
+  json::parse(text, refuse, kMaxDepth, 8, take);
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
   });

@@ -82,6 +82,14 @@ std::map<std::string, std::string> read_safetensors(const std::string& path, Tak
       const std::string file = (fs::path(path) / name).string();
       if (is_there(file)) return read_safetensors(file, std::move(take));
     }
+    for (const char* other :
+         {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"}) {
+      if (is_there((fs::path(path) / other).string()))
+        File(path).refuse(
+            "the folder has neither {} nor {}, but {} (in Python: "
+            "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(OUT) writes safetensors)",
+            kOneFile, kIndex, std::string_view(other));
+    }
     File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndex);
   }
   if (path.ends_with(".json")) return read_shards(path, take);

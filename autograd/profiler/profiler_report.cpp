@@ -138,6 +138,11 @@ std::string rate(const ProfileRow& row) {
 
 std::string percent(double share) { return share > 0 ? fmt::format("{:.1f}%", 100 * share) : ""; }
 
+// Data in the cache are read faster than memory is.
+std::string of_peak(const ProfileRow& row) {
+  return row.flops <= 0 && row.peak_share > 1 ? "cache" : percent(row.peak_share);
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -204,9 +209,8 @@ std::string operation_table(const std::vector<ProfileRow>& rows, int count) {
                           (row.phase == ProfilePhase::backward || row.phase == ProfilePhase::evaluation);
     const std::string label =
         (row.within.empty() ? "" : "  ") + row.name + (suffixed ? fmt::format(" {}", name(row.phase)) : "");
-    text +=
-        fmt::format("{:<34} {:>7} {:>10.2f} {:>10.2f} {:>9.4f} {:>6} {:>15} {:>7}\n", fit(label, 34), row.calls,
-                    row.total_ms, row.self_ms, row.mean_ms(), percent(row.share), rate(row), percent(row.peak_share));
+    text += fmt::format("{:<34} {:>7} {:>10.2f} {:>10.2f} {:>9.4f} {:>6} {:>15} {:>7}\n", fit(label, 34), row.calls,
+                        row.total_ms, row.self_ms, row.mean_ms(), percent(row.share), rate(row), of_peak(row));
   }
   return text + left_out(rows.size(), shown.size());
 }

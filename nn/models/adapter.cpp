@@ -309,14 +309,24 @@ std::map<std::string, Update> read_updates(const std::string& path) {
   return updates;
 }
 
+void require_files(const std::string& folder) {
+  for (const std::string_view needed : {kAdapterConfigFile, kAdapterFile}) {
+    if (is_there(fmt::format("{}/{}", folder, needed))) continue;
+    const bool pickled = needed == kAdapterFile && is_there(folder + "/adapter_model.bin");
+    fail(kAdapter, fmt::format("{} has no {}{}", folder, needed,
+                               pickled ? ", only adapter_model.bin, a file of torch.save (save it as safetensors in "
+                                         "Python)"
+                                       : ""));
+  }
+}
+
 }  // namespace
 
 void load_adapter(const AnyModel& model, const std::string& folder, const AdapterNames& names) {
   const PauseRecording pause;
   const init::Skip skip;
   const std::string file = folder + "/" + kAdapterFile;
-  for (const char* needed : {kAdapterConfigFile, kAdapterFile})
-    if (!is_there(folder + "/" + needed)) fail(kAdapter, fmt::format("{} has no {}", folder, needed));
+  require_files(folder);
   if (has_lora(model)) fail(kAdapter, "the model already has low-rank updates (merge_lora adds them to its weights)");
   const AdapterConfig config(folder + "/" + kAdapterConfigFile);
   const std::map<std::string, Update> updates = read_updates(file);

@@ -1,3 +1,4 @@
+#include <tapegrad/tasks/data/detail/special_tokens.h>
 #include <tapegrad/tasks/data/split.h>
 #include <tapegrad/tasks/data/utf8.h>
 
@@ -67,19 +68,6 @@ std::size_t contraction(std::string_view text) {
   return 0;
 }
 
-// Whether a special token may reach over `at`, or begin in the four bytes from there on, which the last of several
-// white-space characters takes at most.
-bool is_near_special(std::string_view text, std::size_t at, std::span<const std::string> special_tokens) {
-  constexpr std::size_t kAfter = 4;
-  for (const std::string_view special : special_tokens) {
-    const std::size_t first = at - std::min(at, special.size() - 1), last = std::min(text.size(), at + kAfter);
-    for (std::size_t begin = first; begin <= last; ++begin) {
-      if (special.starts_with(text.substr(begin, special.size()))) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 CharacterClass class_of(uint32_t code) {
@@ -110,6 +98,10 @@ std::size_t word_end(std::string_view text, std::size_t from) {
 }
 
 std::size_t word_cut(std::string_view text, std::size_t from, std::span<const std::string> special_tokens) {
+  return detail::word_cut(text, from, detail::SpecialTokens(special_tokens));
+}
+
+std::size_t detail::word_cut(std::string_view text, std::size_t from, const SpecialTokens& special_tokens) {
   using enum CharacterClass;
   // The class of the character before `at`, where another one begins; nothing if it may be part of a longer one.
   const auto class_before = [text](std::size_t at) -> std::optional<CharacterClass> {
@@ -132,14 +124,14 @@ std::size_t word_cut(std::string_view text, std::size_t from, std::span<const st
     const Classified next = classify(text, at);
     if (*before != space) {
       if (*before == next.is || (text[at - 1] == '\'' && next.is == letter)) continue;
-      if (!is_near_special(text, at, special_tokens)) return at;
+      if (!special_tokens.is_near(text, at)) return at;
       continue;
     }
     const std::size_t after = at + next.bytes;
     if (next.is != space || after >= text.size()) continue;
     if (const Character c = first_character(text.substr(after)); c.cut || (c.valid && class_of(c.code) == space))
       continue;
-    if (!is_near_special(text, at, special_tokens)) return at;
+    if (!special_tokens.is_near(text, at)) return at;
   }
   return std::string_view::npos;
 }

@@ -171,17 +171,14 @@ int test_gpt(const GPTTestRequest& request) {
   if (tokens.largest() >= trained.model->vocab_size())
     bad_request("--text", fmt::format("expected token ids from 0 to {}, got {}", trained.model->vocab_size() - 1,
                                       tokens.largest()));
-  const data::TextLoader loader(data::Windows(tokens, length, length), {.batch_size = 1});
-  Generator unused;
-  data::TextLoader::Iteration iteration = loader.begin(unused);
-  data::TextBatch batch;
   double sum = 0;
   int64_t count = 0;
   const Clock::time_point start = Clock::now();
-  while (iteration.next(batch)) {
-    sum += cross_entropy((*trained.model)(batch.inputs), batch.targets).item() *
-           static_cast<double>(batch.targets.numel());
-    count += batch.targets.numel();
+  while (const int64_t left = std::min(length, tokens.size() - 1 - count)) {  // the last window may be shorter
+    const data::TextBatch batch =
+        data::Windows(tokens.slice(count, count + left + 1), left, left).batch(std::vector<int64_t>{0});
+    sum += cross_entropy((*trained.model)(batch.inputs), batch.targets).item() * static_cast<double>(left);
+    count += left;
   }
   const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);
   if (!std::isfinite(loss)) {

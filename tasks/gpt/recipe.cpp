@@ -12,6 +12,7 @@
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/run/counted.h>
 
 #include <algorithm>
 
@@ -201,11 +202,12 @@ std::string GPTRecipe::announcement(const train::Loop& loop) {
           : "";
   const int64_t parameters = nn::count_parameters(*model_), trained = nn::count_trainable_parameters(*model_);
   return fmt::format(
-      "{}=== Training: gpt ({}) ===\n{} parameters{}, vocabulary of {}, {} epochs of {} steps, {} windows of {} tokens "
-      "per step, seed {}",
-      note, o.from.empty() ? o.preset : "from " + o.from, parameters,
-      trained == parameters ? "" : fmt::format(" ({} are trained)", trained), (*model_)->vocab_size(), o.num_epochs,
-      loop.steps_per_epoch(), o.batch_size * std::min(o.accumulate, batches_per_epoch()), o.seq_length, o.seed);
+      "{}=== Training: gpt ({}) ===\n{} parameters{}, vocabulary of {}, {} of {}, {} of {} per step, seed {}", note,
+      o.from.empty() ? o.preset : "from " + o.from, parameters,
+      trained == parameters ? "" : fmt::format(" ({} are trained)", trained), (*model_)->vocab_size(),
+      counted(o.num_epochs, "epoch"), counted(loop.steps_per_epoch(), "step"),
+      counted(o.batch_size * std::min(o.accumulate, batches_per_epoch()), "window"), counted(o.seq_length, "token"),
+      o.seed);
 }
 
 std::string GPTRecipe::before_first_step() {

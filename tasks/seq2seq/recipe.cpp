@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 
@@ -94,9 +95,9 @@ ModelText Seq2SeqRecipe::model_text() { return {{"task_state", to_hex(task_->sta
 
 std::string Seq2SeqRecipe::announcement(const train::Loop&) {
   const RunOptions& o = options_;
-  return fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences per step, seed {}",
-                     o.info->name, nn::count_parameters(*model_), o.num_epochs, o.steps_per_epoch,
-                     o.batch_size * o.accumulate, o.seed);
+  return fmt::format("=== Training: {} ===\n{} parameters, {} of {}, {} per step, seed {}", o.info->name,
+                     nn::count_parameters(*model_), counted(o.num_epochs, "epoch"), counted(o.steps_per_epoch, "step"),
+                     counted(o.batch_size * o.accumulate, "sequence"), o.seed);
 }
 
 // The line of an epoch, and every fifth epoch some examples of its last batch.
@@ -123,9 +124,9 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
                       : fmt::format("predicted, below it the target; {}\n", heading);
   for (const Answer& row : rows) {
     const std::string predicted = show_tokens(*task_, row.output), target = show_tokens(*task_, row.target);
-    const char* const right = row.right() ? "1." : "0.";
+    const char* const right = row.right() ? "right" : "wrong";
     out += side_by_side ? fmt::format("{:<{}}  {:<{}}  {}\n", predicted, widest, target, widest, right)
-                        : drawing::wrapped(fmt::format("{}  {}\n    {}\n", right, predicted, target));
+                        : drawing::wrapped(fmt::format("{} {}\n      {}\n", right, predicted, target));
   }
   return out + fmt::format("Calculated loss: {:.4f}\nCalculated accuracy: {:.4f}\n", last.loss, last.accuracy);
 }

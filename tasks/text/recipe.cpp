@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>
@@ -134,11 +135,11 @@ ModelText TextRecipe::model_text() {
 }
 
 std::string TextRecipe::announcement(const train::Loop& loop) {
-  return fmt::format(
-      "{}=== Training: {} ===\n{} parameters, vocabulary of {}, {} examples, {} epochs of {} steps, seed {}",
-      options_.data.empty() ? "no --data was given: training on 200 synthetic records\n" : "", name(),
-      nn::count_parameters(*model_), vocabulary_->size(), corpus_[Part::train].size(), options_.num_epochs,
-      loop.steps_per_epoch(), options_.seed);
+  return fmt::format("{}=== Training: {} ===\n{} parameters, vocabulary of {}, {}, {} of {}, seed {}",
+                     options_.data.empty() ? "no --data was given: training on 200 synthetic records\n" : "", name(),
+                     nn::count_parameters(*model_), vocabulary_->size(),
+                     counted(static_cast<int64_t>(corpus_[Part::train].size()), "example"),
+                     counted(options_.num_epochs, "epoch"), counted(loop.steps_per_epoch(), "step"), options_.seed);
 }
 
 std::string TextRecipe::sections() {

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
 namespace tapegrad::tests {
 namespace {
@@ -298,6 +299,25 @@ TEST(Profiler, HasErrorsThatSayWhatIsWrong) {
 }
 
 // The lines of profiler.h, but for a file name and the measurement of the machine.
+TEST(Profiler, DataInTheCacheHaveNoShareOfThePeakOfMemory) {
+  ProfileReport report;
+  report.wall_ms = 1;
+  for (const auto& [name, flops, bytes, share] :
+       {std::tuple("add", 0.0, 1e9, 21.931), {"mul", 0.0, 1e6, 0.022}, {"matmul", 1e9, 0.0, 1.02}}) {
+    ProfileRow& row = report.operations.emplace_back();
+    row.name = name;
+    row.calls = 1;
+    row.total_ms = row.share = 1;
+    row.flops = flops;
+    row.bytes = bytes;
+    row.peak_share = share;
+  }
+  const std::string text = str(report);
+  for (const char* end : {"   cache\n", "    2.2%\n", "  102.0%\n"})
+    EXPECT_NE(text.find(end), std::string::npos) << end << text;
+  EXPECT_EQ(text.find("2193"), std::string::npos) << text;
+}
+
 TEST(Profiler, TheExampleOfItsHeader) {
   const std::string path = testing::TempDir() + "profiler_example.json";
   nn::Linear model(3, 4);

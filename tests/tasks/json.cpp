@@ -1,9 +1,14 @@
 // JSON from files: every reader bounds its depth and size, and rejects what is too deep in one line instead of a crash.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/tasks/data/csv.h>
+#include <tapegrad/tasks/data/json_lines.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/drawing/svg.h>
@@ -13,6 +18,8 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <string>
 
@@ -57,6 +64,181 @@ TEST(Json, EveryReaderRejectsAKeyThatOccursTwice) {
   spill(folder / "merges.txt", "a b\n");
   EXPECT_EQ(error_of([&] { data::load_tokenizer(folder.path()); }),
             "[tokenizer] " + (folder / "vocab.json") + ": has the key \"a\" twice");
+}
+
+// The weights of an adapter, without which its configuration is not read.
+void save_adapter_weights(const std::string& folder) {
+  const std::string layer = "base_model.model.x.lora_";
+  save_safetensors(folder + "/adapter_model.safetensors",
+                   {{layer + "A.weight", ones({1, 2})}, {layer + "B.weight", ones({2, 1})}});
+}
+
+std::string empty_objects(int count) {
+  std::string text = "[{}";
+  for (int i = 1; i < count; ++i) text += ",{}";
+  return text + "]";
+}
+
+// Ten times as many objects take about ten times as long; nlohmann's callback parser would take a hundred times.
+TEST(Json, ParsingTakesLinearTime) {
+  const auto refuse = [](const std::string& why) { fail("here", why); };
+  const auto seconds = [&](int count) {
+    const std::string text = empty_objects(count);
+    double best = 1e9;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const std::clock_t start = std::clock();
+      EXPECT_EQ(json::parse(text, refuse).size(), static_cast<std::size_t>(count));
+      best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+    }
+    return best;
+  };
+  const double few = seconds(100'000), many = seconds(1'000'000);
+  EXPECT_LT(many, 40 * few) << few << " s for 100,000 objects, " << many << " s for 1,000,000";
+}
+
+// Each of these would take more than ten minutes.
+TEST(Json, EveryReaderTakesLinearTime) {
+  const std::string many = empty_objects(200'000), member = "{\"unused\":" + many + "}";
+  const TemporaryFolder folder;
+  const std::clock_t start = std::clock();
+  EXPECT_NE(error_of([&] { nn::gpt_config_of_hugging_face(member, "config.json"); }), "no error");
+  EXPECT_EQ(error_of([&] { data::parse_tokenizer(member, "t"); }),
+            "[tokenizer] t: has no \"model\" (is this a tokenizer.json?)");
+  const std::string file = folder / "model.safetensors", table = folder / "table", index = folder / "a.index.json";
+  const std::string header = R"({"a":{"dtype":"F32","shape":)" + many + R"(,"data_offsets":[0,4]}})";
+  const uint64_t length = header.size();
+  spill(file, std::string(reinterpret_cast<const char*>(&length), 8) + header + "1234");
+  EXPECT_EQ(error_of([&] { load_safetensors(file); }),
+            "[safetensors] " + file + ": tensor \"a\": shape has 200000 axes, at most 8 are supported");
+  spill(index, member);
+  EXPECT_EQ(error_of([&] { load_safetensors(index); }),
+            "[safetensors] " + index + ": has no \"weight_map\" from tensors to files");
+  spill(table, R"({"x":1,"unused":)" + many + "}\n");
+  EXPECT_EQ(data::JsonLines(table, {data::numbers("x")}).size(), 1);
+  spill(folder / "adapter_config.json", member);
+  save_adapter_weights(folder.path());
+  nn::Linear model(2, 2);
+  EXPECT_NE(error_of([&] { nn::load_adapter(model, folder.path()); }).find("adapter_config.json"), std::string::npos);
+  spill(folder / "metrics.jsonl", R"({"step":1,"loss":1,"unused":)" + many + "}\n");
+  read_metrics(folder / "metrics.jsonl");
+  EXPECT_LT(static_cast<double>(std::clock() - start), 20.0 * CLOCKS_PER_SEC);  // sanitizers: slow
+}
+
+TEST(Json, UsualMistakesAreNamed) {
+  const auto why = [](const std::string& text) {
+    return error_of([&] { json::parse(text, [](const std::string& w) { fail("f", w); }); }).substr(4);
+  };
+  EXPECT_EQ(why(R"({"n":NaN})"), "has NaN, which is not a number of JSON (at byte 5; write null)");
+  EXPECT_EQ(why(R"([-Infinity])"), "has -Infinity, which is not a number of JSON (at byte 2; write null)");
+  EXPECT_EQ(why(R"([1, nan])"), "has nan, which is not a number of JSON (at byte 5; write null)");
+  EXPECT_EQ(why(R"({"n":None})"), "has None (at byte 5; JSON has true, false and null)");
+  EXPECT_EQ(why(R"({"n":True})"), "has True (at byte 5; JSON has true, false and null)");
+  EXPECT_EQ(why("{'t':'a'}"),
+            "has a string in single quotes (at byte 1; JSON has double quotes: json.dumps writes them)");
+  EXPECT_EQ(why("{\"t\":\"caf\xe9\"}"),
+            "is not UTF-8: byte 9 is 0xE9 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
+  EXPECT_EQ(why("[\"\x80\"]"), "is not UTF-8: byte 2 is 0x80 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
+  EXPECT_EQ(why("[\"\xe2\x82\"]"), "is not UTF-8: byte 2 is 0xE2 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
+  const std::string half = ", half of a surrogate pair, in a string (at byte 2; both halves write one character)";
+  EXPECT_EQ(why(R"(["\ud83d"])"), "has \\ud83d" + half);
+  EXPECT_EQ(why(R"(["\ud83d\u0041"])"), "has \\ud83d" + half);
+  EXPECT_EQ(why(R"(["\uDC00"])"), "has \\uDC00" + half);
+  EXPECT_EQ(json::parse(R"(["\ud83d\ude00"])", [](const std::string&) {})[0], "\U0001F600");
+  EXPECT_EQ(why("[\"a\tb\"]"), "has the control character 0x09 in a string (at byte 3; JSON writes it as \\u0009)");
+  EXPECT_EQ(why("[1,2,]"), "has a comma before ] (at byte 4)");
+  EXPECT_EQ(why("{\"a\":1,\n}"), "has a comma before } (at byte 6)");
+  EXPECT_EQ(why("[1 // one\n]"), "has a comment (at byte 3; JSON has none)");
+  EXPECT_EQ(why("{}\xEF\xBB\xBF{}"), "has a byte order mark inside (at byte 2; were two files joined?)");
+  EXPECT_EQ(why(std::string("{}\0 {}", 6)), "has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
+  EXPECT_EQ(json::parse("\xEF\xBB\xBF[1]", [](const std::string&) {}).size(), 1u);
+}
+
+// ---- Files of another kind ----
+
+const std::string kPointer =
+    "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 548105171\n";
+const std::string kLfs = "a Git LFS pointer (run `git lfs pull` in its repository, or download the file again)";
+
+std::string zip_start(const std::string& name) {
+  std::string bytes = "PK\3\4" + std::string(26, '\0') + name + std::string(100, '\7');
+  bytes[26] = static_cast<char>(name.size());
+  return bytes;
+}
+
+TEST(ForeignFiles, AreRecognisedByTheirFirstBytes) {
+  const std::string torch =
+      "a file of torch.save (in Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), NAME))";
+  const std::string html = "an HTML page (does its address lead to a page, or need a login?)";
+  const std::string utf16 = "a text in UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)";
+  const auto bytes = [](std::string_view text) { return std::string(text); };
+  using namespace std::string_view_literals;
+  for (const auto& [start, kind] : std::vector<std::pair<std::string, std::string>>{
+           {kPointer, kLfs},
+           {"<!DOCTYPE html>\n", html},
+           {"\n <html lang=\"en\">", html},
+           {"<?xml version=\"1.0\"?><Error>", "an XML document (the error message of a server?)"},
+           {zip_start("archive/data.pkl"), torch},
+           {zip_start("x.npy"), "an archive of NumPy arrays (.npz)"},
+           {zip_start("a.txt"), "a ZIP archive (unzip it first)"},
+           {bytes("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."sv), torch},
+           {bytes("\x80\x04\x95\0"sv), "a pickle file of Python"},
+           {bytes("\x1f\x8b\x08\0"sv), "a gzip file (decompress it first: gunzip)"},
+           {"BZh91AY&SY", "a bzip2 file (decompress it first: bunzip2)"},
+           {bytes("PAR1\x15\0"sv), "a Parquet file (in Python: pandas.read_parquet)"},
+           {bytes("GGUF\3\0\0\0"sv), "a GGUF file (take the repository that has the model as safetensors)"},
+           {bytes("\x08\0\0\0\0\0\0\0{}      "sv), "a safetensors file"},
+           {bytes("\xff\xfe{\0"sv), utf16},
+           {bytes("\xfe\xff\0{"sv), utf16},
+           {bytes("{\0\"\0"sv), utf16},
+           {bytes("\0{\0\""sv), utf16},
+           {"", ""},
+           {"{}", ""},
+           {"PAR1,PAR2\n1,2\n", ""},
+           {"GGUF,x\n", ""},
+           {"PK\n1\n", ""},
+           {"<TICKER>,<DATE>\n", ""},
+           {"\xEF\xBB\xBFname\n", ""},
+       })
+    EXPECT_EQ(foreign_kind(start), kind) << start;
+}
+
+TEST(ForeignFiles, EveryReaderNamesThem) {
+  const TemporaryFolder folder;
+  const auto put = [&](const std::string& name) {
+    spill(folder / name, kPointer);
+    return folder / name;
+  };
+  const std::string weights = put("model.safetensors"), no_json = ": is not JSON, but " + kLfs;
+  EXPECT_EQ(error_of([&] { load_safetensors(weights); }),
+            "[safetensors] " + weights + ": expected a safetensors file, got " + kLfs);
+  const std::string index = put("model.safetensors.index.json");
+  EXPECT_EQ(error_of([&] { load_safetensors(index); }), "[safetensors] " + index + no_json);
+  const std::string tokenizer = put("tokenizer.json");
+  EXPECT_EQ(error_of([&] { data::load_tokenizer(folder.path()); }), "[tokenizer] " + tokenizer + no_json);
+  std::filesystem::remove(tokenizer);
+  spill(folder / "vocab.json", R"({"a":0})");
+  const std::string merges = put("merges.txt");
+  EXPECT_EQ(error_of([&] { data::load_tokenizer(folder.path()); }),
+            "[tokenizer] " + merges + ": expected merges of two tokens in each line, got " + kLfs);
+  EXPECT_EQ(error_of([&] { nn::gpt_config_of_hugging_face(kPointer, "config.json"); }),
+            "[config.json] is not JSON, but " + kLfs);
+  nn::Linear model(2, 2);
+  const std::string adapter = put("adapter_config.json");
+  spill(folder / "adapter_model.bin", "x");
+  EXPECT_EQ(error_of([&] { nn::load_adapter(model, folder.path()); }),
+            "[adapter] " + folder.path().string() +
+                " has no adapter_model.safetensors, only adapter_model.bin, a file of "
+                "torch.save (save it as safetensors in Python)");
+  save_adapter_weights(folder.path());
+  const std::string said = error_of([&] { nn::load_adapter(model, folder.path()); });
+  EXPECT_NE(said.find(adapter + no_json), std::string::npos) << said;
+  EXPECT_EQ(error_of([&] { data::JsonLines(weights, {data::numbers("x")}); }),
+            "[json_lines] " + weights + ", line 1" + no_json);
+  EXPECT_EQ(error_of([&] { data::Csv(weights, {data::numbers("x")}); }),
+            "[csv] " + weights + ", line 1: expected a CSV text, got " + kLfs);
+  spill(folder / "config.json", kPointer);
+  expect_error(run_command({"generate", "gpt", "--model", folder.path(), "--prompt", "x"}), 1,
+               {"config.json", "is not JSON, but " + kLfs});
 }
 
 TEST(Json, EveryReaderBoundsTheDepth) {

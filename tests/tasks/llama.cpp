@@ -152,7 +152,7 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
   }
   const Ran tested = successful(run_command(
       {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"}));
-  EXPECT_EQ(json::parse(tested.out)["tokens"], 256);
+  EXPECT_EQ(json::parse(tested.out)["tokens"], 299);
   const TemporaryFolder out;
   EXPECT_EQ(run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out",
                          out / "maps"})

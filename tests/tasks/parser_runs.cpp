@@ -37,7 +37,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   const Ran trained = successful(run_command(tiny_run("parser", out, {"--depth", "2"}), folder));
   expect_parts(trained.out, {"Epoch 0, Average Loss: ", ", Final Accuracy: ", ", Learning Rate: ",
                              "=== Prediction Result Samples ===", "Input: ", "Prediction: ", "Truth: ['ASSIGN', '",
-                             "Result: Incorrect", "=== Loss calculation details (step 20) ==="});
+                             "Result: Incorrect", "=== Loss calculation details (step 20) ===", "wrong"});
   const std::string report = slurp(out + "/report.html");
   expect_parts(report, {"class=\"node", "class=\"label\"", "--depth", "--data-seed"});
   EXPECT_EQ(report.find("http://"), std::string::npos);

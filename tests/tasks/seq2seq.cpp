@@ -200,6 +200,8 @@ TEST(Train, WritesItsFiles) {
   EXPECT_NE(ran.out.find("Epoch 0, Average Loss: "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find(", Learning Rate: 0.000100\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("Model saved to "), std::string::npos);
+  EXPECT_NE(ran.out.find("wrong"), std::string::npos) << "of the rows of the last step";
+  EXPECT_EQ(ran.out.find("\n0."), std::string::npos) << ran.out;
 
   std::vector<nlohmann::json> lines = json_lines_of(out + "/metrics.jsonl");
   ASSERT_EQ(lines.size(), 23u);

@@ -1,6 +1,7 @@
 // Reads and writes ZIP archives. All numbers are little-endian, as we are.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/zip.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -55,8 +56,12 @@ Directory find_directory(const File& file) {
   for (std::size_t at = tail < kEndSize ? 0 : tail - kEndSize + 1; at-- > 0 && end == std::string::npos;) {
     if (number_at<uint32_t>(bytes, at) == kEnd && at + kEndSize + number_at<uint16_t>(bytes, at + 20) == tail) end = at;
   }
-  if (end == std::string::npos)
+  if (end == std::string::npos) {
+    const std::string start = read_bytes(file, 0, static_cast<std::size_t>(std::min<uint64_t>(file.size(), 512)));
+    const std::string kind = start.starts_with("PK") ? "" : foreign_kind(start);
+    if (!kind.empty()) refuse(file.path(), "expected an archive of NumPy arrays (.npz), got " + kind);
     refuse(file.path(), "is not a .npz file, or not a whole one: it has no ZIP directory at its end");
+  }
   Directory found{number_at<uint32_t>(bytes, end + 16), number_at<uint32_t>(bytes, end + 12),
                   number_at<uint16_t>(bytes, end + 10)};
   uint64_t limit = file.size() - tail + end;  // where the directory ends at the latest

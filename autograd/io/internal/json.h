@@ -6,12 +6,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 
-#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 namespace tapegrad::json {
@@ -20,58 +19,27 @@ inline constexpr uint64_t kMaxBytes = 100'000'000;
 inline constexpr int kMaxDepth = 64;
 
 // Levels of brackets outside strings, at most; exact for valid JSON, and for any text up to its first error.
-inline int depth_of(std::string_view text) {
-  int depth = 0, most = 0;
-  bool string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (string) {
-      if (c == '\\') ++i;
-      if (c == '"') string = false;
-    } else if (c == '"') {
-      string = true;
-    } else if (c == '[' || c == '{') {
-      most = std::max(most, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return most;
-}
+int depth_of(std::string_view text);
 
-// The JSON of `text`. Calls refuse(why), which must throw, for anything else, and for a key that occurs twice in one
-// object, of which the parser alone would keep the last: `why` continues a sentence whose subject is the text. `offset`
-// is where the text begins in its file. `callback` is nlohmann's.
+// How the reason begins for a text that ends within a value.
+inline constexpr std::string_view kIncomplete = "is not complete JSON";
+
+// Takes a member of the outermost object as soon as it is parsed; what it leaves in `value` is dropped.
+using TakeMember = std::function<void(const std::string& name, nlohmann::json& value)>;
+
+// The JSON of `text`, in time proportional to its length. For anything else, and for a key that occurs twice in one
+// object (of which a parser alone would keep the last), `why` is set: it continues a sentence whose subject is the
+// text. `offset` is where the text begins in its file.
+nlohmann::json parse_or_why(std::string_view text, std::string& why, int max_depth = kMaxDepth, uint64_t offset = 0,
+                            const TakeMember& take = nullptr);
+
+// The same. Calls refuse(why), which must throw.
 template <class Refuse>
 nlohmann::json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDepth, uint64_t offset = 0,
-                     const nlohmann::json::parser_callback_t& callback = nullptr) {
-  if (text.size() > kMaxBytes) refuse(fmt::format("has {} bytes, at most {} are allowed", text.size(), kMaxBytes));
-  if (depth_of(text) > max_depth) refuse(fmt::format("is nested deeper than {} levels", max_depth));
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::unordered_set<std::string>> keys;  // of the open objects, by depth
-  const auto each = [&](int depth, Event event, nlohmann::json& parsed) {
-    const auto level = static_cast<std::size_t>(depth);
-    if (event == Event::object_start) {
-      keys.resize(std::max(keys.size(), level + 1));
-      keys[level].clear();
-    } else if (event == Event::key) {
-      const std::string& key = parsed.template get_ref<const std::string&>();
-      if (!keys[level - 1].insert(key).second) refuse(fmt::format("has the key \"{}\" twice", key));
-    }
-    return callback ? callback(depth, event, parsed) : true;
-  };
+                     const TakeMember& take = nullptr) {
   std::string why;
-  try {
-    return nlohmann::json::parse(text, each);
-  } catch (const nlohmann::json::parse_error& e) {
-    why = e.byte > text.size() ? fmt::format(
-                                     "is not complete JSON: it ends after {} bytes (was its download "
-                                     "interrupted?)",
-                                     text.size())
-                               : fmt::format("is not JSON (at byte {})", offset + e.byte - 1);
-  } catch (const nlohmann::json::out_of_range&) {
-    why = "holds a number that is too large";
-  }
+  nlohmann::json parsed = parse_or_why(text, why, max_depth, offset, take);
+  if (why.empty()) return parsed;
   refuse(why);
   fail("json", why);
 }

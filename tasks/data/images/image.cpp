@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/data/image.h>
 #include <tapegrad/tasks/data/images/detail/pixels.h>
 
@@ -47,7 +48,8 @@ const ImageFormat& format_of_file(const std::string& path, std::string_view file
     if (file.starts_with(format->start)) return *format;
     names.push_back(format->name);
   }
-  refuse_image(path, fmt::format("expected a {} file", either(names)));
+  const std::string kind = foreign_kind(file.substr(0, 512));
+  refuse_image(path, fmt::format("expected a {} file{}{}", either(names), kind.empty() ? "" : ", got ", kind));
 }
 
 const ImageFormat& format_named(const std::string& path) {

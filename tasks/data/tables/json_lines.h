@@ -11,8 +11,9 @@
 namespace tapegrad::data {
 
 /// The chosen fields of the objects in a JSONL file, as columns: columns of numbers take numbers (int64 only whole
-/// ones, without a decimal point), columns of classes and texts take strings. A field that is null or that an object
-/// does not have is a missing value. Other fields are ignored, and so are empty lines.
+/// ones, without a decimal point), columns of classes and texts take strings. true and false are the numbers 1 and 0
+/// and the classes "true" and "false". A field that is null or that an object does not have is a missing value. Other
+/// fields are ignored, and so are empty lines.
 ///
 ///     const data::JsonLines reviews("reviews.jsonl", {data::texts("text"), data::classes("label")});
 ///     data::DataLoader loader(reviews.encoded("text", "label", *tokenizer), {.batch_size = 32}, data::Pad{0});

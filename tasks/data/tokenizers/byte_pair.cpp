@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/detail/special_tokens.h>
 #include <tapegrad/tasks/data/split.h>
-#include <tapegrad/tasks/data/tokenizers/detail/special_parts.h>
 #include <tapegrad/tasks/data/utf8.h>
 
 #include <algorithm>
@@ -145,6 +145,7 @@ uint64_t BytePairTokenizer::Work::hash(std::string_view word) {
 }
 
 BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs)), ranks_(pairs_.merges) {
+  specials_ = std::make_unique<detail::SpecialTokens>(special_tokens());
   byte_ids_.fill(-1);
   std::vector<bool> special(pairs_.tokens.size());
   for (const int64_t id : pairs_.specials) special[static_cast<std::size_t>(id)] = true;
@@ -275,9 +276,9 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
   work.ids.reserve(text.size() / 3);
   const std::size_t room = std::clamp(std::bit_ceil(text.size() / 8), Work::kFewest, Work::kMost);
   if (room > work.known.size()) work.known.assign(room, {});
-  detail::for_each_part(
-      text, pairs_.tokens, pairs_.specials, [&](std::string_view part, std::size_t) { encode_ordinary(part, work); },
-      [&](int64_t id) { work.ids.push_back(id); });
+  specials_->for_each_part(
+      text, [&](std::string_view part, std::size_t) { encode_ordinary(part, work); },
+      [&](std::size_t special) { work.ids.push_back(pairs_.specials[special]); });
   std::vector<int64_t> ids = std::move(work.ids);
   const std::lock_guard held(lock_);
   idle_.push_back(std::move(taken));
@@ -286,7 +287,7 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
 
 std::size_t BytePairTokenizer::cut(std::string_view text, std::size_t from) const {
   if (pairs_.pattern != WordPattern::gpt2) return std::string_view::npos;
-  return word_cut(text, from, special_tokens());
+  return detail::word_cut(text, from, *specials_);
 }
 
 std::vector<std::string> BytePairTokenizer::special_tokens() const {

@@ -5,10 +5,15 @@
 #include <tapegrad/tasks/data/tokenizer.h>
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
 namespace tapegrad::data {
+
+namespace detail {
+class SpecialTokens;
+}
 
 /// The vocabulary and the merges of a byte-pair tokenizer.
 struct BytePairs {
@@ -79,6 +84,7 @@ class BytePairTokenizer final : public Tokenizer {
 
   BytePairs pairs_;
   Ranks ranks_;
+  std::unique_ptr<const detail::SpecialTokens> specials_;
   std::unordered_map<std::string_view, int64_t> words_;  // of tokens, if whole_words
   std::array<int64_t, 256> byte_ids_;                    // -1: no token
   mutable std::mutex lock_;                              // of `idle_`

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
+#include <tapegrad/tasks/data/detail/special_tokens.h>
 #include <tapegrad/tasks/data/pieces.h>
-#include <tapegrad/tasks/data/tokenizers/detail/special_parts.h>
 #include <tapegrad/tasks/data/utf8.h>
 
 #include <algorithm>
@@ -38,6 +38,7 @@ std::string with_spaces(std::string_view token) {
 }  // namespace
 
 PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::move(pairs)), space_(space) {
+  specials_ = std::make_unique<detail::SpecialTokens>(special_tokens());
   byte_ids_.fill(-1);
   std::vector<bool> special(pairs_.tokens.size());
   for (const int64_t id : pairs_.specials) special[static_cast<std::size_t>(id)] = true;
@@ -64,6 +65,8 @@ PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::
     fail(kPieces, fmt::format("expected a token for every byte, got none for <0x{:02X}>", missing - byte_ids_.begin()));
   }
 }
+
+PieceTokenizer::~PieceTokenizer() = default;
 
 // Merges the ids from `from` on. A heap makes this n log n for n characters.
 void PieceTokenizer::merge(std::vector<int64_t>& ids, std::size_t from) const {
@@ -127,10 +130,9 @@ void PieceTokenizer::encode_ordinary(std::string_view text, bool at_start, std::
 std::vector<int64_t> PieceTokenizer::encode(std::string_view text) const {
   std::vector<int64_t> ids;
   ids.reserve(text.size() / 3);
-  detail::for_each_part(
-      text, pairs_.tokens, pairs_.specials,
-      [&](std::string_view part, std::size_t at) { encode_ordinary(part, at == 0, ids); },
-      [&](int64_t special) { ids.push_back(special); });
+  specials_->for_each_part(
+      text, [&](std::string_view part, std::size_t at) { encode_ordinary(part, at == 0, ids); },
+      [&](std::size_t special) { ids.push_back(pairs_.specials[special]); });
   return ids;
 }
 

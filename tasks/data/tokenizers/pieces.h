@@ -28,6 +28,7 @@ class PieceTokenizer final : public Tokenizer {
  public:
   /// The tokens as they are written, with kPieceSpace for spaces. Error unless there is a token for every byte.
   PieceTokenizer(BytePairs pairs, PieceSpace space);
+  ~PieceTokenizer() override;
 
   std::vector<int64_t> encode(std::string_view text) const override;
   std::string_view bytes(int64_t id) const override;
@@ -44,6 +45,7 @@ class PieceTokenizer final : public Tokenizer {
 
   BytePairs pairs_;
   PieceSpace space_;
+  std::unique_ptr<const detail::SpecialTokens> specials_;
   std::vector<std::string> shown_;                        // the bytes of each token
   std::unordered_map<std::string_view, int64_t> pieces_;  // ids of single characters
   std::unordered_map<uint64_t, std::size_t> ranks_;       // of merges, from pairs of ids

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/characters.h>
@@ -149,6 +150,8 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
   Assembly assembly(
       parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path, json::kMaxBytes))));
   const std::string text = train::read_file(merges_path);
+  if (const std::string kind = foreign_kind(text.substr(0, 512)); !kind.empty())
+    merges.fail_with("expected merges of two tokens in each line, got {}", kind);
   std::size_t number = 0;
   std::string left, right;
   for (std::string_view rest = text; !rest.empty();) {

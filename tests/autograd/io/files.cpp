@@ -2,6 +2,7 @@
 // files. Readers that never wait for what has no end.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/safetensors.h>
@@ -48,6 +49,42 @@ TEST(AtomicFile, ReplacesAFileWhenItIsCommitted) {
   { AtomicFile(path).write("lost"); }
   EXPECT_EQ(slurp(path), "new contents");
   EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"a"}));
+}
+
+TEST(AtomicFile, KeepsThePermissionsOfTheFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  struct stat status {};
+  const auto mode_of = [&](const std::string& file) {
+    EXPECT_EQ(::stat(file.c_str(), &status), 0);
+    return status.st_mode & 07777;
+  };
+  for (const mode_t mode : {0600, 0640, 0444, 0755, 02750}) {
+    spill(path, "old");
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    AtomicFile file(path);
+    for (const std::string& name : names_in(folder.path()))
+      EXPECT_EQ(mode_of(folder / name), mode) << "also while it is written";
+    file.commit();
+    EXPECT_EQ(mode_of(path), mode);
+    fs::remove(path);
+  }
+  spill(path, "old");
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  fs::create_symlink(path, folder / "link");
+  replace_file(folder / "link", "new");
+  EXPECT_EQ(mode_of(path), 0600U) << "of the file that a link names";
+  if (::geteuid() == 0) {  // others may not give files away
+    ASSERT_EQ(::chown(path.c_str(), 1234, 4321), 0);
+    replace_file(path, "new");
+    EXPECT_EQ(mode_of(path), 0600U);
+    EXPECT_EQ(status.st_uid, 1234U);
+    EXPECT_EQ(status.st_gid, 4321U);
+  }
+  const mode_t mask = ::umask(027);
+  replace_file(folder / "fresh", "new");
+  ::umask(mask);
+  EXPECT_EQ(mode_of(folder / "fresh"), 0640U);
 }
 
 TEST(AtomicFile, DoesNotWriteThroughLinksOfTemporaryNames) {

@@ -318,6 +318,38 @@ TEST_F(NumPy, DamagedArchives) {
   EXPECT_EQ(npz_error(inside), "array \"x\": is not an array of NumPy: expected the bytes \\x93NUMPY at its start");
 }
 
+// 4 MB can expand to 4 GB.
+TEST_F(NumPy, ExpandedBytesAreLimited) {
+  const std::string deflated = bytes_of_digits(files_["npz"]["deflated"]["bytes"]);
+  uint64_t bytes = 0;
+  spill(path_, deflated);
+  const zip::Archive archive(path_);
+  zip::Entry one;
+  for (const zip::Entry& entry : archive.entries())
+    if (entry.deflated) bytes += entry.size, one = entry;
+  const std::string name(one.name, 0, one.name.size() - 4);
+  EXPECT_EQ(said([&] { load_npz(path_, {.max_expanded_bytes = bytes}); }), "no error");
+  EXPECT_EQ(said([&] { load_npz(path_, {.max_expanded_bytes = bytes - 1}); }),
+            "its compressed arrays expand to " + std::to_string(bytes) + " bytes, at most " +
+                std::to_string(bytes - 1) + " are allowed (raise LoadNpzOptions::max_expanded_bytes)");
+  EXPECT_EQ(said([&] { load_npz(path_, name, {.max_expanded_bytes = one.size}); }), "no error");
+  EXPECT_NE(said([&] { load_npz(path_, name, {.max_expanded_bytes = one.size - 1}); }), "no error");
+  save_npz(path_, {{"x", ones({100})}});  // not compressed
+  EXPECT_EQ(said([&] { load_npz(path_, {.max_expanded_bytes = 0}); }), "no error");
+  EXPECT_EQ(LoadNpzOptions().max_expanded_bytes, 2147483648U);
+}
+
+TEST_F(NumPy, FilesOfAnotherKind) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n";
+  const std::string kind = "a Git LFS pointer (run `git lfs pull` in its repository, or download the file again)";
+  EXPECT_EQ(npy_error(pointer), "expected a NumPy array (.npy), got " + kind);
+  EXPECT_EQ(npz_error(pointer), "expected an archive of NumPy arrays (.npz), got " + kind);
+  save_npz(path_, {{"x", ones({4})}});
+  EXPECT_EQ(npy_error(slurp(path_)), "expected a NumPy array (.npy), got an archive of NumPy arrays (.npz)");
+  save_npy(path_, ones({4}));
+  EXPECT_EQ(npz_error(slurp(path_)), "expected an archive of NumPy arrays (.npz), got a NumPy array (.npy)");
+}
+
 TEST_F(NumPy, WhatCannotBeWritten) {
   const Tensor half = ones({2}).to(kBFloat16), one = ones({1});
   const std::string why = "NumPy has no bfloat16 (convert the tensor with to(kFloat32))";

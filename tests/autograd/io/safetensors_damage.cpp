@@ -31,9 +31,14 @@ TEST_F(SafeTensorsTest, InvalidFrames) {
   EXPECT_EQ(refusal(compose("{\"x\":}")), "the header is not JSON (at byte 13)");
   EXPECT_EQ(refusal(compose("{" + kOne, kOneData)),
             "the header is not complete JSON: it ends after 53 bytes (was its download interrupted?)");
-  EXPECT_EQ(refusal(compose("{\"\xff\":1}")), "the header is not JSON (at byte 10)");
+  EXPECT_EQ(refusal(compose("{\"\xff\":1}")),
+            "the header is not UTF-8: byte 10 is 0xFF (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
   EXPECT_EQ(refusal(compose("{\"x\":1e400}")), "the header holds a number that is too large");
   EXPECT_EQ(refusal(compose("{} {}")), "the header is not JSON (at byte 11)");
+  for (const std::string& tail : {std::string(1, '\0'), std::string("\0{}", 3), std::string("\0x", 2)})
+    EXPECT_EQ(refusal(compose("{" + kOne + "}" + tail, kOneData)),
+              "the header has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
+  EXPECT_EQ(refusal(compose("{" + kOne + "}  \n", kOneData)), "no error");
   EXPECT_EQ(refusal(compose("{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
             "the header is nested deeper than 8 levels");
   fs::remove(path_);
@@ -79,8 +84,35 @@ TEST_F(SafeTensorsTest, InvalidHeaders) {
             "tensor \"x\": expected non-negative whole numbers in data_offsets, got 1000.0");
   EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[8,0]")), "tensor \"x\": data_offsets [8,0] end before they begin");
   EXPECT_EQ(refusal(one("\"F32\"", "[3]", "[0,8]")), "tensor \"x\": F32 [3] needs 12 bytes, data_offsets [0,8] hold 8");
+  EXPECT_EQ(refusal(compose("{\"__metadata__\":null," + kOne + "}", kOneData)), "no error");
+  EXPECT_EQ(refusal(compose("{" + kOne + ",\"__metadata__\":{}}", kOneData)), "no error");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":null,"__metadata__":{}})")),
+            "the header has the key \"__metadata__\" twice");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":"1","a":"1"}})")), "the header has the key \"a\" twice");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":null}})")), "__metadata__: expected a string for \"a\", got null");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":["a"]})")), "__metadata__ is not an object of strings");
+  EXPECT_EQ(refusal(compose(R"({"x":null})")), "tensor \"x\" is not an object with dtype, shape and data_offsets");
   EXPECT_EQ(refusal(compose(R"({"__metadata__":3})")), "__metadata__ is not an object of strings");
   EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":3}})")), "__metadata__: expected a string for \"a\", got 3");
+}
+
+TEST_F(SafeTensorsTest, FilesOfAnotherKind) {
+  const std::string got = "expected a safetensors file, got ";
+  EXPECT_EQ(refusal("<!DOCTYPE html><html>"), got + "an HTML page (does its address lead to a page, or need a login?)");
+  EXPECT_EQ(refusal(R"({"model_type":"gpt2"})"), got + "a JSON text");
+  EXPECT_EQ(refusal("PK\3\4" + std::string(200, '\1')), got + "a ZIP archive (unzip it first)");
+  // What is cut is not taken for another file because of the length of its header.
+  EXPECT_EQ(refusal(std::string("\x80\x02\0\0\0\0\0\0{\"x\"", 12)),
+            "the header has 640 bytes by its length, only 4 follow (truncated?)");
+  fs::remove(path_);
+  spill(folder_ / "model.bin", "x");
+  EXPECT_EQ(message([&] { load_safetensors(path_); }),
+            "there is no such file, only model.bin, a file of torch.save (save it as safetensors in Python)");
+  fs::create_directory(path_);
+  spill(path_ + "/pytorch_model.bin", "x");
+  EXPECT_EQ(message([&] { load_safetensors(path_); }),
+            "the folder has neither model.safetensors nor model.safetensors.index.json, but pytorch_model.bin (in "
+            "Python: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(OUT) writes safetensors)");
 }
 
 TEST_F(SafeTensorsTest, InvalidData) {

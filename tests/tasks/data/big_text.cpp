@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/byte_pair_train.h>
 #include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/detail/special_tokens.h>
 #include <tapegrad/tasks/data/permutation.h>
 #include <tapegrad/tasks/data/split.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
@@ -14,6 +15,7 @@
 #include <tapegrad/tests/tasks/data/special_tokens.h>
 
 #include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -140,6 +142,65 @@ TEST(Cut, KeepsTheIds) {
   for (const char* between : {"e ", "a\n", "\n\n", "  ", "a1", "1a", "a.", ".a", "s'", "'1", "' "})
     EXPECT_TRUE(around.contains(between)) << between;
   EXPECT_FALSE(around.contains("'s"));
+}
+
+// The leftmost special token, of these the longest: against a search for each of them at each place.
+TEST(SpecialTokens, AreFoundAsByPlainSearch) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const auto word = [&](std::size_t most) {
+      std::string text(1 + random() % most, 'a');
+      for (char& c : text) c = "ab "[random() % 3];
+      return text;
+    };
+    std::vector<std::string> tokens(1 + random() % 6);
+    for (std::string& token : tokens) token = word(4);
+    const detail::SpecialTokens special(tokens);
+    const std::string text = word(40);
+    std::vector<std::string> expected, found;
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t best = tokens.size();
+      for (std::size_t i = 0; i < tokens.size(); ++i)
+        if (text.compare(at, tokens[i].size(), tokens[i]) == 0 &&
+            (best == tokens.size() || tokens[i].size() > tokens[best].size()))
+          best = i;
+      if (best == tokens.size()) {
+        ++at;
+        continue;
+      }
+      expected.insert(expected.end(), {text.substr(begin, at - begin), std::to_string(best)});
+      begin = at += tokens[best].size();
+    }
+    if (begin < text.size()) expected.push_back(text.substr(begin));
+    special.for_each_part(
+        text, [&](std::string_view part, std::size_t) { found.emplace_back(part); },
+        [&](std::size_t i) { found.push_back(std::to_string(i)); });
+    ASSERT_EQ(found, expected) << text;
+    const std::size_t at = random() % text.size();
+    bool near = false;
+    for (const std::string& token : tokens)
+      for (std::size_t from = at - std::min(at, token.size() - 1); from <= std::min(text.size(), at + 4); ++from)
+        near = near || token.starts_with(text.substr(from, token.size()));
+    ASSERT_EQ(special.is_near(text, at), near) << text << " at " << at;
+  }
+}
+
+// Searching for one after the other would compare 3,000 tokens of 1,500 bytes at each of 200,000 places.
+TEST(SpecialTokens, TakeLinearTime) {
+  nlohmann::json json = nlohmann::json::parse(load_tokenizer(kCut)->json());
+  for (int i = 1; i <= 3000; ++i)
+    json["added_tokens"].push_back(
+        {{"id", 1256 + i}, {"content", std::string(static_cast<std::size_t>(i), 'a') + "#"}});
+  const std::string text = json.dump(), letters(200'000, 'a'), words = letters + " " + letters;
+  const std::clock_t start = std::clock();
+  const auto tokenizer = parse_tokenizer(text, "x");
+  EXPECT_EQ(tokenizer->encode(letters + "#").back(), 1256 + 3000);
+  EXPECT_EQ(tokenizer->cut(words, 1000), letters.size());
+  EXPECT_LT(static_cast<double>(std::clock() - start), 10.0 * CLOCKS_PER_SEC);  // sanitizers: slow
+  json["added_tokens"].push_back({{"id", 4257}, {"content", std::string(10'000'000, 'c')}});
+  EXPECT_EQ(error_of([&] { parse_tokenizer(json.dump(), "x"); }),
+            "[tokenizer] the added tokens have 14504513 bytes, at most 10000000 are allowed");
 }
 
 TEST(Cut, IsFoundInTextWithoutEndsOfLines) {

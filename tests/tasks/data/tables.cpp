@@ -257,7 +257,8 @@ TEST_F(TableFiles, BrokenLines) {
   EXPECT_EQ(lines_error(good + "{\"x\":1}{}\n", x), ", line 2: is not JSON (at byte 7)");
   EXPECT_EQ(lines_error(std::string("{\"x\":1}\0\n", 9), x),
             ", line 1: has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
-  EXPECT_EQ(lines_error("{\"x\":\"\xff\"}\n", text), ", line 1: is not JSON (at byte 6)");
+  EXPECT_EQ(lines_error("{\"x\":\"\xff\"}\n", text),
+            ", line 1: is not UTF-8: byte 6 is 0xFF (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
   EXPECT_EQ(lines_error("{\"x\":1,\"x\":2}\n", x), ", line 1: has the key \"x\" twice");
   EXPECT_EQ(lines_error("{\"x\":" + std::string(100, '[') + std::string(100, ']') + "}", x),
             ", line 1: is nested deeper than 64 levels");
@@ -265,16 +266,65 @@ TEST_F(TableFiles, BrokenLines) {
   EXPECT_EQ(lines_error(good + "{}\n", x), ", line 2, field \"x\": " + said);
   EXPECT_EQ(lines_error(good + "{\"x\":null}\n", x), ", line 2, field \"x\": " + said);
   EXPECT_EQ(lines_error("{\"x\":\"1\"}", x), ", line 1, field \"x\": expected a number, got \"1\"");
-  EXPECT_EQ(lines_error("{\"x\":true}", x), ", line 1, field \"x\": expected a number, got true");
   EXPECT_EQ(lines_error("{\"x\":1e300}", x), ", line 1, field \"x\": 1e+300 is out of the range of float32");
   EXPECT_EQ(lines_error("{\"x\":1.0}", whole), ", line 1, field \"x\": expected a whole number, got 1.0");
   EXPECT_EQ(lines_error("{\"x\":9223372036854775808}", whole),
             ", line 1, field \"x\": 9223372036854775808 is out of the range of int64");
+  EXPECT_EQ(lines_error("{\"x\":true}", text), ", line 1, field \"x\": expected a string, got true");
   EXPECT_EQ(lines_error("{\"x\":3}", text), ", line 1, field \"x\": expected a string, got 3");
   EXPECT_EQ(lines_error("{\"x\":{}}", {classes("x")}), ", line 1, field \"x\": expected a string, got {}");
   EXPECT_EQ(lines_error(good, {numbers("x"), texts("x")}), ": the field \"x\" is to be read twice");
   EXPECT_EQ(lines_error(good, {}), ": expected at least one field to read");
   EXPECT_EQ(lines_error(good + std::string(102'000'000, ' '), x), ", line 2: has more than 100000000 bytes");
+}
+
+TEST_F(TableFiles, BooleansAndLargeNumbers) {
+  const JsonLines table = lines(
+      "{\"y\":true,\"n\":12345678901234567890}\n{\"y\":false,\"n\":1e19}\n{\"y\":true,\"n\":18446743523953737727}\n",
+      {numbers("y", {.dtype = kInt64}), numbers("n")});
+  EXPECT_EQ(table["y"].to_vector<int64_t>(), (Ids{1, 0, 1}));
+  // The last lies just below the middle of two floats, which rounding to double first would hide.
+  EXPECT_EQ(table["n"].to_vector<float>(), (Floats{12345678901234567890.f, 1e19f, 18446742974197923840.f}));
+  const JsonLines more = lines("{\"y\":true,\"n\":9223372036854775808}\n{\"y\":false,\"n\":-9223372036854775808}\n",
+                               {classes("y"), numbers("n", {.dtype = kFloat64})});
+  EXPECT_EQ(more["y"].to_vector<int64_t>(), (Ids{1, 0}));
+  EXPECT_EQ(more.names("y"), (Names{"false", "true"}));
+  EXPECT_EQ(more["n"].to_vector<double>(), (Doubles{0x1p63, -0x1p63}));
+  EXPECT_EQ(lines("{\"y\":false}\n{\"y\":true}\n", {numbers("y")})["y"].to_vector<float>(), (Floats{0, 1}));
+  EXPECT_EQ(lines_error("{\"y\":true}\n", {classes("y", {.names = {"no", "yes"}})}),
+            ", line 1, field \"y\": expected one of 2 classes, got \"true\"");
+}
+
+TEST_F(TableFiles, WhatIsNotOneObjectPerLineIsNamed) {
+  const std::string good = "{\"x\":1}\n", mark = "\xEF\xBB\xBF";
+  const std::vector<Column> x{numbers("x")};
+  EXPECT_EQ(lines_error(good + "{\"x\":NaN}\n", x),
+            ", line 2: has NaN, which is not a number of JSON (at byte 5; write null)");
+  EXPECT_EQ(lines_error(good + good + "{'x':1}\n", x),
+            ", line 3: has a string in single quotes (at byte 1; JSON has double quotes: json.dumps writes them)");
+  EXPECT_EQ(
+      lines_error(good + "{\"y\":\"\\ud83d\",\"x\":1}\n", x),
+      ", line 2: has \\ud83d, half of a surrogate pair, in a string (at byte 6; both halves write one character)");
+  const std::string goes_on = " that continues in the next line (jq -c ";
+  EXPECT_EQ(lines_error(good + "{\n  \"x\": 1\n}\n", x),
+            ", line 2: expected one object per line, got an object" + goes_on + ". FILE makes lines of it)");
+  EXPECT_EQ(lines_error("[\n{\"x\":1},\n{\"x\":2}]\n", x),
+            ", line 1: expected one object per line, got an array" + goes_on + "'.[]' FILE makes lines of it)");
+  EXPECT_EQ(lines_error("[{\"x\":1}]", x),
+            ", line 1: expected an object, got [{\"x\":1}] (jq -c '.[]' FILE makes lines of it)");
+  EXPECT_EQ(lines_error(good + "{\"x\":\n\n \n", x),
+            ", line 2: is not complete JSON: it ends after 5 bytes (was its download interrupted?)");
+  EXPECT_EQ(lines(mark + good, x).size(), 1);
+  EXPECT_EQ(lines(mark + "\n" + good, x).size(), 1);
+  EXPECT_EQ(lines(mark, x).size(), 0);
+  EXPECT_EQ(lines_error("{\"x\":1}" + mark + good, x),
+            ", line 1: has a byte order mark inside (at byte 7; were two files joined?)");
+  const std::string utf16 = "a text in UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)";
+  EXPECT_EQ(lines_error(std::string("\xff\xfe{\0}\0\n\0", 8), x), ", line 1: is not JSON, but " + utf16);
+  EXPECT_EQ(lines_error(std::string("{\0}\0\n\0", 6), x), ", line 1: is not JSON, but " + utf16);
+  EXPECT_EQ(csv_error(std::string("x\0\n\0", 4), x), ", line 1: expected a CSV text, got " + utf16);
+  EXPECT_EQ(lines_error(std::string("\x1f\x8b\x08\0\n", 5), x),
+            ", line 1: is not JSON, but a gzip file (decompress it first: gunzip)");
 }
 
 // ---- Training ----

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace tapegrad::data::detail {
 namespace {
@@ -138,6 +139,20 @@ std::string ColumnBuilder::add(double number) {
 std::string ColumnBuilder::add(int64_t number) {
   append(number);
   return {};
+}
+
+std::string ColumnBuilder::add(uint64_t number) {
+  if (std::holds_alternative<std::vector<int64_t>>(values_) && number > uint64_t{std::numeric_limits<int64_t>::max()})
+    return fmt::format("{} is out of the range of int64", number);
+  append(number);
+  return {};
+}
+
+std::string ColumnBuilder::add_boolean(bool value) {
+  if (of_numbers()) return add(static_cast<int64_t>(value));
+  const std::string_view name = value ? "true" : "false";
+  return std::holds_alternative<ClassOptions>(column_.values) ? add_class(name)
+                                                              : fmt::format("expected a string, got {}", name);
 }
 
 std::string ColumnBuilder::add_class(std::string_view name) {

@@ -27,6 +27,8 @@ class ColumnBuilder {
   std::string add(std::string_view text);  // of numbers: the text of one
   std::string add(double number);          // of numbers only
   std::string add(int64_t number);         // of numbers only
+  std::string add(uint64_t number);        // of numbers only
+  std::string add_boolean(bool value);     // of numbers: 1 or 0; of classes: "true" or "false"
   std::string add_missing();
   Table::Read finish();
 

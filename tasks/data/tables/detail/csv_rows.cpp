@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/data/tables/detail/column_builder.h>
 #include <tapegrad/tasks/data/tables/detail/csv_rows.h>
 
@@ -21,7 +22,10 @@ CsvRows::CsvRows(const std::string& path, char separator, bool quotes)
   }
   for (const char c : {separator, '\n', '\r', '\0'}) ends_run_[byte_of(c)] = true;
   if (quotes) ends_run_[byte_of('"')] = true;
-  if (fill() && std::string_view(buffer_).substr(0, end_).starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  fill();
+  const std::string_view start = std::string_view(buffer_).substr(0, std::min<std::size_t>(end_, 512));
+  if (const std::string kind = foreign_kind(start); !kind.empty()) refuse(1, "expected a CSV text, got " + kind);
+  if (start.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
 }
 
 void CsvRows::refuse(int64_t line, std::string_view why) const {

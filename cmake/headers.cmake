@@ -19,7 +19,7 @@ endforeach()
 
 # tapegrad_headers(VARIABLE UMBRELLA FOLDER...)   lists the public headers of the folders in VARIABLE, each as
 # "path in the sources|path in <tapegrad/...>", and writes <tapegrad/UMBRELLA>, which includes all but those that need
-# GoogleTest, and distributions, which take long to compile. Public is every header but those in folders named kernels, detail or internal.
+# GoogleTest. Public is every header but those in folders named kernels, detail or internal.
 function(tapegrad_headers variable umbrella)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE folders)
   list(TRANSFORM folders APPEND /*.h)
@@ -41,7 +41,7 @@ function(tapegrad_headers variable umbrella)
   endforeach()
   list(SORT names)
   set(content "// All public headers of ${folder_names}, listed by the build.\n#pragma once\n#include <tapegrad/autograd/compiler.h>\n")
-  list(FILTER names EXCLUDE REGEX "(_gtest|/dist)\\.h$")
+  list(FILTER names EXCLUDE REGEX "_gtest\\.h$")
   foreach(name IN LISTS names)
     string(APPEND content "#include <tapegrad/${name}>\n")
   endforeach()

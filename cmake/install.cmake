@@ -24,7 +24,7 @@ foreach(header IN LISTS public_headers distributed_headers train_headers)
 endforeach()
 install(FILES ${include_dir}/tapegrad/tapegrad.h ${include_dir}/tapegrad/distributed.h ${include_dir}/tapegrad/train.h ${include_dir}/tapegrad/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad COMPONENT development)
-install(FILES tasks/examples/digits.txt tasks/examples/the_verdict.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/tapegrad COMPONENT development)
+install(FILES tasks/examples/digits.txt tasks/examples/the_verdict.txt nn/module/twin/twin.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tapegrad COMPONENT development)
 file(GLOB tutorials CONFIGURE_DEPENDS tasks/tutorials/*.cpp tasks/tutorials/*.h)
 install(FILES ${tutorials} DESTINATION ${CMAKE_INSTALL_DATADIR}/tapegrad/tutorials COMPONENT development)
 install(EXPORT tapegrad NAMESPACE tapegrad:: FILE tapegrad-targets.cmake DESTINATION ${package_dir} COMPONENT development)

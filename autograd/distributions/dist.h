@@ -1,5 +1,4 @@
 // Probability distributions: samples, densities, entropies, divergences; the names and values of torch.distributions.
-// <tapegrad/tapegrad.h> does not include this header.
 //
 //   const tg::dist::Normal prior(0, 1), posterior(mean, std);
 //   const tg::Tensor z = posterior.rsample();                      // with gradients for mean and std

@@ -1,4 +1,4 @@
-// The lookup table of token vectors.
+// The lookup table of token vectors, and sums over bags of ids.
 #pragma once
 
 #include <tapegrad/nn/weight.h>
@@ -16,6 +16,29 @@ struct Embedding {
 
   Weight weight;                   // [count, dim]
   std::optional<int64_t> padding;  ///< the id whose vector is zero and gets no gradient
+};
+
+/// What EmbeddingBag makes of the vectors of a bag.
+enum class Bag : uint8_t { sum, mean, max };
+
+struct EmbeddingBagOptions {
+  Bag mode = Bag::mean;                     ///< of the vectors of each bag
+  std::optional<int64_t> padding_idx = {};  ///< an id that takes no part in its bag, and gets no gradient
+  bool include_last_offset = false;         ///< the last offset is the end of the last bag, not the start of another
+};
+
+/// ids in bags -> one vector per bag, [B, dim]: PyTorch's nn.EmbeddingBag. Bags are the rows of ids [B, N], or begin in
+/// ids [n] at the offsets [B]. An empty bag gives zeros. The table starts as N(0, 1), the row padding_idx as 0.
+struct EmbeddingBag {
+  EmbeddingBag(int64_t count, int64_t dim, const EmbeddingBagOptions& options = {});
+  /// per_sample_weights, in the shape of ids, multiply the vectors of a sum. Where vectors of different ids are the
+  /// largest of a bag, they share the gradient (PyTorch's goes to the first). Error for an id outside [0, count), for
+  /// offsets that do not begin with 0, fall or leave the ids, and for weights of a mean or a maximum.
+  Tensor operator()(const Tensor& ids, const Tensor& offsets = {}, const Tensor& per_sample_weights = {}) const;
+  void visit(auto&& field) { field("weight", weight); }
+
+  Weight weight;                // [count, dim]
+  EmbeddingBagOptions options;  ///< as they were given
 };
 
 }  // namespace tapegrad::nn

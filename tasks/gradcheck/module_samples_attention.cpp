@@ -7,6 +7,7 @@
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/linformer.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/multihead_attention.h>
 #include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/reversible.h>
@@ -57,6 +58,27 @@ void add_attention(ModuleTable& table) {
         return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 2, .num_heads = 1, .qkv_bias = true, .causal = false});
       },
       [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); });
+}
+
+void add_torch_attention(ModuleTable& table) {
+  table.add(
+      "MultiheadAttention", "self, padding", {spread({3, 2, 4})},
+      [] { return nn::MultiheadAttention(4, 2, {.dropout = 0.2}); },
+      [](auto& module, X x) {
+        return module(x[0], x[0], x[0], {.key_padding_mask = tensor({{0, 0, 1}, {0, 0, 0}}) > 0.0});
+      });
+  table.add(
+      "MultiheadAttention", "keys and values of other widths, two more keys",
+      {spread({1, 2, 4}), spread({1, 3, 3}, -1, 1), spread({1, 3, 2})},
+      [] {
+        return nn::MultiheadAttention(
+            4, 2, {.add_bias_kv = true, .add_zero_attn = true, .kdim = 3, .vdim = 2, .batch_first = true});
+      },
+      [](auto& module, X x) { return module(x[0], x[1], x[2]); });
+  table.add(
+      "MultiheadAttention", "memory", {spread({2, 4}), spread({3, 4}, -1, 1)},
+      [] { return nn::MultiheadAttention(4, 1, {.bias = false}); },
+      [](auto& module, X x) { return module(x[0], x[1], x[1]); });
 }
 
 void add_additive_attention(ModuleTable& table) {
@@ -239,6 +261,7 @@ void add_positions(ModuleTable& table) {
 
 void add_attention_samples(ModuleTable& table) {
   add_attention(table);
+  add_torch_attention(table);
   add_additive_attention(table);
   add_long_attention(table);
   add_reversible(table);

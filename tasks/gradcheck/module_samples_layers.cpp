@@ -24,6 +24,8 @@
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
 
+#include <array>
+
 namespace tapegrad::tasks {
 namespace {
 
@@ -46,6 +48,17 @@ void add_layers(ModuleTable& table) {
     return update;
   });
   table.add("Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); });
+  for (const nn::Bag mode : {nn::Bag::sum, nn::Bag::mean, nn::Bag::max})
+    table.add(
+        "EmbeddingBag", std::array{"sum", "mean", "max"}[static_cast<std::size_t>(mode)], {tensor({1, 4, 2, 0, 4})},
+        [mode] { return nn::EmbeddingBag(5, 3, {.mode = mode, .padding_idx = 2}); },
+        [](auto& module, X x) {
+          return module(x[0], tensor({0, 2, 2}));
+        });
+  table.add(
+      "EmbeddingBag", "weights", {tensor({{1, 4}, {0, 4}}), spread({2, 2})},
+      [] { return nn::EmbeddingBag(5, 3, {.mode = nn::Bag::sum}); },
+      [](auto& module, X x) { return module(x[0], {}, x[1]); });
   table.add("Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); });
   table.add(
       "Dropout", "in evaluation", {spread({3, 4})}, [] { return nn::Dropout(0.4); },

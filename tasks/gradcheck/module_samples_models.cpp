@@ -1,7 +1,9 @@
 // Samples of models and of their parts.
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/llama.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/torch_transformer.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
@@ -51,6 +53,33 @@ void add_transformer(ModuleTable& table) {
       [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
 }
 
+// PyTorch's, whose masks are true where a position is hidden.
+void add_torch_transformer(ModuleTable& table) {
+  const nn::torch::TransformerLayerOptions small{
+      .dim_feedforward = 3, .dropout = 0.2, .activation = nn::Activation::gelu, .layer_norm_eps = 0.1};
+  nn::torch::TransformerLayerOptions first = small;
+  first.batch_first = first.norm_first = true;
+  const Tensor later = triu(ones({3, 3}), 1) > 0.0;
+  table.add(
+      "torch::TransformerEncoderLayer", "norm after, causal", {spread({3, 1, 4})},
+      [=] { return nn::torch::TransformerEncoderLayer(4, 2, small); },
+      [=](auto& module, X x) { return module(x[0], later); });
+  table.add(
+      "torch::TransformerEncoderLayer", "norm first, batch first, padding", {spread({1, 3, 4})},
+      [=] { return nn::torch::TransformerEncoderLayer(4, 2, first); },
+      [](auto& module, X x) {
+        return module(x[0], {}, tensor({{0, 0, 1}}) > 0.0);
+      });
+  table.add(
+      "torch::TransformerDecoderLayer", "norm first, batch first", {spread({1, 3, 4}), spread({1, 2, 4}, -1, 1)},
+      [=] { return nn::torch::TransformerDecoderLayer(4, 2, first); },
+      [=](auto& module, X x) { return module(x[0], x[1], {.tgt_mask = later}); });
+  table.add(
+      "torch::Transformer", "[2, 1, 4] and [3, 1, 4]", {spread({2, 1, 4}), spread({3, 1, 4}, -1, 1)},
+      [=] { return nn::torch::Transformer(4, 2, 1, 1, small); },
+      [=](auto& module, X x) { return module(x[0], x[1], {.decoder = {.tgt_mask = later}}); });
+}
+
 void add_gpt(ModuleTable& table) {
   const nn::GPTConfig config{.vocab_size = 5,
                              .context_length = 4,
@@ -97,6 +126,7 @@ void add_llama(ModuleTable& table) {
 
 void add_model_samples(ModuleTable& table) {
   add_transformer(table);
+  add_torch_transformer(table);
   add_gpt(table);
   add_llama(table);
 }

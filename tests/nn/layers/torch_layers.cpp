@@ -1,0 +1,216 @@
+// PyTorch's MultiheadAttention, Transformer layers and EmbeddingBag: names, initial weights, results, gradients, random
+// numbers of dropout, and errors.
+// ctest: families products
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/torch_transformer.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+using nlohmann::json;
+using Inputs = std::vector<Tensor>;
+
+const json& torch_layers() {
+  static const json all = stored("torch_layers.json");
+  return all;
+}
+
+// The case of make_torch_layers.py in both types: call(module, inputs, weights) gives y.
+template <class Module>
+void expect_as_pytorch(const std::string& name, const std::function<Module()>& make, const Inputs& inputs,
+                       const std::function<Tensor(const Module&, const Inputs&, Tensor*)>& call) {
+  const json& wanted = torch_layers().at(name);
+  manual_seed(3);
+  Module module = make();
+  EXPECT_EQ(rand({1}).item<float>(), wanted["next"].get<float>()) << name << ": random numbers were drawn otherwise";
+  std::vector<std::string> names;
+  for (const NamedTensor& entry : nn::state_dict(module)) names.push_back(entry.name);
+  EXPECT_EQ(json(names), wanted["names"]) << name;
+  std::size_t i = 0;
+  for (const auto& [path, parameter] : nn::named_parameters(module))
+    expect_close(parameter, wanted["initial"].at(i++), {1e-6, 1e-9}, name + ", initial " + path);
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Room room = dtype == kFloat32 ? Room{2e-5, 2e-5} : Room{1e-7, 2e-8};
+    nn::to(module, dtype);
+    set_weights(module);
+    Inputs x;
+    for (const Tensor& input : inputs) x.push_back(input.to(dtype).as_leaf());
+    manual_seed(7);
+    Tape tape;
+    Tensor weights;
+    const Tensor y = call(module, x, wanted.contains("weights") ? &weights : nullptr);
+    EXPECT_EQ(json(std::vector<int64_t>(y.shape().begin(), y.shape().end())), wanted["shape"]) << name;
+    expect_close(y, wanted["y"], room, name);
+    if (weights.defined()) expect_close(weights, wanted["weights"], room, name + ", weights");
+    const Gradients grads = tape.backward(y, {.grad_output = filled(y.shape(), 40).to(dtype)});
+    i = 0;
+    for (const Tensor& input : x) expect_close(grads[input], wanted["grads"].at(i++), room, name + ", dx");
+    for (const auto& [path, parameter] : nn::named_parameters(module))
+      expect_close(grads[parameter], wanted["grads"].at(i++), room, name + ", " + path);
+  }
+}
+
+Tensor hidden_later() { return !nn::causal_mask(4); }
+Tensor hidden_padding() { return tensor({{0, 0, 0, 1}, {0, 0, 1, 1}}) != 0; }
+Tensor four() { return filled({4, 2, 8}, 20) * 2; }
+Tensor batch_of_two() { return filled({2, 4, 8}, 21) * 2; }
+Tensor memory_of_three() { return filled({3, 2, 8}, 22) * 2; }
+
+void expect_attention(const std::string& name, const nn::MultiheadAttentionOptions& options, const Inputs& inputs,
+                      nn::MultiheadPass pass = {}) {
+  expect_as_pytorch<nn::MultiheadAttention>(
+      name, [&] { return nn::MultiheadAttention(8, 2, options); }, inputs,
+      [=](const nn::MultiheadAttention& module, const Inputs& x, Tensor* weights) mutable {
+        pass.weights = weights;
+        if (pass.attn_mask.defined() && pass.attn_mask.dtype() != kBool)
+          pass.attn_mask = pass.attn_mask.to(x[0].dtype());
+        return module(x[0], x.size() > 1 ? x[1] : x[0], x.back(), pass);
+      });
+}
+
+TEST(MultiheadAttention, EqualsPyTorch) {
+  expect_attention("self", {.dropout = 0.3}, {four()});
+  expect_attention("cross", {.kdim = 6, .vdim = 3}, {four(), filled({5, 2, 6}, 23), filled({5, 2, 3}, 24)});
+  expect_attention("memory", {}, {four(), memory_of_three()}, {.average_attn_weights = false});
+  expect_attention("masks", {.dropout = 0.3, .batch_first = true}, {batch_of_two()},
+                   {.key_padding_mask = hidden_padding(), .attn_mask = hidden_later()});
+  expect_attention("added masks", {}, {four()},
+                   {.key_padding_mask = hidden_padding(), .attn_mask = filled({4, 4, 4}, 30) * 3});
+  expect_attention("one more key", {.add_bias_kv = true, .add_zero_attn = true}, {four()},
+                   {.key_padding_mask = hidden_padding(), .attn_mask = hidden_later()});
+  expect_attention("without bias", {.bias = false}, {four()});
+  expect_attention("without a batch", {}, {four().select(1, 0)}, {.attn_mask = hidden_later()});
+}
+
+TEST(MultiheadAttention, ErrorsNameTheCause) {
+  const nn::MultiheadAttention module(8, 2);
+  const Tensor x = zeros({4, 2, 8});
+  EXPECT_EQ(error_of([] { nn::MultiheadAttention(8, 3); }),
+            "[multihead_attention] embed_dim 8 is not divisible by num_heads 3 (each head takes an equal share)");
+  EXPECT_EQ(error_of([&] {
+              (void)module(x, zeros({4, 3, 8}), x);
+            }),
+            "[multihead_attention] expected [T, N, E], batch second, [.., 8], [.., 8] and [.., 8], got query [4, 2, "
+            "8], key [4, 3, 8], value [4, 2, 8]");
+  EXPECT_EQ(error_of([&] {
+              (void)module(x, x, x, {.key_padding_mask = zeros({4, 2}, kBool)});
+            }),
+            "[multihead_attention] expected key_padding_mask, bool (true: hidden) or floating, of shape [2, 4], got "
+            "bool [4, 2]");
+  EXPECT_EQ(error_of([&] {
+              (void)module(x, x, x, {.attn_mask = zeros({4, 4}, kInt64)});
+            }),
+            "[multihead_attention] expected attn_mask, bool (true: hidden) or floating, of shape [4, 4], got int64 "
+            "[4, 4]");
+}
+
+template <class Layer>
+std::function<Layer()> layer_of(const nn::torch::TransformerLayerOptions& options) {
+  return [=] { return Layer(8, 2, options); };
+}
+
+TEST(TorchTransformer, EncoderEqualsPyTorch) {
+  using Layer = nn::torch::TransformerEncoderLayer;
+  const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
+  expect_as_pytorch<Layer>(
+      "encoder layer", layer_of<Layer>(small), {four()},
+      [](const Layer& m, const Inputs& x, Tensor*) { return m(x[0], hidden_later(), hidden_padding()); });
+  expect_as_pytorch<Layer>("encoder layer, pre-norm",
+                           layer_of<Layer>({.dim_feedforward = 6,
+                                            .dropout = 0.3,
+                                            .activation = nn::Activation::gelu,
+                                            .layer_norm_eps = 1e-3,
+                                            .batch_first = true,
+                                            .norm_first = true}),
+                           {batch_of_two()},
+                           [](const Layer& m, const Inputs& x, Tensor*) { return m(x[0], {}, hidden_padding()); });
+  expect_as_pytorch<Layer>("encoder layer, batch first",
+                           layer_of<Layer>({.dim_feedforward = 6, .dropout = 0.3, .batch_first = true}),
+                           {batch_of_two()}, [](const Layer& m, const Inputs& x, Tensor*) { return m(x[0]); });
+  using Stack = nn::torch::TransformerEncoder;
+  expect_as_pytorch<Stack>(
+      "encoder", [&] { return Stack(Layer(8, 2, small), 2, nn::LayerNorm(8)); }, {four()},
+      [](const Stack& m, const Inputs& x, Tensor*) { return m(x[0]); });
+}
+
+TEST(TorchTransformer, DecoderAndWholeModelEqualPyTorch) {
+  using Layer = nn::torch::TransformerDecoderLayer;
+  const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
+  expect_as_pytorch<Layer>("decoder layer", layer_of<Layer>(small), {four(), memory_of_three()},
+                           [](const Layer& m, const Inputs& x, Tensor*) {
+                             return m(x[0], x[1],
+                                      {.tgt_mask = hidden_later(), .tgt_key_padding_mask = hidden_padding()});
+                           });
+  expect_as_pytorch<Layer>(
+      "decoder layer, pre-norm",
+      layer_of<Layer>({.dim_feedforward = 6, .dropout = 0.3, .batch_first = true, .norm_first = true}),
+      {batch_of_two(), filled({2, 3, 8}, 25)}, [](const Layer& m, const Inputs& x, Tensor*) {
+        return m(x[0], x[1],
+                 {.tgt_mask = hidden_later(), .memory_key_padding_mask = narrow(hidden_padding(), 1, 1, 3)});
+      });
+  using Whole = nn::torch::Transformer;
+  expect_as_pytorch<Whole>(
+      "transformer", [&] { return Whole(8, 2, 1, 1, small); }, {memory_of_three(), four()},
+      [](const Whole& m, const Inputs& x, Tensor*) {
+        return m(x[0], x[1], {.decoder = {.tgt_mask = hidden_later()}});
+      });
+}
+
+TEST(TorchTransformer, WithoutBiasAndWithAnInvalidCount) {
+  const nn::torch::TransformerEncoderLayer layer(8, 2, {.dim_feedforward = 6, .bias = false});
+  EXPECT_EQ(nn::state_dict(layer).size(), 6u);  // four matrices and two norms
+  EXPECT_EQ(error_of([&] { nn::torch::TransformerEncoder(layer, 0); }),
+            "[transformer] num_layers must be positive, got 0");
+}
+
+void expect_bags(const std::string& name, const nn::EmbeddingBagOptions& options, const Tensor& ids,
+                 const Tensor& offsets = {}, const Inputs& weights = {}) {
+  expect_as_pytorch<nn::EmbeddingBag>(
+      name, [&] { return nn::EmbeddingBag(7, 3, options); }, weights,
+      [&](const nn::EmbeddingBag& m, const Inputs& x, Tensor*) {
+        return m(ids, offsets, x.empty() ? Tensor() : x[0]);
+      });
+}
+
+TEST(EmbeddingBag, EqualsPyTorch) {
+  using nn::Bag;
+  const Tensor ids = tensor({1, 2, 4, 5, 4, 3, 2, 6}), offsets = tensor({0, 3, 3, 7});
+  expect_bags("bag mean", {}, ids, offsets);
+  expect_bags("bag sum", {.mode = Bag::sum, .padding_idx = 2}, ids, offsets.to(kInt32), {filled({8}, 26)});
+  expect_bags("bag max", {.mode = Bag::max, .padding_idx = 4}, ids, offsets);
+  expect_bags("bag rows", {.padding_idx = 2}, tensor({{1, 2, 2}, {4, 3, 2}}));
+  expect_bags("bag last", {.mode = Bag::sum, .include_last_offset = true}, ids, tensor({0, 3, 3, 8}));
+}
+
+TEST(EmbeddingBag, EmptyBagsAndErrors) {
+  const nn::EmbeddingBag bag(7, 3, {.mode = nn::Bag::max, .padding_idx = 2});
+  EXPECT_TRUE(equal(bag(tensor({2, 2}), tensor({0, 1})), zeros({2, 3})));
+  EXPECT_TRUE(equal(bag(zeros({0}, kInt64), tensor({0, 0})), zeros({2, 3})));
+  EXPECT_EQ(bag(zeros({2, 0}, kInt64)).shape(), Shape({2, 3}));
+  const auto wrong = [&](const Tensor& ids, const Tensor& offsets, const Tensor& weights, const std::string& text) {
+    EXPECT_EQ(error_of([&] { (void)bag(ids, offsets, weights); }), "[embedding_bag] expected " + text);
+  };
+  const Tensor ids = tensor({1, 3});
+  wrong(ids, {}, {}, "offsets [B] with ids [n], got none");
+  wrong(tensor({{1, 3}}), tensor({0}), {}, "no offsets with ids [B, N], got some");
+  wrong(ids, tensor({1, 2}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([1, 2])");
+  wrong(ids, tensor({0, 2, 1}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 2, 1])");
+  wrong(ids, tensor({0, 3}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 3])");
+  wrong(ids, tensor({0}), ones({2}), "per_sample_weights with Bag::sum only, got some for a mean or a maximum");
+  const nn::EmbeddingBag sum(7, 3, {.mode = nn::Bag::sum});
+  EXPECT_EQ(error_of([&] { (void)sum(ids, tensor({0}), ones({3})); }),
+            "[embedding_bag] expected per_sample_weights in the shape of the ids, [2], got [3]");
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

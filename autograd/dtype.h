@@ -1,6 +1,8 @@
 // The element types of a tensor.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 #include <string_view>
 #include <type_traits>

@@ -1,6 +1,8 @@
 // Shapes, strides and axes: short lists of integers without heap memory, and the rules of broadcasting.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>

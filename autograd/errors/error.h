@@ -1,6 +1,8 @@
 // The only type of exception that tapegrad throws.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // Whole files: read in one call, and replaced completely or not at all.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>

@@ -10,6 +10,8 @@
 //   profiler.write_trace("trace.json");  // opens in ui.perfetto.dev and chrome://tracing
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 #include <iosfwd>
 #include <string>

@@ -159,11 +159,12 @@ void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
          fmt::format("{} is {} {}, its gradient {} {}", quoted(slot.name, slot.parameter), name(slot.parameter.dtype()),
                      str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
   }
-  if (!all_finite(grad.detach()))
+  const Tensor packed = grad.detach().contiguous();
+  if (!all_finite(packed))
     fail(kWhere,
          fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
                      quoted(slot.name, slot.parameter)));
-  slot.grad = grad.detach().contiguous();
+  slot.grad = packed;
 }
 
 // After the gradients of all these are taken: one may share memory with another's parameter.

@@ -24,7 +24,7 @@ class GradientSink {
 
 /// A gradient for every leaf that took part in the loss, and for every tensor that BackwardOptions::keep named. Each
 /// has the shape and element type of its tensor.
-class Gradients {
+class [[nodiscard]] Gradients {
  public:
   /// No gradient of anything: the start of a sum.
   Gradients() = default;

@@ -1,6 +1,8 @@
 // Pauses what the tapes of this thread record.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 
 namespace tapegrad {

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -19,6 +20,15 @@ const Op kVariable{"variable"};
 
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
+
+// The newest tape that existed when a thread without tapes last used a leaf. For the text of an error.
+constinit std::atomic<uint64_t> used_elsewhere{0};
+
+void note_unrecorded(const Tensor& x) {
+  if (innermost || x.tape_index().tape != TapeIndex::kLeaf) return;
+  const uint64_t newest = detail::newest_tape();
+  if (used_elsewhere.load(std::memory_order_relaxed) != newest) used_elsewhere.store(newest, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -157,6 +167,21 @@ int64_t Tape::enter_leaf(const Tensor& x) {
   return entry.position;
 }
 
+// What has kept the loss off this tape.
+void Tape::fail_unrecorded() const {
+  const std::string why =
+      pauses_ > 0  ? "recording is paused (end the PauseRecording before the forward pass)"
+      : size() > 0 ? fmt::format(
+                         "no leaf takes part in it, while {} operations and leaves were recorded (does it pass through "
+                         "detach(), item(), or a function without a gradient, as argmax?)",
+                         size())
+      : memory_->frozen.size() > 0 ? "every parameter that was used is frozen"
+      : used_elsewhere.load(std::memory_order_relaxed) >= id_
+          ? "no leaf takes part in it, but one was used on another thread (a tape records the thread that began it)"
+          : "nothing was recorded since the tape began (begin it before the forward pass, whose parameters are leaves)";
+  fail("backward", "the loss was not recorded on this tape: " + why);
+}
+
 // A frozen leaf must not be written to while closures may hold it.
 void Tape::hold_frozen(const Tensor& x) {
   detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
@@ -172,7 +197,11 @@ void Tape::hold_frozen(const Tensor& x) {
 // A friend of Tape.
 template <class Inputs>
 Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads) {
-  if (!tape) return y;
+  if (!tape) {
+    for (const Tensor& x : inputs)
+      if (x.defined()) note_unrecorded(x);
+    return y;
+  }
   detail::TapeMemory& memory = *tape->memory_;
   const std::size_t first = memory.inputs.size();
   bool connected = false;
@@ -235,6 +264,7 @@ Tensor Tape::variable(const Tensor& x) {
 
 bool needs_grad(const Tensor& x) {
   Tape* tape = Tape::current();
+  if (!tape && x.defined()) note_unrecorded(x);
   return tape && x.defined() && tape->position_of(x) >= 0;
 }
 

@@ -60,7 +60,7 @@ class Tape {
   /// dloss/dleaf for every leaf that took part in the loss. Frees what was recorded, node by node; the tape then
   /// records nothing more, and cannot run backward again. With create_graph or retain_graph it keeps everything and
   /// records on. Error if this is not the innermost tape, or the loss was not recorded on it.
-  Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
+  [[nodiscard]] Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
 
   /// From now on, the first NaN or infinity in a value or gradient (but not the -inf of a mask) raises an Error with
   /// its operation, position, shapes, and the nearest named parameter that it was computed from.
@@ -100,6 +100,7 @@ class Tape {
   void hold_frozen(const Tensor& x);
   bool on_its_thread() const;
   void require_differentiable(const Tensor& loss, const BackwardOptions& options);
+  [[noreturn]] void fail_unrecorded() const;
   void leave_to_backward();
 
   Tape** const thread_;  // the innermost tape of the thread that it belongs to

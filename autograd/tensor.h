@@ -84,7 +84,7 @@ class [[nodiscard]] Tensor {
     std::swap(body_, other.body_);
     return *this;
   }
-  void operator=(const Tensor&) && = delete;  // x[0] = y would be lost: write x(0) = y, for a tensor with the name x
+  void operator=(const Tensor&) && = delete;  // x[0] = y would be lost: write x(0) = y, with a name x that is not const
   ~Tensor() {
     if (body_ && body_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) free_body(body_);
   }
@@ -170,6 +170,14 @@ class [[nodiscard]] Tensor {
   Tensor squeeze() const;
   /// Inserts an axis of size 1 before `axis`.
   Tensor unsqueeze(int64_t axis) const;
+
+  // --- sums, as PyTorch's methods: sum(x, axes), mean(x, axes) ---
+
+  Tensor sum(const Axes& axes = {}, Flag keepdim = false) const;
+  Tensor mean(const Axes& axes = {}, Flag keepdim = false) const;
+  Tensor view(const Shape& shape) const = delete;  // write reshape(shape)
+  void backward(auto&&...) const = delete;         // write Gradients grads = tape.backward(loss), with a Tape tape
+  Tensor grad() const = delete;                    // write grads[x], with the Gradients of tape.backward(loss)
 
   // --- copies, recorded on the tape ---
 

@@ -46,6 +46,9 @@ class TensorHolder {
   Tensor expand(const Shape& shape) const { return held().expand(shape); }
   Tensor squeeze(int64_t axis) const { return held().squeeze(axis); }
   Tensor unsqueeze(int64_t axis) const { return held().unsqueeze(axis); }
+  Tensor sum(const Axes& axes = {}, Flag keepdim = false) const { return held().sum(axes, keepdim); }
+  Tensor mean(const Axes& axes = {}, Flag keepdim = false) const { return held().mean(axes, keepdim); }
+  Tensor grad() const = delete;  // write grads[x], with the Gradients of tape.backward(loss)
   Tensor to(DType dtype) const { return held().to(dtype); }
   Tensor detach() const { return held().detach(); }
   Tensor clone() const { return held().clone(); }

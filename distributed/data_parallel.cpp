@@ -144,7 +144,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
   };
   share_->post_receives();
   Taker taker(*share_);
-  tape.backward(share, {.sink = &taker});
+  (void)tape.backward(share, {.sink = &taker});
 }
 
 double DataParallel::update() {

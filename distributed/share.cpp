@@ -143,7 +143,9 @@ void Share::post_receives() {
 
 // Keeps the first leaf that has a gradient and is no parameter.
 void Share::note_unknown(const TapeIndex& leaf, const Tensor& grad) {
-  if (!unknown.empty() || leaf.tape != TapeIndex::kLeaf || parameter_of.contains(leaf.position)) return;
+  if (!unknown.empty() || leaf.tape != TapeIndex::kLeaf || parameter_of.contains(leaf.position) ||
+      optimizer.ignores(leaf))
+    return;
   const std::string called = tapegrad::detail::leaf_name(leaf);
   unknown = called.empty() ? fmt::format("a leaf of shape {}", str(grad.shape())) : fmt::format("\"{}\"", called);
 }
@@ -299,7 +301,7 @@ Tensor Share::reduced(std::size_t b, double whole) {
 // entry: whether any has an unknown one.
 std::vector<uint8_t> Share::exchange_flags_and_terms() {
   std::vector<uint8_t> own = arrived;
-  own.push_back(unknown.empty() || optimizer.allows_unknown() ? 0 : 1);
+  own.push_back(unknown.empty() ? 0 : 1);
   const std::size_t flags = own.size(), terms = sums.terms.size() * sizeof(double), row = flags + terms;
   own.resize(row);
   std::memcpy(own.data() + flags, sums.terms.data(), terms);
@@ -368,9 +370,11 @@ double Share::update() {
     world.agree(
         unknown.empty()
             ? std::string()
-            : error_text(kWhere, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
-                                             "a visit leave out a member? allow_unknown(true) ignores it)",
-                                             unknown)));
+            : error_text(kWhere,
+                         fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
+                                     "a visit leave out a member? ignore(nn::parameters(other)) is for those of "
+                                     "another model)",
+                                     unknown)));
   const double norm = options.clip_grad_norm > 0 ? clip(sums_of, present, options.clip_grad_norm) : 0;
   std::vector<Tensor> grads(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)

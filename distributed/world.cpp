@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -28,6 +30,7 @@ constexpr int kTag = 32'000;  // DataParallel's tags are below
 // Open MPI's, PMIx's (Slurm) and PMI's (MPICH) variables.
 constexpr const char* kRankVariables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
 constexpr const char* kSizeVariables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+constexpr const char* kSlurmSize[] = {"SLURM_STEP_NUM_TASKS"};  // of a job step, which PMIx does not say
 
 const char* first_set(std::span<const char* const> variables) {
   for (const char* const variable : variables)
@@ -171,6 +174,21 @@ int World::rank() const { return transport_ ? transport_->rank() : 0; }
 int World::size() const { return transport_ ? transport_->size() : 1; }
 
 bool World::is_launched() { return first_set(kRankVariables) != nullptr; }
+
+void World::note_separate_runs() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const char* size = first_set(kSizeVariables);
+    if (!size) size = first_set(kSlurmSize);
+    if (worlds > 0 || ended || launched_rank() > 0 || !is_launched() || !size || std::atoi(size) < 2) return;
+    std::fputs(
+        fmt::format("note: a launcher started {} processes, and each of them trains alone (a distributed::World, "
+                    "given to the loop, lets them train together; World::alone() is for separate runs)\n",
+                    std::atoi(size))
+            .c_str(),
+        stderr);
+  });
+}
 
 int World::launched_rank() {
   const char* const rank = first_set(kRankVariables);

@@ -44,6 +44,9 @@ class World {
   static bool is_launched();
   /// The rank that the launcher gave this process; 0 without one. Needs no World.
   static int launched_rank();
+  /// Prints a note, once, if a launcher started several processes and this program has made no World: then each of them
+  /// does the whole work. train::Loop calls it where it gets no World.
+  static void note_separate_runs();
 
   /// The tensor of the process `root`.
   Tensor broadcast(const Tensor& x, int root = 0) const;

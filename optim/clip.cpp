@@ -97,7 +97,8 @@ double clip_grad_norm(Gradients& grads, double max_norm) {
 }
 
 double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimizer) {
-  if (optimizer.allows_unknown()) {
+  if (std::any_of(grads.begin(), grads.end(),
+                  [&](const Gradients::Entry& entry) { return is_of_leaf(entry) && optimizer.ignores(entry.place); })) {
     Gradients own;
     for (const NamedTensor& p : optimizer.parameters())
       if (const Tensor* grad = grads.find(p.tensor)) own.set(p.tensor, *grad);

@@ -1,12 +1,12 @@
 // The base of all optimisers: gradients by parameter, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
+#include <tapegrad/optim/detail/mismatch.h>
 #include <tapegrad/optim/detail/state.h>
 #include <tapegrad/optim/optimizer.h>
 
@@ -21,19 +21,6 @@ namespace {
 constexpr std::string_view kWhere = "optimizer";
 constexpr int64_t kGrain = int64_t{1} << 15;  // elements a thread takes at a time
 
-// A leaf that is no parameter, by its place and a tensor of its shape.
-std::string describe_unknown(const TapeIndex& leaf, const Tensor& like) {
-  const std::string called = tapegrad::detail::leaf_name(leaf);
-  return fmt::format("{}{}", called.empty() ? "" : fmt::format("\"{}\" ", called), str(like.shape()));
-}
-
-void require_none(const std::vector<std::string>& unknown) {
-  if (unknown.empty()) return;
-  fail(kWhere, fmt::format("{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a "
-                           "member? allow_unknown(true) ignores them)",
-                           unknown.size(), fmt::join(unknown, ", ")));
-}
-
 double checked(std::string_view what, double value) {
   if (!(value >= 0) || std::isinf(value))
     fail(kWhere, fmt::format("{} must be finite and not negative, got {}", what, value));
@@ -41,11 +28,6 @@ double checked(std::string_view what, double value) {
 }
 
 }  // namespace
-
-std::string Optimizer::describe(const Slot& slot) {
-  return slot.name.empty() ? fmt::format("the parameter of shape {}", str(slot.parameter.shape()))
-                           : fmt::format("\"{}\"", slot.name);
-}
 
 std::vector<ParameterGroup> Optimizer::one_group(NamedTensors parameters) {
   std::vector<ParameterGroup> groups(1);
@@ -75,12 +57,13 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
   if (slots_.empty()) fail(kWhere, "expected at least one parameter, got none");
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slot_of_leaf_.emplace_back(slots_[i].parameter.tape_index().position, i);
+  for (const Slot& slot : slots_) named_.push_back(!tapegrad::detail::leaf_name(slot.parameter.tape_index()).empty());
   std::sort(slot_of_leaf_.begin(), slot_of_leaf_.end());
   const auto twice = std::adjacent_find(slot_of_leaf_.begin(), slot_of_leaf_.end(),
                                         [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice != slot_of_leaf_.end()) {
     const Slot& slot = slots_[twice->second];
-    fail(kWhere, fmt::format("{} is given twice", describe(slot)));
+    fail(kWhere, fmt::format("{} is given twice", quoted(slot.name, slot.parameter)));
   }
   std::vector<std::string_view> names;
   for (const Slot& slot : slots_) {
@@ -134,13 +117,34 @@ void Optimizer::require_group(std::size_t group) const {
   if (group >= groups_.size()) fail(kWhere, fmt::format("expected a group below {}, got {}", groups_.size(), group));
 }
 
-void Optimizer::require_missing_allowed(const Slot& slot) const {
+// A module takes its leaf's name back when it drops the leaf.
+void Optimizer::find_missing(const Slot& slot, Mismatch& wrong) const {
   if (allow_missing_) return;
-  fail(
-      kWhere,
-      fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters as they "
-                  "are; call nn::to before the optimiser is made)",
-                  describe(slot)));
+  const bool named = named_[static_cast<std::size_t>(&slot - slots_.data())];
+  const Tensor& leaf = slot.parameter;
+  wrong.missing(slot.name, leaf, named ? tapegrad::detail::leaf_name(leaf.tape_index()).empty() : leaf.unique());
+}
+
+void Optimizer::require_missing_allowed(const Slot& slot) const {
+  Mismatch wrong;
+  find_missing(slot, wrong);
+  wrong.require_none(kWhere);
+}
+
+void Optimizer::ignore(const NamedTensors& others) {
+  for (const NamedTensor& other : others) {
+    const bool leaf = other.tensor.defined() && other.tensor.is_leaf();
+    if (!leaf || find(other.tensor.tape_index()))
+      fail(kWhere, fmt::format("expected parameters of another model to ignore, got {}, which is {}",
+                               other.tensor.defined() ? quoted(other.name, other.tensor) : "an empty handle",
+                               leaf ? "one of this optimiser's" : "not a leaf"));
+  }
+  for (const NamedTensor& other : others) ignored_.push_back(other.tensor.tape_index().position);
+  std::sort(ignored_.begin(), ignored_.end());
+}
+
+bool Optimizer::ignores(const TapeIndex& leaf) const {
+  return !find(leaf) && (allow_unknown_ || std::binary_search(ignored_.begin(), ignored_.end(), leaf.position));
 }
 
 const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
@@ -151,10 +155,16 @@ const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
 
 void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
   if (!(grad.shape() == slot.parameter.shape()) || grad.dtype() != slot.parameter.dtype()) {
-    fail(kWhere, fmt::format("{} is {} {}, its gradient {} {}", describe(slot), name(slot.parameter.dtype()),
-                             str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
+    fail(kWhere,
+         fmt::format("{} is {} {}, its gradient {} {}", quoted(slot.name, slot.parameter), name(slot.parameter.dtype()),
+                     str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
   }
-  slot.grad = grad.detach().contiguous();
+  const Tensor packed = grad.detach().contiguous();
+  if (!all_finite(packed))
+    fail(kWhere,
+         fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
+                     quoted(slot.name, slot.parameter)));
+  slot.grad = packed;
 }
 
 // After the gradients of all these are taken: one may share memory with another's parameter.
@@ -174,28 +184,22 @@ void Optimizer::prepare_write(const std::vector<Slot*>& slots) {
 // Checks everything before anything is written.
 void Optimizer::gather(const Gradients& grads) {
   active_.clear();
+  Mismatch wrong;
   for (Slot& slot : slots_) {
     if (slot.parameter.is_frozen()) continue;
     const Tensor* grad = grads.find(slot.parameter);
     if (!grad) {
-      require_missing_allowed(slot);
+      find_missing(slot, wrong);
       continue;
     }
     take_gradient(slot, *grad);
     active_.push_back(&slot);
   }
-  if (!allow_unknown_) require_known(grads);
+  for (const Gradients::Entry& entry : grads)
+    if (entry.place.tape == TapeIndex::kLeaf && !find(entry.place) && !ignores(entry.place))
+      wrong.unknown(entry.place, entry.grad);
+  wrong.require_none(kWhere);
   prepare_write(active_);
-}
-
-// Error unless every gradient of a leaf is that of a parameter.
-void Optimizer::require_known(const Gradients& grads) const {
-  std::vector<std::string> unknown;
-  for (const Gradients::Entry& entry : grads) {
-    if (entry.place.tape == TapeIndex::kLeaf && !find(entry.place))
-      unknown.push_back(describe_unknown(entry.place, entry.grad));
-  }
-  require_none(unknown);
 }
 
 void Optimizer::require_no_share() const {
@@ -307,13 +311,12 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
   require_no_share();
   active_.clear();
   std::vector<bool> used(slots_.size());
-  std::vector<std::string> unknown;
+  Mismatch wrong;
   for (const Tensor& leaf : tape.leaves_of(loss)) {
-    const Slot* const slot = find(leaf.tape_index());
-    if (slot) {
+    if (const Slot* const slot = find(leaf.tape_index())) {
       used[static_cast<std::size_t>(slot - slots_.data())] = true;
-    } else if (!allow_unknown_) {
-      unknown.push_back(describe_unknown(leaf.tape_index(), leaf));
+    } else if (!ignores(leaf.tape_index())) {
+      wrong.unknown(leaf.tape_index(), leaf);
     }
   }
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -322,15 +325,17 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
       slots_[i].parameter.require_writable(kWhere, slots_[i].name, 1);  // backward releases it from this tape
       active_.push_back(&slots_[i]);
     } else {
-      require_missing_allowed(slots_[i]);
+      find_missing(slots_[i], wrong);
     }
   }
-  require_none(unknown);
+  wrong.require_none(kWhere);
+  if (const double value = loss.item(); !std::isfinite(value))
+    fail(kWhere, fmt::format("the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", value));
   // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed,
   // and the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
   UpdateInBackward updates(*this);
-  tape.backward(loss, {.sink = &updates});
+  (void)tape.backward(loss, {.sink = &updates});
   const PauseRecording pause;
   updates.end();
   if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();

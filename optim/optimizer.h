@@ -11,6 +11,8 @@
 
 namespace tapegrad::optim {
 
+class Mismatch;
+
 /// Parameters with their own settings; missing settings are the optimiser's.
 struct ParameterGroup {
   NamedTensors parameters;               ///< leaves, by path
@@ -44,23 +46,32 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update. Error, before anything is written, for a parameter without a gradient, and for gradients of leaves
-  /// that are not parameters of this optimiser (a module's visit may leave out a layer). Frozen parameters keep their
-  /// values and their state; once unfrozen, they are updated like the others.
+  /// One update. Error, before anything is written, for a parameter without a gradient, for gradients of leaves that
+  /// are not parameters of this optimiser (a module's visit may leave out a layer), and for a gradient that is not
+  /// finite. Frozen parameters keep their values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
   /// step(tape.backward(loss)), bit for bit, in less memory: each parameter is updated while backward runs, as soon as
   /// its gradient is complete, and the gradient is freed. Where the tape has operations that may read any parameter in
   /// backward (Reads::anything: custom operations, on_grad hooks, recompute(), reversible(), odeint with the adjoint
   /// method), updates wait until the first of them, which backward reaches last, has run, and gradients are kept until
-  /// then: at most as much memory as step(tape.backward(loss)). The same Errors, before anything is written; if
-  /// backward itself fails, or an operation has no gradient for a parameter that it used, some parameters may be
-  /// updated already. It cannot be combined with functions that need all gradients first, such as clip_grad_norm.
+  /// then: at most as much memory as step(tape.backward(loss)). The same Errors, and one for a loss that is not finite,
+  /// before anything is written; if backward itself fails, an operation has no gradient for a parameter that it used,
+  /// or a gradient is not finite, some parameters may be updated already. It cannot be combined with functions that
+  /// need all gradients first, such as clip_grad_norm.
   void step(Tape& tape, const Tensor& loss);
+  void zero_grad() = delete;  // gradients are returned by backward, not stored: leave zero_grad() out
   /// Parameters without a gradient keep their values.
   void allow_missing(bool allow) { allow_missing_ = allow; }
-  /// Gradients of other leaves are ignored: for models that are trained in part, or by several optimisers.
+  /// Gradients of these leaves are ignored: those of a model that another optimiser trains, or none.
+  ///
+  ///     of_generator.ignore(nn::parameters(critic));
+  ///
+  /// Error for a parameter of this optimiser, and for a tensor that is not a leaf.
+  void ignore(const NamedTensors& others);
+  /// Gradients of all other leaves are ignored, and so is a layer that a visit leaves out: prefer ignore().
   void allow_unknown(bool allow) { allow_unknown_ = allow; }
-  bool allows_unknown() const { return allow_unknown_; }
+  /// Whether the gradient of this leaf, which is no parameter, is ignored.
+  bool ignores(const TapeIndex& leaf) const;
 
   /// The learning rate of groups without their own, and that of one group.
   double lr() const { return lr_; }
@@ -131,7 +142,6 @@ class Optimizer {
     int64_t size() const { return end - begin; }
   };
   friend class UpdateShare;  // internal/share.h
-  static std::string describe(const Slot& slot);
   bool has_share() const { return !share_.empty(); }
   Tensor part_of(std::size_t slot, const Tensor& whole) const;
   // Updates each parameter as soon as backward has its gradient.
@@ -145,13 +155,15 @@ class Optimizer {
   void gather(const Gradients& grads);
   void begin_update();
   void update_slots(const std::vector<Slot*>& slots);
-  void require_known(const Gradients& grads) const;
+  void find_missing(const Slot& slot, Mismatch& wrong) const;
   void require_no_share() const;
   void require_missing_allowed(const Slot& slot) const;
   void require_group(std::size_t group) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
   std::vector<std::pair<int64_t, std::size_t>> slot_of_leaf_;  // sorted by the leaf's number
+  std::vector<bool> named_;                                    // slots whose leaf had a module's name at first
+  std::vector<int64_t> ignored_;                               // leaves' numbers, sorted
   std::vector<Slot*> active_;                                  // those of this step
   std::vector<Range> share_;                                   // of each slot; empty: everything
   std::vector<std::string> buffer_names_;

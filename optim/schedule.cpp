@@ -12,108 +12,164 @@ namespace tapegrad::optim {
 
 namespace {
 
-// Steps count from 1; divisors must be positive.
-double checked(int64_t step) {
+// Steps count from 1.
+template <class S>
+double checked(const S& schedule, int64_t step) {
+  schedule.check();
   if (step < 1) fail("schedule", fmt::format("steps count from 1, got {}", step));
   return static_cast<double>(step);
 }
 
-double positive(const char* name, int64_t value) {
+double real(int64_t steps) { return static_cast<double>(steps); }
+
+void positive(const char* name, int64_t value) {
   if (value < 1) fail("schedule", fmt::format("{} must be positive, got {}", name, value));
-  return static_cast<double>(value);
+}
+
+// Rates and their factors.
+void rate(const char* name, double value) {
+  if (!(value >= 0 && std::isfinite(value)))
+    fail("schedule", fmt::format("{} must be finite and not negative, got {}", name, value));
 }
 
 }  // namespace
 
 double Constant::operator()(int64_t step) const {
-  checked(step);
+  checked(*this, step);
   return lr;
 }
+void Constant::check() const { rate("lr", lr); }
 
 double Noam::operator()(int64_t step) const {
-  const double s = checked(step), w = positive("warmup", warmup), d = positive("hidden_size", hidden_size);
+  const double s = checked(*this, step), w = real(warmup), d = real(hidden_size);
   return factor * fixed::pow(d, -0.5) * std::min(fixed::pow(s, -0.5), s * fixed::pow(w, -1.5));
 }
+void Noam::check() const {
+  positive("warmup", warmup);
+  positive("hidden_size", hidden_size);
+  rate("factor", factor);
+}
 
-double LinearWarmup::operator()(int64_t step) const {
-  return lr * std::min(1.0, checked(step) / positive("warmup", warmup));
+double LinearWarmup::operator()(int64_t step) const { return lr * std::min(1.0, checked(*this, step) / real(warmup)); }
+void LinearWarmup::check() const {
+  rate("lr", lr);
+  positive("warmup", warmup);
 }
 
 double Cosine::operator()(int64_t step) const {
-  const double done = (checked(step) - 1) / positive("total", total);
+  const double done = (checked(*this, step) - 1) / real(total);
   return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * done));
+}
+void Cosine::check() const {
+  rate("lr", lr);
+  rate("min_lr", min_lr);
+  positive("total", total);
 }
 
 double WarmupCosine::operator()(int64_t step) const {
+  const double s = checked(*this, step);
+  if (step <= warmup) return lr * s / real(warmup);
+  const double done = std::min(1.0, (s - real(warmup)) / real(total - warmup));
+  return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * done));
+}
+void WarmupCosine::check() const {
   if (warmup < 0 || total <= warmup) {
     fail("schedule", fmt::format("expected 0 <= warmup < total, got warmup {} and total {}", warmup, total));
   }
-  const double s = checked(step);
-  if (step <= warmup) return lr * s / static_cast<double>(warmup);
-  const double done = std::min(1.0, (s - static_cast<double>(warmup)) / static_cast<double>(total - warmup));
-  return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * done));
+  rate("lr", lr);
+  rate("min_lr", min_lr);
 }
 
 double StepDecay::operator()(int64_t step) const {
-  const double s = checked(step);
-  return lr * fixed::pow(gamma, std::floor((s - 1) / positive("every", every)));
+  return lr * fixed::pow(gamma, std::floor((checked(*this, step) - 1) / real(every)));
+}
+void StepDecay::check() const {
+  rate("lr", lr);
+  rate("gamma", gamma);
+  positive("every", every);
 }
 
 double MultiStep::operator()(int64_t step) const {
-  checked(step);
+  checked(*this, step);
   const auto passed = std::count_if(milestones.begin(), milestones.end(), [=](int64_t m) { return m < step; });
   return lr * fixed::pow(gamma, static_cast<double>(passed));
 }
+void MultiStep::check() const {
+  rate("lr", lr);
+  rate("gamma", gamma);
+}
 
-double Exponential::operator()(int64_t step) const { return lr * fixed::pow(gamma, checked(step) - 1); }
+double Exponential::operator()(int64_t step) const { return lr * fixed::pow(gamma, checked(*this, step) - 1); }
+void Exponential::check() const {
+  rate("lr", lr);
+  rate("gamma", gamma);
+}
 
 double Linear::operator()(int64_t step) const {
-  const double done = std::min(1.0, (checked(step) - 1) / positive("total", total));
+  const double done = std::min(1.0, (checked(*this, step) - 1) / real(total));
   return lr * (start_factor + (end_factor - start_factor) * done);
+}
+void Linear::check() const {
+  rate("lr", lr);
+  rate("start_factor", start_factor);
+  rate("end_factor", end_factor);
+  positive("total", total);
 }
 
 double Polynomial::operator()(int64_t step) const {
-  const double done = std::min(1.0, (checked(step) - 1) / positive("total", total));
+  const double done = std::min(1.0, (checked(*this, step) - 1) / real(total));
   return lr * fixed::pow(1 - done, power);
+}
+void Polynomial::check() const {
+  rate("lr", lr);
+  rate("power", power);
+  positive("total", total);
 }
 
 double InverseRoot::operator()(int64_t step) const {
-  const double s = checked(step), w = positive("warmup", warmup);
+  const double s = checked(*this, step), w = real(warmup);
   return lr * std::min(s / w, std::sqrt(w / s));
+}
+void InverseRoot::check() const {
+  rate("lr", lr);
+  positive("warmup", warmup);
 }
 
 double WarmupStableDecay::operator()(int64_t step) const {
-  const double s = checked(step);
+  const double s = checked(*this, step);
+  if (step <= warmup) return lr * s / real(warmup);
+  const double done = (s - (real(warmup) + real(stable))) / real(decay);
+  return lr + (min_lr - lr) * std::clamp(done, 0.0, 1.0);
+}
+void WarmupStableDecay::check() const {
   if (warmup < 0 || stable < 0) {
     fail("schedule", fmt::format("expected warmup and stable of 0 or more, got {} and {}", warmup, stable));
   }
-  if (step <= warmup) return lr * s / static_cast<double>(warmup);
-  const double done = (s - static_cast<double>(warmup + stable)) / positive("decay", decay);
-  return lr + (min_lr - lr) * std::clamp(done, 0.0, 1.0);
+  positive("decay", decay);
+  rate("lr", lr);
+  rate("min_lr", min_lr);
 }
 
 double CosineRestarts::operator()(int64_t step) const {
-  double at = checked(step) - 1, length = positive("period", period);
-  const double factor = positive("growth", growth);
+  double at = checked(*this, step) - 1, length = real(period);
   if (growth == 1) {
     at = std::fmod(at, length);
   } else {
-    for (; at >= length; length *= factor) at -= length;
+    for (; at >= length; length *= real(growth)) at -= length;
   }
   return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * at / length));
 }
+void CosineRestarts::check() const {
+  positive("period", period);
+  positive("growth", growth);
+  rate("lr", lr);
+  rate("min_lr", min_lr);
+}
 
 double OneCycle::operator()(int64_t step) const {
-  const double last = positive("total", total) - 1, at = std::min(checked(step) - 1, last);
-  if (!(pct_start >= 0 && pct_start <= 1)) {
-    fail("schedule", fmt::format("pct_start must be between 0 and 1, got {}", pct_start));
-  }
-  if (!(div_factor > 0 && final_div_factor > 0)) {
-    fail("schedule",
-         fmt::format("div_factor and final_div_factor must be positive, got {} and {}", div_factor, final_div_factor));
-  }
+  const double s = checked(*this, step), last = real(total) - 1, at = std::min(s - 1, last);
   const double start = max_lr / div_factor, end = start / final_div_factor;
-  const double top = pct_start * static_cast<double>(total) - 1;  // the end of the rise
+  const double top = pct_start * real(total) - 1;  // the end of the rise
   const auto between = [this, at](double from, double to, double begin, double finish) {
     const double done = finish > begin ? (at - begin) / (finish - begin) : 1;
     return anneal == Anneal::linear ? from + (to - from) * done
@@ -121,19 +177,33 @@ double OneCycle::operator()(int64_t step) const {
   };
   if (at <= top) return between(start, max_lr, 0, top);
   if (!three_phase) return between(max_lr, end, top, last);
-  const double back = 2 * pct_start * static_cast<double>(total) - 2;  // where it has fallen to its start again
+  const double back = 2 * pct_start * real(total) - 2;  // where it has fallen to its start again
   return at <= back ? between(max_lr, start, top, back) : between(start, end, back, last);
+}
+void OneCycle::check() const {
+  positive("total", total);
+  if (!(pct_start >= 0 && pct_start <= 1)) {
+    fail("schedule", fmt::format("pct_start must be between 0 and 1, got {}", pct_start));
+  }
+  if (!(div_factor > 0 && final_div_factor > 0)) {
+    fail("schedule",
+         fmt::format("div_factor and final_div_factor must be positive, got {} and {}", div_factor, final_div_factor));
+  }
+  rate("max_lr", max_lr);
 }
 
 double Chain::operator()(int64_t step) const {
-  if (parts.empty()) fail("schedule", "expected a chain of at least one schedule, got none");
-  checked(step);
+  checked(*this, step);
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    positive("steps", parts[i].steps);
     if (step <= parts[i].steps) return parts[i].schedule(step);
     step -= parts[i].steps;
   }
   return parts.back().schedule(step);
+}
+void Chain::check() const {
+  if (parts.empty()) fail("schedule", "expected a chain of at least one schedule, got none");
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) positive("steps", parts[i].steps);
+  for (const Part& part : parts) part.schedule.check();
 }
 
 // --- Plateau ---
@@ -142,9 +212,11 @@ Plateau::Plateau(PlateauOptions options) : options_(options), best_(options.maxi
   if (!(options.factor > 0 && options.factor < 1)) {
     fail("plateau", fmt::format("factor must be between 0 and 1, got {}", options.factor));
   }
-  const double lowest = std::min({options.lr, options.threshold, options.min_lr, options.eps,
-                                  static_cast<double>(options.patience), static_cast<double>(options.cooldown)});
-  if (!(lowest >= 0)) fail("plateau", "expected options of 0 or more, got a negative one");
+  const double calls = static_cast<double>(std::min(options.patience, options.cooldown));
+  for (const double value : {options.lr, options.threshold, options.min_lr, options.eps, calls}) {
+    if (value < 0) fail("plateau", "expected options of 0 or more, got a negative one");
+    if (!std::isfinite(value)) fail("plateau", fmt::format("expected finite options, got {}", value));
+  }
 }
 
 double Plateau::operator()(double metric) {

@@ -1,6 +1,6 @@
 // Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)). At step s, the
-// rate is that of PyTorch's scheduler of the same name after s - 1 calls of step(). Error for a step below 1, and for
-// options out of range.
+// rate is that of PyTorch's scheduler of the same name after s - 1 calls of step(). Error for a step below 1. Every
+// call checks all options, also those that its step does not use, by check().
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -17,6 +17,7 @@ namespace tapegrad::optim {
 struct Constant {
   double lr;  ///< learning rate
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5). Vaswani et al. 2017.
@@ -25,6 +26,7 @@ struct Noam {
   int64_t warmup = 4000;  ///< steps of the rise
   double factor = 1;      ///< of all rates
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Rises linearly to lr over `warmup` steps, then stays there.
@@ -32,6 +34,7 @@ struct LinearWarmup {
   double lr;       ///< learning rate
   int64_t warmup;  ///< steps of the rise
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Half a cosine from lr to min_lr within `total` steps, and back to lr within as many, as CosineAnnealingLR.
@@ -40,6 +43,7 @@ struct Cosine {
   int64_t total;      ///< steps
   double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Rises linearly to lr over `warmup` steps, falls along half a cosine to min_lr at step `total`, then stays there.
@@ -51,6 +55,7 @@ struct WarmupCosine {
   int64_t total;      ///< steps
   double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// lr gamma^floor((step - 1) / every).
@@ -59,6 +64,7 @@ struct StepDecay {
   int64_t every;       ///< steps between two falls
   double gamma = 0.1;  ///< factor of each fall
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// lr gamma^n, where n is the number of milestones smaller than the step: the rate drops at step m + 1.
@@ -67,6 +73,7 @@ struct MultiStep {
   std::vector<int64_t> milestones;  ///< in steps, as MultiStepLR has them; one that occurs twice counts twice
   double gamma = 0.1;               ///< factor of each fall
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// lr gamma^(step - 1).
@@ -74,6 +81,7 @@ struct Exponential {
   double lr;     ///< learning rate
   double gamma;  ///< factor per step
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Changes linearly from start_factor lr at step 1 to end_factor lr after `total` steps, then stays there.
@@ -83,6 +91,7 @@ struct Linear {
   double start_factor = 1;  ///< of lr, at step 1
   double end_factor = 0;    ///< of lr, at the end
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// lr (1 - (step - 1) / total)^power; 0 after `total` steps.
@@ -91,6 +100,7 @@ struct Polynomial {
   int64_t total;     ///< steps
   double power = 1;  ///< 1: linear
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Rises linearly to lr over `warmup` steps, then falls as lr sqrt(warmup / step).
@@ -98,6 +108,7 @@ struct InverseRoot {
   double lr;       ///< learning rate
   int64_t warmup;  ///< steps of the rise
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Rises linearly to lr over `warmup` steps, stays there for `stable` steps, and falls linearly to min_lr over `decay`
@@ -109,6 +120,7 @@ struct WarmupStableDecay {
   int64_t decay;      ///< steps of the fall
   double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Falls along half a cosine from lr to min_lr within `period` steps, then starts again with a period `growth` times as
@@ -119,6 +131,7 @@ struct CosineRestarts {
   int64_t growth = 1;  ///< factor of each period
   double min_lr = 0;   ///< the lowest rate
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Rises from start = max_lr / div_factor to max_lr within the first pct_start of `total` steps, then falls to start /
@@ -134,6 +147,7 @@ struct OneCycle {
   Anneal anneal = Anneal::cosine;        ///< form of the rise and the falls
   bool three_phase = false;              ///< the fall to start is as long as the rise, and a third phase follows
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Any of the above, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
@@ -141,11 +155,18 @@ class Schedule {
  public:
   template <class S>
   requires(!std::is_same_v<S, Schedule> && std::is_invocable_r_v<double, const S&, int64_t>) Schedule(S schedule)
-      : schedule_(std::move(schedule)) {}  // NOLINT: a schedule is one of these
-  double operator()(int64_t step) const { return schedule_(step); }
+      : schedule_([schedule = std::move(schedule)](int64_t step, bool checks_only) -> double {  // NOLINT: one of these
+          if constexpr (requires { schedule.check(); }) {
+            if (checks_only) return schedule.check(), 0;
+          }
+          return checks_only ? 0 : schedule(step);
+        }) {}
+  double operator()(int64_t step) const { return schedule_(step, false); }
+  /// Error for options out of range; nothing for a function.
+  void check() const { schedule_(1, true); }
 
  private:
-  std::function<double(int64_t)> schedule_;
+  std::function<double(int64_t step, bool checks_only)> schedule_;
 };
 
 /// Runs schedules one after the other, each for its number of steps, counted from 1 in each; the last one continues.
@@ -160,6 +181,7 @@ struct Chain {
   };
   std::vector<Part> parts;  ///< in order; not empty
   double operator()(int64_t step) const;
+  void check() const;
 };
 
 /// Multiplies the learning rate by `factor` when a metric has not improved for more than `patience` calls. Unlike a
@@ -179,7 +201,7 @@ struct PlateauOptions {
 /// Reduces the learning rate when a metric has stopped improving, as ReduceLROnPlateau.
 class Plateau {
  public:
-  /// Error unless 0 < factor < 1, and for negative numbers.
+  /// Error unless 0 < factor < 1, and for numbers that are negative or not finite.
   explicit Plateau(PlateauOptions options);
   /// The learning rate after this value of the metric. NaN is not an improvement.
   double operator()(double metric);

@@ -110,7 +110,7 @@ std::string unknown_option(const CLI::App& app, const std::string& option) {
   }
   std::vector<std::string> known;
   for (const CLI::Option* one : app.get_options()) known.push_back(one->get_name());
-  return fmt::format("unknown option {}{}", option, did_you_mean(option, known));
+  return fmt::format("unknown option {}{}", option, did_you_mean(nearest_options(option, known)));
 }
 
 // The arguments that CLI11 could not place, in their order.

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/detail/tape_memory.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -73,7 +74,7 @@ namespace {
 
 struct LiveTapes {
   std::mutex mutex;
-  uint64_t last = 0;
+  std::atomic<uint64_t> last{0};
   std::vector<uint64_t>
       numbers;  // not in the pool, whose first request would start threads while the library is loaded
 
@@ -96,9 +97,12 @@ struct LiveTapes {
 uint64_t begin_tape() {
   LiveTapes& tapes = LiveTapes::get();
   const std::lock_guard lock(tapes.mutex);
-  tapes.numbers.push_back(++tapes.last);
-  return tapes.last;
+  const uint64_t tape = ++tapes.last;
+  tapes.numbers.push_back(tape);
+  return tape;
 }
+
+uint64_t newest_tape() { return LiveTapes::get().last.load(std::memory_order_relaxed); }
 
 void end_tape(uint64_t tape) {
   LiveTapes& tapes = LiveTapes::get();

@@ -96,5 +96,7 @@ struct TapeMemory {
 uint64_t begin_tape();
 void end_tape(uint64_t tape);
 bool is_alive(uint64_t tape);
+/// That of the tape that began last.
+uint64_t newest_tape();
 
 }  // namespace tapegrad::detail

@@ -1,6 +1,8 @@
 // The checksum of files: XXH3, 64 bits.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,6 +1,8 @@
 // Where a file is written.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <concepts>
 #include <string>
 #include <string_view>

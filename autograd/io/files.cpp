@@ -138,9 +138,9 @@ std::string replaceable(const std::string& path) {
 }
 
 // Gives a new file the permissions of the replaced file, and its owner where the system allows that.
-void keep_permissions(int file, const std::string& replaced) {
+void keep_permissions(int file, int folder, const std::string& replaced) {
   struct stat old {};
-  if (::lstat(replaced.c_str(), &old) != 0 || !S_ISREG(old.st_mode)) return;
+  if (::fstatat(folder, replaced.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(old.st_mode)) return;
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file, old.st_uid, old.st_gid) != 0) {
     mode &= 0777;  // neither setuid nor setgid for somebody else; another group may do what all others may
@@ -268,7 +268,7 @@ AtomicFile::AtomicFile(const Destination& to) : path_(to.path()) {
     struct stat status {};
     // Between its creation and its lock somebody may have taken it for a leftover: then another one.
     if (::flock(file.get(), LOCK_EX) == 0 && ::fstat(file.get(), &status) == 0 && status.st_nlink == 0) continue;
-    keep_permissions(file.get(), target_);
+    keep_permissions(file.get(), folder.get(), name_);
     descriptor_ = file.release();
   }
   folder_ = folder.release();

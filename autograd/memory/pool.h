@@ -1,6 +1,8 @@
 // The memory pool that all tensors and tapes allocate from.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,8 @@
 // Peak memory use, for measurements.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 
 namespace tapegrad::pool {

@@ -1,6 +1,8 @@
 // The words that all random numbers are made of.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 
 namespace tapegrad {

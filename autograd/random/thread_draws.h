@@ -1,6 +1,8 @@
 // A generator that a thread uses instead of the default one.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 namespace tapegrad {
 
 class Generator;

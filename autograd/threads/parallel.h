@@ -1,6 +1,8 @@
 // Loops over several threads, whose pieces depend only on the work, never on the number of threads.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 
 namespace tapegrad {

@@ -272,7 +272,7 @@ void several_optimisers() {
   // [several optimisers]
   tg::optim::Adam of_generator(nn::parameters(generator), {.lr = 1e-3});
   tg::optim::Adam of_critic(nn::parameters(critic), {.lr = 1e-3});
-  of_generator.allow_unknown(true);  // gradients of the critic's parameters are ignored
+  of_generator.ignore(nn::parameters(critic));  // the gradients of its parameters
   tg::Tape tape;
   of_generator.step(tape.backward(-tg::mean(critic(generator(tg::ones({4, 2}))))));
   // [/several optimisers]

@@ -7,6 +7,8 @@
 //   f.add_named({.name = "solver", .help = "the method"}, solver, kOdeSolverNames);  // an enum with names
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 #include <limits>
 #include <optional>

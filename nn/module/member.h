@@ -1,6 +1,8 @@
 // Members of modules that are known by their address while they live, so that one that a visit forgets is found.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 namespace tapegrad::nn {
 class Visitor;
 }

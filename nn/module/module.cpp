@@ -26,6 +26,8 @@ struct Entry {
   const Tensor& tensor() const { return parameter ? parameter->tensor() : buffer->tensor(); }
 };
 
+bool is_saved(const Entry& e) { return e.parameter || e.buffer->persistent(); }
+
 bool is_real(DType dtype) { return is_floating(dtype) || is_half(dtype); }
 
 class StateVisitor : public Visitor {
@@ -179,7 +181,7 @@ NamedTensors state_dict(const AnyModel& model) {
   require_whole_visit(model);
   NamedTensors state;
   for (Entry& e : state_of(model))
-    state.push_back({std::move(e.name), e.tensor().view(e.tensor().shape(), e.tensor().strides())});
+    if (is_saved(e)) state.push_back({std::move(e.name), e.tensor().view(e.tensor().shape(), e.tensor().strides())});
   return state;
 }
 
@@ -257,7 +259,8 @@ class Matching {
 LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict) {
   const std::vector<Entry> entries = state_of(model);
   Matching matching(state);
-  for (const Entry& e : entries) matching.find(e);
+  for (const Entry& e : entries)
+    if (is_saved(e)) matching.find(e);
   auto [found, wrong, report] = matching.end(state);
   if (strict) {
     for (const std::string& n : report.missing) wrong.push_back(fmt::format("\"{}\" is missing", n));

@@ -23,22 +23,44 @@
 #include <tapegrad/nn/parameter.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace tapegrad::nn {
 
+template <class Interface>
+class AnyOf;
+
 /// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy, and that is
 /// found if a visit forgets it.
+///
+///   nn::List<nn::AnyModule> layers{nn::Linear(2, 8), nn::ReLU(), nn::Linear(8, 1)};
 template <class Module>
 class List : public std::vector<Module>, public detail::HolderOf<List<Module>> {
  public:
-  using std::vector<Module>::vector;
+  /// An item of a list in braces, from which the module is moved.
+  struct NewItem {
+    template <class From>
+    requires(std::is_class_v<From> && !std::is_same_v<From, List> && std::is_constructible_v<Module, From>)
+        NewItem(From&& from)  // NOLINT: a module in braces
+        : module(std::forward<From>(from)) {}
+    mutable Module module;  ///< moved from after the construction
+  };
+
   List() = default;
+  /// Modules without arguments.
+  explicit List(std::size_t count) : std::vector<Module>(count) {}
+  List(std::initializer_list<NewItem> items) {
+    this->reserve(items.size());
+    for (const NewItem& item : items) this->push_back(std::move(item.module));
+  }
   List(List&&) noexcept = default;
   List& operator=(List&&) noexcept = default;
   List(List& other) : std::vector<Module>() {  // for clone()
@@ -46,6 +68,11 @@ class List : public std::vector<Module>, public detail::HolderOf<List<Module>> {
     for (Module& module : other) this->push_back(detail::clone_of(module));
   }
 };
+
+/// nn::List{Linear(2, 2), Linear(2, 3)} has Linears; of several types, they are AnyModules.
+template <class First, class... Others>
+List(First, Others...)
+    -> List<std::conditional_t<(std::is_same_v<First, Others> && ...), First, AnyOf<Tensor(const Tensor&)>>>;
 
 /// A list of `count` modules, each made with the same arguments: repeat<GPTBlock>(config.n_layers, config). For a plain
 /// struct they are the values of its first members.
@@ -148,6 +175,43 @@ NamedTensors parameters(Model& model) {
   return leaves;
 }
 
+namespace detail {
+
+// Several models with the names of their paths, as one.
+struct Group {
+  std::vector<std::pair<std::string, AnyModel>> models;
+  void walk(Visitor& visitor) {
+    for (auto& [name, model] : models) visitor(name, model);
+  }
+  void add() {}
+  template <class Model, class... More>
+  void add(Model& first, More&... more) {
+    if constexpr (!std::is_convertible_v<Model&, std::string_view>) {
+      models.emplace_back(std::to_string(models.size()), AnyModel(first));
+      add(more...);
+    } else {
+      add_named(first, more...);
+    }
+  }
+  template <class Model, class... More>
+  void add_named(std::string_view name, Model& first, More&... more) {
+    models.emplace_back(checked_key(name), AnyModel(first));
+    add(more...);
+  }
+};
+
+}  // namespace detail
+
+/// The leaves of several models, for one optimiser: parameters(actor, critic) are "0.up.weight", "1.up.weight" and so
+/// on, parameters("actor", actor, "critic", critic) are "actor.up.weight", "critic.up.weight". One that models share is
+/// listed once.
+template <class First, class Second, class... More>
+NamedTensors parameters(First&& first, Second& second, More&&... more) {
+  detail::Group group;
+  group.add(first, second, more...);
+  return parameters(group);
+}
+
 /// Sets `training` in every module that has it, such as Dropout and BatchNorm.
 template <class Model>
 requires(!std::is_const_v<Model>) void train(Model& model, bool training = true) {
@@ -199,9 +263,9 @@ requires(!std::is_const_v<Model>) void to(Model& model, DType dtype) {
   detail::convert(detail::AnyModel(model), dtype);
 }
 
-/// Parameters and buffers in the order of the visits: a snapshot, which later steps do not change. (It shares memory
-/// with the model until the next step, which copies.) A tied parameter is saved once, under its first path. The
-/// Error of require_whole_visit.
+/// Parameters and persistent buffers in the order of the visits: a snapshot, which later steps do not change. (It
+/// shares memory with the model until the next step, which copies.) A tied parameter is saved once, under its first
+/// path. The Error of require_whole_visit.
 template <class Model>
 NamedTensors state_dict(const Model& model) {
   return detail::state_dict(detail::AnyModel(model));

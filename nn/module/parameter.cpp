@@ -153,9 +153,10 @@ void Parameter::convert(DType dtype) {
 
 // --- Buffer ---
 
-Buffer::Buffer(Tensor&& values, Adopt) : Member(detail::MemberKind::buffer), values_(own(std::move(values))) {}
+Buffer::Buffer(Tensor&& values, BufferOptions options, Adopt)
+    : Member(detail::MemberKind::buffer), options_(options), values_(own(std::move(values))) {}
 
-Buffer::Buffer(Buffer& other) : Member(other) {
+Buffer::Buffer(Buffer& other) : Member(other), options_(other.options_) {
   require_clone("buffer");
   if (other.defined()) values_ = other.values_.clone();
 }

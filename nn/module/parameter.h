@@ -90,11 +90,18 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
 
 void tie(Parameter& first, Parameter& second);
 
-/// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
+struct BufferOptions {
+  bool persistent = true;  ///< in the state: saved and loaded; false for what the constructor computes, as a mask
+};
+
+/// A tensor that belongs to the model's state but is not trained: saved, loaded, converted and cloned like a parameter.
+///
+///   nn::Buffer mask{triu(full({8, 8}, -INFINITY), 1), {.persistent = false}};     // cloned and converted only
 class Buffer : public detail::Member, public TensorHolder<Buffer> {
  public:
   Buffer() noexcept : Member(detail::MemberKind::buffer) {}
-  explicit Buffer(std::same_as<Tensor> auto values) : Buffer(std::move(values), Adopt{}) {}
+  explicit Buffer(std::same_as<Tensor> auto values, BufferOptions options = {})
+      : Buffer(std::move(values), options, Adopt{}) {}
   Buffer(Buffer&& other) noexcept = default;
   Buffer(Buffer& other);  ///< for clone(); an Error anywhere else
   Buffer& operator=(Buffer&& other) noexcept = default;
@@ -106,10 +113,12 @@ class Buffer : public detail::Member, public TensorHolder<Buffer> {
   const Tensor* operator->() const { return &values_; }
   void set(const Tensor& values);  ///< Error for another shape
   void convert(DType dtype);       ///< converts floating values; integers and bools keep their type
+  bool persistent() const { return options_.persistent; }  ///< BufferOptions::persistent
 
  private:
   struct Adopt {};
-  Buffer(Tensor&& values, Adopt);
+  Buffer(Tensor&& values, BufferOptions options, Adopt);
+  BufferOptions options_;
   Tensor values_;
 };
 

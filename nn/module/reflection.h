@@ -12,6 +12,8 @@
 // address.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstddef>
 #include <string_view>
 #include <tuple>

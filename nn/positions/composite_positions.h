@@ -1,6 +1,8 @@
 // An added positional encoding and a relative one at once.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <string>
 
 namespace tapegrad::nn {

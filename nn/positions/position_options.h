@@ -3,6 +3,8 @@
 // nn/positions/relative those that act inside attention, a file each.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <any>
 #include <cstdint>
 #include <map>

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/profiler.h>
+#include <tapegrad/optim/detail/mismatch.h>
 #include <tapegrad/optim/internal/share.h>
 
 #include <string_view>
@@ -26,7 +27,8 @@ void UpdateShare::keep(std::vector<Range> share) {
     if (begin < 0 || begin > end || end > n)
       fail(kWhere, fmt::format("expected a range of at most {} elements, got {} to {}", n, begin, end));
     if (!may_cut() && begin < end && end - begin < n)
-      fail(kWhere, fmt::format("{} cannot be cut: its update is not elementwise", Optimizer::describe(slots[i])));
+      fail(kWhere,
+           fmt::format("{} cannot be cut: its update is not elementwise", quoted(slots[i].name, slots[i].parameter)));
   }
   if (optimizer_.has_share()) fail(kWhere, "this optimiser has a share already");
   optimizer_.share_ = std::move(share);
@@ -69,6 +71,10 @@ void UpdateShare::step(const std::vector<Tensor>& grads) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].parameter.is_frozen()) continue;
     if (!grads[i].defined()) optimizer_.require_missing_allowed(slots[i]);
+    if (grads[i].defined() && !all_finite(grads[i]))
+      fail(kWhere,
+           fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
+                       quoted(slots[i].name, slots[i].parameter)));
     slots[i].parameter.require_writable(kWhere, slots[i].name);
   }
   optimizer_.active_.clear();

@@ -20,8 +20,9 @@ constexpr double kCurvature = 0.9;  // c2: |slope| must fall to this fraction
 double inner(const Tensor& a, const Tensor& b) { return dot(a, b).item(); }
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
 
-// The minimum in [low, high] of the cubic with these values and slopes at a and b.
+// The minimum in [low, high] of the cubic with these values and slopes at a and b; the middle where there is none.
 double cubic_minimum(double a, double fa, double ga, double b, double fb, double gb, double low, double high) {
+  if (!std::isfinite(fa) || !std::isfinite(fb)) return (low + high) / 2;
   if (a > b) {
     std::swap(a, b);
     std::swap(fa, fb);
@@ -95,7 +96,27 @@ LBFGS::Point LBFGS::evaluate(const std::function<Evaluation()>& f) {
     const Tensor* const grad = found.grads.find(p.tensor);
     parts.push_back(grad ? grad->detach().reshape({-1}) : zeros({p.tensor.numel()}, p.tensor.dtype()));
   }
-  return {found.loss, cat(parts)};
+  const Tensor gradient = cat(parts);
+  return {std::isfinite(found.loss) && all_finite(gradient) ? found.loss : HUGE_VAL, gradient};
+}
+
+// With the parameters at `row`. If f throws, they return to `good`.
+LBFGS::Point LBFGS::evaluate_at(const Tensor& row, const Tensor& good, const std::function<Evaluation()>& f) {
+  set_values(row);
+  try {
+    return evaluate(f);
+  } catch (...) {
+    set_values(good);
+    throw;
+  }
+}
+
+void LBFGS::fail_at(const Tensor& good, std::string_view where) {
+  set_values(good);
+  fail(kWhere,
+       fmt::format("the loss or its gradient is not finite {}; the parameters have the values of the last point "
+                   "where both were (a smaller lr, strong_wolfe, or Tape::trap_nan, which finds the operation)",
+                   where));
 }
 
 // --- directions ---
@@ -129,15 +150,16 @@ Tensor LBFGS::newton_direction(const Tensor& gradient) const {
 
 LBFGS::Trial LBFGS::search(const std::function<Evaluation()>& f, const Trial& start, double t, int64_t most) {
   const Tensor origin = values();
+  found_finite_ = false;
   const auto at = [&](double length) {
-    set_values(origin + length * direction_);
-    Point point = evaluate(f);
+    Point point = evaluate_at(origin + length * direction_, origin, f);
     set_values(origin);
+    found_finite_ = found_finite_ || std::isfinite(point.loss);
     const double slope = inner(point.gradient, direction_);
     return Trial{length, std::move(point), slope};
   };
   const auto too_high = [&](const Trial& trial) {
-    return trial.point.loss > start.point.loss + kDecrease * trial.t * start.slope;
+    return !(trial.point.loss <= start.point.loss + kDecrease * trial.t * start.slope);
   };
   const auto flat = [&](const Trial& trial) { return std::abs(trial.slope) <= -kCurvature * start.slope; };
   const auto minimum = [](const Trial& a, const Trial& b, double low, double high) {
@@ -185,15 +207,38 @@ LBFGS::Trial LBFGS::search(const std::function<Evaluation()>& f, const Trial& st
   return low;
 }
 
+// The first evaluation of a call. The one before may have ended with a step whose end it has not evaluated.
+LBFGS::Point LBFGS::start(const std::function<Evaluation()>& f) {
+  const Tensor before = std::exchange(before_, Tensor());
+  Point now = evaluate(f);
+  if (std::isfinite(now.loss)) return now;
+  const Tensor here = values();
+  const bool moved = before.defined() && equal(here, before + t_ * direction_);
+  fail_at(moved ? before : here, moved ? "after the last step" : "at the start");
+}
+
+// A step of fixed length; without `f`, its end is not evaluated.
+void LBFGS::move(Point& now, const std::function<Evaluation()>* f) {
+  Tensor good = values();
+  const Tensor row = good + t_ * direction_;
+  if (!f) {
+    set_values(row);
+    before_ = std::move(good);
+    return;
+  }
+  now = evaluate_at(row, good, *f);
+  if (!std::isfinite(now.loss)) fail_at(good, fmt::format("after a step of length {}", t_));
+}
+
 double LBFGS::step(const std::function<Evaluation()>& evaluation) {
-  const auto f = [&evaluation, products = Autocast::dtype()] {
+  const std::function<Evaluation()> f = [&evaluation, products = Autocast::dtype()] {
     const Autocast as_called(products);
     return evaluation();
   };
   const Autocast in_own_type(kFloat32);
   const PauseRecording pause;
   const int64_t before = evaluations_, most = options_.max_evaluations.value_or(options_.max_iterations * 5 / 4);
-  Point now = evaluate(f);
+  Point now = start(f);
   const double first_loss = now.loss;
   if (numel_ == 0 || largest(now.gradient) <= options_.tolerance_grad) return first_loss;
   for (int64_t i = 1; i <= options_.max_iterations; ++i) {
@@ -210,13 +255,15 @@ double LBFGS::step(const std::function<Evaluation()>& evaluation) {
     const double last_loss = now.loss, slope = inner(now.gradient, direction_);
     if (slope > -options_.tolerance_change) break;
     if (options_.strong_wolfe) {
+      const int64_t tried = evaluations_;
       Trial found = search(f, {0, now, slope}, t_, most - (evaluations_ - before));
+      if (found.t == 0 && !found_finite_ && i == 1)
+        fail_at(values(), fmt::format("at any of {} points of the line search", evaluations_ - tried));
       t_ = found.t;
       now = std::move(found.point);
       set_values(values() + t_ * direction_);
     } else {
-      set_values(values() + t_ * direction_);
-      if (i < options_.max_iterations) now = evaluate(f);
+      move(now, i < options_.max_iterations ? &f : nullptr);
     }
     if (evaluations_ - before >= most || largest(now.gradient) <= options_.tolerance_grad ||
         std::abs(t_) * largest(direction_) <= options_.tolerance_change ||

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 namespace tapegrad::optim {
 
@@ -28,8 +29,9 @@ struct Evaluation {
 };
 
 /// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g computed from
-/// the last steps; the loss must be the same function throughout a call. Computed as in PyTorch. Nocedal, Wright 2006,
-/// chapters 3 and 7.
+/// the last steps; the loss must be the same function throughout a call. Computed as in PyTorch, but for points where
+/// the loss or its gradient is not finite: the line search takes a shorter step. Nocedal, Wright 2006, chapters 3
+/// and 7.
 ///
 ///   optim::LBFGS lbfgs(nn::parameters(model), {.strong_wolfe = true});
 ///   for (int i = 0; i < 20; ++i) {
@@ -45,7 +47,9 @@ class LBFGS {
   explicit LBFGS(NamedTensors parameters, LBFGSOptions options = {});
 
   /// Runs at most max_iterations iterations. Returns the loss before the first one. A parameter without a gradient
-  /// keeps its value.
+  /// keeps its value. Error if the loss or a gradient is not finite at the start, after a step of fixed length (the
+  /// last one of a call is found by the next call), or wherever a line search looks; the parameters then have the
+  /// values of the last point where both were finite.
   double step(const std::function<Evaluation()>& evaluate);
 
   /// LBFGSOptions::lr. set_lr: Error for a negative rate.
@@ -61,7 +65,7 @@ class LBFGS {
 
  private:
   struct Point {
-    double loss;
+    double loss;      // infinite where it or the gradient is not finite
     Tensor gradient;  // of all parameters, as one vector
   };
   struct Trial {
@@ -70,6 +74,10 @@ class LBFGS {
     double slope;  // of the loss in the direction
   };
   Point evaluate(const std::function<Evaluation()>& f);
+  Point evaluate_at(const Tensor& row, const Tensor& good, const std::function<Evaluation()>& f);
+  Point start(const std::function<Evaluation()>& f);
+  void move(Point& now, const std::function<Evaluation()>* f);
+  [[noreturn]] void fail_at(const Tensor& good, std::string_view where);
   Tensor values() const;
   void set_values(const Tensor& row);
   void remember(const Tensor& gradient);
@@ -87,6 +95,8 @@ class LBFGS {
   std::deque<Step> history_;
   Tensor direction_, last_gradient_;  // of the last iteration, as one vector
   double t_ = 0;                      // distance that it moved along direction_
+  bool found_finite_ = false;         // the last line search has evaluated a point with finite values
+  Tensor before_;                     // the values before a step of fixed length whose end was not evaluated
   double scale_ = 1;                  // of the first approximation of the inverse Hessian
 };
 

@@ -1,6 +1,8 @@
 // A random permutation of any size that takes no memory: each value is computed when it is needed.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <array>
 #include <cstdint>
 

@@ -1,6 +1,8 @@
 // The words that GPT-2 and Llama-3 cut a text into before they merge bytes.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

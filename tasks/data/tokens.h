@@ -1,6 +1,8 @@
 // Token ids as training data: in memory or in a token file, and how a token file is written.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,8 @@
 // Drawings in SVG, which are readable on light and dark pages and refer to no other file.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <string>
 #include <string_view>
 #include <vector>

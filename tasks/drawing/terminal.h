@@ -1,6 +1,8 @@
 // What the standard streams can show: rewritten lines, and colours. Nothing else asks.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdio>
 #include <string>
 #include <string_view>

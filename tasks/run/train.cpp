@@ -116,7 +116,9 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
     if (!text.empty()) results && !json ? progress.result(text) : progress.line(text);
   };
   files.evaluated = [&recipe, &loop, show](const train::StepMetrics& m, train::Progress& progress) {
-    show(recipe.evaluation_text(m, loop), progress);
+    // The lines of a tutorial's run are those of every n-th step.
+    if ((m.step - 1) % recipe.evaluate_every() == 0) return show(recipe.evaluation_text(m, loop), progress);
+    progress.line(train::evaluation_text(m));
   };
   files.ended_epoch = [&recipe, &loop, show](train::EpochMetrics& epoch, const train::StepMetrics& last,
                                              train::Progress& progress) {

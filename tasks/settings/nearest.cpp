@@ -31,6 +31,27 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return edits.back();
 }
 
+// "num", "epochs" of --num-epochs, or --num_epochs.
+std::vector<std::string> words_of(std::string_view option) {
+  std::vector<std::string> words(1);
+  for (const char c : option) {
+    if (c != '-' && c != '_') {
+      words.back() += c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+// Whether all of `some` are in `words`.
+bool includes(const std::vector<std::string>& words, const std::vector<std::string>& some) {
+  return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
@@ -54,9 +75,27 @@ std::string listed(const std::vector<std::string>& words, std::string_view conju
   return out;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  const std::vector<std::string> near = nearest(word, known);
+std::vector<std::string> nearest_options(std::string_view option, const std::vector<std::string>& known) {
+  std::vector<std::string> near = nearest(option, known);
+  const std::vector<std::string> words = words_of(option);
+  std::string initials;
+  for (const std::string& word : words) initials += word[0];
+  for (const std::string& one : known) {
+    const std::vector<std::string> its = words_of(one);
+    const bool alike = !words.empty() && (includes(its, words) || includes(words, its) ||
+                                          (words.size() > 1 && its.size() == 1 && its[0] == initials));
+    if (alike && near.size() < kMostSuggestions && std::find(near.begin(), near.end(), one) == near.end())
+      near.push_back(one);
+  }
+  return near;
+}
+
+std::string did_you_mean(const std::vector<std::string>& near) {
   return near.empty() ? "" : fmt::format(" (did you mean {}?)", listed(near, "or"));
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  return did_you_mean(nearest(word, known));
 }
 
 std::string unknown(std::string_view kind, std::string_view word, const std::vector<std::string>& known) {

@@ -89,7 +89,7 @@ double attention_bytes(const Point& at, int64_t width) {
   const Tensor q = heads(), k = heads(), v = heads(), dy = ones(q.shape());
   const Pass pass = time_pass([&] {
     Tape tape;
-    tape.backward(scaled_dot_product_attention(q, k, v, {.causal = true}), {.grad_output = dy});
+    (void)tape.backward(scaled_dot_product_attention(q, k, v, {.causal = true}), {.grad_output = dy});
   });
   return pass.bytes > 0 ? pass.bytes : kMissing;
 }

@@ -1,6 +1,8 @@
 // Ctrl-C and SIGTERM during a run.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 namespace tapegrad::train {
 
 /// While an object exists, the first SIGINT or SIGTERM is recorded; the second one, of either kind, ends the process.

@@ -91,6 +91,7 @@ void Loop::check_options() const {
     fail("loop", fmt::format("clip_grad_norm must be at least 0 (no clipping), got {}", o.clip_grad_norm));
   if (o.evaluate_every > 0 && !o.evaluate) fail("loop", "evaluate_every is set, but evaluate is not");
   if (o.patience > 0 && o.evaluate_every == 0) fail("loop", "patience counts evaluations, but evaluate_every is 0");
+  if (o.schedule) o.schedule->check();
   if (source_.size() < 1) fail("loop", "the source has no batches (is batch_size larger than the data?)");
   if (source_.step) check_own_step();
 }
@@ -138,6 +139,7 @@ int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t pro
 
 void Loop::begin() {
   check_options();
+  if (!options_.world) distributed::World::note_separate_runs();
   const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
   parallel_ = std::make_unique<distributed::DataParallel>(
       world, *optimizers_.front(), steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
@@ -300,7 +302,7 @@ StepMetrics Loop::step() {
   accuracy_.add(metrics.accuracy, metrics.terms);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
-  if (options_.evaluate_every > 0 && (steps_ - 1) % options_.evaluate_every == 0) evaluate_into(metrics);
+  if (options_.evaluate_every > 0) evaluate_into(metrics);
   if (batch_ == source_.size()) batch_ = 0;
   failed_ = false;
   return metrics;
@@ -313,10 +315,11 @@ Evaluation Loop::evaluate() const {
   return options_.evaluate();
 }
 
-void Loop::evaluate_into(StepMetrics& metrics) {
+// The first process's losses: other processors may round otherwise, and one of them decides when all stop.
+Evaluation Loop::shared_evaluation() const {
   Evaluation found = evaluate();
   const distributed::World& world = parallel_->world();
-  if (world.size() > 1) {  // other processors may round otherwise: the first process decides when all of them stop
+  if (world.size() > 1) {
     const std::vector<double> own{found.validation, found.training.value_or(0)};
     const std::vector<double> first = world.broadcast(tensor(own, {2})).to_vector<double>();
     found.validation = first[0];
@@ -324,12 +327,28 @@ void Loop::evaluate_into(StepMetrics& metrics) {
   }
   if (!std::isfinite(found.validation) || !std::isfinite(found.training.value_or(0)))
     fail_not_finite(fmt::format("the losses after step {} are", steps_), steps_);
+  return found;
+}
+
+// After the first step, every n-th and the last. A run that is continued with more steps must not differ from one that
+// did not end here, so the evaluation of a last step that is not an n-th one leaves random numbers and patience as they
+// are.
+void Loop::evaluate_into(StepMetrics& metrics) {
+  const bool due = (steps_ - 1) % options_.evaluate_every == 0;
+  if (!due && steps_ != total_steps()) return;
+  const Generator before = default_generator();
+  const Evaluation found = shared_evaluation();
   metrics.validation_loss = found.validation;
   metrics.train_loss = found.training;
-  ++stale_;
-  if (found.validation < best_.validation) {
+  is_best_ = found.validation < best().validation;
+  if (!due) {
+    last_ = found;
+    default_generator() = before;
+  } else if (found.validation < best_.validation) {
     best_ = found;
     stale_ = 0;
+  } else {
+    ++stale_;
   }
 }
 
@@ -399,6 +418,7 @@ void Loop::restore(const Checkpoint& in) {
   steps_ = steps, batch_ = batch, stale_ = stale;
   loss_ = loss, accuracy_ = accuracy;
   best_ = best;
+  last_.reset();
   failed_ = false;
 }
 

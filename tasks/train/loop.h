@@ -64,8 +64,8 @@ struct LoopOptions {
   double clip_grad_norm = 0;  ///< 0: no clipping
   DType dtype = kFloat32;     ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
-  /// Called after the first step and then every `evaluate_every` steps, with the model in eval mode and nothing
-  /// recorded. Afterwards each module has the mode that it had before.
+  /// Called after the first step, then every `evaluate_every` steps, and after the last step of the run, with the model
+  /// in eval mode and nothing recorded. Afterwards each module has the mode that it had before.
   std::function<Evaluation()> evaluate = {};
   int64_t evaluate_every = 0;  ///< 0: never
   int64_t patience = 0;        ///< stop after that many evaluations in a row without a lower validation loss; 0: never
@@ -181,7 +181,8 @@ class Loop {
   int64_t total_steps() const;
   int64_t epoch() const { return steps_ == 0 ? 0 : (steps_ - 1) / steps_per_epoch(); }  ///< of the last step, from 0
   bool finished() const { return steps_ >= total_steps() || stopped(); }
-  const Evaluation& best() const { return best_; }
+  /// The evaluation with the lowest validation loss.
+  const Evaluation& best() const { return last_ && last_->validation < best_.validation ? *last_ : best_; }
 
   /// Trains to the end, from the first step or from a checkpoint, and writes checkpoint, metrics.jsonl,
   /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error if a file cannot
@@ -239,6 +240,7 @@ class Loop {
   static void add_up(const std::vector<Figures>& figures, StepMetrics& metrics);
   void exchange(std::vector<Figures>& figures, int64_t step);
   void require_same_start(const std::string& folder) const;
+  Evaluation shared_evaluation() const;
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
   void require_finite() const;
@@ -256,9 +258,11 @@ class Loop {
   int64_t batch_ = 0;             // batches of the current epoch that were read
   MeanOfGroups loss_, accuracy_;  // over the steps of the current epoch
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
-  int64_t stale_ = 0;         // evaluations since the best one
-  bool failed_ = false;       // a step has thrown
-  bool interrupted_ = false;  // one of the processes, before the end of the last step
+  std::optional<Evaluation> last_;  // after the last step, where none was due: not in a checkpoint
+  int64_t stale_ = 0;               // evaluations since the best one
+  bool is_best_ = false;            // the last evaluation
+  bool failed_ = false;             // a step has thrown
+  bool interrupted_ = false;        // one of the processes, before the end of the last step
   bool trap_nan_ = false;
 };
 

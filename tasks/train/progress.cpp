@@ -117,7 +117,7 @@ std::string evaluation_text(const StepMetrics& m) {
 
 std::string epoch_text(const EpochMetrics& m, const StepMetrics& last) {
   const std::string accuracy = std::isnan(m.accuracy) ? "" : fmt::format("accuracy {:.4f}, ", m.accuracy);
-  return fmt::format("epoch {}: loss {:.4f}, {}learning rate {:.3g}", m.epoch, m.loss, accuracy, last.lr);
+  return fmt::format("epoch {}: loss {:.4f}, {}learning rate {:.3g}", m.epoch + 1, m.loss, accuracy, last.lr);
 }
 
 }  // namespace tapegrad::train

@@ -230,7 +230,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
     if (first) {
       lines->add(m, model_.state);
       if (m.validation_loss) {
-        if (files.keep_best && stale_ == 0) save_model(files, folder.now() / kBestFile);
+        if (files.keep_best && is_best_) save_model(files, folder.now() / kBestFile);
         files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
       }
       if (epoch) {

@@ -27,11 +27,56 @@ TEST(TapeRejects, ASecondBackward) {
             "[backward] backward has already run on this tape, which is now empty (start a new Tape for each step)");
 }
 
+// What has kept a loss off the tape.
+TEST(TapeRejects, LossesThatWereNotRecorded) {
+  const std::string start = "[backward] the loss was not recorded on this tape: ";
+  const Tensor x = ones({3}).as_leaf();
+  const auto rejected = [&](auto loss_of) {
+    return error_of([&] {
+      Tape tape;
+      tape.backward(loss_of());
+    });
+  };
+  const Tensor before = sum(x * x);
+  const std::string nothing =
+      start +
+      "nothing was recorded since the tape began (begin it before the forward pass, whose parameters are leaves)";
+  EXPECT_EQ(rejected([&] { return before; }), nothing);
+  EXPECT_EQ(rejected([&] { return sum(ones({3})); }), nothing);
+  const auto detached = [&](int nodes) {
+    return start + fmt::format(
+                       "no leaf takes part in it, while {} operations and leaves were recorded (does it pass "
+                       "through detach(), item(), or a function without a gradient, as argmax?)",
+                       nodes);
+  };
+  EXPECT_EQ(rejected([&] { return sum((x * x).detach()); }), detached(2));
+  EXPECT_EQ(rejected([&] { return scalar(sum(x * x).item()); }), detached(3));
+  EXPECT_EQ(rejected([&] { return argmax(x * x).to(kFloat32); }), detached(2));
+  Tensor elsewhere;
+  EXPECT_EQ(rejected([&] {
+              std::thread([&] { elsewhere = sum(x * x); }).join();
+              return elsewhere;
+            }),
+            start +
+                "no leaf takes part in it, but one was used on another thread (a tape records the thread that began "
+                "it)");
+  EXPECT_EQ(rejected([&] { return elsewhere; }), nothing);  // not while this tape lived
+  EXPECT_EQ(error_of([&] {
+              Tape tape;
+              const PauseRecording pause;
+              tape.backward(sum(x * x));
+            }),
+            start + "recording is paused (end the PauseRecording before the forward pass)");
+  x.set_frozen(true);
+  EXPECT_EQ(rejected([&] { return sum(x * x); }), start + "every parameter that was used is frozen");
+}
+
 TEST(TapeRejects, InvalidLosses) {
   const Tensor x = tensor({1.0, 2.0}).as_leaf();
   Tape tape;
   EXPECT_EQ(error_of([&] { tape.backward(scalar(1)); }),
-            "[backward] the loss was not recorded on this tape: no leaf takes part in it");
+            "[backward] the loss was not recorded on this tape: nothing was recorded since the tape began (begin it "
+            "before the forward pass, whose parameters are leaves)");
   const Tensor y = x * x;
   EXPECT_EQ(error_of([&] { tape.backward(y); }),
             "[backward] expected a loss of one element, got shape [2] (or give BackwardOptions::grad_output)");

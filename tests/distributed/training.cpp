@@ -1,11 +1,13 @@
 // `mpirun -n R tapegrad train`: the model files of one process, byte for byte; errors, kills and resumption.
 #include <gtest/gtest.h>
+#include <tapegrad/distributed/world.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -87,6 +89,21 @@ TEST(TrainTogether, Errors) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(lines(ran.err).front(), "[--accumulate] expected a multiple of the number of processes, 2, got 3");
   EXPECT_EQ(ran.err.find("rank 1:"), std::string::npos) << ran.err;
+}
+
+// A program whose loop has no World trains in each process: the first one says so.
+TEST(Launched, LoopsWithoutAWorldSaySo) {
+  const auto note = [](const char* rank, const char* size) {
+    ::setenv("PMI_RANK", rank, 1);
+    ::setenv("PMI_SIZE", size, 1);
+    distributed::World::note_separate_runs();
+    distributed::World::note_separate_runs();  // once
+    std::_Exit(0);
+  };
+  const char* const said = "note: a launcher started 2 processes, and each of them trains alone .a distributed::World";
+  EXPECT_EXIT(note("0", "2"), testing::ExitedWithCode(0), said);
+  EXPECT_EXIT(note("1", "2"), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(note("0", "1"), testing::ExitedWithCode(0), "^$");
 }
 
 // A launcher also starts jobs that know nothing of each other: each prints its results.

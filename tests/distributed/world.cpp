@@ -322,7 +322,7 @@ TEST(Ranks, MissingAndUnknownGradients) {
       "parameters as they are; call nn::to before the optimiser is made)");
   const std::string first = failing(true, 0), last = failing(true, 2 * n - 1);  // of the last process, and of the first
   for (const std::string& text : {first, last})
-    EXPECT_NE(text.find("a visit leave out a member? allow_unknown(true) ignores"), std::string::npos) << text;
+    EXPECT_NE(text.find("a visit leave out a member? ignore(nn::parameters(other))"), std::string::npos) << text;
   if (n == 1) return;
   EXPECT_TRUE(first.starts_with("rank 2: [data_parallel] the gradient of ")) << first;
   EXPECT_TRUE(last.starts_with("[data_parallel] the gradient of ")) << last;
@@ -335,7 +335,7 @@ TEST(Ranks, ClipsTheGradientsOfTheOptimisersParameters) {
     const Net net;
     const nn::Linear other(40, 3);
     optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
-    sgd.allow_unknown(true);
+    sgd.ignore(nn::parameters(other));
     NamedTensors changed;
     for (const NamedTensor& p : nn::parameters(net)) changed.push_back({p.name, p.tensor.clone()});
     DataParallel parallel(world, sgd, {.accumulate = 6, .clip_grad_norm = 1e-2});

@@ -1,6 +1,7 @@
 // Containers of modules: any signature, names, alternatives, and those of the standard library in a visit.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/dict.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/gradcheck.h>
@@ -23,6 +24,79 @@ namespace tapegrad {
 namespace {
 
 using namespace tests;
+
+// --- lists in braces, and several models ---
+
+struct WithLists {
+  nn::List<nn::Linear> same{nn::Linear(2, 3), nn::Linear(3, 2)};
+  nn::List<nn::AnyModule> any{nn::Linear(2, 4), nn::ReLU(), nn::Sequential{nn::Linear(4, 1)}};
+};
+
+std::vector<std::string> paths_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& t : tensors) names.push_back(t.name);
+  return names;
+}
+
+TEST(Lists, TakeModulesInBraces) {
+  WithLists model;
+  EXPECT_EQ(paths_of(nn::parameters(model)),
+            (std::vector<std::string>{"same.0.weight", "same.0.bias", "same.1.weight", "same.1.bias", "any.0.weight",
+                                      "any.0.bias", "any.2.0.weight", "any.2.0.bias"}));
+  const WithLists copy = nn::clone(model);
+  Tensor x = ones({1, 2}), y = x;
+  for (const auto& layer : model.any) x = layer(x);
+  for (const auto& layer : copy.any) y = layer(y);
+  EXPECT_TRUE(equal(x, y));
+  nn::List mixed{nn::Linear(1, 1), nn::ReLU()};
+  nn::List alike{nn::Linear(1, 1), nn::Linear(1, 2)};
+  static_assert(std::is_same_v<decltype(mixed), nn::List<nn::AnyModule>>);
+  static_assert(std::is_same_v<decltype(alike), nn::List<nn::Linear>>);
+  nn::List<nn::Linear> moved{std::move(alike)};  // not a list of a list
+  EXPECT_EQ(moved.size(), 2U);
+  EXPECT_EQ(nn::List<nn::ReLU>(3).size(), 3U);
+}
+
+TEST(Parameters, OfSeveralModelsHavePrefixes) {
+  nn::Linear actor(2, 1), critic(2, 1, false);
+  EXPECT_EQ(paths_of(nn::parameters(actor, critic)), (std::vector<std::string>{"0.weight", "0.bias", "1.weight"}));
+  EXPECT_EQ(paths_of(nn::parameters("actor", actor, "critic", critic)),
+            (std::vector<std::string>{"actor.weight", "actor.bias", "critic.weight"}));
+  EXPECT_EQ(actor.weight.name(), "actor.weight");
+  tie(actor.weight, critic.weight);
+  EXPECT_EQ(paths_of(nn::parameters(actor, critic)), (std::vector<std::string>{"0.weight", "0.bias"}));
+  EXPECT_EQ(error_of([&] { nn::parameters("a", actor, "a", critic); }),
+            "[visit] expected a different name for each member of a visit, got two members named \"a.weight\"");
+  EXPECT_EQ(error_of([&] { nn::parameters("a.b", actor, "c", critic); }),
+            "[dict] expected the name of a module, without dots, got \"a.b\"");
+}
+
+struct WithMask {
+  nn::Linear linear{2, 2};
+  nn::Buffer mask{tensor({0., 1.}), {.persistent = false}}, mean{zeros({2})};
+  Tensor operator()(const Tensor& x) const { return linear(x) * mask + mean; }
+};
+
+TEST(Buffers, ThatAreNotPersistentAreClonedAndConvertedButNotSaved) {
+  WithMask model;
+  EXPECT_EQ(paths_of(nn::state_dict(model)), (std::vector<std::string>{"linear.weight", "linear.bias", "mean"}));
+  EXPECT_EQ(nn::named_buffers(model).size(), 2U);
+  WithMask copy = nn::clone(model);
+  nn::to(copy, kFloat64);
+  EXPECT_FALSE(copy.mask.persistent());
+  EXPECT_TRUE(copy.mean.persistent());
+  EXPECT_TRUE(equal(copy.mask, tensor({0., 1.}, kFloat64)));
+  copy.mask.set(tensor({5., 6.}));
+  nn::load_state_dict(copy, nn::state_dict(model));
+  EXPECT_EQ(copy.mask.to_vector<double>(), (std::vector<double>{5, 6}));
+  EXPECT_EQ(copy(ones({1, 2}, kFloat64)).dtype(), kFloat64);
+  NamedTensors state = nn::state_dict(model);
+  state.push_back({"mask", zeros({2})});
+  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state); }),
+            "[load_state_dict] the state does not fit the model: \"mask\" is unexpected");
+  WithMask moved = std::move(copy);
+  EXPECT_EQ(nn::state_dict(moved).size(), 3U);
+}
 
 // --- AnyOf a signature ---
 

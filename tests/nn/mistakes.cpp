@@ -27,13 +27,89 @@ TEST(Mistakes, AForgottenLayerIsFoundByTheFirstStep) {
   };
   EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [2, 3], [2] (does a visit leave "
-            "out a member? allow_unknown(true) ignores them)");
+            "out a member? ignore(nn::parameters(other)) is for those of another model)");
   nn::parameters(model.down);
   EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: \"weight\" [2, 3], \"bias\" [2] "
-            "(does a visit leave out a member? allow_unknown(true) ignores them)");
-  sgd.allow_unknown(true);
+            "(does a visit leave out a member? ignore(nn::parameters(other)) is for those of another model)");
+  sgd.ignore(nn::parameters(model.down));
   sgd.step(grads_of());
+}
+
+struct TwoLayers {
+  nn::Linear up{2, 3}, down{3, 2};
+  Tensor operator()(const Tensor& x) const { return down(up(x)); }
+};
+
+// The cause is told by the leaves that the optimiser does not have.
+TEST(Mistakes, AnOptimiserOfOtherParametersSaysWhy) {
+  const auto rejected = [](auto change) {
+    std::string with_gradients;
+    for (const bool in_backward : {false, true}) {
+      TwoLayers model;
+      optim::SGD sgd(nn::parameters(model), {.lr = 1});
+      const std::string text = error_of([&] {
+        change(model, [&](const auto& used) {
+          Tape tape;
+          const Tensor loss = sum(used(ones({1, 2}, used.up.weight.dtype())));
+          in_backward ? sgd.step(tape, loss) : sgd.step(tape.backward(loss));
+        });
+      });
+      if (in_backward) {
+        EXPECT_EQ(text, with_gradients);
+      }
+      with_gradients = text;
+    }
+    return with_gradients;
+  };
+  const std::string all =
+                        "[optimizer] \"up.weight\" has no gradient, but 4 of the gradients belong to no parameter of "
+                        "this optimiser: ",
+                    named = "\"up.weight\" [3, 2], \"up.bias\" [3], \"down.weight\" [2, 3], \"down.bias\" [2] ",
+                    unnamed = "[3, 2], [3], [2, 3], [2] ",
+                    replaced =
+                        "(its layer or model was replaced after this optimiser was made: make it again, of "
+                        "nn::parameters(model))";
+  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
+              nn::to(model, kFloat64);
+              step(model);
+            }),
+            all + named + "(nn::to has converted it to float64 since this optimiser was made: call nn::to first)");
+  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
+              model = TwoLayers();
+              step(model);
+            }),
+            all + unnamed + replaced);
+  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
+              model.down = nn::Linear(3, 4);
+              step(model);
+            }),
+            "[optimizer] \"down.weight\" has no gradient, but 2 of the gradients belong to no parameter of this "
+            "optimiser: [4, 3], [4] " +
+                replaced);
+  EXPECT_EQ(rejected([](TwoLayers&, auto step) { step(TwoLayers()); }),
+            all + unnamed + "(this optimiser was made for another model, or a visit leaves out a member)");
+  EXPECT_EQ(
+      rejected([](TwoLayers& model, auto step) { step(nn::clone(model)); }),
+      all + named + "(this optimiser was made for another model of the same names: is the loss that of a clone?)");
+  // Without other leaves, as before; a parameter that is gone says so.
+  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
+              struct First {
+                const nn::Linear& up;
+                Tensor operator()(const Tensor& x) const { return up(x); }
+              };
+              step(First{model.up});
+            }),
+            "[optimizer] \"down.weight\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
+            "parameters as they are; call nn::to before the optimiser is made)");
+  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
+              nn::Parameter both(zeros({2}));
+              tie(both, model.down.bias);
+              both.freeze();
+              step(model);
+            }),
+            "[optimizer] \"down.bias\" has no gradient: no module has it any more (was its layer replaced, or tied to "
+            "another, after this optimiser was made?)");
 }
 
 TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {

@@ -326,7 +326,8 @@ TEST(Freeze, OptimisersIgnoreFrozenParametersUntilTheyAreUnfrozen) {
   expect_near(model.weight, {0.9, 0.9});  // the first update of the weight: its own bias correction
   const Values bias = values_of(model.bias);
   nn::freeze(model);
-  EXPECT_EQ(error_of([&] { step(); }), "[backward] the loss was not recorded on this tape: no leaf takes part in it");
+  EXPECT_EQ(error_of([&] { step(); }),
+            "[backward] the loss was not recorded on this tape: every parameter that was used is frozen");
   EXPECT_EQ(values_of(model.bias), bias);
 }
 

@@ -1,5 +1,6 @@
 // Optimisers and clipping against PyTorch, and saving and loading their state.
 // ctest: threads
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
@@ -247,11 +248,56 @@ TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {
   EXPECT_EQ(found.size(), 4U);
   EXPECT_EQ(error_of([&] { sgd.step(found); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [3, 4], [5] (does a visit leave "
-            "out a member? allow_unknown(true) ignores them)");
+            "out a member? ignore(nn::parameters(other)) is for those of another model)");
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
-  sgd.allow_unknown(true);
+  optim::SGD all(NamedTensors{{"a", a}}, {.lr = 0});
+  all.allow_unknown(true);
+  all.step(found);
+  // Only those that are named are ignored.
+  sgd.ignore({{"b", b}});
+  EXPECT_NE(error_of([&] { sgd.step(found); }).find("1 of the gradients belong to no parameter of this optimiser: [5]"),
+            std::string::npos);
+  sgd.ignore({{"c", c}});
   sgd.step(found);
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{-1, -1}));
+  Tape tape;
+  sgd.step(tape, sum(a) + sum(b) + sum(c));
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{-2, -2}));
+  EXPECT_EQ(error_of([&] {
+              sgd.ignore({{"x", ones({2})}});
+            }),
+            "[optimizer] expected parameters of another model to ignore, got \"x\", which is not a leaf");
+  EXPECT_EQ(error_of([&] {
+              sgd.ignore({{"a", a}});
+            }),
+            "[optimizer] expected parameters of another model to ignore, got \"a\", which is one of this optimiser's");
+}
+
+// Whatever the rule: the last good values stay.
+TEST(Optimizer, GradientsThatAreNotFiniteAreErrors) {
+  for (const double bad : {double(NAN), double(INFINITY), -double(INFINITY)}) {
+    const Tensor a = ones({2}).as_leaf(), b = ones({2, 2}).as_leaf();
+    const NamedTensors both{{"a", a}, {"b", b}};
+    optim::Adam adam(both, {.lr = 1});
+    optim::SGD sgd(both, {.lr = 1});
+    Gradients grads;
+    grads.set(a, ones({2}));
+    grads.set(b, tensor({{1., 1.}, {1., bad}}));
+    for (optim::Optimizer* optimizer : {static_cast<optim::Optimizer*>(&adam), static_cast<optim::Optimizer*>(&sgd)}) {
+      EXPECT_EQ(error_of([&] { optimizer->step(grads); }),
+                "[optimizer] the gradient of \"b\" is not finite, so it was not updated (Tape::trap_nan finds the "
+                "operation)");
+      EXPECT_EQ(optimizer->steps(), 0);
+      Tape tape;
+      EXPECT_EQ(
+          error_of([&] { optimizer->step(tape, sum(a) + sum(b) + scalar(bad)); }),
+          fmt::format("[optimizer] the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", bad));
+    }
+    EXPECT_TRUE(equal(a, ones({2})) && equal(b, ones({2, 2})));
+    b.set_frozen(true);  // takes no part
+    sgd.step(grads);
+    EXPECT_TRUE(equal(a, zeros({2})) && equal(b, ones({2, 2})));
+  }
 }
 
 // As optimizer.h shows it.
@@ -353,7 +399,7 @@ TEST(Clip, LeavesOutWhatTheOptimiserIgnores) {
     return std::pair(norm, grads.contains(other));
   };
   EXPECT_EQ(clip(), std::pair(13.0, true));  // an Error of step() follows
-  sgd.allow_unknown(true);
+  sgd.ignore({{"other", other}});
   EXPECT_EQ(clip(), std::pair(5.0, false));
 }
 

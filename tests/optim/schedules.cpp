@@ -129,6 +129,49 @@ TEST(Schedules, Errors) {
             "[plateau] factor must be between 0 and 1, got 1");
   EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .patience = -1}); }),
             "[plateau] expected options of 0 or more, got a negative one");
+  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .eps = std::nan("")}); }),
+            "[plateau] expected finite options, got nan");
+}
+
+// Also options that only a later step uses: a run must not end with this Error after its warm-up.
+TEST(Schedules, EveryOptionIsCheckedAtTheFirstStep) {
+  using namespace optim;
+  const double nan = std::nan("");
+  const std::pair<Schedule, std::string> wrong[] = {
+      {Constant{.lr = -1}, "lr must be finite and not negative, got -1"},
+      {Noam{.hidden_size = 8, .factor = nan}, "factor must be finite and not negative, got nan"},
+      {Noam{.hidden_size = 0}, "hidden_size must be positive, got 0"},
+      {LinearWarmup{.lr = INFINITY, .warmup = 5}, "lr must be finite and not negative, got inf"},
+      {Cosine{.lr = 1, .total = 9, .min_lr = -1}, "min_lr must be finite and not negative, got -1"},
+      {WarmupCosine{.lr = 1, .warmup = 5, .total = 9, .min_lr = nan},
+       "min_lr must be finite and not negative, got nan"},
+      {StepDecay{.lr = 1, .every = 100, .gamma = -1}, "gamma must be finite and not negative, got -1"},
+      {MultiStep{.lr = 1, .milestones = {50}, .gamma = nan}, "gamma must be finite and not negative, got nan"},
+      {Exponential{.lr = 1, .gamma = -0.5}, "gamma must be finite and not negative, got -0.5"},
+      {Linear{.lr = 1, .total = 9, .end_factor = -1}, "end_factor must be finite and not negative, got -1"},
+      {Polynomial{.lr = 1, .total = 9, .power = -1}, "power must be finite and not negative, got -1"},
+      {InverseRoot{.lr = nan, .warmup = 9}, "lr must be finite and not negative, got nan"},
+      {WarmupStableDecay{.lr = 1, .warmup = 1000, .stable = 2000, .decay = 0}, "decay must be positive, got 0"},
+      {CosineRestarts{.lr = 1, .period = 9, .growth = 0}, "growth must be positive, got 0"},
+      {OneCycle{.max_lr = -1, .total = 9}, "max_lr must be finite and not negative, got -1"},
+      {Chain{{{Constant{.lr = 1}, 3000}, {Cosine{.lr = 1, .total = 0}, 10}}}, "total must be positive, got 0"},
+      {Chain{{{Constant{.lr = 1}, 3000}, {Constant{.lr = 1}, -3}, {Constant{.lr = 1}, 1}}},
+       "steps must be positive, got -3"},
+      {Chain{{{Constant{.lr = 1}, 9}, {Chain{{{Constant{.lr = 1}, 9}, {Chain{}, 1}}}, 1}}},
+       "expected a chain of at least one schedule, got none"},
+  };
+  for (const auto& [schedule, text] : wrong) {
+    EXPECT_EQ(error_of([&, &s = schedule] { s(1); }), "[schedule] " + text);
+    EXPECT_EQ(error_of([&, &s = schedule] { s.check(); }), "[schedule] " + text);
+  }
+  EXPECT_EQ(error_of([] { WarmupStableDecay{.lr = 1, .warmup = 1000, .stable = 2000, .decay = 0}(1); }),
+            "[schedule] decay must be positive, got 0");
+  int64_t calls = 0;
+  const Chain functions{{{Constant{.lr = 1}, 2}, {[&calls](int64_t step) { return ++calls, 0.5 / double(step); }, 1}}};
+  EXPECT_EQ(functions(1), 1);
+  EXPECT_EQ(calls, 0);  // a function is not called for a check
+  EXPECT_EQ(functions(4), 0.25);
+  EXPECT_EQ((WarmupStableDecay{.lr = 1, .warmup = 1, .stable = INT64_MAX, .decay = 1}(2)), 1);
 }
 
 // --- averages ---

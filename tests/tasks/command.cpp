@@ -150,6 +150,9 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
       {{"train", "copy", "--hidden-sizee", "3", "--sed=4", "more", "-q"},
        {"[tapegrad train copy] unknown option --hidden-sizee (did you mean --hidden-size?); unknown option --sed (did "
         "you mean --seed?); unexpected argument \"more\"; unknown option -q (see tapegrad train copy --help)"}},
+      {{"train", "gpt", "--learning-rate", "3", "--epochs=1", "--num_layers", "2"},
+       {"unknown option --learning-rate (did you mean --lr?); unknown option --epochs (did you mean --num-epochs?); "
+        "unknown option --num_layers (did you mean --n-layers?)"}},
       {{"train", "copy", "gpt"}, {"[tapegrad train copy] unexpected argument \"gpt\""}},
       {{"info", "copy"}, {"[tapegrad info] unexpected argument \"copy\""}},
       {{"train", "copy", "--seed"}, {"[--seed] expected a value, got none"}},

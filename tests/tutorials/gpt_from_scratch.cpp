@@ -195,7 +195,7 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   while (printed.size() < wanted) {
     ASSERT_FALSE(trainer.finished()) << "after " << printed.size() << " lines";
     const train::StepMetrics step = trainer.step();
-    if (step.train_loss) {
+    if (step.train_loss && (step.step - 1) % options.eval_interval == 0) {
       print(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
                         step.step - 1, *step.train_loss, *step.validation_loss));
     }

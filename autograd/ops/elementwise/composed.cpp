@@ -1,5 +1,6 @@
-// Arithmetic that is made of other operations: clamp between tensors, addcmul, addcdiv, logaddexp, logaddexp2, xlogy,
-// xlog1py. Values that no gradient needs, and all of the logarithms, are formulas of fuse(), in one pass over memory.
+// Arithmetic that is made of other operations: pow of a number, clamp between tensors, addcmul, addcdiv, logaddexp,
+// logaddexp2, xlogy, xlog1py. Values that no gradient needs, and all of the logarithms, are formulas of fuse(), in one
+// pass over memory.
 //
 // build: -Os
 #include <fmt/format.h>
@@ -99,6 +100,11 @@ Tensor sum_with(std::string_view where, Pass pass, Tensor (*both_of)(const Tenso
 }
 
 }  // namespace
+
+Tensor pow(double base, const Tensor& exponent) {
+  if (is_floating(exponent.dtype())) return pow(scalar(base, exponent.dtype()), exponent);
+  return with_number([](const Tensor& x, const Tensor& number) { return pow(number, x); }, exponent, base);
+}
 
 Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   if (!low.defined() && !high.defined()) fail(kClamp, "expected a lower bound, an upper bound or both");

@@ -38,6 +38,7 @@ Tensor floor_divide(const Tensor& a, double b);
 /// a^b. The gradient of b is 0 where a is 0 and b >= 0, as in PyTorch. Error for a negative int64 exponent.
 Tensor pow(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& a, double exponent);
+Tensor pow(double base, const Tensor& exponent);
 /// -x. Error for bool.
 Tensor neg(const Tensor& x);
 /// The larger (smaller) of a and b; NaN if either is NaN. If they are equal, each operand gets half of the gradient.
@@ -47,12 +48,14 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, double b);
 /// x limited to [low, high]; gradient 0 for elements outside the bounds. NaN stays NaN. Error if both bounds are
 /// missing.
-Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high = {});
 /// x limited to [low, high] element by element; all of them broadcast. Either bound may be an empty handle, but not
 /// both. With one bound, this is maximum(x, low) or minimum(x, high). With two, high counts where low > high, x and a
 /// bound that it is equal to get half of the gradient each (but x all of it where low = high), and NaN in any of the
 /// three gives NaN.
-Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high);
+Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high = {});
+Tensor clamp_min(const auto& x, auto low) = delete;   // write clamp(x, low)
+Tensor clamp_max(const auto& x, auto high) = delete;  // write clamp(x, {}, high)
 /// The remainder of a / b: fmod has the sign of a, as in C; remainder has the sign of b, as in Python. NaN for b = 0
 /// and for infinite a. Error for a zero int64 divisor and for two bools. The gradient is dy for a, and -dy times the
 /// integer quotient for b.
@@ -107,7 +110,7 @@ Tensor& operator-=(Tensor& x, double y);
 Tensor& operator*=(Tensor& x, double y);
 Tensor& operator/=(Tensor& x, double y);
 template <std::same_as<Tensor> X>
-void operator+=(X&& x, const auto& y) = delete;  // x[0] += y would be lost: write x(0) += y
+void operator+=(X&& x, const auto& y) = delete;  // x[0] += y would be lost: write x(0) += y, x a name that is not const
 template <std::same_as<Tensor> X>
 void operator-=(X&& x, const auto& y) = delete;
 template <std::same_as<Tensor> X>
@@ -177,6 +180,12 @@ inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, const Tensor& b);
+/// Of two numbers: float32, or int64 if both are integers.
+inline Tensor where(const Tensor& condition, double a, double b) { return where(condition, scalar(a), b); }
+Tensor where(const Tensor& condition, Integer auto a, Integer auto b) {
+  return where(condition, tensor(std::vector<int64_t>{static_cast<int64_t>(a)}, {}),
+               tensor(std::vector<int64_t>{static_cast<int64_t>(b)}, {}));
+}
 /// `value` where the bool mask is true, x elsewhere; both broadcast. Error if x is int64 and the value is not an
 /// integer.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);

@@ -4,6 +4,7 @@
 //
 //   mse_loss(y, target, Reduction::sum);
 //   huber_loss(y, target, {.reduction = Reduction::sum, .delta = 0.5});
+//   cross_entropy(logits, classes, Reduction::sum);
 //   cross_entropy(logits, classes, {.label_smoothing = 0.1});
 //
 // float32 and float64; operands are converted to the later type. Included by ops.h.
@@ -11,10 +12,32 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <concepts>
+
 namespace tapegrad {
 
-/// How elementwise losses are combined; the mean of no losses is NaN, with gradient 0.
-enum class Reduction { none, sum, mean };
+/// How losses are combined: none, sum or mean; the mean of no losses is NaN, with gradient 0. Where a loss takes a
+/// struct of options, a reduction stands for the struct that has it.
+class Reduction {
+ public:
+  static const Reduction none, sum, mean;  ///< as PyTorch's
+  constexpr Reduction() = default;         ///< none
+  template <class Options>
+  requires requires(Options& o) {
+    { o.reduction } -> std::same_as<Reduction&>;
+  }
+  operator Options() const {  // NOLINT: cross_entropy(logits, classes, Reduction::sum)
+    Options options;
+    options.reduction = *this;
+    return options;
+  }
+  friend constexpr bool operator==(const Reduction&, const Reduction&) = default;
+
+ private:
+  constexpr explicit Reduction(int kind) : kind_(kind) {}
+  int kind_ = 0;
+};
+inline constexpr Reduction Reduction::none{0}, Reduction::sum{1}, Reduction::mean{2};
 
 // --- of classes (ops/loss/cross_entropy.cpp, linear_cross_entropy.cpp, loss_of_classes.cpp): [..., V] -> a scalar, or
 // [...] ---

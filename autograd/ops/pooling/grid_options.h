@@ -1,6 +1,8 @@
 // Options of grid_sample.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 namespace tapegrad {
 
 /// How a value between the elements of x is computed.

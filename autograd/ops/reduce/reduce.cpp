@@ -203,4 +203,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return record(kSumTo, y, {x}, [from = x.shape()](const Tensor& dy) -> Grads { return dy.expand(from); });
 }
 
+Tensor Tensor::sum(const Axes& axes, Flag keepdim) const { return tapegrad::sum(*this, axes, keepdim); }
+Tensor Tensor::mean(const Axes& axes, Flag keepdim) const { return tapegrad::mean(*this, axes, keepdim); }
+
 }  // namespace tapegrad

@@ -57,6 +57,8 @@ inline Tensor argmin(const Tensor& x, std::same_as<bool> auto keepdim) {
 }
 /// The largest (smallest) of all elements: amax(x), amin(x).
 Tensor max(const Tensor& x);
+Tensor max(const Tensor& a, const std::same_as<Tensor> auto& b) = delete;  // write maximum(a, b)
+Tensor min(const Tensor& a, const std::same_as<Tensor> auto& b) = delete;  // write minimum(a, b)
 Tensor min(const Tensor& x);
 /// The number of elements that are not zero, int64; NaN is not zero. No gradient.
 Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, Flag keepdim = false);

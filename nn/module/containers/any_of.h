@@ -83,6 +83,8 @@ class AnyOf<Result(Arguments...)> : public detail::HolderOf<AnyOf<Result(Argumen
   void walk(Visitor& visitor) {
     if (held_) held_->walk(visitor);
   }
+  void eval() = delete;       // write nn::eval(model)
+  void train(bool) = delete;  // write nn::train(model)
 
  private:
   struct Base {

@@ -52,6 +52,8 @@ class Sequential {
   }
   static constexpr std::size_t size() { return sizeof...(Modules); }
   void visit(auto&& field) { visit_from<0>(field); }
+  void eval() = delete;       // write nn::eval(model)
+  void train(bool) = delete;  // write nn::train(model)
 
  private:
   template <std::size_t I>

@@ -1,6 +1,8 @@
 // UTF-8 text that need not be valid: decoding character by character, counting and repairing.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -330,5 +330,30 @@ TEST(Everyday, BetaZeroLeavesTheTensorOut) {
   EXPECT_EQ(tape.backward(sum(y)).find(x), nullptr);
 }
 
+// PyTorch's most frequent spellings.
+TEST(Everyday, NumbersAndMethodsWherePyTorchHasThem) {
+  const Tensor x = tensor({{1., 2.}, {-3., 4.}}).as_leaf(), ids = tensor({0, 1, 3}), mask = tensor({true, false});
+  EXPECT_TRUE(equal(pow(2.0, x), tensor({{2., 4.}, {0.125, 16.}})));
+  EXPECT_EQ(pow(0.1, x.to(kFloat64)).select(0, 0).select(0, 0).item(), 0.1);  // not 0.1 in float32
+  EXPECT_TRUE(equal(pow(3, ids), tensor({1, 3, 27})));
+  EXPECT_TRUE(equal(pow(0.5, ids), tensor({1., 0.5, 0.125})));
+  EXPECT_TRUE(equal(where(mask, 0.5, 1.0), tensor({0.5, 1.})));
+  EXPECT_TRUE(equal(where(mask, 9007199254740993, -1), tensor({9007199254740993, -1})));
+  EXPECT_EQ(where(mask, 1, 0.5).dtype(), kFloat32);
+  EXPECT_TRUE(equal(clamp(x, 0), clamp(x, 0, {})));
+  EXPECT_TRUE(equal(clamp(x, tensor({2.})), maximum(x, tensor({2.}))));
+  EXPECT_TRUE(equal(x.sum(), sum(x)) && equal(x.sum(-1, true), sum(x, -1, true)) && equal(x.mean(0), mean(x, 0)));
+  Tape tape;
+  const Tensor y = pow(2.0, x);
+  EXPECT_TRUE(allclose(tape.backward(y.sum())[x], y.detach() * std::numbers::ln2));
+  // A reduction alone, where a loss has more options.
+  const Tensor logits = arange(12).to(kFloat32).reshape({4, 3}), classes = tensor({0, 2, 1, 1});
+  EXPECT_TRUE(
+      equal(cross_entropy(logits, classes, Reduction::none), cross_entropy(logits, classes, {Reduction::none})));
+  EXPECT_TRUE(equal(cross_entropy(logits, classes, {}), cross_entropy(logits, classes, Reduction::mean)));
+  EXPECT_TRUE(equal(huber_loss(logits, logits + 3, Reduction::sum),
+                    huber_loss(logits, logits + 3, {.reduction = Reduction::sum})));
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

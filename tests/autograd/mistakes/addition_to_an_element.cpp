@@ -1,4 +1,4 @@
-// x.0. .= y would be lost: write x.0. .= y
+// x.0. .= y would be lost: write x.0. .= y, x a name that is not const
 #include <tapegrad/autograd/ops.h>
 
 int main() {

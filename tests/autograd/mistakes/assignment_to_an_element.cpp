@@ -1,4 +1,4 @@
-// x.0. = y would be lost: write x.0. = y
+// x.0. = y would be lost: write x.0. = y, with a name x that is not const
 #include <tapegrad/autograd/ops.h>
 
 int main() {

@@ -154,10 +154,10 @@ TEST(EventFiles, OfALoop) {
   EXPECT_EQ(count(found, "train/loss"), 16U);
   EXPECT_EQ(count(found, "train/lr"), 16U);
   EXPECT_EQ(count(found, "train/accuracy"), 0U);
-  EXPECT_EQ(count(found, "evaluation/validation_loss"), 4U);  // after the steps 1, 5, 9 and 13
-  EXPECT_EQ(count(found, "evaluation/train_loss"), 4U);
-  EXPECT_EQ(count(found, "model/weight"), 4U);
-  EXPECT_EQ(count(found, "model/bias"), 4U);
+  EXPECT_EQ(count(found, "evaluation/validation_loss"), 6U);  // after the steps 1, 5, 7, 9, 13 and 16
+  EXPECT_EQ(count(found, "evaluation/train_loss"), 6U);
+  EXPECT_EQ(count(found, "model/weight"), 6U);
+  EXPECT_EQ(count(found, "model/bias"), 6U);
   EXPECT_EQ(count(found, "epoch/loss"), 2U);
   EXPECT_EQ(count(found, "a text"), 2U);
   EXPECT_EQ(count(found, "| width | 2 \\| 3 | of the model |"), 1U);

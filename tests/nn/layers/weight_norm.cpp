@@ -109,7 +109,7 @@ nn::Linear zero_linear() {
 }
 
 TEST(WeightNorm, OfAWeightOfZerosIsZero) {
-  const nn::WeightNorm<nn::Linear> layer{zero_linear()};
+  nn::WeightNorm<nn::Linear> layer{zero_linear()};
   const Tensor half = tensor({{0., 0., 0.}, {3., 4., 0.}}).to(kFloat32);
   for (const Tensor& v : {zeros({2, 3}), half}) {
     layer.v.set(v);
@@ -124,7 +124,7 @@ TEST(WeightNorm, OfAWeightOfZerosIsZero) {
 
 // Its estimates survive: when the weight is no longer 0, the layer divides by its largest singular value.
 TEST(SpectralNorm, OfAWeightOfZerosIsZero) {
-  const nn::SpectralNorm<nn::Linear> layer{zero_linear()};
+  nn::SpectralNorm<nn::Linear> layer{zero_linear()};
   for (int i = 0; i < 3; ++i) {
     Tape tape;
     const Tensor y = layer(ones({1, 3}));

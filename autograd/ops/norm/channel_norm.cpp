@@ -35,8 +35,9 @@ Tensor without_mean(const Tensor& x, const Axes& axes) {
   {
     const PauseRecording pause;
     const Tensor difference = centred.detach(), far = square(rough) > 256 * mean(square(difference), axes, true);
-    if (!any(far)) return centred;  // is_far
-    error = where(far, mean(difference, axes, true), 0);
+    if (!any(far)) return centred;                               // is_far
+    const Tensor nearer = rough + mean(difference, axes, true);  // rounded, as the mean of the kernels
+    error = where(far, nearer - rough, 0);
   }
   return centred - error;
 }

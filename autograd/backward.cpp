@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
@@ -45,6 +46,25 @@ void require_per_example(const Tensor& losses, const BackwardOptions& options) {
 
 // 0 for fewer than two losses, which need no forms of their own.
 int64_t examples_in(const Shape& losses) { return losses[0] > 1 ? losses[0] : 0; }
+
+// Whether sizes do not tell the axis of the examples: another axis than the first of a tensor on the way to the losses
+// has as many elements, as if time came first. Parameters and what is made of one of them do not count.
+bool examples_are_unclear(const detail::TapeMemory& memory, int64_t last) {
+  const int64_t examples = examples_in(memory.node(last).shape);
+  PoolVector<uint8_t> of_leaf(static_cast<std::size_t>(last) + 1, 0);
+  for (int64_t position = 0; position <= last && examples > 0; ++position) {
+    const detail::Node& node = memory.node(position);
+    const auto inputs = memory.inputs_of(node);
+    const bool from_leaf = inputs.size() == 1 && inputs[0] >= 0 && of_leaf[static_cast<std::size_t>(inputs[0])] != 0;
+    if (node.leaf.defined() || from_leaf) {
+      of_leaf[static_cast<std::size_t>(position)] = 1;
+    } else if (node.shape.rank() > 1 &&
+               std::find(node.shape.begin() + 1, node.shape.end(), examples) != node.shape.end()) {
+      return true;
+    }
+  }
+  return false;
+}
 
 void require_count(const Op& op, const Grads& grads, const detail::Node& node) {
   if (grads.size() != node.input_count)
@@ -102,17 +122,32 @@ class Tape::BackwardRun {
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
-  BackwardRun run(*this, loss, options);
-  for (int64_t position = run.last(); position >= run.first(); --position) {
-    // Complete: the operations that used this result are later on the tape, and have run.
-    const Tensor dy = run.take_gradient(position);
-    if (dy.defined()) {
-      run.give(position, dy);       // to the caller: of a leaf, or of a tensor in BackwardOptions::keep
-      run.propagate(position, dy);  // to the inputs
+  const auto run_once = [this, &loss](const BackwardOptions& chosen) {
+    BackwardRun run(*this, loss, chosen);
+    for (int64_t position = run.last(); position >= run.first(); --position) {
+      // Complete: the operations that used this result are later on the tape, and have run.
+      const Tensor dy = run.take_gradient(position);
+      if (dy.defined()) {
+        run.give(position, dy);       // to the caller: of a leaf, or of a tensor in BackwardOptions::keep
+        run.propagate(position, dy);  // to the inputs
+      }
+      run.end_node(position);
     }
-    run.end_node(position);
+    return run.gradients();
+  };
+  if (!options.per_example || !examples_are_unclear(*memory_, position_of(loss))) return run_once(options);
+  const Tensor scales = detail::powers_of_two(loss.numel(), loss.dtype());
+  BackwardOptions first = options;
+  first.retain_graph = true;
+  first.grad_output = scales;
+  if (options.grad_output.defined()) {
+    const PauseRecording pause;
+    first.grad_output = options.grad_output * scales;
   }
-  return run.gradients();
+  const Gradients scaled = run_once(first);
+  Gradients grads = run_once(options);
+  detail::require_separate(kBackward, grads, scaled, scales);
+  return grads;
 }
 
 // --- beginning and end of a run ---

@@ -2,7 +2,7 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/derivatives/detail/scales.h>
+#include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

@@ -2,8 +2,11 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/per_example.h>
+#include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
+
+#include <string>
 
 namespace tapegrad::detail {
 
@@ -67,6 +70,19 @@ Tensor joined(const Op& op, std::vector<Tensor>& grads, const Shape& input) {
     grad = sum_to(grad, input);
   }
   return stack(grads);
+}
+
+void require_separate(std::string_view where, const Gradients& once, const Gradients& scaled, const Tensor& scales) {
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    const auto& [place, grad] = once.begin()[i];
+    const int64_t example = first_not_scaled(grad, scaled.begin()[i].grad, scales);
+    if (example < 0) continue;
+    const std::string named = leaf_name(place), called = named.empty() ? "" : fmt::format(" \"{}\"", named);
+    fail(where,
+         fmt::format("the gradient of the leaf{} [{}, ...] for example {} has parts of other losses: rows are not in "
+                     "the order of the examples, or the losses depend on several examples",
+                     called, scales.numel(), example));
+  }
 }
 
 }  // namespace tapegrad::detail

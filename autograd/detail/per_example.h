@@ -5,9 +5,11 @@
 // one whole gradient per example.
 #pragma once
 
+#include <tapegrad/autograd/gradients.h>
 #include <tapegrad/autograd/op.h>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::detail {
@@ -23,5 +25,9 @@ Tensor in_form(const Op& op, const Tensor& grad, const Shape& input, int64_t exa
 
 /// [examples, ...] from the gradient of each example for an input of this shape.
 Tensor joined(const Op& op, std::vector<Tensor>& grads, const Shape& input);
+
+/// Error if a gradient of `once` times the scales [examples] is not that of `scaled`, which began with them: then it
+/// has parts of several losses.
+void require_separate(std::string_view where, const Gradients& once, const Gradients& scaled, const Tensor& scales);
 
 }  // namespace tapegrad::detail

@@ -20,7 +20,10 @@ Tensor add_mask(const Tensor& bias, const Tensor& mask) {
 Tensor composed_attention(const AttentionInputs& in, const AttentionOptions& options, double scale) {
   const Tensor& q = in.queries;
   Tensor added = options.mask;
-  if (options.causal) added = add_mask(added, tril(ones({q.size(2), in.from.keys.size(2)}, kBool)));
+  if (options.causal) {
+    const int64_t queries = q.size(2), seen = in.from.keys.size(2);
+    added = add_mask(added, tril(ones({queries, seen}, kBool), std::max<int64_t>(0, seen - queries)));
+  }
   const Tensor keys = detail::shared_heads(in.from.keys, q.size(1));
   const Tensor values = detail::shared_heads(in.from.values, q.size(1));
   const Tensor w = softmax(matmul(q, keys.t()) * scale + added, -1);  // [B, H, T, S]
@@ -31,17 +34,11 @@ Tensor composed_attention(const AttentionInputs& in, const AttentionOptions& opt
 
 // The options without positions. In decoding, earlier keys come from a cache.
 AttentionOptions options_of(const AttentionInputs& in) {
-  const int64_t queries = in.queries.size(2), keys = in.from.keys.size(2);
-  AttentionOptions options{.mask = in.pass.mask,
-                           .causal = in.causal,
-                           .dropout = in.dropout.p,
-                           .training = in.dropout.training,
-                           .enable_gqa = in.from.keys.size(1) != in.queries.size(1)};
-  if (!in.causal || keys <= queries) return options;
-  options.causal = false;
-  if (queries > 1)
-    options.mask = detail::restrict_mask(in.pass.mask, tril(ones({queries, keys}, kBool), keys - queries));
-  return options;
+  return {.mask = in.pass.mask,
+          .causal = in.causal,
+          .dropout = in.dropout.p,
+          .training = in.dropout.training,
+          .enable_gqa = in.from.keys.size(1) != in.queries.size(1)};
 }
 
 class Full final : public CopiedForm<Full> {

@@ -164,7 +164,7 @@ constexpr PublishedBits kPublished[] = {
     {"rms_norm", "9c4e b809 eff6 437f"},
     {"batch_norm", "3cb5 a03b db04 3e32"},
     {"batch_norm_training", "7c09 c053 0d51 1d03"},
-    {"group_norm", "c832 bb03 9242 f9b2"},
+    {"group_norm", "ea49 7e94 1f47 5cf7"},
     {"instance_norm", "bcc5 c9bf 7686 ef43"},
     {"cross_entropy", "121c e267 165b f81d"},
     {"nll_loss", "3877 3152 24c5 1210"},

@@ -399,6 +399,15 @@ TEST(PerExample, TheCheckFindsMixedRows) {
             "rows are not in the order of the examples, or the losses depend on several examples");
 }
 
+// As many features, or steps, as examples.
+TEST(PerExample, SquareBatches) {
+  const Tensor w = leaf_of({4, 4}, 1), b = leaf_of({4}, 2);
+  const auto net = [&](std::span<const Tensor> x) { return losses_from(linear(tanh(linear(x[0], w, b)), w)); };
+  expect_single({{w, b}, {row_values({4, 4}, 4)}, net}, 4);
+  expect_single({{w, b}, {row_values({4, 4, 4}, 5)}, net}, 4);
+  expect_single({{w, b}, {row_values({4, 8, 4}, 6)}, net}, 4);
+}
+
 TEST(PerExample, OptionsAreChecked) {
   const Tensor w = leaf_of({3}, 1);
   Tensor kept;

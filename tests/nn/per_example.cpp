@@ -15,6 +15,8 @@
 #include <tapegrad/tests/support/near.h>
 
 #include <cmath>
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace tapegrad::nn {
@@ -113,6 +115,35 @@ TEST(PerExampleModel, AnOperationThatCannotIsNamed) {
 // --- DP-SGD ---
 
 // The step that per_example.h shows.
+// The losses of x [B, T, C] by a layer that sees time first, with as many steps as examples or a multiple of them.
+TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
+  const Tensor w = drawn_rows({4, 3}, 1).as_leaf(), scale = drawn_rows({4}, 2).as_leaf();
+  const auto of = [&](const std::function<Tensor(const Tensor&)>& losses, int64_t steps) {
+    const std::string text = tests::error_of([&] {
+      Tape tape;
+      tape.backward(losses(drawn_rows({3, steps, 3}, 3)), {.per_example = true});
+    });
+    const std::size_t example = text.find("for example ");
+    return example == std::string::npos ? text : text.substr(0, example + 12) + text.substr(example + 13);
+  };
+  const std::string mixed =
+      "[backward] the gradient of the leaf [3, ...] for example  has parts of other losses: rows are not in the order "
+      "of the examples, or the losses depend on several examples";
+  for (const int64_t steps : {3, 6}) {
+    const auto late = [&](const Tensor& x) { return linear(x.transpose(0, 1), w); };
+    EXPECT_EQ(of([&](const Tensor& x) { return sum(sin(late(x).transpose(0, 1)), {1, 2}); }, steps), mixed);
+    EXPECT_EQ(of([&](const Tensor& x) { return sum(square(late(x)), {0, 2}); }, steps), mixed);
+    EXPECT_EQ(of([&](const Tensor& x) { return mean(late(x) * scale, {0, 2}); }, steps), mixed);
+    EXPECT_EQ(of([&](const Tensor& x) { return sum(late(x).select(0, steps - 1), 1); }, steps), mixed);
+  }
+  const auto flat = [&](const Tensor& x) {  // [T B, C]
+    return sum(linear(x.transpose(0, 1).reshape({12, 3}), w).reshape({4, 3, 4}), {0, 2});
+  };
+  EXPECT_EQ(of(flat, 4), mixed);
+  for (const int64_t steps : {2, 3, 4, 6})  // batch first
+    EXPECT_EQ(of([&](const Tensor& x) { return sum(sin(linear(x, w) * scale), {1, 2}); }, steps), "no error");
+}
+
 template <class Model>
 void private_step(const Model& model, optim::Optimizer& optimizer, const Tensor& x, const Tensor& y, double max_norm,
                   double noise_multiplier, Generator& generator) {

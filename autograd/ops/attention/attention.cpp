@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
+#include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
 #include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 #include <tapegrad/autograd/random.h>
@@ -25,7 +26,7 @@ Tensor composed_weights(const Attention& a) {
     scores = a.mask.dtype() == kBool ? masked_fill(scores, logical_not(a.mask), nothing) : scores + a.mask;
   }
   if (a.causal) {
-    const Tensor later = triu(ones({a.rows(), a.columns()}, kBool), 1);
+    const Tensor later = triu(ones({a.rows(), a.columns()}, kBool), 1 + a.earlier());
     scores = masked_fill(scores, later, nothing);
   }
   return softmax(scores, -1);
@@ -43,10 +44,26 @@ Grads composed_backward(const Attention& a, const Tensor& dy) {
   return {matmul_of(ds, a.key, a.narrow) * a.scale, matmul_of(ds.t(), a.query, a.narrow) * a.scale, dv, ds};
 }
 
-// y and softmax: what attention_by_blocks computed, if it did.
-Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
-                         bool wants_mask) {
-  if (Tape::current()) return composed_backward(a, dy);
+// A result, the weights if they are wanted, and what attention_by_blocks keeps, if it computed them.
+struct Attended {
+  Tensor y, weights, softmax;
+};
+
+Attended attended(const Attention& a, bool want_weights, bool wants_mask) {
+  Attended to{empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.value.size(-1)), {}, {}};
+  if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {
+    to.softmax = Tensor::empty({2, a.heads(), a.rows()}, a.dtype);
+    attention_by_blocks(a, to.y, to.softmax);
+  } else if (!want_weights && !wants_mask && suits_lanes(a)) {
+    attention_by_lanes(a, to.y);
+  } else {
+    if (want_weights) to.weights = Tensor::empty(with_axes(a.batch, {a.rows(), a.columns()}), a.dtype);
+    attention_by_heads(a, to.y, to.weights);
+  }
+  return to;
+}
+
+Grads fused_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, bool wants_mask) {
   Shape sums = a.batch;
   if (a.sharing() > 1) sums[-1] = a.sums();
   const Tensor dq = empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.query.size(-1));
@@ -63,6 +80,66 @@ Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& soft
   const Tensor dscores = wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   attention_by_heads_backward(a, dy, dq, dk, dv, dscores);
   return {dq, dk, dv, dscores};
+}
+
+Attention with_operands(const Attention& a, const AttentionOperands& x) {
+  Attention b = a;
+  b.query = x.query, b.key = x.key, b.value = x.value;
+  return b;
+}
+
+UniformAttention uniform_of(const Attention& a) {
+  Attention b = a;
+  b.keep = {};
+  b.narrow = false;
+  if (b.mask.defined() && b.mask.dtype() != kBool) {
+    b.mask = b.mask.detach() != -std::numeric_limits<double>::infinity();
+  }
+  return {[b](const AttentionOperands& x) { return attended(with_operands(b, x), false, false).y; },
+          [b](const AttentionOperands& x, const Tensor& dy) {
+            const Attention c = with_operands(b, x);
+            const Attended to = attended(c, false, false);
+            return fused_backward(c, to.y, to.softmax, dy, false)[2];
+          }};
+}
+
+bool hides_keys(const Attention& a) { return a.mask.defined() || a.causal; }
+
+// y and softmax: what attention_by_blocks computed, if it did.
+Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
+                         bool wants_mask) {
+  const AttentionOperands x{a.query, a.key, a.value};
+  if (Tape::current()) {
+    if (!hides_keys(a) || (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value)))
+      return composed_backward(a, dy);
+    Grads given;
+    {
+      const PauseRecording pause;
+      given = fused_backward(a, y, softmax, dy, wants_mask);
+    }
+    return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+      return composed_backward(with_operands(a, finite), seed);
+    });
+  }
+  Grads given = fused_backward(a, y, softmax, dy, wants_mask);
+  // The gradient of a query is a sum over all keys: finite only if all gradients are.
+  if (!hides_keys(a) || is_all_finite(given[0])) return given;
+  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+    const Attention b = with_operands(a, finite);
+    const Attended to = attended(b, false, wants_mask);
+    return fused_backward(b, to.y, to.softmax, seed, wants_mask);
+  });
+}
+
+// A result that is not finite: queries that see no NaN keep finite rows.
+void without_hidden_keys(const Attention& a, Attended& to) {
+  const PauseRecording pause;
+  const AttentionOperands x{a.query.detach(), a.key.detach(), a.value.detach()};
+  const Tensor broken = queries_that_see(x, uniform_of(a));
+  if (!broken.defined()) return;
+  const Attended finite = attended(with_operands(a, x.finite()), to.weights.defined(), needs_grad(a.mask));
+  to.y = where(broken, to.y, finite.y);
+  if (to.weights.defined()) to.weights = where(broken, to.weights, finite.weights);
 }
 
 void require_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
@@ -122,21 +199,13 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
                                options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
-  const Tensor y = empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.value.size(-1));
   const bool wants_mask = needs_grad(a.mask);
-  Tensor weights, softmax;
-  if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {
-    softmax = Tensor::empty({2, a.heads(), a.rows()}, query.dtype());
-    attention_by_blocks(a, y, softmax);
-  } else if (!want_weights && !wants_mask && suits_lanes(a)) {
-    attention_by_lanes(a, y);
-  } else {
-    if (want_weights) weights = Tensor::empty(cells, query.dtype());
-    attention_by_heads(a, y, weights);
-  }
+  Attended to = attended(a, want_weights, wants_mask);
+  if (hides_keys(a) && !is_all_finite(to.y)) without_hidden_keys(a, to);
+  const auto& [y, weights, softmax] = to;
   if (!wants_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
-                 [a, y = kept_if(softmax.defined(), y), softmax, wants_mask](const Tensor& dy) {
+                 [a, y = kept_if(to.softmax.defined(), to.y), softmax = to.softmax, wants_mask](const Tensor& dy) {
                    return attention_backward(a, y, softmax, dy, wants_mask);
                  }),
           weights};
@@ -173,8 +242,9 @@ std::pair<Tensor, Tensor> attend_in_groups(const Tensor& query, const Tensor& ke
     grouped.mask = in_groups(mask, mask.size(-3) == 1 ? 1 : size);
   }
   const bool mask_fits = !mask.defined() || mask.dim() < 2 || mask.size(-2) == 1;
-  if (query.size(-2) == 1 && !options.causal && mask_fits) {
+  if (query.size(-2) == 1 && mask_fits) {
     // One query per head, as in decoding: those of a group are the rows of one product with their keys.
+    grouped.causal = false;  // the only query sees every key
     if (mask.defined() && mask.dim() >= 3) grouped.mask = grouped.mask.squeeze(-2);
     auto [y, weights] = attend(in_groups(query, size).squeeze(-2), key, value, grouped, want_weights);
     if (weights.defined()) weights = weights.flatten(-3, -2).unsqueeze(-2);

@@ -67,11 +67,11 @@ class Blocks {
     const bool scaled = d <= kPackedDepth;  // the sums of several blocks are scaled when they are added
     block_ = {.dtype = a_.query.dtype(),
               .rows = rows,
-              .columns = a_.causal ? std::min(block.count, first + rows - block.first) : block.count,
+              .columns = std::min(block.count, a_.seen_before(first + rows) - block.first),
               .stride = stride_,
               .scale = scaled ? 1 : a_.scale,
               .causal = a_.causal,
-              .first = first - block.first,
+              .first = a_.earlier() + first - block.first,
               .keep_probability = a_.keep_probability,
               .weights = scores_.get(),
               .dropped = scores_.get(),
@@ -131,7 +131,7 @@ void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t h = piece / cuts, start = piece % cuts * part, stop = std::min(a.rows(), start + part);
       const auto i = static_cast<std::size_t>(h);
-      const KeyBlock seen{0, a.causal ? std::min(a.columns(), stop) : a.columns()};
+      const KeyBlock seen{0, a.seen_before(stop)};
       const PackedMatrix<T> keys(d, seen.count, transposed(matrix_of<T>(a.key, from_k[i])));
       const PackedMatrix<T> values(seen.count, e, matrix_of<T>(a.value, from_v[i]));
       for (int64_t first = start; first < stop; first += kQueries) {
@@ -196,7 +196,7 @@ class BlocksBackward {
 
   void add_block(Memory& memory, int64_t group, const KeyBlock& block) const {
     const auto i = static_cast<std::size_t>(group * together_), to = static_cast<std::size_t>(group);
-    const int64_t seen = a_.causal ? std::clamp<int64_t>(a_.rows() - block.first, 0, block.count) : block.count;
+    const int64_t seen = std::clamp<int64_t>(a_.seen_before(a_.rows()) - block.first, 0, block.count);
     fill_with_zeros<T>(fresh_matrix_of<T>(dk_, to_k_[to], block.first + seen), block.count - seen, d_);
     fill_with_zeros<T>(fresh_matrix_of<T>(dv_, to_v_[to], block.first + seen), block.count - seen, e_);
     if (seen == 0) return;
@@ -207,7 +207,7 @@ class BlocksBackward {
     for (int64_t h = group * together_; h < (group + 1) * together_; ++h) {
       // The last queries first: they see all keys of the block, so that everything is written before it is added to.
       for (int64_t first = last_; first >= 0; first -= kQueries) {
-        if (a_.causal && first + kQueries <= block.first) break;
+        if (a_.seen_before(first + kQueries) <= block.first) break;
         add(memory, h, first, block, packed, first == last_ && h % together_ == 0 ? T{0} : T{1});
       }
     }

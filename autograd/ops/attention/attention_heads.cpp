@@ -12,7 +12,8 @@ namespace tapegrad {
 struct AttentionRows : AttentionWeights {
   int64_t first;  // the first of these queries
   double scale;
-  bool causal;                    // query t sees the keys 0 .. t
+  bool causal;  // query t sees the keys 0 .. earlier + t
+  int64_t earlier;
   const bool* allowed = nullptr;  // one of the two masks, or none
   const void* added = nullptr;
   int64_t mask_row = 0;  // its strides
@@ -31,7 +32,7 @@ void scores_to_weights(const AttentionRows& a) {
     const T nothing = kNothing<T>, scale = static_cast<T>(a.scale);
     for (int64_t t = 0; t < a.rows; ++t) {
       T* row = static_cast<T*>(a.weights) + t * a.columns;
-      const int64_t visible = a.causal ? std::min(a.columns, a.first + t + 1) : a.columns;
+      const int64_t visible = a.causal ? std::min(a.columns, a.earlier + a.first + t + 1) : a.columns;
       if (a.allowed) {
         const bool* allowed = a.allowed + t * a.mask_row;
         for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * a.mask_column] ? row[j] * scale : nothing;
@@ -137,7 +138,8 @@ class Block {
               .weights = weights ? weights : memory_.mutable_data<T>()},
              first,
              a_.scale,
-             a_.causal};
+             a_.causal,
+             a_.earlier()};
     if (a_.mask.defined()) set_mask(from_.mask[i], first);
     multiply<T>(a_.narrow, rows, columns, a_.query.size(-1), head_of(a_.query, from_.query[i], first),
                 head_of(key_, from_.key[i]), false, {static_cast<T*>(rows_.weights), columns, 1});
@@ -194,8 +196,7 @@ void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
       for (int64_t first = 0; first < t; first += most) {
         const int64_t rows = std::min(most, t - first);
         T* const out = weights.defined() ? weights.mutable_data<T>() + (h * t + first) * s : nullptr;
-        const int64_t columns =
-            a.causal && !out ? std::min(s, first + rows) : s;  // keys after the last query of the block are masked
+        const int64_t columns = out ? s : a.seen_before(first + rows);  // later keys are masked
         block.compute(h, first, rows, columns, out);
         multiply<T>(a.narrow, rows, e, columns, factor(block.dropped(), columns, 1), head_of(a.value, from.value[i]),
                     false, fresh_matrix_of<T>(y, from_y[i], first));
@@ -232,8 +233,8 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
       // The last queries first: they see every key, so all of dk and dv is written before anything is added to it.
       for (int64_t first = last; first >= 0; first -= most) {
         const int64_t rows = std::min(most, t - first);
-        const bool trim = a.causal && !dscores.defined() && first < last;
-        const int64_t columns = trim ? std::min(s, first + rows) : s;
+        const bool trim = !dscores.defined() && first < last;
+        const int64_t columns = trim ? a.seen_before(first + rows) : s;
         const bool add = first < last || h % together > 0;
         T* const ds = dscores.defined() ? dscores.mutable_data<T>() + (h * t + first) * s : scratch.mutable_data<T>();
         block.compute(h, first, rows, columns);

@@ -127,7 +127,7 @@ class HeadsInLanes {
 
   void forward(int64_t first, int64_t count) {
     // Keys after the last query have no influence.
-    compute(first, count, a_.causal ? std::min(s_, t_) : s_);
+    compute(first, count, a_.seen_before(t_));
     lane_product(t_, e_, columns_, 1.0F, dropped_, value_, y_);
     write(y_.data, t_, call_.y);
   }
@@ -185,7 +185,7 @@ class HeadsInLanes {
     read(call_.key, s_, key_.data);
     read(call_.value, s_, value_.data);
     lane_product(t_, columns, d_, 1.0F, query_, key_.t(), weights_);
-    for (int64_t t = 0; t < t_; ++t) softmax(t, a_.causal ? std::min(columns, t + 1) : columns);
+    for (int64_t t = 0; t < t_; ++t) softmax(t, std::min(columns, a_.seen_before(t + 1)));
     if (a_.keep) drop();
   }
 

@@ -4,6 +4,7 @@
 // whose rows are d rows apart in memory. Within a lane the window has no gaps.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
 #include <tapegrad/autograd/ops/attention/detail/window_block.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/window_attention.h>
@@ -18,9 +19,7 @@ using namespace window;
 
 const Op kWindowAttention{"sliding_window_attention"};
 
-bool covers_everything(const WindowAttention& a) {
-  return a.dilation == 1 && a.window >= a.columns() - 1 && (!a.causal || a.start() == 0);
-}
+bool covers_everything(const WindowAttention& a) { return a.dilation == 1 && a.window >= a.columns() - 1; }
 
 template <class T>
 void copy_row(MatrixView<const T> from, int64_t n, MatrixView<T> to) {
@@ -217,8 +216,13 @@ void backward(const WindowAttention& a, const Tensor& dy, const WindowGradients&
   if (a.global_queries() > 0) global_backward<T>(a, in, dy, out);
 }
 
-Grads window_backward(const WindowAttention& a, const Tensor& dy) {
-  if (Tape::current()) return recorded_window_backward(a, dy);
+Tensor window_forward(const WindowAttention& a) {
+  const Tensor y = empty_laid_out_as(a.query.detach(), a.value.size(-1));
+  with_floating_type(y.dtype(), [&](auto t) { forward<decltype(t)>(a, y); });
+  return y;
+}
+
+Grads fused_window_backward(const WindowAttention& a, const Tensor& dy) {
   WindowGradients out{empty_laid_out_as(a.query, a.query.size(-1)),
                       empty_laid_out_as(a.key, a.key.size(-1)),
                       empty_laid_out_as(a.value, a.value.size(-1)),
@@ -231,6 +235,39 @@ Grads window_backward(const WindowAttention& a, const Tensor& dy) {
   out.to_v = matrix_starts(out.dv, batch);
   with_floating_type(dy.dtype(), [&](auto t) { backward<decltype(t)>(a, dy, out); });
   return {out.dq, out.dk, out.dv};
+}
+
+WindowAttention with_operands(const WindowAttention& a, const AttentionOperands& x) {
+  WindowAttention b = a;
+  const Shape batch = leading_axes(a.query);
+  b.query = with_leading_axes(x.query, batch), b.key = with_leading_axes(x.key, batch);
+  b.value = with_leading_axes(x.value, batch);
+  return b;
+}
+
+UniformAttention uniform_of(const WindowAttention& a) {
+  WindowAttention b = a;
+  b.keep = {};
+  return {
+      [b](const AttentionOperands& x) { return window_forward(with_operands(b, x)); },
+      [b](const AttentionOperands& x, const Tensor& dy) { return fused_window_backward(with_operands(b, x), dy)[2]; }};
+}
+
+Grads window_backward(const WindowAttention& a, const Tensor& dy) {
+  const bool recorded = Tape::current() != nullptr;
+  const AttentionOperands x{a.query, a.key, a.value};
+  if (recorded && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value))
+    return recorded_window_backward(a, dy);
+  Grads given;
+  {
+    const PauseRecording pause;
+    given = fused_window_backward(a, dy);
+  }
+  if (!recorded && is_all_finite(given[0])) return given;
+  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+    const WindowAttention b = with_operands(a, finite);
+    return recorded ? recorded_window_backward(b, seed) : fused_window_backward(b, seed);
+  });
 }
 
 void require_arguments(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -312,8 +349,13 @@ Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Te
         PackedDropoutMask(draws, 1 - options.dropout, options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
-  const Tensor y = empty_laid_out_as(a.query, a.value.size(-1));
-  with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y); });
+  Tensor y = window_forward(a);
+  if (!is_all_finite(y)) {
+    const PauseRecording pause;
+    const AttentionOperands x{a.query.detach(), a.key.detach(), a.value.detach()};
+    const Tensor broken = queries_that_see(x, uniform_of(a));
+    if (broken.defined()) y = where(broken, y, window_forward(with_operands(a, x.finite())));
+  }
   if (!needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return y;
   Tensor inputs[] = {a.query, a.key, a.value};
   return record(op, y, {inputs[0], inputs[1], inputs[2]},

@@ -31,6 +31,17 @@ HWY_INLINE void each_block(int64_t planes, int64_t n, F f) {
   }
 }
 
+// The moments of numbers that are far from 0 and have about this mean: `sums(mean)` are those of the differences from a
+// mean, and of their squares.
+template <class T, class Sums>
+HWY_INLINE Moments corrected_moments(double elements, T mean, Sums sums) {
+  const T nearer = static_cast<T>(static_cast<double>(mean) + static_cast<double>(sums(mean).a) / elements);
+  const auto [rest, squares] = sums(nearer);
+  const double left = static_cast<double>(rest);
+  return {elements, left, std::max(static_cast<double>(squares) - left * left / elements, 0.0),
+          static_cast<double>(nearer)};
+}
+
 // Mean and squared differences of all elements of the planes.
 template <class T>
 HWY_INLINE Moments moments_of(const T* x, int64_t planes, int64_t stride, int64_t n) {
@@ -52,7 +63,22 @@ HWY_INLINE Moments moments_of(const T* x, int64_t planes, int64_t stride, int64_
         return d * d;
       });
     }
-    total.add({elements, sum, static_cast<double>(reduce_sum(squares))});
+    const double of_squares = static_cast<double>(reduce_sum(squares));
+    if (HWY_LIKELY(!is_far(sum / elements, of_squares / elements))) {
+      total.add({elements, sum, of_squares});
+      return;
+    }
+    total.add(corrected_moments<T>(elements, static_cast<T>(sum / elements), [&](T near) HWY_ATTR {
+      Sum<TwoSums<T>> both;
+      for (int64_t p = 0; p < count; ++p) {
+        const T* const row = block + p * stride;
+        both += sum_spans<T>(size, [&](auto s) {
+          const Vec<T> d = s.load(row) - Vec<T>(near);
+          return TwoSums<T>{d, d * d};
+        });
+      }
+      return reduce_sum(both);
+    }));
   });
   return total;
 }

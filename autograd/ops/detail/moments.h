@@ -6,25 +6,33 @@
 
 namespace tapegrad {
 
-/// The sum of some numbers, and the sum of their squared differences from the mean.
+/// Whether a mean is so far from 0, in standard deviations, that its rounding error must be corrected: the error is as
+/// large as all differences where they are equal. Nearer to 0 it is within that of the differences.
+template <class T>
+bool is_far(T mean, T variance) {
+  return mean * mean > 256 * variance && variance - variance == 0;
+}
+
+/// The sum of some numbers, less `origin` each, and the sum of their squared differences from the mean.
 struct Moments {
   double count = 0;
   double sum = 0;
   double squares = 0;
+  double origin = 0;  // the mean of numbers that are far from 0
 
-  double mean() const { return sum / count; }
+  double mean() const { return origin + sum / count; }
   double variance() const { return squares / count; }
   /// Joins two sets of numbers. Chan, Golub, LeVeque 1983.
   void add(const Moments& other) {
     if (other.count == 0) return;
-    if (count > 0) {
-      const double apart = other.mean() - mean();
-      squares += other.squares + apart * apart * (count * other.count / (count + other.count));
-    } else {
-      squares = other.squares;
+    if (count == 0) {
+      *this = other;
+      return;
     }
+    const double apart = other.mean() - mean();
+    squares += other.squares + apart * apart * (count * other.count / (count + other.count));
     count += other.count;
-    sum += other.sum;
+    sum += other.sum + (other.origin - origin) * other.count;
   }
 };
 

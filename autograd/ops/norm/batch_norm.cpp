@@ -38,6 +38,34 @@ HWY_INLINE void add_columns(const BatchNormPiece& piece, F f, Take take) {
   }
 }
 
+// The moments of the columns that are far from 0, again (as corrected_moments).
+template <class T>
+void correct_columns(const BatchNormPiece& piece, const T* tile, int64_t channels, const bool* far, T* means,
+                     Moments* moments) {
+  const double count = moments[0].count;
+  double rests[kTile], squares[kTile];
+  const auto measure = [&] {
+    std::fill(rests, rests + kTile, 0.0);
+    std::fill(squares, squares + kTile, 0.0);
+    add_columns<T>(
+        piece,
+        [&](auto s, int64_t i) {
+          const Vec<T> d = s.load(tile + i * channels) - s.load(means);
+          return TwoSums<T>{d, d * d};
+        },
+        [&](int64_t j, double rest, double square) { rests[j] += rest, squares[j] += square; });
+  };
+  const int64_t width = piece.c_end - piece.c_begin;
+  measure();
+  for (int64_t j = 0; j < width; ++j) means[j] = static_cast<T>(static_cast<double>(means[j]) + rests[j] / count);
+  measure();
+  for (int64_t j = 0; j < width; ++j) {
+    if (!far[j]) continue;
+    moments[j] = {count, rests[j], std::max(squares[j] - rests[j] * rests[j] / count, 0.0),
+                  static_cast<double>(means[j])};
+  }
+}
+
 void batch_norm_measure(const BatchNormArgs& args, const BatchNormPiece& piece, Moments* moments) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
@@ -67,6 +95,11 @@ void batch_norm_measure(const BatchNormArgs& args, const BatchNormPiece& piece, 
           return TwoSums<T>{d * d, Vec<T>()};
         },
         [&](int64_t j, double squares, double) { moments[j].squares += squares; });
+    bool far[kTile];
+    for (int64_t j = 0; j < width; ++j) far[j] = is_far(moments[j].mean(), moments[j].variance());
+    if (HWY_UNLIKELY(std::find(far, far + width, true) != far + width)) {
+      correct_columns(piece, tile, channels, far, means, moments);
+    }
   });
 }
 

@@ -29,18 +29,31 @@ Tensor range_factor(const Tensor& x, const Tensor& variance, const Axes& axes) {
   return where(logical_not(small) && isfinite(largest), 1 / largest, 1);
 }
 
+Tensor without_mean(const Tensor& x, const Axes& axes) {
+  const Tensor rough = mean(x, axes, true), centred = x - rough;
+  Tensor error;
+  {
+    const PauseRecording pause;
+    const Tensor difference = centred.detach(), far = square(rough) > 256 * mean(square(difference), axes, true);
+    if (!any(far)) return centred;                               // is_far
+    const Tensor nearer = rough + mean(difference, axes, true);  // rounded, as the mean of the kernels
+    error = where(far, nearer - rough, 0);
+  }
+  return centred - error;
+}
+
 Grads composed_norm_backward(const Tensor& given_x, const Tensor& weight, const Shape& view, const Axes& axes,
                              double eps, const GivenStatistics& given, const Tensor& given_dy) {
   const Tensor x = given_x.reshape(view), dy = given_dy.reshape(view);
   const Shape channels{view[1] * view[2]};
   const Tensor g = weight.defined() ? dy * weight.reshape({view[1], view[2], 1}) : dy;
   const bool measured = !given.mean.defined();
-  Tensor centred = x - (measured ? mean(x, axes, true) : given.mean);
+  Tensor centred = measured ? without_mean(x, axes) : x - given.mean;
   Tensor spread = (measured ? mean(centred * centred, axes, true) : given.var) + eps;
   const Tensor factor = measured ? range_factor(x, spread, axes) : Tensor();
   if (factor.defined()) {
     const Tensor within = x * factor;
-    centred = within - mean(within, axes, true);
+    centred = without_mean(within, axes);
     spread = mean(centred * centred, axes, true) + eps * square(factor);
   }
   const Tensor scale = rsqrt(spread);

@@ -72,10 +72,18 @@ HWY_INLINE void norm_row(Norm form, double given_eps, const T* x, const T* weigh
                          NormRow<T>& kept) {
   const T count = static_cast<T>(n), eps = static_cast<T>(given_eps);
   T mean = form == Norm::rms ? T{0} : reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(x); })) / count;
-  const T squares = reduce_sum(sum_spans<T>(n, [&](auto s) {
+  T squares = reduce_sum(sum_spans<T>(n, [&](auto s) {
     const Vec<T> c = s.load(x) - mean;
     return c * c;
   }));
+  if (HWY_UNLIKELY(is_far(mean, squares / count))) {
+    mean += reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(x) - mean; })) / count;
+    const auto [rest, of_squares] = reduce_sum(sum_spans<T>(n, [&](auto s) {
+      const Vec<T> c = s.load(x) - mean;
+      return TwoSums<T>{c, c * c};
+    }));
+    squares = std::max(of_squares - rest * rest / count, T{0});
+  }
   T scale;
   T pull;
   if (form == Norm::std) {
@@ -203,7 +211,7 @@ constexpr int64_t kLeastRows = 8;    // rows in a part
 template <class Eps>
 Grads composed_backward(Norm form, const Eps& eps, const Tensor& x, const Tensor& weight, const Axes& axes, int64_t n,
                         const Tensor& dy) {
-  const Tensor centred = form == Norm::rms ? x : x - mean(x, axes, true);
+  const Tensor centred = form == Norm::rms ? x : without_mean(x, axes);
   const Tensor spread = form == Norm::std ? tapegrad::std(x, axes, true, 0) : mean(centred * centred, axes, true);
   if constexpr (std::is_same_v<Eps, double>) {
     const Tensor variance = form == Norm::std ? square(spread.detach()) : spread.detach();

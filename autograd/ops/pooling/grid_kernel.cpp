@@ -104,8 +104,12 @@ HWY_INLINE void set_taps(const Sampling& s, int axis, Vec<T> grid, GridTaps<T>& 
   const Vec<T> half = T(0.5), one = T{1}, shifted = grid + one;
   GridPosition<T> p{aligned ? shifted * half * Vec<T>(length) : (shifted * Vec<T>(length) - one) * half,
                     Vec<T>(length) * half};
+  // NaN, and what is reflected without end, has no place; an infinity has a place outside, and no fraction.
+  const Vec<T> difference = p.at - p.at;
+  const Mask<T> endless = difference != difference,
+                unknown = s.options.padding == GridPadding::reflection ? endless : p.at != p.at;
   if constexpr (kTaps == 4) {
-    const Vec<T> second = hn::Floor(p.at.raw), t = p.at - second;
+    const Vec<T> second = hn::Floor(p.at.raw), t = where(endless, Vec<T>(0), p.at - second);
     for (int k = 0; k < 4; ++k) {
       taps.at[k] = padded<T>(s.options, {second + Vec<T>(static_cast<T>(k - 1)), one}, size).at;
       taps.weight[k] = cubic_weight(t, k, derivative);
@@ -115,7 +119,7 @@ HWY_INLINE void set_taps(const Sampling& s, int axis, Vec<T> grid, GridTaps<T>& 
     taps.weight[0] = derivative == 0 ? T{1} : T{0};
   } else {
     p = padded(s.options, p, size);
-    const Vec<T> first = hn::Floor(p.at.raw), right = p.at - first;
+    const Vec<T> first = hn::Floor(p.at.raw), right = where(endless, Vec<T>(0), p.at - first);
     taps.at[0] = first;
     taps.at[1] = first + one;
     taps.weight[0] = derivative == 0 ? one - right : derivative == 1 ? -one : Vec<T>(0);
@@ -123,6 +127,10 @@ HWY_INLINE void set_taps(const Sampling& s, int axis, Vec<T> grid, GridTaps<T>& 
   }
   for (int d = 0; d < derivative; ++d) {
     for (int k = 0; k < kTaps; ++k) taps.weight[k] *= p.slope;
+  }
+  for (int k = 0; k < kTaps; ++k) {
+    taps.at[k] = where(unknown, Vec<T>(-1), taps.at[k]);
+    taps.weight[k] = where(unknown, Vec<T>(std::numeric_limits<T>::quiet_NaN()), taps.weight[k]);
   }
 }
 

@@ -222,7 +222,11 @@ Tensor joined(const std::vector<Tensor>& parts) { return parts.size() == 1 ? par
 // dy times the derivative of the norm `distance` [..., 1] by each difference; 0 at distance 0.
 Tensor slope(const Tensor& difference, const Tensor& distance, double p, const Tensor& dy) {
   if (p == 1) return dy * sign(difference);
-  if (std::isinf(p)) return where(abs(difference.detach()) == distance.detach(), dy * sign(difference), 0);
+  if (std::isinf(p)) {
+    const Tensor size = abs(difference.detach()), chosen = logical_or(size == distance.detach(), isnan(size));
+    const Tensor parts = chosen.to(dy.dtype());  // equal ones share it, as in norm
+    return dy * (parts / sum(parts, -1, true)) * sign(difference);
+  }
   const Tensor zero = distance == 0, safe = masked_fill(distance, zero, 1);
   if (p == 2) return masked_fill(dy, zero, 0) / safe * difference;
   const Tensor nothing = difference.detach() == 0 || zero;

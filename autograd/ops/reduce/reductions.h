@@ -107,9 +107,9 @@ Tensor median(const Tensor& x);
 /// the nearer one (of two equally near ones, that at the even position).
 enum class QuantileMode { linear, lower, higher, midpoint, nearest };
 /// The element below which the share q of the elements along an axis is, or of all elements: at position q (n - 1) of
-/// the sorted ones. NaN if there is a NaN, or, for nanquantile, if there is nothing else. With q [k], the result has a
-/// first axis of k. float32 or float64, the same for x and q; gradients flow to both. Error unless 0 <= q <= 1, and for
-/// an empty x. (ops/reduce/quantile.cpp)
+/// the sorted ones. NaN if there is a NaN, or, for nanquantile, if there is nothing else; and between -inf and inf.
+/// With q [k], the result has a first axis of k. float32 or float64, the same for x and q; gradients flow to both.
+/// Error unless 0 <= q <= 1, and for an empty x. (ops/reduce/quantile.cpp)
 Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis = {}, Flag keepdim = false,
                 QuantileMode mode = QuantileMode::linear);
 Tensor quantile(const Tensor& x, double q, std::optional<int64_t> axis = {}, Flag keepdim = false,
@@ -129,7 +129,7 @@ Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, Flag keepdim = false);
 /// The distance of each row of a [..., P, D] from each row of b [..., R, D] -> [..., P, R]: norm(a[i] - b[j], p) for p
 /// >= 0; leading axes broadcast. Differences are made in blocks of rows of a, so that memory does not grow with P R D.
-/// The gradient is 0 at distance 0; for p = infinity, each of equal largest differences gets all of it, as in PyTorch.
+/// The gradient is 0 at distance 0; for p = infinity, equal largest differences share it, as in norm.
 /// (ops/reduce/distance.cpp)
 Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
 /// sum(a b) / (max(|a|, eps) max(|b|, eps)) along an axis, with 2-norms; a and b broadcast.

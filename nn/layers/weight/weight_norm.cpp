@@ -14,11 +14,15 @@ Tensor as_matrix(const Tensor& weight, int64_t axis) {
   return (axis == 0 ? weight : movedim(weight, {axis}, {0})).flatten(1);
 }
 
-// u and v after power iterations with the matrix [rows, columns].
+// u and v after power iterations with the matrix [rows, columns]. They stay where it maps them to 0: a matrix of zeros
+// would make them 0 for ever.
 void iterate(const Tensor& matrix, Tensor& u, Tensor& v, int64_t iterations, double eps) {
+  const auto turn = [eps](Tensor& to, const Tensor& product) {
+    if (any(product != 0)) to = normalize(product, 2, 0, eps);
+  };
   for (int64_t i = 0; i < iterations; ++i) {
-    u = normalize(matmul(matrix, v), 2, 0, eps);
-    v = normalize(matmul(matrix.t(), u), 2, 0, eps);
+    turn(u, matmul(matrix, v));
+    turn(v, matmul(matrix.t(), u));
   }
 }
 
@@ -46,6 +50,8 @@ Tensor norm_except(const Tensor& weight, std::optional<int64_t> axis) {
   return norm(weight.unsqueeze(-1), 2, others, true).squeeze(-1);
 }
 
+Tensor nonzero_length(const Tensor& length) { return masked_fill(length, length.detach() == 0, 1); }
+
 SpectralState::SpectralState(const Tensor& weight, const SpectralNormOptions& options, int64_t axis)
     : axis(normal_axis("spectral_norm", axis, weight.shape())), eps(options.eps) {
   require_positive("spectral_norm", "the number of power iterations", options.n_power_iterations);
@@ -68,7 +74,7 @@ Tensor SpectralState::normalized(const Tensor& weight, int64_t iterations) const
     u.set(first);
     v.set(second);
   }
-  return weight / sum(first * matmul(matrix, second));
+  return weight / nonzero_length(sum(first * matmul(matrix, second)));
 }
 
 }  // namespace tapegrad::nn::detail

@@ -89,11 +89,14 @@ class Parametrized : public Layer {
 };
 
 Tensor norm_except(const Tensor& weight, std::optional<int64_t> axis);
+// 1 where a length is 0: what is divided by it then stays 0.
+Tensor nonzero_length(const Tensor& length);
 
 }  // namespace detail
 
 /// A layer with the weight g v / ||v||, where the norms are those of v[i] along `axis`, or of all of v. g and v are
-/// parameters `parametrizations.weight.original0` and `.original1`; at first the weight has the layer's values.
+/// parameters `parametrizations.weight.original0` and `.original1`; at first the weight has the layer's values. Where
+/// v[i] is 0, so is the weight; if g is 0, too, their gradients are 0, and training does not change them.
 /// Salimans, Kingma 2016.
 template <class Layer>
 class WeightNorm : public detail::Parametrized<Layer> {
@@ -116,7 +119,7 @@ class WeightNorm : public detail::Parametrized<Layer> {
     field("parametrizations.weight.original1", v);
   }
   /// The weight of the next call.
-  Tensor weight() const { return v * (g / detail::norm_except(v, axis_)); }
+  Tensor weight() const { return v * (g / detail::nonzero_length(detail::norm_except(v, axis_))); }
 
   Parameter g;  // [O, 1, ...], or []
   Parameter v;  // the layer's shape
@@ -154,7 +157,7 @@ inline constexpr bool kIsTransposed = std::is_same_v<Layer, ConvTranspose1d> ||
 /// A layer whose weight, as a matrix, is divided by its largest singular value; a weight with one axis by its norm. In
 /// training, each call improves the estimates u and v of the singular vectors by power iterations. The parameter
 /// `parametrizations.weight.original` has the layer's values; `parametrizations.weight.0._u` and `._v` are buffers,
-/// drawn from the default generator. Miyato et al. 2018.
+/// drawn from the default generator. A weight of zeros stays 0. Miyato et al. 2018.
 template <class Layer>
 class SpectralNorm : public detail::Parametrized<Layer> {
  public:

@@ -11,6 +11,7 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -29,13 +30,16 @@ Tensor normal(const Shape& shape, DType dtype, uint64_t seed) {
   return x;
 }
 
+// Of causal queries, which are the last of s positions, or the first if they are more.
+Tensor later_keys(int64_t t, int64_t s) { return triu(ones({t, s}, kBool), 1 + std::max<int64_t>(0, s - t)); }
+
 Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   const double nothing = -std::numeric_limits<double>::infinity();
   Tensor scores = matmul(q, k.t()) * options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
   if (options.mask.defined()) {
     scores = options.mask.dtype() == kBool ? masked_fill(scores, !options.mask, nothing) : scores + options.mask;
   }
-  if (options.causal) scores = masked_fill(scores, triu(ones({q.size(-2), k.size(-2)}, kBool), 1), nothing);
+  if (options.causal) scores = masked_fill(scores, later_keys(q.size(-2), k.size(-2)), nothing);
   return matmul(softmax(scores, -1), v);
 }
 
@@ -149,8 +153,7 @@ void expect_dropout_by_definition(int64_t t, int64_t s) {
       {
         Tape tape;
         Tensor scores = matmul(q, k.t()) / 2;
-        if (causal)
-          scores = masked_fill(scores, triu(ones({t, s}, kBool), 1), -std::numeric_limits<double>::infinity());
+        if (causal) scores = masked_fill(scores, later_keys(t, s), -std::numeric_limits<double>::infinity());
         expected = matmul(softmax(scores, -1) * factor, v);
         theirs = tape.backward(sum(expected * cos(expected)));
       }

@@ -138,6 +138,30 @@ TEST(FlexAttention, PropagatesNaN) {
   EXPECT_FALSE(any(isnan(y.select(2, 0))));
 }
 
+TEST(FlexAttention, HiddenNanHasNoInfluence) {
+  for (const bool by_score : {false, true}) {
+    FlexAttentionOptions options;
+    if (by_score) {
+      options.score_mod = [](auto score, auto, auto, auto q, auto k) {
+        return where(k == 150, -kInf, score - 0.01 * (q - k));
+      };
+    } else {
+      options.mask_mod = [](auto, auto, auto q, auto k) { return q >= k && k != 150; };
+    }
+    const auto x = flex_qkv(1, 2, 200, kFloat32);
+    const auto attend = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+      return flex_attention(q, k, v, options);
+    };
+    const Tensor hidden = (arange(200) == 150).unsqueeze(1);
+    const auto with = [&](double key, double value) {
+      return flex_results(attend, {x[0], masked_fill(x[1], hidden, key), masked_fill(x[2], hidden, value)});
+    };
+    expect_close(with(std::nan(""), 0), with(0, 0), 1e-6);
+    expect_close(with(0, std::nan("")), with(0, 0), 1e-6);
+    expect_close(with(kInf, -kInf), with(0, 0), 1e-6);
+  }
+}
+
 TEST(FlexAttention, SkipsMaskedBlocksAndAsksNoFullOne) {
   std::atomic<int64_t> asked{0};
   const BlockMask mask = block_mask(

@@ -299,6 +299,55 @@ TEST(Extremes, PropagateNanAndRejectNoElements) {
             "[argmin] expected at least one element along axis 0, got shape [0]");
 }
 
+TEST(Quantile, OfInfiniteElements) {
+  using Mode = tg::QuantileMode;
+  const auto at = [](std::vector<double> x, double q, Mode mode = Mode::linear) {
+    const auto n = static_cast<int64_t>(x.size());
+    return tg::quantile(tg::tensor(x, {n}).to(tg::kFloat32), q, {}, false, mode).item();
+  };
+  EXPECT_EQ(at({1, 2, 3, kInf}, 1), kInf);
+  EXPECT_EQ(at({1, kInf, kInf}, 0.5), kInf);
+  EXPECT_EQ(at({1, kInf, kInf}, 0.9), kInf);
+  EXPECT_EQ(at({-kInf, -kInf, 3, 4, 5}, 0.25), -kInf);
+  EXPECT_EQ(at({-kInf, 3}, 0.3), -kInf);
+  EXPECT_EQ(at({-kInf, 3}, 0.7), -kInf);
+  EXPECT_EQ(at({0, kInf}, 0.6), kInf);
+  EXPECT_EQ(at({0, kInf}, 0.4), kInf);
+  EXPECT_EQ(at({0, kInf}, 0), 0);
+  EXPECT_EQ(at({-kInf, 7}, 1), 7);
+  EXPECT_EQ(at({kInf, kInf}, 0.5, Mode::midpoint), kInf);
+  EXPECT_EQ(at({-kInf, 0}, 0.5, Mode::midpoint), -kInf);
+  EXPECT_TRUE(std::isnan(at({-kInf, kInf}, 0.5)));
+  EXPECT_TRUE(std::isnan(at({1, kNan, kInf}, 0.5)));
+  const tg::Tensor rows = tg::tensor({{1., 2., kNan, kInf}, {4., -kInf, 2., 8.}});
+  expect_near(tg::nanquantile(rows, 0.75, 1), {kInf, 5});
+  expect_near(tg::quantile(rows[1], tg::tensor({0., 0.1, 0.5})), {-kInf, -kInf, 3});
+}
+
+TEST(Quantile, GradientsAtInfiniteElements) {
+  const tg::Tensor x = tg::tensor({1., kInf, -kInf, kInf, 5.}).as_leaf(), q = tg::tensor({0.3, 0.5, 0.9}).as_leaf();
+  tg::Tape tape;
+  const tg::Tensor y = tg::quantile(x, q);
+  expect_near(y, {1.8, 5, kInf});
+  const tg::Gradients grads = tape.backward(y, {.grad_output = tg::ones({3})});
+  expect_near(grads[x], {0.8, 0.4, 0, 0.6, 1.2});
+  expect_near(grads[q], {16, 0, 0});
+}
+
+TEST(Quantile, OfMoreElementsThanFloatCounts) {
+  const int64_t n = (int64_t{1} << 24) + 4;
+  const tg::Tensor x = tg::cat({tg::zeros({n - 3}), tg::tensor({1., 2., 3.}).to(tg::kFloat32)});
+  EXPECT_EQ(tg::quantile(x, 1.0).item(), 3);
+  EXPECT_NEAR(tg::quantile(x, (static_cast<double>(n) - 2.5) / (static_cast<double>(n) - 1)).item(), 1.5, 1e-6);
+}
+
+TEST(Cdist, EqualDifferencesShareTheGradientOfInfinity) {
+  const tg::Tensor a = tg::tensor({{0., 0., 0.5}}).as_leaf(), b = tg::ones({1, 3});
+  tg::Tape tape;
+  const tg::Gradients grads = tape.backward(tg::sum(tg::cdist(a, b, kInf)));
+  expect_near(grads[a], {-0.5, -0.5, 0});
+}
+
 TEST(Logsumexp, OfExtremeValues) {
   const tg::Tensor x = tg::tensor({{1000., 1000.}, {-kInf, -kInf}, {kInf, 1.}, {-1000., 0.}}, tg::kFloat64);
   const auto rows = [](const tg::Tensor& v) { return tg::logsumexp(v, 1); };

@@ -10,6 +10,7 @@
 
 #include <initializer_list>
 #include <limits>
+#include <string>
 
 namespace tg = tapegrad;
 using tg::tests::error_of;
@@ -95,6 +96,46 @@ TEST(LayerNorm, ConstantRowsGiveNoNan) {
   for (bool again : {false, true}) {
     EXPECT_TRUE(tg::all_finite(gradient(norm, tg::ones({2, 4}), again)));
   }
+}
+
+// Every norm of rows of n equal elements is 0, and the gradients are those of PyTorch: the mean has no rounding error.
+template <class F>
+void expect_zeros(F norm, const tg::Tensor& x, const std::string& name) {
+  SCOPED_TRACE(testing::Message() << name << " of " << tg::str(x.shape()) << ", " << x.flatten()[0].item());
+  EXPECT_EQ(tg::amax(tg::abs(norm(x))).item(), 0);
+  const tg::Tensor once = gradient(norm, x), again = gradient(norm, x, true);
+  expect_near(once / tg::amax(tg::abs(once)), again / tg::amax(tg::abs(once)));
+}
+
+TEST(Norms, OfEqualElementsAreZero) {
+  for (const tg::DType dtype : {tg::kFloat32, tg::kFloat64}) {
+    for (const int64_t n : {7, 64, 300, 768, 4100}) {
+      for (const double c : {1.1, -100.7, 12345.678, 1e-3}) {
+        const tg::Tensor row = tg::full({2, n}, c, dtype), channel = row.reshape({1, 2, n}), column = row.t();
+        expect_zeros([](const tg::Tensor& x) { return tg::layer_norm(x, {}, {}); }, row, "layer_norm");
+        expect_zeros([&](const tg::Tensor& x) { return tg::layer_norm_std(x, {}, {}); }, row, "layer_norm_std");
+        expect_zeros([](const tg::Tensor& x) { return tg::group_norm(x, 1); }, channel, "group_norm");
+        expect_zeros([](const tg::Tensor& x) { return tg::group_norm(x, 1); }, row, "group_norm [N, C]");
+        expect_zeros([](const tg::Tensor& x) { return tg::instance_norm(x); }, channel, "instance_norm");
+        expect_zeros([](const tg::Tensor& x) { return tg::batch_norm_training(x).y; }, channel, "batch_norm");
+        expect_zeros([](const tg::Tensor& x) { return tg::batch_norm_training(x).y; }, column, "batch_norm [N, C]");
+        const tg::BatchNormed of = tg::batch_norm_training(tg::full({9, 3, n}, c, dtype));
+        EXPECT_EQ(tg::amax(of.var).item(), 0);
+        EXPECT_TRUE(tg::all(of.mean == tg::full({3}, c, dtype)));
+      }
+    }
+  }
+}
+
+// Far from 0: as in float64, of the same elements.
+TEST(Norms, OfRowsFarFromZeroAreAccurate) {
+  const tg::Tensor x = wave({4, 6, 500}, 0.9) + 3000, exact = x.to(tg::kFloat64), rows = x.flatten(1);
+  const auto apart = [](const tg::Tensor& a, const tg::Tensor& b) { return tg::amax(tg::abs(a - b)).item(); };
+  EXPECT_LE(apart(tg::layer_norm(rows, {}, {}), tg::layer_norm(exact.flatten(1), {}, {})), 2e-4);
+  EXPECT_LE(apart(tg::group_norm(x, 2), tg::group_norm(exact, 2)), 2e-4);
+  EXPECT_LE(apart(tg::batch_norm_training(x).y, tg::batch_norm_training(exact).y), 2e-4);
+  EXPECT_LE(apart(tg::batch_norm_training(rows.t()).y, tg::batch_norm_training(exact.flatten(1).t()).y), 2e-4);
+  EXPECT_LE(apart(tg::batch_norm_training(x).var, tg::batch_norm_training(exact).var), 1e-6);
 }
 
 // Logits, targets and options by their definition: made of log_softmax.

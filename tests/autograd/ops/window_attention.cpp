@@ -149,6 +149,27 @@ TEST(WindowAttention, GivesZerosWhereNothingIsSeen) {
   for (const Tensor& t : {result.y, result.dq, result.dk, result.dv}) EXPECT_EQ(amax(abs(t)).item(), 0);
 }
 
+TEST(WindowAttention, HiddenNanHasNoInfluence) {
+  for (const WindowCase& c : cases()) {
+    const Tensor q = normal({2, c.queries, 8}, 1), k = normal({2, c.keys, 8}, 2), v = normal({2, c.keys, 5}, 3);
+    const Tensor bad = arange(c.keys) == c.keys / 2;
+    Options options = c.options;
+    options.mask = !bad;
+    const auto window = [&](const Tensor& a, const Tensor& b, const Tensor& e) {
+      return sliding_window_attention(a, b, e, options);
+    };
+    const Tensor rows = bad.unsqueeze(1);
+    const Result expected = run(window, q, masked_fill(k, rows, 0), masked_fill(v, rows, 0));
+    const Result found = run(window, q, masked_fill(k, rows, tests::kNan), masked_fill(v, rows, tests::kInf));
+    expect_same(found, expected, 1e-12, c.name);
+  }
+  // Those that are not in the window are not seen, either.
+  const Tensor x = normal({40, 4}, 1), broken = masked_fill(x, (arange(40) == 20).unsqueeze(1), tests::kNan);
+  const Tensor y = sliding_window_attention(x, broken, broken, {.window = 3});
+  const Tensor seen = (abs(arange(40) - 20) <= 3).unsqueeze(1).expand({40, 4});
+  EXPECT_TRUE(all(isnan(y) == seen));
+}
+
 TEST(WindowAttention, OfAllKeysHasTheBitsOfFullAttention) {
   const Tensor q = normal({2, 70, 8}, 1, kFloat32), k = normal({2, 70, 8}, 2, kFloat32);
   const Tensor v = normal({2, 70, 8}, 3, kFloat32);
@@ -158,6 +179,9 @@ TEST(WindowAttention, OfAllKeysHasTheBitsOfFullAttention) {
         q, k, v, {.window = 69, .causal = causal, .global_tokens = {0, 4}, .dropout = 0.2, .generator = &first});
     const Tensor full = scaled_dot_product_attention(q, k, v, {.causal = causal, .dropout = 0.2, .generator = &second});
     EXPECT_TRUE(equal(window, full));
+    const Tensor last = q.slice(1, 40);  // of 70 positions
+    EXPECT_TRUE(equal(sliding_window_attention(last, k, v, {.window = 69, .causal = causal}),
+                      scaled_dot_product_attention(last, k, v, {.causal = causal})));
   }
 }
 

@@ -101,6 +101,41 @@ TEST(WeightNorm, IsAMember) {
                                              "second.parametrizations.weight.original"}));
 }
 
+nn::Linear zero_linear() {
+  nn::Linear linear(3, 2);
+  linear.weight.set(zeros({2, 3}));
+  linear.bias.set(zeros({2}));
+  return linear;
+}
+
+TEST(WeightNorm, OfAWeightOfZerosIsZero) {
+  nn::WeightNorm<nn::Linear> layer{zero_linear()};
+  const Tensor half = tensor({{0., 0., 0.}, {3., 4., 0.}}).to(kFloat32);
+  for (const Tensor& v : {zeros({2, 3}), half}) {
+    layer.v.set(v);
+    layer.g.set(ones({2, 1}));
+    expect_near(layer.weight(), v / 5);
+    Tape tape;
+    const Gradients grads = tape.backward(sum(layer(ones({1, 3}))));
+    EXPECT_TRUE(all_finite(grads[layer.g]));
+    expect_near(grads[layer.v][0], {1, 1, 1});
+  }
+}
+
+// Its estimates survive: when the weight is no longer 0, the layer divides by its largest singular value.
+TEST(SpectralNorm, OfAWeightOfZerosIsZero) {
+  nn::SpectralNorm<nn::Linear> layer{zero_linear()};
+  for (int i = 0; i < 3; ++i) {
+    Tape tape;
+    const Tensor y = layer(ones({1, 3}));
+    expect_near(y, {0, 0});
+    expect_near(tape.backward(sum(y))[layer.original], {1, 1, 1, 1, 1, 1});
+  }
+  layer.original.set(tensor({{2., 0., 0.}, {0., 1., 0.}}).to(kFloat32));
+  for (int i = 0; i < 60; ++i) layer.weight();
+  expect_near(layer.weight(), {1, 0, 0, 0, 0.5, 0});
+}
+
 TEST(SpectralNorm, EvaluationChangesNothing) {
   nn::SpectralNorm<nn::Linear> layer{nn::Linear(6, 4)};
   nn::eval(layer);

@@ -19,6 +19,11 @@ void add_nn() {
     tg::AttentionOptions o;
     o.mask = c.at(3);
     o.causal = c.b("is_causal");
+    const int64_t queries = c.x[0].size(-2), keys = c.x[1].size(-2);
+    if (o.causal && keys > queries) {  // PyTorch's queries are the first positions
+      o.causal = false;
+      o.mask = tg::tril(tg::ones({queries, keys}, tg::kBool));
+    }
     o.scale = c.od("scale");
     o.dropout = c.d("dropout_p", 0);
     o.enable_gqa = c.b("enable_gqa");

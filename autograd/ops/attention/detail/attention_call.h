@@ -17,13 +17,17 @@ struct Attention {
   PackedDropoutMask keep;    // [..., T, S], or none without dropout
   double scale = 1;
   double keep_probability = 1;  // 1 - p
-  bool causal = false;
-  bool narrow = false;  // products in bfloat16, which query, key and value may be in; all else is float32
+  bool causal = false;          // query t sees the keys 0 .. earlier() + t
+  bool narrow = false;          // products in bfloat16, which query, key and value may be in; all else is float32
   DType dtype = kFloat32;
 
   int64_t rows() const { return query.size(-2); }
   int64_t columns() const { return key.size(-2); }
   int64_t heads() const { return batch.numel(); }
+  // Keys before that of the first query: the queries are the last ones.
+  int64_t earlier() const { return std::max<int64_t>(0, columns() - rows()); }
+  // The keys that causal queries before `end` see.
+  int64_t seen_before(int64_t end) const { return causal ? std::min(columns(), earlier() + end) : columns(); }
   // Neighbouring heads that have the same keys and values.
   int64_t sharing() const {
     const auto once = [](const Tensor& x) { return x.dim() < 3 || x.size(-3) == 1; };

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
 #include <tapegrad/autograd/ops/attention/flex/detail/flex_call.h>
 
 #include <cmath>
@@ -55,6 +56,43 @@ void require_fitting(const BlockMask& mask, const Tensor& query, const Tensor& k
   }
 }
 
+// A result, and what backward needs of its softmax.
+struct FlexResult {
+  Tensor y, softmax;
+};
+
+FlexResult flex_result(const FlexCall& a) {
+  const FlexResult to{Tensor::empty({a.query.size(0), a.heads(), a.rows(), a.value.size(3)}, a.query.dtype()),
+                      Tensor::empty({2, a.all_heads(), a.rows()}, a.query.dtype())};
+  flex_forward(a, to.y, to.softmax);
+  return to;
+}
+
+Grads flex_gradients(const FlexCall& a, const FlexResult& of, const Tensor& dy) {
+  const Tensor dq = zeros(a.query.shape(), dy.dtype()), dk = zeros(a.key.shape(), dy.dtype()),
+               dv = zeros(a.value.shape(), dy.dtype());
+  flex_backward(a, of.y, of.softmax, packed(dy), dq, dk, dv);
+  return {dq * a.scale, dk, dv};
+}
+
+FlexCall with_operands(const FlexCall& a, const AttentionOperands& x) {
+  FlexCall b = a;
+  b.query = x.query, b.key = x.key, b.value = x.value;
+  return b;
+}
+
+UniformAttention uniform_of(const FlexCall& a) {
+  FlexCall b = a;
+  b.uniform = true;
+  return {[b](const AttentionOperands& x) { return flex_result(with_operands(b, x)).y; },
+          [b](const AttentionOperands& x, const Tensor& dy) {
+            const FlexCall c = with_operands(b, x);
+            return flex_gradients(c, flex_result(c), dy)[2];
+          }};
+}
+
+bool hides_keys(const FlexCall& a) { return a.mask.defined() || a.score_mod; }
+
 }  // namespace
 
 Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -68,15 +106,22 @@ Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& valu
   }
   if (a.mask.defined()) require_fitting(a.mask, query, key);
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(3)))));
-  const Tensor y = Tensor::empty({query.size(0), query.size(1), a.rows(), value.size(3)}, query.dtype());
-  const Tensor softmax = Tensor::empty({2, a.all_heads(), a.rows()}, query.dtype());
-  flex_forward(a, y, softmax);
-  if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return y;
-  return record(kFlexAttention, y, {query, key, value}, [a, y, softmax](const Tensor& dy) -> Grads {
-    const Tensor dq = zeros(a.query.shape(), dy.dtype()), dk = zeros(a.key.shape(), dy.dtype()),
-                 dv = zeros(a.value.shape(), dy.dtype());
-    flex_backward(a, y, softmax, packed(dy), dq, dk, dv);
-    return {dq * a.scale, dk, dv};
+  FlexResult to = flex_result(a);
+  if (hides_keys(a) && !all_finite(to.y)) {
+    const PauseRecording pause;
+    const AttentionOperands x{query.detach(), key.detach(), value.detach()};
+    const Tensor broken = queries_that_see(x, uniform_of(a));
+    if (broken.defined()) to.y = where(broken, to.y, flex_result(with_operands(a, x.finite())).y);
+  }
+  if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
+  return record(kFlexAttention, to.y, {query, key, value}, [a, to](const Tensor& dy) -> Grads {
+    Grads given = flex_gradients(a, to, dy);
+    if (!hides_keys(a) || all_finite(given[0])) return given;
+    return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,
+                             [&](const AttentionOperands& finite, const Tensor& seed) {
+                               const FlexCall b = with_operands(a, finite);
+                               return flex_gradients(b, flex_result(b), seed);
+                             });
   });
 }
 

@@ -25,6 +25,11 @@ MatrixView<const T> head_of(const Tensor& x, int64_t b, int64_t h, int64_t row) 
   return matrix_of<T>(x, b * x.strides()[0] + h * x.strides()[1], row);
 }
 
+template <class T>
+bool is_visible(T score) {
+  return score != -std::numeric_limits<T>::infinity();
+}
+
 // A block of queries, a block of keys, and one thread's memory for their scores.
 template <class T>
 class FlexBlock {
@@ -82,6 +87,10 @@ class FlexBlock {
       std::fill_n(cells.scores, kQueries * kStride, T{0});
     }
     if (a_.score_mod) a_.score_mod(cells);
+    for (int64_t t = 0; t < cells.rows && a_.uniform; ++t) {
+      T* const row = cells.scores + t * kStride;
+      std::replace_if(row, row + cells.columns, is_visible<T>, T{0});
+    }
     if (visible(head, query_block, key_block) == BlockMask::Block::some) mask(cells);
     return block_;
   }

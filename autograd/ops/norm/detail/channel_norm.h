@@ -23,6 +23,9 @@ struct WantedGrads {
 /// [as `variance`] for them with which they do not, and 1 elsewhere. An empty handle if it is not. Not recorded.
 Tensor range_factor(const Tensor& x, const Tensor& variance, const Axes& axes);
 
+/// x - mean(x), recorded; 0 where all elements of a row are equal.
+Tensor without_mean(const Tensor& x, const Axes& axes);
+
 /// dx, dweight and dbias, made of recorded operations. x is viewed as `view` [n, groups, channels of a group, l] and
 /// normalised over `axes` of it, or with the given mean and variance [1, groups, channels, 1].
 struct GivenStatistics {

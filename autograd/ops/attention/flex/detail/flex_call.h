@@ -16,6 +16,7 @@ struct FlexCall {
   ScoreMod score_mod;
   BlockMask mask;
   double scale = 1;
+  bool uniform = false;  // scores are 0, or -inf where the formula makes them so
 
   int64_t heads() const { return query.size(1); }
   int64_t rows() const { return query.size(2); }

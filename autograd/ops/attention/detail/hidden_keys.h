@@ -1,0 +1,37 @@
+// NaN and infinities in keys and values that a mask hides. Products multiply them by weights of 0, which gives NaN, so
+// where a result is not finite, it is computed again from the finite parts, and chosen for those that do not see them.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+
+#include <functional>
+
+namespace tapegrad {
+
+struct AttentionOperands {
+  Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
+
+  /// With zeros in place of NaN and infinities.
+  AttentionOperands finite() const;
+};
+Tensor finite_part(const Tensor& x);
+/// Whether all elements are, in the order of memory.
+bool is_all_finite(const Tensor& x);
+
+/// One form of attention of operands in which all scores are 0 or hidden, without dropout: the result, or the gradient
+/// of the values.
+struct UniformAttention {
+  std::function<Tensor(const AttentionOperands&)> result;
+  std::function<Tensor(const AttentionOperands&, const Tensor& dy)> value_gradient;
+};
+
+/// Which queries [..., T, 1] see a key or a value with NaN or an infinity, or have one themselves. An empty handle if
+/// no key and no value has one. Not recorded.
+Tensor queries_that_see(const AttentionOperands& x, const UniformAttention& uniform);
+
+/// The gradients for query, key and value, and perhaps scores: `given` where NaN or infinities of the operands or of dy
+/// have an influence, `again(finite operands, finite dy)` elsewhere.
+Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,
+                        const std::function<Grads(const AttentionOperands&, const Tensor& dy)>& again);
+
+}  // namespace tapegrad

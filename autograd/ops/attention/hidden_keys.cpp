@@ -1,0 +1,72 @@
+// Results and gradients of attention that do not depend on hidden NaN.
+// build: -Os
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
+#include <tapegrad/autograd/tape.h>
+
+namespace tapegrad {
+namespace {
+
+// Rows [..., n, 1] that are not finite.
+Tensor broken_rows(const Tensor& x) { return any(logical_not(isfinite(x.detach().to(kFloat64))), -1, true); }
+
+// Operands whose scores are 0, and whose values are 1 where `broken`.
+AttentionOperands marked(const AttentionOperands& x, const Tensor& broken, DType dtype) {
+  return {zeros(x.query.shape(), dtype), zeros(x.key.shape(), dtype), broken.to(dtype)};
+}
+
+Tensor sees_broken(const AttentionOperands& x, const UniformAttention& uniform, DType dtype) {
+  const Tensor broken = logical_or(broken_rows(x.key), broken_rows(x.value));
+  return logical_or(uniform.result(marked(x, broken, dtype)) > 0, broken_rows(x.query));
+}
+
+DType scores_type(const Tensor& query) { return query.dtype() == kFloat64 ? kFloat64 : kFloat32; }
+
+}  // namespace
+
+bool is_all_finite(const Tensor& x) {
+  Dims order;  // of the axes in memory, the outermost first
+  for (int i = 0; i < x.dim(); ++i) {
+    int at = i;
+    while (at > 0 && x.strides()[static_cast<int>(order[at - 1])] < x.strides()[i]) --at;
+    order.insert(at, i);
+  }
+  return all_finite(x.detach().permute(order));
+}
+
+Tensor finite_part(const Tensor& x) {
+  const Tensor wide = is_half(x.dtype()) ? x.to(kFloat32) : x;
+  return masked_fill(wide, logical_not(isfinite(wide.detach())), 0);
+}
+
+AttentionOperands AttentionOperands::finite() const {
+  return {finite_part(query), finite_part(key), finite_part(value)};
+}
+
+Tensor queries_that_see(const AttentionOperands& x, const UniformAttention& uniform) {
+  if (is_all_finite(x.key) && is_all_finite(x.value)) return {};
+  const PauseRecording pause;
+  return sees_broken(x, uniform, scores_type(x.query));
+}
+
+Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,
+                        const std::function<Grads(const AttentionOperands&, const Tensor& dy)>& again) {
+  if (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value) && is_all_finite(dy)) return given;
+  Tensor queries, keys;
+  {
+    const PauseRecording pause;
+    queries = logical_or(sees_broken(x, uniform, dy.dtype()), broken_rows(dy));
+    const Tensor broken = broken_rows(x.value);
+    keys = uniform.value_gradient(marked(x, broken, dy.dtype()), queries.to(dy.dtype())) > 0;
+    if (keys.dim() > 2 && keys.size(-3) != given[1].size(-3)) keys = any(keys, -3, true);
+  }
+  Grads finite = again(x.finite(), finite_part(dy));
+  const auto chosen = [&](std::size_t i, const Tensor& broken) {
+    return given[i].defined() ? where(broken, given[i].detach(), finite[i]) : Tensor();
+  };
+  Grads all{chosen(0, queries), chosen(1, keys), chosen(2, keys)};
+  if (given.size() > 3) all.push_back(chosen(3, queries));
+  return all;
+}
+
+}  // namespace tapegrad

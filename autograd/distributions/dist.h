@@ -6,6 +6,7 @@
 //   const tg::Tensor kl = tg::dist::kl_divergence(posterior, prior);
 #pragma once
 
+#include <tapegrad/autograd/dist_parameter.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <concepts>
@@ -21,23 +22,6 @@ namespace tapegrad {
 class Generator;
 
 namespace dist {
-
-/// A parameter: a tensor, or a number, which gets the type of the tensors next to it (float32 if there are none).
-class Parameter {
- public:
-  Parameter(std::convertible_to<double> auto number) : number_(static_cast<double>(number)) {}  // NOLINT: Normal(0, 1)
-  template <class T>
-  requires(std::convertible_to<const T&, const Tensor&> && !std::is_arithmetic_v<T>) Parameter(const T& tensor)
-      : tensor_(static_cast<const Tensor&>(tensor)) {}  // NOLINT: Normal(mean, std)
-
-  const Tensor& tensor() const { return tensor_; }  // an empty handle for a number
-  /// 0 for a tensor
-  double number() const { return number_; }
-
- private:
-  Tensor tensor_;
-  double number_ = 0;
-};
 
 /// What all distributions have. Parameters broadcast to the batch shape; one draw has the event shape, which is empty
 /// unless the distribution is one of vectors. Results have the type of the parameters and are recorded, except samples.
@@ -208,7 +192,9 @@ class Gamma : public Distribution {
   Tensor concentration_, rate_;
 };
 
-/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0.
+/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0. Draws
+/// are PyTorch's, but for those whose gamma numbers are both below 1e-289, which PyTorch makes 1/2: concentrations
+/// below 0.01. Dirichlet's, too.
 class Beta : public Distribution {
  public:
   Beta(const Parameter& concentration1, const Parameter& concentration0);

@@ -2,6 +2,7 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/internal/rough_log.h>
@@ -15,13 +16,23 @@
 namespace tapegrad::dist {
 namespace {
 
-// A number of a standard gamma distribution, T the type of its shape: Marsaglia and Tsang 2000. PyTorch has some
-// constants in float, and computes with the shape in its own type.
+// A number of a standard gamma distribution, and the logarithm of one that is too small for a double, otherwise 0.
+struct GammaNumber {
+  GammaNumber(double d, double v, double scale, double log_scale) : value(scale * d * v) {
+    if (value < 0x1p-960) log = log_scale + fixed::log(d * v);
+  }
+  double value, log = 0;
+};
+
+// T is the type of the shape: Marsaglia and Tsang 2000. PyTorch has some constants in float, and computes with the
+// shape in its own type.
 template <class T>
-double gamma_number(T shape, detail::HeldGenerator& from) {
-  double scale = 1;
+GammaNumber gamma_number(T shape, detail::HeldGenerator& from) {
+  double scale = 1, log_scale = 0;
   if (shape < 1) {  // of shape + 1, times u^(1 / shape)
-    scale = fixed::pow(1 - from.uniform(), static_cast<double>(1 / shape));
+    const double u = 1 - from.uniform(), power = static_cast<double>(1 / shape);
+    scale = fixed::pow(u, power);
+    if (scale < 0x1p-900) log_scale = power * fixed::log(u);
     shape += 1;
   }
   const double d = shape - T{1.0F / 3}, c = 1 / std::sqrt(9 * d);
@@ -30,9 +41,9 @@ double gamma_number(T shape, detail::HeldGenerator& from) {
     do x = from.normal();
     while (1 + c * x <= 0);
     const double y = 1 + c * x, v = y * y * y, u = 1 - from.uniform(), xx = x * x;
-    if (u < 1 - double{0.0331F} * xx * xx) return scale * d * v;
+    if (u < 1 - double{0.0331F} * xx * xx) return {d, v, scale, log_scale};
     const auto excess = [&](auto log) { return log(u) - (0.5 * xx + d * (1 - v + log(v))); };
-    if (fixed::with_sign_of(excess, 0x1p-34 * (d + 1)) < 0) return scale * d * v;
+    if (fixed::with_sign_of(excess, 0x1p-34 * (d + 1)) < 0) return {d, v, scale, log_scale};
   }
 }
 
@@ -41,17 +52,8 @@ double smallest(DType dtype) {
   return dtype == kFloat32 ? double{std::numeric_limits<float>::min()} : std::numeric_limits<double>::min();
 }
 
-// Draws of a Dirichlet distribution: gamma numbers in double over their sum.
-Tensor dirichlet(const Tensor& concentration, Generator* generator) {
-  const Tensor g = implicit_gamma(concentration, standard_gamma(concentration.to(kFloat64), generator));
-  const DType dtype = concentration.dtype();
-  const double below_one = dtype == kFloat32 ? double{std::nextafter(1.0F, 0.0F)} : std::nextafter(1.0, 0.0);
-  return clamp((g / sum(g, -1, true)).to(dtype), smallest(dtype), below_one);
-}
-
-}  // namespace
-
-Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
+// Gamma numbers, and their logarithms where they are too small.
+Tensor gamma_numbers(const Tensor& concentration, Generator* generator, std::vector<double>* logs = nullptr) {
   const Tensor y = Tensor::empty(concentration.shape(), concentration.dtype());
   with_floating_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -59,10 +61,51 @@ Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
     T* const out = y.mutable_data<T>();
     detail::HeldGenerator from(generator ? *generator : default_generator());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      out[i] = std::max(std::numeric_limits<T>::min(), static_cast<T>(gamma_number(shapes[i], from)));
+      const GammaNumber number = gamma_number(shapes[i], from);
+      out[i] = std::max(std::numeric_limits<T>::min(), static_cast<T>(number.value));
+      if (logs) logs->push_back(number.log);
     }
   });
   return y;
+}
+
+// Draws of a Dirichlet distribution: gamma numbers in double over their sum; from their logarithms, where all of a row
+// are too small. P(a, g) is nearly g^a / gamma(a + 1) there, whose implicit derivative is that of log(g).
+Tensor dirichlet(const Tensor& concentration, Generator* generator) {
+  std::vector<double> small;
+  const Tensor g = implicit_gamma(concentration, gamma_numbers(concentration.to(kFloat64), generator, &small));
+  const DType dtype = concentration.dtype();
+  const double below_one = dtype == kFloat32 ? double{std::nextafter(1.0F, 0.0F)} : std::nextafter(1.0, 0.0);
+  Tensor y = (g / sum(g, -1, true)).to(dtype);
+  const Tensor logs = tensor(small, concentration.shape()), rows = all(lt(logs, 0), -1, true);
+  if (any(rows)) {
+    const Tensor a = wide(concentration), at = a.detach();
+    const Tensor slope = where(rows, (digamma(at + 1) - logs) / at, 0.);
+    y = where(rows, softmax(where(rows, logs, 0.) + (a - at) * slope, -1).to(dtype), y);
+  }
+  return clamp(y, smallest(dtype), below_one);
+}
+
+// Of concentrations [..., n]; a beta distribution is one with n = 2.
+Tensor dirichlet_entropy(const Tensor& concentration) {
+  const Tensor a = wide(concentration), total = sum(a, -1);
+  const double n = static_cast<double>(a.size(-1));
+  const Tensor of_total = (0.5 - n) * log(total) + 0.5 * n / total - lgamma_rest(total);
+  return (sum(gamma_entropy(a), -1) + of_total + (total - n) * digamma_rest(total) - kHalfLogTwoPi - 0.5)
+      .to(concentration.dtype());
+}
+
+Tensor dirichlet_divergence(const Tensor& from, const Tensor& to) {
+  const Tensor a = wide(from), b = wide(to), total = sum(a, -1, true), others = sum(b, -1, true);
+  const auto rests = [](const Tensor& x, const Tensor& y) { return 0.5 * excess(y, x) + rest_divergence(x, y); };
+  const Tensor terms = b * excess(a * others, b * total) + rests(a, b);
+  return (sum(terms, -1) - rests(total, others).squeeze(-1)).to(promoted_type(from.dtype(), to.dtype()));
+}
+
+}  // namespace
+
+Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
+  return gamma_numbers(concentration, generator);
 }
 
 // --- gamma ---
@@ -81,23 +124,21 @@ Tensor Gamma::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Gamma::log_prob(const Tensor& value) const {
-  const Tensor x = in_type(value, dtype_);
+  const Tensor x = wide(value), a = wide(concentration_), rate = wide(rate_), apart = rate * x - a;
   require(name_, "value >= 0", x, ge(x, 0));
-  return concentration_ * log(rate_) + weighted_log(concentration_ - 1, x) - rate_ * x - lgamma(concentration_);
+  return (power_term(x, rate, a, apart) - apart + gamma_scale(a)).to(dtype_);
 }
 
-Tensor Gamma::entropy() const {
-  return concentration_ - log(rate_) + lgamma(concentration_) + (1 - concentration_) * digamma(concentration_);
-}
+Tensor Gamma::entropy() const { return (gamma_entropy(wide(concentration_)) - log(wide(rate_))).to(dtype_); }
 Tensor Gamma::mean() const { return concentration_ / rate_; }
 Tensor Gamma::variance() const { return concentration_ / square(rate_); }
 
 Tensor Gamma::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Gamma*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor &a = concentration_, &b = other->concentration_;
-  return b * log(rate_ / other->rate_) + lgamma(b) - lgamma(a) + (a - b) * digamma(a) +
-         (other->rate_ - rate_) * (a / rate_);
+  const Tensor a = wide(concentration_), b = wide(other->concentration_);
+  const Tensor scaled = b * excess(a * wide(other->rate_), b * wide(rate_));
+  return (scaled + 0.5 * excess(b, a) + rest_divergence(a, b)).to(promoted_type(dtype_, q.dtype()));
 }
 
 // --- beta ---
@@ -115,16 +156,13 @@ Tensor Beta::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Beta::log_prob(const Tensor& value) const {
-  const Tensor x = in_type(value, dtype_);
+  const Tensor x = wide(value), y = 1 - x, a = wide(a_), b = wide(b_), total = a + b, apart = x * b - y * a;
   require(name_, "0 <= value <= 1", x, logical_and(ge(x, 0), le(x, 1)));
-  return weighted_log(a_ - 1, x) + weighted_log(b_ - 1, 1 - x) + lgamma(a_ + b_) - (lgamma(a_) + lgamma(b_));
+  const Tensor scale = gamma_scale(a) + gamma_scale(b) - gamma_scale(total);
+  return (power_term(x, total, a, apart) + power_term(y, total, b, -apart) + scale).to(dtype_);
 }
 
-Tensor Beta::entropy() const {
-  const Tensor total = a_ + b_;
-  return lgamma(a_) + lgamma(b_) - lgamma(total) - (2 - total) * digamma(total) - (a_ - 1) * digamma(a_) -
-         (b_ - 1) * digamma(b_);
-}
+Tensor Beta::entropy() const { return dirichlet_entropy(stack({a_, b_}, -1)); }
 Tensor Beta::mean() const { return a_ / (a_ + b_); }
 Tensor Beta::variance() const {
   const Tensor total = a_ + b_;
@@ -134,9 +172,7 @@ Tensor Beta::variance() const {
 Tensor Beta::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Beta*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor total = a_ + b_, others = other->a_ + other->b_;
-  return lgamma(total) - lgamma(others) + lgamma(other->a_) - lgamma(a_) + lgamma(other->b_) - lgamma(b_) +
-         (a_ - other->a_) * digamma(a_) + (b_ - other->b_) * digamma(b_) - (total - others) * digamma(total);
+  return dirichlet_divergence(stack({a_, b_}, -1), stack({other->a_, other->b_}, -1));
 }
 
 // --- Dirichlet ---
@@ -157,15 +193,12 @@ Tensor Dirichlet::draw(const Shape& shape, Generator* generator) const {
 Tensor Dirichlet::log_prob(const Tensor& value) const {
   const Tensor x = in_type(value, dtype_);
   require(name_, "a value of numbers >= 0 with sum 1", x, logical_and(ge(x, 0), lt(abs(sum(x, -1, true) - 1), 1e-6)));
-  return sum(weighted_log(concentration_ - 1, x), -1) + lgamma(sum(concentration_, -1)) -
-         sum(lgamma(concentration_), -1);
+  const Tensor a = wide(concentration_), y = wide(x), total = sum(a, -1, true);
+  const Tensor terms = power_term(y, total, a, y * total - a) + gamma_scale(a);
+  return (sum(terms, -1) - gamma_scale(total.squeeze(-1))).to(dtype_);
 }
 
-Tensor Dirichlet::entropy() const {
-  const Tensor total = sum(concentration_, -1);
-  return sum(lgamma(concentration_), -1) - lgamma(total) - (static_cast<double>(event_[0]) - total) * digamma(total) -
-         sum((concentration_ - 1) * digamma(concentration_), -1);
-}
+Tensor Dirichlet::entropy() const { return dirichlet_entropy(concentration_); }
 Tensor Dirichlet::mean() const { return concentration_ / sum(concentration_, -1, true); }
 Tensor Dirichlet::variance() const {
   const Tensor total = sum(concentration_, -1, true);
@@ -175,9 +208,7 @@ Tensor Dirichlet::variance() const {
 Tensor Dirichlet::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Dirichlet*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor &a = concentration_, &b = other->concentration_, total = sum(a, -1, true);
-  return lgamma(total.squeeze(-1)) - lgamma(sum(b, -1)) - sum(lgamma(a) - lgamma(b), -1) +
-         sum((a - b) * (digamma(a) - digamma(total)), -1);
+  return dirichlet_divergence(concentration_, other->concentration_);
 }
 
 }  // namespace tapegrad::dist

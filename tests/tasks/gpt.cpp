@@ -334,12 +334,12 @@ TEST(GptCommand, RejectsWrongRequests) {
   SafeTensors damaged = load_safetensors(hf);
   for (NamedTensor& t : damaged.tensors) t.tensor = t.tensor * std::nan("");
   save_safetensors(hf + "/model.safetensors", damaged.tensors);
-  const Arguments generate{"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"};
+  const Arguments continued{"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"};
   for (const Arguments& sampled : {Arguments{},
                                    {"--temperature", "1"},
                                    {"--temperature", "1", "--top-p", "0.5"},
                                    {"--temperature", "0.5", "--top-k", "1"}})
-    expect_error(run_command(joined(generate, sampled)), 1,
+    expect_error(run_command(joined(continued, sampled)), 1,
                  {"[generate] the model's logits contain NaN (are its weights damaged?)"});
   expect_error(run_command({"test", "gpt", "--model", hf, "--text", folder / "text.txt"}), 1,
                {"[test]", "is not finite"});

@@ -282,6 +282,19 @@ void blas::gemm(Products products, int64_t m, int64_t n, int64_t k, T alpha,
                 MatrixView<const std::type_identity_t<T>> a, MatrixView<const std::type_identity_t<T>> b, T beta,
                 MatrixView<std::type_identity_t<T>> c, Epilogue done) {
   if (m == 0 || n == 0) return;
+  if (const int64_t first = first_part(k); first < k) {
+    const Scratch<T> sums(m * n);
+    gemm<T>(products, m, n, first, alpha, a, b, beta, c, {});
+    gemm<T>(products, m, n, k - first, alpha, {a.data + first * a.col_stride, a.row_stride, a.col_stride},
+            {b.data + first * b.row_stride, b.row_stride, b.col_stride}, T{0}, {sums.get(), n, 1}, {});
+    parallel_for(m, std::max<int64_t>(1, kAddWork / n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * n; i < end * n; ++i) {
+        c.data[i / n * c.row_stride + i % n * c.col_stride] += sums.get()[i];
+      }
+    });
+    if (done) done(0, m, 0, n);
+    return;
+  }
   const Product<T> p{m, n, k, alpha, a, b, beta, c};
   const bool flipped = !p.row_major_c();
   multiply_any(flipped ? p.transposed() : p, products, {done, flipped});
@@ -299,7 +312,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
                   BatchOffsets offsets) {
   if (batch == 0 || m == 0 || n == 0) return;
   const int64_t work = m * n * (k + 1);
-  if (batch == 1 || work > 16 * kPieceWork) {  // few and large: in parallel over the tiles of each
+  if (batch == 1 || work > 16 * kPieceWork || k > kLongestSum) {  // few and large: in parallel over the tiles of each
     for (int64_t i = 0; i < batch; ++i) {
       const BatchOffset at = offsets(i);
       gemm<T>(m, n, k, alpha, {a.data + at.a, a.row_stride, a.col_stride}, {b.data + at.b, b.row_stride, b.col_stride},

@@ -75,6 +75,17 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
                   MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
                   BatchOffsets offsets);
 
+/// A longer sum along k is made of two, the first of which has first_part(k) terms: rounding errors then grow with the
+/// logarithm of k.
+inline constexpr int64_t kLongestSum = int64_t{1} << 16;
+/// All of k or, of more than kLongestSum, the largest power of two below k. Zeros at the end change no sum.
+constexpr int64_t first_part(int64_t k) {
+  if (k <= kLongestSum) return k;
+  int64_t part = kLongestSum;
+  while (2 * part < k) part *= 2;
+  return part;
+}
+
 /// The rows of a block of B: a product of more rows adds the sums of several blocks.
 inline constexpr int64_t kPackedDepth = 256;
 
@@ -102,6 +113,9 @@ class PackedMatrix {
   };
   void multiply_panels(int64_t m, const Part& part, T alpha, const T* a, int64_t a_rows, T beta, T* c,
                        int64_t c_rows) const;
+  // Any `depth`.
+  void multiply_any(int64_t m, const Part& part, T alpha, const T* a, int64_t a_rows, T beta, T* c,
+                    int64_t c_rows) const;
 
   const bool on_blis_;  // packed_ is then B itself, with contiguous rows
   int64_t k_, n_;

@@ -71,21 +71,40 @@ void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T*
   count_product(on_blis_ ? Engine::blis : Engine::packed, m * n_ * k_);
   const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
   parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
-    multiply_panels(m, {0, k_, begin, end}, T{1}, a, a_rows, beta, c, c_rows);
+    multiply_any(m, {0, k_, begin, end}, T{1}, a, a_rows, beta, c, c_rows);
   });
 }
 
 template <class T>
 void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, T alpha, const T* a, int64_t a_rows, T beta,
                                     T* c, int64_t c_rows) const {
-  const int64_t panels = pieces_of(cols, kernels<T>().cols);
-  const int64_t whole = depth == k_ || on_blis_ ? depth : depth / kPackedDepth * kPackedDepth;
-  if (whole > 0 || depth == 0) multiply_panels(m, {0, whole, 0, panels}, alpha, a, a_rows, beta, c, c_rows);
+  multiply_any(m, {0, depth, 0, pieces_of(cols, kernels<T>().cols)}, alpha, a, a_rows, beta, c, c_rows);
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_any(int64_t m, const Part& part, T alpha, const T* a, int64_t a_rows, T beta, T* c,
+                                   int64_t c_rows) const {
+  const int64_t depth = part.depth, half = first_part(depth);
+  if (half < depth) {
+    const int64_t first = part.first * kernels<T>().cols, end = std::min(n_, part.last * kernels<T>().cols);
+    const Scratch<T> sums(m * end);
+    multiply_any(m, {part.begin, half, part.first, part.last}, alpha, a, a_rows, beta, c, c_rows);
+    multiply_any(m, {part.begin + half, depth - half, part.first, part.last}, alpha, a + half, a_rows, T{0}, sums.get(),
+                 end);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = first; j < end; ++j) c[i * c_rows + j] += sums.get()[i * end + j];
+    }
+    return;
+  }
+  const int64_t whole = part.begin + depth == k_ || on_blis_ ? depth : depth / kPackedDepth * kPackedDepth;
+  if (whole > 0 || depth == 0) {
+    multiply_panels(m, {part.begin, whole, part.first, part.last}, alpha, a, a_rows, beta, c, c_rows);
+  }
   if (whole == depth) return;
   // The beginning of a block is read panel by panel.
-  for (int64_t panel = 0; panel < panels; ++panel) {
-    multiply_panels(m, {whole, depth - whole, panel, panel + 1}, alpha, a + whole, a_rows, whole > 0 ? T{1} : beta, c,
-                    c_rows);
+  for (int64_t panel = part.first; panel < part.last; ++panel) {
+    multiply_panels(m, {part.begin + whole, depth - whole, panel, panel + 1}, alpha, a + whole, a_rows,
+                    whole > 0 ? T{1} : beta, c, c_rows);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/inference.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/by_example.h>
@@ -75,7 +76,8 @@ void check(const Tensor& x, const LinearWeight& w) {
 bool reads_once(const Tensor& x, const LinearWeight& w) {
   if (w.quantized.defined() || is_stored(x, w.weight)) return true;
   return InferenceMode::on() && x.dtype() == kFloat32 && w.weight.is_contiguous() && row_count(x) <= kFewRows &&
-         !multiplies_rounded(x, w.weight) && no_gradient(x) && no_gradient(w.weight) && no_gradient(w.bias);
+         x.size(-1) <= kLongestSum && !multiplies_rounded(x, w.weight) && no_gradient(x) && no_gradient(w.weight) &&
+         no_gradient(w.bias);
 }
 
 constexpr std::size_t kMostStreams = 4;

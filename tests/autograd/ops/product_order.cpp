@@ -21,10 +21,17 @@
 namespace tapegrad {
 namespace {
 
-// Blocks of 256, each in order from 0, added in order: beta c + block + block ...
+// Blocks of 256, each in order from 0, added in order: beta c + block + block ... Of more than 65,536 terms, the sum of
+// two such sums, the first of which is the longest with a power of two.
 template <class T>
 T in_order(int64_t k, T alpha, const T* a, int64_t a_step, const T* b, int64_t b_step, T beta, T c) {
   constexpr int64_t kBlock = 256;
+  if (k > 65536) {
+    int64_t half = 65536;
+    while (2 * half < k) half *= 2;
+    const T first = in_order(half, alpha, a, a_step, b, b_step, beta, c);
+    return first + in_order(k - half, alpha, a + half * a_step, a_step, b + half * b_step, b_step, T{0}, T{0});
+  }
   for (int64_t begin = 0; begin < k; begin += kBlock) {
     T sum = 0;
     for (int64_t p = begin; p < std::min(k, begin + kBlock); ++p) sum = std::fma(a[p * a_step], b[p * b_step], sum);
@@ -97,6 +104,39 @@ TEST(ProductOrder, LargeProducts) {
       expect_order<double>(130, 100, 300, a_by_rows, b_by_rows, 1, 0);
     }
   }
+}
+
+TEST(ProductOrder, LongSums) {
+  const tests::KeepThreads keep;
+  for (const int64_t k : {65536, 65537, 131072, 200000, 400123}) {
+    expect_order<float>(1, 1, k, true, false, 1, 0);
+    expect_order<float>(1, 3, k, true, true, -0.3F, 0.7F);
+  }
+  expect_order<float>(17, 20, 140000, true, false, 1, 1);
+  expect_order<float>(20, 17, 140000, false, true, 1, 0);
+  expect_order<double>(3, 5, 70001, true, true, 1, 0);
+  std::mt19937 draw(7);
+  const int64_t k = 200000;
+  const std::vector<float> a = drawn<float>(2 * k, draw), b = drawn<float>(5 * k, draw);
+  const PackedMatrix<float> packed(k, 5, {b.data(), 5, 1});
+  for (const int64_t depth : {k, k - 1, int64_t{70001}, int64_t{256}}) {
+    std::vector<float> c(10);
+    packed.multiply_part(2, 5, depth, 1, a.data(), k, 0, c.data(), 5);
+    for (int64_t i = 0; i < 10; ++i) {
+      EXPECT_EQ(c[static_cast<std::size_t>(i)],
+                in_order(depth, 1.0F, a.data() + i / 5 * k, 1, b.data() + i % 5, 5, 0.0F, 0.0F));
+    }
+  }
+}
+
+TEST(ProductOrder, LongSumsAreAccurate) {
+  const int64_t n = int64_t{1} << 22;
+  const Tensor x = full({n}, 0.7), o = ones({n});
+  const double right = x[0].item() * static_cast<double>(n);
+  EXPECT_LE(std::abs(dot(x, o).item() / right - 1), 5e-6);
+  EXPECT_LE(std::abs(linear(x.reshape({1, n}), o.reshape({1, n})).item() / right - 1), 5e-6);
+  const InferenceMode inference;
+  EXPECT_LE(std::abs(linear(x.reshape({1, n}), o.reshape({1, n})).item() / right - 1), 5e-6);
 }
 
 // linear() while a tape records, without one, and several weights at once.

@@ -95,7 +95,7 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
 
 // x + value (a * b), and the same with a quotient: in one pass where no gradient is wanted.
 Tensor sum_with(std::string_view where, Pass pass, Tensor (*both_of)(const Tensor&, const Tensor&), const Tensor& x,
-                const Tensor& a, const Tensor& b, double value) {
+                const Tensor& a, const Tensor& b, Scalar value) {
   broadcast(where, x.shape(), shape_of(where, a, b));
   const DType dtype = x.dtype();
   if (is_floating(dtype) && a.dtype() == dtype && b.dtype() == dtype &&
@@ -108,7 +108,7 @@ Tensor sum_with(std::string_view where, Pass pass, Tensor (*both_of)(const Tenso
 
 }  // namespace
 
-Tensor pow(double base, const Tensor& exponent) {
+Tensor pow(Scalar base, const Tensor& exponent) {
   if (is_floating(exponent.dtype())) return pow(scalar(base, exponent.dtype()), exponent);
   return with_number([](const Tensor& x, const Tensor& number) { return pow(number, x); }, exponent, base);
 }
@@ -134,11 +134,11 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   });
 }
 
-Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   return sum_with(kAddcmul, Pass::addcmul, mul, x, a, b, value);
 }
 
-Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
     fail(kAddcdiv, fmt::format("expected a floating dividend or divisor, got {} and {} (convert one with "
                                "to(kFloat32), or use div with Rounding::trunc)",

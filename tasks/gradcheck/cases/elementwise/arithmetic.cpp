@@ -11,8 +11,8 @@ namespace {
 
 using A = Arguments;
 using OfTwo = Tensor (*)(const Tensor&, const Tensor&);
-using OfNumber = Tensor (*)(const Tensor&, double);
-using OfLeft = Tensor (*)(double, const Tensor&);
+using OfNumber = Tensor (*)(const Tensor&, Scalar);
+using OfLeft = Tensor (*)(Scalar, const Tensor&);
 
 // An operation on two tensors, or on one and a number: the attribute "scalar" on the right, "left" on the left.
 void add_operator_calls(CaseTable& t, const char* name, OfTwo both, OfNumber right, OfLeft left = nullptr) {

@@ -19,7 +19,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using Inputs = std::span<const Tensor>;
+using TwinInputs = std::span<const Tensor>;
 
 // Reader of tests/data/make_twin.py, with one difference planted.
 enum class Planted { none, transposed, eps, detached, float32_only, momentum };
@@ -61,8 +61,8 @@ std::string twin_file(const std::string& name) { return std::string(kTestsDir) +
 
 template <class Model>
 nn::TwinOptions<Model> reader_options(const optim::AdamWOptions& adam = {.lr = 1e-2}) {
-  return {.outputs = [](Model& m, Inputs in) { return m(in[0]); },
-          .loss = [](Model& m, Inputs in) { return cross_entropy(m(in[0]), in[1]); },
+  return {.outputs = [](Model& m, TwinInputs in) { return m(in[0]); },
+          .loss = [](Model& m, TwinInputs in) { return cross_entropy(m(in[0]), in[1]); },
           .optimizer = [adam](Model& m) { return optim::AdamW(nn::parameters(m), adam); }};
 }
 
@@ -112,7 +112,7 @@ TEST(Twin, NamesTheFirstTensorThatDiffers) {
   EXPECT_EQ(tensor_of(of_reader({}, {.lr = 1e-2, .weight_decay = 0})), "up.weight after step 1");
   EXPECT_EQ(tensor_of(of_reader({}, {.lr = 1e-2, .beta2 = 0.99})), "up.weight after step 2");
   auto options = reader_options<TwinReader>();
-  options.loss = [](TwinReader& m, Inputs in) { return cross_entropy(m(in[0]), in[1], {.label_smoothing = 0.1}); };
+  options.loss = [](TwinReader& m, TwinInputs in) { return cross_entropy(m(in[0]), in[1], {.label_smoothing = 0.1}); };
   EXPECT_EQ(tensor_of(nn::twin(TwinReader(), twin_file("twin.safetensors"), options)), "loss of step 1");
   TwinReader without_dropout;
   nn::eval(without_dropout.attn);

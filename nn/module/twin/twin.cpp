@@ -33,7 +33,7 @@ struct Differs {
   std::string tensor, text;
 };
 
-struct Twin {
+struct TwinFile {
   SafeTensors file;
   TwinSettings settings;
   TwinReport report;
@@ -57,9 +57,9 @@ struct Twin {
 };
 
 // One run: a model of one type, next to PyTorch's results in that type.
-class Run {
+class TwinRun {
  public:
-  Run(Twin& twin, DType dtype, const TwinModel& model)
+  TwinRun(TwinFile& twin, DType dtype, const TwinModel& model)
       : twin_(twin),
         wide_(dtype == kFloat64),
         of_(wide_ ? "F64." : "F32."),
@@ -174,14 +174,14 @@ class Run {
     };
   }
 
-  Twin& twin_;
+  TwinFile& twin_;
   bool wide_;
   std::string of_;
   const TwinModel& model_;
   std::vector<Tensor> inputs_;
 };
 
-void compare_initial(const AnyModel& model, const Twin& twin) {
+void compare_initial(const AnyModel& model, const TwinFile& twin) {
   for (const NamedParameter& p : named_parameters(model, false)) {
     const Tensor* const theirs = twin.file.find("weight." + p.name);
     if (!theirs || theirs->shape() != p.parameter->shape()) continue;  // load_state_dict names it
@@ -198,7 +198,7 @@ void compare_initial(const AnyModel& model, const Twin& twin) {
 
 TwinReport twin(const AnyModel& model, const std::string& path, const TwinSettings& settings,
                 const std::function<void(DType, const UseTwin&)>& with_copy) {
-  Twin twin{load_safetensors(path), settings, {}};
+  TwinFile twin{load_safetensors(path), settings, {}};
   if (twin.number("twin") != 1)
     fail("twin", fmt::format("expected a file that twin.write of twin.py has written, got \"{}\"", path));
   const KeepGenerator keep;
@@ -208,7 +208,7 @@ TwinReport twin(const AnyModel& model, const std::string& path, const TwinSettin
     for (const DType dtype : {kFloat64, kFloat32}) {
       with_copy(dtype, [&](const TwinModel& copy) {
         load_state_dict(copy.model, weights, true);
-        Run run(twin, dtype, copy);
+        TwinRun run(twin, dtype, copy);
         run.outputs();
         load_state_dict(copy.model, weights, true);  // running statistics have moved
         run.steps();

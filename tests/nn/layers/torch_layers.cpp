@@ -18,7 +18,7 @@ namespace tapegrad::tests {
 namespace {
 
 using nlohmann::json;
-using Inputs = std::vector<Tensor>;
+using Leaves = std::vector<Tensor>;
 
 const json& torch_layers() {
   static const json all = stored("torch_layers.json");
@@ -27,8 +27,8 @@ const json& torch_layers() {
 
 // The case of make_torch_layers.py in both types: call(module, inputs, weights) gives y.
 template <class Module>
-void expect_as_pytorch(const std::string& name, const std::function<Module()>& make, const Inputs& inputs,
-                       const std::function<Tensor(const Module&, const Inputs&, Tensor*)>& call) {
+void expect_as_pytorch(const std::string& name, const std::function<Module()>& make, const Leaves& inputs,
+                       const std::function<Tensor(const Module&, const Leaves&, Tensor*)>& call) {
   const json& wanted = torch_layers().at(name);
   manual_seed(3);
   Module module = make();
@@ -43,7 +43,7 @@ void expect_as_pytorch(const std::string& name, const std::function<Module()>& m
     const Room room = dtype == kFloat32 ? Room{2e-5, 2e-5} : Room{1e-7, 2e-8};
     nn::to(module, dtype);
     set_weights(module);
-    Inputs x;
+    Leaves x;
     for (const Tensor& input : inputs) x.push_back(input.to(dtype).as_leaf());
     manual_seed(7);
     Tape tape;
@@ -66,11 +66,11 @@ Tensor four() { return filled({4, 2, 8}, 20) * 2; }
 Tensor batch_of_two() { return filled({2, 4, 8}, 21) * 2; }
 Tensor memory_of_three() { return filled({3, 2, 8}, 22) * 2; }
 
-void expect_attention(const std::string& name, const nn::MultiheadAttentionOptions& options, const Inputs& inputs,
+void expect_attention(const std::string& name, const nn::MultiheadAttentionOptions& options, const Leaves& inputs,
                       nn::MultiheadPass pass = {}) {
   expect_as_pytorch<nn::MultiheadAttention>(
       name, [&] { return nn::MultiheadAttention(8, 2, options); }, inputs,
-      [=](const nn::MultiheadAttention& module, const Inputs& x, Tensor* weights) mutable {
+      [=](const nn::MultiheadAttention& module, const Leaves& x, Tensor* weights) mutable {
         pass.weights = weights;
         if (pass.attn_mask.defined() && pass.attn_mask.dtype() != kBool)
           pass.attn_mask = pass.attn_mask.to(x[0].dtype());
@@ -124,7 +124,7 @@ TEST(TorchTransformer, EncoderEqualsPyTorch) {
   const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
   expect_as_pytorch<Layer>(
       "encoder layer", layer_of<Layer>(small), {four()},
-      [](const Layer& m, const Inputs& x, Tensor*) { return m(x[0], hidden_later(), hidden_padding()); });
+      [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0], hidden_later(), hidden_padding()); });
   expect_as_pytorch<Layer>("encoder layer, pre-norm",
                            layer_of<Layer>({.dim_feedforward = 6,
                                             .dropout = 0.3,
@@ -133,35 +133,35 @@ TEST(TorchTransformer, EncoderEqualsPyTorch) {
                                             .batch_first = true,
                                             .norm_first = true}),
                            {batch_of_two()},
-                           [](const Layer& m, const Inputs& x, Tensor*) { return m(x[0], {}, hidden_padding()); });
+                           [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0], {}, hidden_padding()); });
   expect_as_pytorch<Layer>("encoder layer, batch first",
                            layer_of<Layer>({.dim_feedforward = 6, .dropout = 0.3, .batch_first = true}),
-                           {batch_of_two()}, [](const Layer& m, const Inputs& x, Tensor*) { return m(x[0]); });
+                           {batch_of_two()}, [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0]); });
   using Stack = nn::torch::TransformerEncoder;
   expect_as_pytorch<Stack>(
       "encoder", [&] { return Stack(Layer(8, 2, small), 2, nn::LayerNorm(8)); }, {four()},
-      [](const Stack& m, const Inputs& x, Tensor*) { return m(x[0]); });
+      [](const Stack& m, const Leaves& x, Tensor*) { return m(x[0]); });
 }
 
 TEST(TorchTransformer, DecoderAndWholeModelEqualPyTorch) {
   using Layer = nn::torch::TransformerDecoderLayer;
   const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
   expect_as_pytorch<Layer>("decoder layer", layer_of<Layer>(small), {four(), memory_of_three()},
-                           [](const Layer& m, const Inputs& x, Tensor*) {
+                           [](const Layer& m, const Leaves& x, Tensor*) {
                              return m(x[0], x[1],
                                       {.tgt_mask = hidden_later(), .tgt_key_padding_mask = hidden_padding()});
                            });
   expect_as_pytorch<Layer>(
       "decoder layer, pre-norm",
       layer_of<Layer>({.dim_feedforward = 6, .dropout = 0.3, .batch_first = true, .norm_first = true}),
-      {batch_of_two(), filled({2, 3, 8}, 25)}, [](const Layer& m, const Inputs& x, Tensor*) {
+      {batch_of_two(), filled({2, 3, 8}, 25)}, [](const Layer& m, const Leaves& x, Tensor*) {
         return m(x[0], x[1],
                  {.tgt_mask = hidden_later(), .memory_key_padding_mask = narrow(hidden_padding(), 1, 1, 3)});
       });
   using Whole = nn::torch::Transformer;
   expect_as_pytorch<Whole>(
       "transformer", [&] { return Whole(8, 2, 1, 1, small); }, {memory_of_three(), four()},
-      [](const Whole& m, const Inputs& x, Tensor*) {
+      [](const Whole& m, const Leaves& x, Tensor*) {
         return m(x[0], x[1], {.decoder = {.tgt_mask = hidden_later()}});
       });
 }
@@ -174,10 +174,10 @@ TEST(TorchTransformer, WithoutBiasAndWithAnInvalidCount) {
 }
 
 void expect_bags(const std::string& name, const nn::EmbeddingBagOptions& options, const Tensor& ids,
-                 const Tensor& offsets = {}, const Inputs& weights = {}) {
+                 const Tensor& offsets = {}, const Leaves& weights = {}) {
   expect_as_pytorch<nn::EmbeddingBag>(
       name, [&] { return nn::EmbeddingBag(7, 3, options); }, weights,
-      [&](const nn::EmbeddingBag& m, const Inputs& x, Tensor*) {
+      [&](const nn::EmbeddingBag& m, const Leaves& x, Tensor*) {
         return m(ids, offsets, x.empty() ? Tensor() : x[0]);
       });
 }

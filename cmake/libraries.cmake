@@ -31,7 +31,7 @@ set(blis_kernels "")
 if(TARGET BLIS::kernels AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # for which it has kernels that we use
   set(blis_kernels BLIS::kernels)  # after LAPACK, whose BLAS is the shared library
   set_source_files_properties(${PROJECT_SOURCE_DIR}/autograd/kernels/product/blas_blis.cpp ${PROJECT_SOURCE_DIR}/autograd/kernels/family.cpp
-                              PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_BLIS INCLUDE_DIRECTORIES ${BLIS_INCLUDE_DIR})
+                              PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_BLIS COMPILE_OPTIONS "-isystem;${BLIS_INCLUDE_DIR}")
 endif()
 foreach(target tapegrad tapegrad_small tapegrad_medium)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>

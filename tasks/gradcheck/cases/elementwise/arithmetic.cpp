@@ -133,7 +133,7 @@ void add_of_two(CaseTable& t) {
 // Quotients of 1.06 to 1.98, or of -2.11 to -2.97, so that no finite difference crosses a step.
 void add_rounded_quotients(CaseTable& t) {
   const auto call = [&](const std::string& name, Tensor (*f)(const Tensor&, const Tensor&, Rounding),
-                        Tensor (*number_last)(const Tensor&, double, Rounding)) {
+                        Tensor (*number_last)(const Tensor&, Scalar, Rounding)) {
     t.call(name, [=](const Inputs& x, const json& args) -> Outputs {
       const std::string way = args.value("rounding", "floor");
       const Rounding rounding = way == "floor" ? Rounding::floor : way == "trunc" ? Rounding::trunc : Rounding::none;

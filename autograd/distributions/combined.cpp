@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/op.h>
 
 #include <cmath>
 #include <limits>
@@ -83,15 +84,32 @@ Transformed::Transformed(std::shared_ptr<const Distribution> base, std::vector<T
 }
 
 Tensor Transformed::draw(const Shape& shape, Generator* generator) const {
-  Tensor x = base_->draw(shape, generator);
-  for (const Transform& t : transforms_) x = t.forward(x);
-  return x;
+  std::vector<Tensor> steps{base_->draw(shape, generator)};
+  for (const Transform& t : transforms_) steps.push_back(t.forward(steps.back()));
+  const std::lock_guard lock(last_->mutex);
+  last_->steps = steps;
+  return steps.back();
+}
+
+std::vector<Tensor> Transformed::steps_to(const Tensor& value) const {
+  const std::lock_guard lock(last_->mutex);
+  if (last_->steps.empty()) return {};
+  const Tensor& y = last_->steps.back();
+  const bool is_last = y.dtype() == value.dtype() && y.shape() == value.shape() && y.strides() == value.strides() &&
+                       y.storage() == value.storage() && y.raw_data() == value.raw_data();
+  if (!is_last) return {};
+  if (value.tape_index() == y.tape_index()) return last_->steps;
+  if (needs_grad(value)) return {};  // by the inverse, which has a gradient
+  std::vector<Tensor> constants;
+  for (const Tensor& x : last_->steps) constants.push_back(x.detach());
+  return constants;
 }
 
 Tensor Transformed::log_prob(const Tensor& value) const {
+  const std::vector<Tensor> steps = steps_to(value);
   Tensor y = in_type(value, dtype_), slopes;
-  for (auto t = transforms_.rbegin(); t != transforms_.rend(); ++t) {
-    const Tensor x = t->inverse(y), slope = t->log_slope(x, y);
+  for (std::size_t i = transforms_.size(); i-- > 0;) {
+    const Tensor x = steps.empty() ? transforms_[i].inverse(y) : steps[i], slope = transforms_[i].log_slope(x, y);
     slopes = slopes.defined() ? slopes + slope : slope;
     y = x;
   }

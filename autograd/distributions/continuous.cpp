@@ -1,6 +1,7 @@
 // Exponential, Laplace and uniform distributions.
 // build: -Os
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/random.h>
 
@@ -33,8 +34,7 @@ Tensor Exponential::variance() const { return reciprocal(square(rate_)); }
 Tensor Exponential::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Exponential*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor ratio = other->rate_ / rate_;
-  return ratio - 1 - log(ratio);
+  return excess(other->rate_, rate_);
 }
 
 // --- Laplace ---
@@ -99,7 +99,9 @@ Tensor Uniform::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Uniform*>(&q);
   if (!other) return Distribution::divergence(q);
   const Tensor inside = logical_and(le(other->low_, low_), ge(other->high_, high_));
-  return where(inside, log((other->high_ - other->low_) / (high_ - low_)), std::numeric_limits<double>::infinity());
+  // halves: the width of all numbers overflows
+  const Tensor ratio = (other->high_ / 2 - other->low_ / 2) / (high_ / 2 - low_ / 2);
+  return where(inside, log(ratio), std::numeric_limits<double>::infinity());
 }
 
 }  // namespace tapegrad::dist

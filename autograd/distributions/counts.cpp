@@ -2,6 +2,7 @@
 // build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/internal/rough_log.h>
@@ -144,15 +145,19 @@ Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Poisson::log_prob(const Tensor& value) const {
-  const Tensor k = in_type(value, dtype_);
+  const Tensor k = wide(value), rate = wide(rate_), next = k + 1, apart = rate - next;
   require_counts(name_, "value", k);
-  return weighted_log(k, rate_) - rate_ - lgamma(k + 1);
+  const Tensor certain = logical_and(eq(k, 0), eq(rate, 0));
+  const Tensor ratio = log_ratio(apart, next, log(where(certain, 1., rate) / next));
+  return (k * ratio - apart - log(next) + gamma_scale(next)).to(dtype_);
 }
 
 Tensor Poisson::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Poisson*>(&q);
   if (!other) return Distribution::divergence(q);
-  return xlogy(rate_, rate_) - xlogy(rate_, other->rate_) - (rate_ - other->rate_);
+  const Tensor a = wide(rate_), b = wide(other->rate_), none = eq(a, 0);
+  const Tensor kl = relative_entropy(a, b, log(where(none, 1., a)), log(where(none, 1., b)));
+  return kl.to(promoted_type(dtype_, q.dtype()));
 }
 
 // --- binomial ---
@@ -183,11 +188,18 @@ Tensor Binomial::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Binomial::log_prob(const Tensor& value) const {
-  const Tensor k = in_type(value, dtype_), l = logits();
+  const Tensor k = wide(value), n = wide(count_), fails = n - k;
   require_counts(name_, "value", k);
-  require(name_, "value <= total_count", k, le(k, count_));
-  const Tensor ways = lgamma(count_ + 1) - lgamma(k + 1) - lgamma(count_ - k + 1);
-  return ways + k * l - count_ * soft(l);
+  require(name_, "value <= total_count", k, le(k, n));
+  // n! / (k! (n - k)!) p^k (1 - p)^(n - k)
+  const Chances chances = chances_of(wide(probs_), wide(logits_));
+  const Tensor all = n + 1, apart = chances.p * all - k;
+  const auto part = [&](const Tensor& count, const Tensor& distance, bool success) {
+    const Tensor next = count + 1, certain = logical_and(eq(count, 0), eq(success ? chances.p : chances.q, 0));
+    const Tensor ratio = log_ratio(distance, next, chances.log(success, certain) + log(all / next));
+    return count * ratio - log(next) + gamma_scale(next);
+  };
+  return (part(k, apart - 1, true) + part(fails, -apart, false) + 1 + log(all) - gamma_scale(all)).to(dtype_);
 }
 
 Tensor Binomial::entropy() const {
@@ -197,7 +209,7 @@ Tensor Binomial::entropy() const {
   for (int i = 0; i < batch_.rank(); ++i) along.push_back(1);
   const Tensor k = arange(static_cast<int64_t>(n) + 1).reshape(along);
   const Tensor log = log_prob(k.expand(joined({along[0]}, batch_)));
-  return -sum(exp(log) * log, 0);
+  return -sum(exp(log) * where(eq(log, -HUGE_VAL), 0., log), 0);
 }
 
 Tensor Binomial::mean() const { return count_ * probs(); }
@@ -210,8 +222,11 @@ Tensor Binomial::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Binomial*>(&q);
   if (!other) return Distribution::divergence(q);
   require("kl_divergence", "Binomials with equal counts", count_, eq(count_, other->count_));
-  const Tensor p = probs(), l = logits(), others = other->logits();
-  return count_ * (p * (log_sigmoid(l) - log_sigmoid(others)) + (1 - p) * (log_sigmoid(-l) - log_sigmoid(-others)));
+  const Tensor one = divergence_of_chances(chances_of(wide(probs_), wide(logits_)),
+                                           chances_of(wide(other->probs_), wide(other->logits_)));
+  // no trials differ by nothing, also from what is impossible
+  const Tensor kl = where(eq(count_, 0), 0., wide(count_) * one);
+  return kl.to(promoted_type(dtype_, q.dtype()));
 }
 
 }  // namespace tapegrad::dist

@@ -2,12 +2,33 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/random.h>
 
 #include <limits>
 
 namespace tapegrad::dist {
+
+// --- two outcomes ---
+
+Tensor Chances::log(bool of_p, const Tensor& certain) const {
+  if (!logits.defined()) return of_p ? tapegrad::log(where(certain, 1., p)) : log1p(-where(certain, 0., p));
+  return where(certain, 0., log_sigmoid(of_p ? logits : -logits));
+}
+
+Chances chances_of(const Tensor& probs, const Tensor& logits) {
+  if (probs.defined()) return {probs, 1 - probs, {}};
+  return {sigmoid(logits), sigmoid(-logits), logits};
+}
+
+Tensor divergence_of_chances(const Chances& from, const Chances& to) {
+  const auto part = [&](bool of_p) {
+    const Tensor &x = of_p ? from.p : from.q, none = eq(x, 0);
+    return relative_entropy(x, of_p ? to.p : to.q, from.log(of_p, none), to.log(of_p, none));
+  };
+  return part(true) + part(false);
+}
 
 // --- Bernoulli ---
 
@@ -51,8 +72,7 @@ Tensor Bernoulli::variance() const {
 Tensor Bernoulli::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Bernoulli*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor p = probs(), l = logits(), others = other->logits();
-  return p * (log_sigmoid(l) - log_sigmoid(others)) + (1 - p) * (log_sigmoid(-l) - log_sigmoid(-others));
+  return divergence_of_chances(chances_of(probs_, logits_), chances_of(other->probs_, other->logits_));
 }
 
 // --- categorical ---
@@ -121,10 +141,11 @@ Tensor Categorical::entropy() const {
 Tensor Categorical::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Categorical*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor p = probs();
-  const Tensor terms =
-      where(eq(other->probs(), 0), std::numeric_limits<double>::infinity(), p * (logits() - other->logits()));
-  return sum(where(eq(p, 0), 0., terms), -1);
+  const Tensor p = probs(), none = eq(p, 0);
+  const auto log_of = [&](const Categorical& c) {
+    return c.logits_.defined() ? where(none, 0., c.logits_) : log(where(none, 1., c.probs_));
+  };
+  return sum(p * (log_of(*this) - log_of(*other)), -1);
 }
 
 }  // namespace tapegrad::dist

@@ -6,11 +6,13 @@
 //   const tg::Tensor kl = tg::dist::kl_divergence(posterior, prior);
 #pragma once
 
+#include <tapegrad/autograd/dist_parameter.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,23 +22,6 @@ namespace tapegrad {
 class Generator;
 
 namespace dist {
-
-/// A parameter: a tensor, or a number, which gets the type of the tensors next to it (float32 if there are none).
-class Parameter {
- public:
-  Parameter(std::convertible_to<double> auto number) : number_(static_cast<double>(number)) {}  // NOLINT: Normal(0, 1)
-  template <class T>
-  requires(std::convertible_to<const T&, const Tensor&> && !std::is_arithmetic_v<T>) Parameter(const T& tensor)
-      : tensor_(static_cast<const Tensor&>(tensor)) {}  // NOLINT: Normal(mean, std)
-
-  const Tensor& tensor() const { return tensor_; }  // an empty handle for a number
-  /// 0 for a tensor
-  double number() const { return number_; }
-
- private:
-  Tensor tensor_;
-  double number_ = 0;
-};
 
 /// What all distributions have. Parameters broadcast to the batch shape; one draw has the event shape, which is empty
 /// unless the distribution is one of vectors. Results have the type of the parameters and are recorded, except samples.
@@ -410,7 +395,10 @@ Transform sigmoid_transform();                                             ///< 
 Transform tanh_transform();                                                ///< tanh x
 Transform affine_transform(const Parameter& loc, const Parameter& scale);  ///< loc + scale x, scale != 0
 
-/// The distribution of f(x), or of g(f(x)) and so on, for x from `base`, whose event shape stays.
+/// The distribution of f(x), or of g(f(x)) and so on, for x from `base`, whose event shape stays. It remembers its last
+/// draw, with the x that it was made of (PyTorch: cache_size=1): log_prob of that tensor, or of its detach(), needs no
+/// inverse, which is infinite where f rounds to the end of its range, as tanh(10) does. Of any other tensor, such as a
+/// part of a draw, log_prob computes the inverse.
 class Transformed : public Distribution {
  public:
   template <std::derived_from<Distribution> D>
@@ -422,8 +410,14 @@ class Transformed : public Distribution {
 
  protected:
   Tensor draw(const Shape& shape, Generator* generator) const override;
+  struct Last {
+    std::mutex mutex;
+    std::vector<Tensor> steps;  // from the base's number to the value
+  };
+  std::vector<Tensor> steps_to(const Tensor& value) const;
   std::shared_ptr<const Distribution> base_;
   std::vector<Transform> transforms_;
+  std::shared_ptr<Last> last_ = std::make_shared<Last>();  // copies share it: they are the same distribution
 };
 
 /// One of n components, chosen by a Categorical [batch] of n classes: the components' last batch axis has n.

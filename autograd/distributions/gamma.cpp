@@ -2,6 +2,7 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/internal/rough_log.h>
@@ -49,6 +50,22 @@ Tensor dirichlet(const Tensor& concentration, Generator* generator) {
   return clamp((g / sum(g, -1, true)).to(dtype), smallest(dtype), below_one);
 }
 
+// Of concentrations [..., n]; a beta distribution is one with n = 2.
+Tensor dirichlet_entropy(const Tensor& concentration) {
+  const Tensor a = wide(concentration), total = sum(a, -1);
+  const double n = static_cast<double>(a.size(-1));
+  const Tensor of_total = (0.5 - n) * log(total) + 0.5 * n / total - lgamma_rest(total);
+  return (sum(gamma_entropy(a), -1) + of_total + (total - n) * digamma_rest(total) - kHalfLogTwoPi - 0.5)
+      .to(concentration.dtype());
+}
+
+Tensor dirichlet_divergence(const Tensor& from, const Tensor& to) {
+  const Tensor a = wide(from), b = wide(to), total = sum(a, -1, true), others = sum(b, -1, true);
+  const auto rests = [](const Tensor& x, const Tensor& y) { return 0.5 * excess(y, x) + rest_divergence(x, y); };
+  const Tensor terms = b * excess(a * others, b * total) + rests(a, b);
+  return (sum(terms, -1) - rests(total, others).squeeze(-1)).to(promoted_type(from.dtype(), to.dtype()));
+}
+
 }  // namespace
 
 Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
@@ -81,23 +98,21 @@ Tensor Gamma::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Gamma::log_prob(const Tensor& value) const {
-  const Tensor x = in_type(value, dtype_);
+  const Tensor x = wide(value), a = wide(concentration_), rate = wide(rate_), apart = rate * x - a;
   require(name_, "value >= 0", x, ge(x, 0));
-  return concentration_ * log(rate_) + weighted_log(concentration_ - 1, x) - rate_ * x - lgamma(concentration_);
+  return (power_term(x, rate, a, apart) - apart + gamma_scale(a)).to(dtype_);
 }
 
-Tensor Gamma::entropy() const {
-  return concentration_ - log(rate_) + lgamma(concentration_) + (1 - concentration_) * digamma(concentration_);
-}
+Tensor Gamma::entropy() const { return (gamma_entropy(wide(concentration_)) - log(wide(rate_))).to(dtype_); }
 Tensor Gamma::mean() const { return concentration_ / rate_; }
 Tensor Gamma::variance() const { return concentration_ / square(rate_); }
 
 Tensor Gamma::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Gamma*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor &a = concentration_, &b = other->concentration_;
-  return b * log(rate_ / other->rate_) + lgamma(b) - lgamma(a) + (a - b) * digamma(a) +
-         (other->rate_ - rate_) * (a / rate_);
+  const Tensor a = wide(concentration_), b = wide(other->concentration_);
+  const Tensor scaled = b * excess(a * wide(other->rate_), b * wide(rate_));
+  return (scaled + 0.5 * excess(b, a) + rest_divergence(a, b)).to(promoted_type(dtype_, q.dtype()));
 }
 
 // --- beta ---
@@ -115,16 +130,13 @@ Tensor Beta::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Beta::log_prob(const Tensor& value) const {
-  const Tensor x = in_type(value, dtype_);
+  const Tensor x = wide(value), y = 1 - x, a = wide(a_), b = wide(b_), total = a + b, apart = x * b - y * a;
   require(name_, "0 <= value <= 1", x, logical_and(ge(x, 0), le(x, 1)));
-  return weighted_log(a_ - 1, x) + weighted_log(b_ - 1, 1 - x) + lgamma(a_ + b_) - (lgamma(a_) + lgamma(b_));
+  const Tensor scale = gamma_scale(a) + gamma_scale(b) - gamma_scale(total);
+  return (power_term(x, total, a, apart) + power_term(y, total, b, -apart) + scale).to(dtype_);
 }
 
-Tensor Beta::entropy() const {
-  const Tensor total = a_ + b_;
-  return lgamma(a_) + lgamma(b_) - lgamma(total) - (2 - total) * digamma(total) - (a_ - 1) * digamma(a_) -
-         (b_ - 1) * digamma(b_);
-}
+Tensor Beta::entropy() const { return dirichlet_entropy(stack({a_, b_}, -1)); }
 Tensor Beta::mean() const { return a_ / (a_ + b_); }
 Tensor Beta::variance() const {
   const Tensor total = a_ + b_;
@@ -134,9 +146,7 @@ Tensor Beta::variance() const {
 Tensor Beta::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Beta*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor total = a_ + b_, others = other->a_ + other->b_;
-  return lgamma(total) - lgamma(others) + lgamma(other->a_) - lgamma(a_) + lgamma(other->b_) - lgamma(b_) +
-         (a_ - other->a_) * digamma(a_) + (b_ - other->b_) * digamma(b_) - (total - others) * digamma(total);
+  return dirichlet_divergence(stack({a_, b_}, -1), stack({other->a_, other->b_}, -1));
 }
 
 // --- Dirichlet ---
@@ -157,15 +167,12 @@ Tensor Dirichlet::draw(const Shape& shape, Generator* generator) const {
 Tensor Dirichlet::log_prob(const Tensor& value) const {
   const Tensor x = in_type(value, dtype_);
   require(name_, "a value of numbers >= 0 with sum 1", x, logical_and(ge(x, 0), lt(abs(sum(x, -1, true) - 1), 1e-6)));
-  return sum(weighted_log(concentration_ - 1, x), -1) + lgamma(sum(concentration_, -1)) -
-         sum(lgamma(concentration_), -1);
+  const Tensor a = wide(concentration_), y = wide(x), total = sum(a, -1, true);
+  const Tensor terms = power_term(y, total, a, y * total - a) + gamma_scale(a);
+  return (sum(terms, -1) - gamma_scale(total.squeeze(-1))).to(dtype_);
 }
 
-Tensor Dirichlet::entropy() const {
-  const Tensor total = sum(concentration_, -1);
-  return sum(lgamma(concentration_), -1) - lgamma(total) - (static_cast<double>(event_[0]) - total) * digamma(total) -
-         sum((concentration_ - 1) * digamma(concentration_), -1);
-}
+Tensor Dirichlet::entropy() const { return dirichlet_entropy(concentration_); }
 Tensor Dirichlet::mean() const { return concentration_ / sum(concentration_, -1, true); }
 Tensor Dirichlet::variance() const {
   const Tensor total = sum(concentration_, -1, true);
@@ -175,9 +182,7 @@ Tensor Dirichlet::variance() const {
 Tensor Dirichlet::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Dirichlet*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor &a = concentration_, &b = other->concentration_, total = sum(a, -1, true);
-  return lgamma(total.squeeze(-1)) - lgamma(sum(b, -1)) - sum(lgamma(a) - lgamma(b), -1) +
-         sum((a - b) * (digamma(a) - digamma(total)), -1);
+  return dirichlet_divergence(concentration_, other->concentration_);
 }
 
 }  // namespace tapegrad::dist

@@ -1,6 +1,7 @@
 // Normal and log-normal distributions.
 // build: -Os
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/special.h>
@@ -9,11 +10,6 @@
 #include <numbers>
 
 namespace tapegrad::dist {
-namespace {
-
-constexpr double kLogPi = 1.1447298858494002;
-
-}  // namespace
 
 Normal::Normal(const Parameter& loc, const Parameter& scale) : Distribution("Normal") {
   const std::vector<Tensor> both = broadcast_together(name_, {&loc, &scale});
@@ -49,7 +45,7 @@ Tensor Normal::icdf(const Tensor& p) const {
 Tensor Normal::divergence(const Distribution& q) const {
   if (const auto* normal = dynamic_cast<const Normal*>(&q)) {
     const Tensor ratio = square(scale_ / normal->scale_), distance = square((loc_ - normal->loc_) / normal->scale_);
-    return 0.5 * (ratio + distance - 1 - log(ratio));
+    return 0.5 * (ratio + distance - 1) - log(scale_ / normal->scale_);
   }
   if (const auto* laplace = dynamic_cast<const Laplace*>(&q)) {
     // E|x - m| of a normal number is scale sqrt(2 / pi) e^(-d^2 / 2) + (loc - m) erf(d / sqrt(2)), d = (loc - m) /
@@ -112,16 +108,15 @@ Tensor StudentT::draw(const Shape& shape, Generator* generator) const {
 }
 
 Tensor StudentT::log_prob(const Tensor& value) const {
-  const Tensor y = (in_type(value, dtype_) - loc_) / scale_;
+  const Tensor half = 0.5 * wide(df_), scale = wide(scale_), y = (wide(value) - wide(loc_)) / scale;
   require(name_, "a value that is a number", y, eq(y, y));
-  const Tensor z = log(scale_) + 0.5 * log(df_) + 0.5 * kLogPi + lgamma(0.5 * df_) - lgamma(0.5 * (df_ + 1));
-  return -0.5 * (df_ + 1) * log1p(square(y) / df_) - z;
+  const Tensor z = log(scale) + kHalfLogTwoPi - half_step(half);
+  return (-(half + 0.5) * log1p(0.5 * square(y) / half) - z).to(dtype_);
 }
 
 Tensor StudentT::entropy() const {
-  const Tensor half = 0.5 * df_, next = 0.5 * (df_ + 1);
-  const Tensor log_beta = lgamma(half) + 0.5 * kLogPi - lgamma(next);
-  return log(scale_) + next * (digamma(next) - digamma(half)) + 0.5 * log(df_) + log_beta;
+  const Tensor half = 0.5 * wide(df_);
+  return (log(wide(scale_)) + (half + 0.5) * half_step_slope(half) + kHalfLogTwoPi - half_step(half)).to(dtype_);
 }
 
 Tensor StudentT::mean() const { return where(gt(df_, 1), loc_, std::numeric_limits<double>::quiet_NaN()); }

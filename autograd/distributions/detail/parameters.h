@@ -39,6 +39,15 @@ Tensor soft(const Tensor& x);
 Tensor log_odds(const Tensor& p);
 /// log(p), with p at least that.
 Tensor log_of_probs(const Tensor& p);
+/// Of an event: its probability, and that of the opposite, from one of probabilities and log odds.
+struct Chances {
+  Tensor p, q, logits;
+  /// The logarithm of p, or of q; 0, without a gradient, where `certain` is true.
+  Tensor log(bool of_p, const Tensor& certain) const;
+};
+Chances chances_of(const Tensor& probs, const Tensor& logits);
+/// kl_divergence of Bernoulli distributions with these probabilities.
+Tensor divergence_of_chances(const Chances& from, const Chances& to);
 /// [shape, 1, ...]: `of` ones more.
 Shape joined(const Shape& a, const Shape& b);
 /// The first `count` axes, and the others.

@@ -229,6 +229,57 @@ TEST(Distributions, ACertainBernoulliHasNoEntropy) {
   EXPECT_EQ(tape.backward(sum(entropy))[logits].to_vector<float>(), (std::vector<float>{0, 0, 0}));
 }
 
+// A transform whose inverse is infinite where it rounds to the end of its range.
+TEST(Distributions, TransformedRemembersItsLastDraw) {
+  const std::pair<dist::Transform, double> transforms[] = {
+      {dist::tanh_transform(), 20}, {dist::sigmoid_transform(), 40}, {dist::exp_transform(), 100}};
+  for (const auto& [transform, loc] : transforms) {
+    manual_seed(0);
+    const Tensor mean = full({1000}, loc).as_leaf();
+    {
+      Tape tape;
+      const dist::Transformed policy(dist::Normal(mean, 1), {transform});
+      const Tensor l = policy.log_prob(policy.rsample());
+      EXPECT_TRUE(all(isfinite(l)));
+      const Tensor slope = tape.backward(sum(l))[mean];  // of -log |f'(x)|: 2 for tanh, 1 for sigmoid, -1 for exp
+      EXPECT_NEAR(tapegrad::mean(slope).item(), loc == 20 ? 2 : loc == 40 ? 1 : -1, 1e-4);
+    }
+    Tape tape;
+    const dist::Transformed policy(dist::Normal(mean, 1), {transform});
+    const Tensor drawn = policy.sample();
+    EXPECT_TRUE(all(isfinite(dist::Independent(policy, 1).log_prob(drawn))));
+    const Tensor constant = tape.backward(sum(policy.log_prob(policy.rsample().detach())))[mean];
+    EXPECT_NEAR(tapegrad::var(constant).item(), 1, 0.1);  // x - mean: x is a constant
+  }
+}
+
+TEST(Distributions, TransformedHasTheSameDensityOfOtherTensors) {
+  const dist::Transformed policy(dist::Normal(full({50}, 0.5, kFloat64), 1),
+                                 {dist::tanh_transform(), dist::affine_transform(1, 3)});
+  const Tensor first = policy.sample(), remembered = policy.log_prob(first), copied = policy.log_prob(first.clone());
+  EXPECT_TRUE(allclose(remembered, copied, 1e-9));
+  const Tensor second = policy.sample();
+  EXPECT_TRUE(allclose(policy.log_prob(first), remembered, 1e-9));
+  // a leaf that shares the draw's memory has a gradient
+  const Tensor leaf = second.as_leaf();
+  Tape tape;
+  EXPECT_TRUE(all(tape.backward(sum(policy.log_prob(leaf)))[leaf] != 0));
+}
+
+TEST(Distributions, ImpossibleAndCertainCounts) {
+  const Tensor k = tensor({0., 1., 5.});
+  expect_near(dist::Binomial(5, 0).log_prob(k), {0, -kInf, -kInf});
+  expect_near(dist::Binomial(5, 1).log_prob(k), {-kInf, -kInf, 0});
+  EXPECT_EQ(dist::Binomial(0, 0.5).log_prob(tensor({0.})).item(), 0);
+  EXPECT_NEAR(dist::Binomial(1e7, 0).log_prob(tensor({0.})).item(), 0, 1e-12);  // PyTorch: -1.19
+  expect_near(dist::Poisson(0).log_prob(k), {0, -kInf, -kInf});
+  expect_near(dist::Binomial(7, tensor({0., 1.})).entropy(), {0, 0});
+  const Tensor slope = tensor({0., 1.}).as_leaf();
+  Tape tape;
+  const Tensor g = tape.backward(sum(dist::Bernoulli(slope).entropy()))[slope];
+  EXPECT_NEAR(g[0].item(), -g[1].item(), 1e-3);
+}
+
 TEST(Distributions, Errors) {
   using namespace dist;
   const Tensor x = tensor({1.0, -2.0}), positive = ones({2});

@@ -8,6 +8,8 @@
 #include <tapegrad/tests/autograd/random/distribution_cases.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <cmath>
+#include <numbers>
 #include <span>
 #include <string>
 #include <utility>
@@ -104,6 +106,50 @@ TEST(Divergences, BatchesBroadcast) {
 TEST(Divergences, OfPoissonNumbersThatAreAlways0) {
   const dist::Poisson p(tensor({0., 0., 2.}).to(kFloat64)), q(tensor({3., 0., 0.}).to(kFloat64));
   expect_near(dist::kl_divergence(p, q), {3, 0, kInf});
+}
+
+TEST(Divergences, OfCertainEvents) {
+  const Tensor p = tensor({0., 0., 1., 1., 0.5, 0.5, 0.}), q = tensor({0., 1., 0., 1., 0., 1., 0.5});
+  const Tensor expected = tensor({0., HUGE_VAL, HUGE_VAL, 0., HUGE_VAL, HUGE_VAL, std::numbers::ln2});
+  const auto both = [](const Tensor& x) { return stack({x, 1 - x}, -1); };
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor a = p.to(dtype), b = q.to(dtype);
+    EXPECT_TRUE(allclose(dist::kl_divergence(dist::Bernoulli(a), dist::Bernoulli(b)).to(kFloat32), expected));
+    EXPECT_TRUE(allclose(dist::kl_divergence(dist::Binomial(3, a), dist::Binomial(3, b)).to(kFloat32), 3 * expected));
+    const Tensor of_classes = dist::kl_divergence(dist::Categorical(both(a)), dist::Categorical(both(b)));
+    EXPECT_TRUE(allclose(of_classes.to(kFloat32), expected));
+  }
+  EXPECT_EQ(dist::kl_divergence(dist::Binomial(0, 0.5), dist::Binomial(0, 1)).item(), 0);
+}
+
+TEST(Divergences, OfUnlikelyEvents) {
+  // below the precision of float32; PyTorch has 0.18 for the first
+  const dist::Bernoulli rare(1e-10), rarer(1e-20);
+  expect_near(dist::kl_divergence(rare, rarer).reshape({1}), {static_cast<float>(1e-10 * (std::log(1e10) - 1))});
+  const auto categorical = [](double x) { return dist::Categorical(tensor({x, 1.})); };
+  EXPECT_NEAR(dist::kl_divergence(categorical(1e-3), categorical(1e-20)).item(), 0.038105, 1e-6);
+  // probabilities that are 0 in the type, but not as logits
+  const auto even = dist::Bernoulli::from_logits(0), odd = dist::Bernoulli::from_logits(-1000);
+  EXPECT_NEAR(dist::kl_divergence(even, odd).item(), 500 - std::numbers::ln2, 1e-4);
+  EXPECT_NEAR(dist::kl_divergence(dist::Bernoulli(0.5), odd).item(), 500 - std::numbers::ln2, 1e-4);
+  const auto logits = [](double x) { return dist::Categorical::from_logits(tensor({x, 0.})); };
+  EXPECT_NEAR(dist::kl_divergence(logits(0), logits(-1000)).item(), 500 - std::numbers::ln2, 1e-4);
+}
+
+TEST(Divergences, OfWideAndNarrowScales) {
+  expect_near(dist::kl_divergence(dist::Uniform(-3e38, 3e38), dist::Uniform(-3.2e38, 3.2e38)).reshape({1}),
+              {static_cast<float>(std::log(3.2 / 3))});
+  EXPECT_NEAR(dist::kl_divergence(dist::Normal(0, 1e-30), dist::Normal(0, 1)).item(), 30 * std::log(10) - 0.5, 1e-4);
+  const Tensor rate = tensor({1e-3, 1., 1e3}), other = rate * (1 + 0x1p-20);
+  expect_near(dist::kl_divergence(dist::Exponential(rate), dist::Exponential(other)) * 0x1p41, {1, 1, 1});
+}
+
+TEST(Divergences, HaveGradientsOnTheEdges) {
+  const Tensor p = tensor({0., 0.25, 1.}).to(kFloat64).as_leaf(), q = tensor({0.5, 0.25, 0.5}).to(kFloat64).as_leaf();
+  Tape tape;
+  const Gradients grads = tape.backward(sum(dist::kl_divergence(dist::Bernoulli(p), dist::Bernoulli(q))));
+  EXPECT_TRUE(all(isfinite(grads[p])));
+  expect_near(grads[q].to(kFloat32), {2, 0, -2});
 }
 
 }  // namespace

@@ -192,7 +192,9 @@ class Gamma : public Distribution {
   Tensor concentration_, rate_;
 };
 
-/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0.
+/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0. Draws
+/// are PyTorch's, but for those whose gamma numbers are both below 1e-289, which PyTorch makes 1/2: concentrations
+/// below 0.01. Dirichlet's, too.
 class Beta : public Distribution {
  public:
   Beta(const Parameter& concentration1, const Parameter& concentration0);

@@ -16,13 +16,23 @@
 namespace tapegrad::dist {
 namespace {
 
-// A number of a standard gamma distribution, T the type of its shape: Marsaglia and Tsang 2000. PyTorch has some
-// constants in float, and computes with the shape in its own type.
+// A number of a standard gamma distribution, and the logarithm of one that is too small for a double, otherwise 0.
+struct GammaNumber {
+  GammaNumber(double d, double v, double scale, double log_scale) : value(scale * d * v) {
+    if (value < 0x1p-960) log = log_scale + fixed::log(d * v);
+  }
+  double value, log = 0;
+};
+
+// T is the type of the shape: Marsaglia and Tsang 2000. PyTorch has some constants in float, and computes with the
+// shape in its own type.
 template <class T>
-double gamma_number(T shape, detail::HeldGenerator& from) {
-  double scale = 1;
+GammaNumber gamma_number(T shape, detail::HeldGenerator& from) {
+  double scale = 1, log_scale = 0;
   if (shape < 1) {  // of shape + 1, times u^(1 / shape)
-    scale = fixed::pow(1 - from.uniform(), static_cast<double>(1 / shape));
+    const double u = 1 - from.uniform(), power = static_cast<double>(1 / shape);
+    scale = fixed::pow(u, power);
+    if (scale < 0x1p-900) log_scale = power * fixed::log(u);
     shape += 1;
   }
   const double d = shape - T{1.0F / 3}, c = 1 / std::sqrt(9 * d);
@@ -31,9 +41,9 @@ double gamma_number(T shape, detail::HeldGenerator& from) {
     do x = from.normal();
     while (1 + c * x <= 0);
     const double y = 1 + c * x, v = y * y * y, u = 1 - from.uniform(), xx = x * x;
-    if (u < 1 - double{0.0331F} * xx * xx) return scale * d * v;
+    if (u < 1 - double{0.0331F} * xx * xx) return {d, v, scale, log_scale};
     const auto excess = [&](auto log) { return log(u) - (0.5 * xx + d * (1 - v + log(v))); };
-    if (fixed::with_sign_of(excess, 0x1p-34 * (d + 1)) < 0) return scale * d * v;
+    if (fixed::with_sign_of(excess, 0x1p-34 * (d + 1)) < 0) return {d, v, scale, log_scale};
   }
 }
 
@@ -42,12 +52,38 @@ double smallest(DType dtype) {
   return dtype == kFloat32 ? double{std::numeric_limits<float>::min()} : std::numeric_limits<double>::min();
 }
 
-// Draws of a Dirichlet distribution: gamma numbers in double over their sum.
+// Gamma numbers, and their logarithms where they are too small.
+Tensor gamma_numbers(const Tensor& concentration, Generator* generator, std::vector<double>* logs = nullptr) {
+  const Tensor y = Tensor::empty(concentration.shape(), concentration.dtype());
+  with_floating_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const std::vector<T> shapes = concentration.detach().to_vector<T>();
+    T* const out = y.mutable_data<T>();
+    detail::HeldGenerator from(generator ? *generator : default_generator());
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const GammaNumber number = gamma_number(shapes[i], from);
+      out[i] = std::max(std::numeric_limits<T>::min(), static_cast<T>(number.value));
+      if (logs) logs->push_back(number.log);
+    }
+  });
+  return y;
+}
+
+// Draws of a Dirichlet distribution: gamma numbers in double over their sum; from their logarithms, where all of a row
+// are too small. P(a, g) is nearly g^a / gamma(a + 1) there, whose implicit derivative is that of log(g).
 Tensor dirichlet(const Tensor& concentration, Generator* generator) {
-  const Tensor g = implicit_gamma(concentration, standard_gamma(concentration.to(kFloat64), generator));
+  std::vector<double> small;
+  const Tensor g = implicit_gamma(concentration, gamma_numbers(concentration.to(kFloat64), generator, &small));
   const DType dtype = concentration.dtype();
   const double below_one = dtype == kFloat32 ? double{std::nextafter(1.0F, 0.0F)} : std::nextafter(1.0, 0.0);
-  return clamp((g / sum(g, -1, true)).to(dtype), smallest(dtype), below_one);
+  Tensor y = (g / sum(g, -1, true)).to(dtype);
+  const Tensor logs = tensor(small, concentration.shape()), rows = all(lt(logs, 0), -1, true);
+  if (any(rows)) {
+    const Tensor a = wide(concentration), at = a.detach();
+    const Tensor slope = where(rows, (digamma(at + 1) - logs) / at, 0.);
+    y = where(rows, softmax(where(rows, logs, 0.) + (a - at) * slope, -1).to(dtype), y);
+  }
+  return clamp(y, smallest(dtype), below_one);
 }
 
 // Of concentrations [..., n]; a beta distribution is one with n = 2.
@@ -69,17 +105,7 @@ Tensor dirichlet_divergence(const Tensor& from, const Tensor& to) {
 }  // namespace
 
 Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
-  const Tensor y = Tensor::empty(concentration.shape(), concentration.dtype());
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const std::vector<T> shapes = concentration.detach().to_vector<T>();
-    T* const out = y.mutable_data<T>();
-    detail::HeldGenerator from(generator ? *generator : default_generator());
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      out[i] = std::max(std::numeric_limits<T>::min(), static_cast<T>(gamma_number(shapes[i], from)));
-    }
-  });
-  return y;
+  return gamma_numbers(concentration, generator);
 }
 
 // --- gamma ---

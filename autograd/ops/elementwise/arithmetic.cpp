@@ -32,13 +32,14 @@ const ArithmeticFormulas& arithmetic_formulas() {
       .div_grad_b = fusible_derivative_of<3>([](auto dy, auto a, auto b) { return -dy * (a / b / b); }),
       // 0 at b = 0, also where a^(b-1) is infinite or NaN; elsewhere written so that it depends on b there, too.
       .pow_grad_a = fusible_derivative_of<3>([](auto dy, auto a, auto b) {
-        const auto power = pow(a, b - 1);
+        const auto power = pow(where(a == 0, where(b == 0, 1, a), a), b - 1);
         const auto grad = dy * (b * power);
         return where(b == 0, where(abs(power) < INFINITY, grad, 0), grad);
       }),
       // y = a^b. At a = 0, where the logarithm is -inf, the power is constant in b for b > 0.
       .pow_grad_b = fusible_derivative_of<4>([](auto dy, auto a, auto b, auto y) {
-        return where(a == 0, where(b >= 0, 0, dy * (y * log(a))), dy * (y * log(a)));
+        const auto grad = dy * (y * log(where(a == 0, where(b >= 0, 1, a), a)));
+        return where(a == 0, where(b >= 0, 0, grad), grad);
       }),
       // The gradient of a; exchange a and b for that of b. With NaN on either side both get dy.
       .maximum_grad = fusible_derivative_of<3>(

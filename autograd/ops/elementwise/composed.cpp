@@ -66,7 +66,9 @@ Tensor product_with_log(const Op& op, Pass pass, const Tensor& x, const Tensor& 
     const double least = pass == Pass::xlogy ? 0 : -1;  // where the logarithm begins
     Tensor dx;
     if (wants_x) dx = masked_fill(product_with_log(op, pass, dy, y), x == 0 && y <= least, 0);
-    return {dx, wants_y ? dy * x / (least == 0 ? y : y - least) : Tensor()};
+    if (!wants_y) return {dx, Tensor()};
+    const Tensor both = x == 0 && y == least, from = least == 0 ? y : y - least;
+    return {dx, any(both) ? masked_fill(dy * x / masked_fill(from, both, 1), both, 0) : dy * x / from};
   });
 }
 
@@ -80,8 +82,13 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return value;
   return record(op, value, {a, b}, [unit, wants_a, wants_b, a, b](const Tensor& dy) -> Grads {
-    const Tensor apart = unit == 1 ? a - b : (a - b) * unit;
-    return {wants_a ? dy * sigmoid(apart) : Tensor(), wants_b ? dy * sigmoid(-apart) : Tensor()};
+    Tensor difference = a - b, given = dy;
+    if (!all_finite(a)) {  // nothing of nothing: no gradient, as of logsumexp; halves of the same inf
+      const Tensor none = a == b && a == -HUGE_VAL, same = none || (a == b && a == HUGE_VAL);
+      difference = masked_fill(a, same, 0) - masked_fill(b, same, 0), given = masked_fill(dy, none, 0);
+    }
+    const Tensor apart = unit == 1 ? difference : difference * unit;
+    return {wants_a ? given * sigmoid(apart) : Tensor(), wants_b ? given * sigmoid(-apart) : Tensor()};
   });
 }
 

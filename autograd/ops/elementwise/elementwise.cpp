@@ -135,16 +135,19 @@ constexpr NamedFunction kFunctions[] = {
                                  const auto s = sigmoid(x);
                                  return dy * (s * (1 + x * (1 - s)));
                                }))},
-    // x P(X <= x), X standard normal. Hendrycks, Gimpel 2016.
-    {"gelu",
-     activation(from_x([](auto x) { return x * normal_cdf(x); },
-                       [](auto dy, auto x) { return dy * (normal_cdf(x) + x * (kNormal * exp(-0.5 * (x * x)))); }))},
-    // 0.5 x (1 + tanh(u)) = x sigmoid(2u), which stays exact where tanh(u) is near -1.
+    // x P(X <= x), X standard normal. Hendrycks, Gimpel 2016. exp(-800) is 0.
+    {"gelu", activation(from_x([](auto x) { return x * normal_cdf(x); },
+                               [](auto dy, auto x) {
+                                 const auto density = kNormal * exp(-0.5 * minimum(x * x, 1600));
+                                 return dy * (normal_cdf(x) + x * density);
+                               }))},
+    // 0.5 x (1 + tanh(u)) = x sigmoid(2u), which stays exact where tanh(u) is near -1. From |x| = 32 on it is 0 or x.
     {"gelu_tanh", activation(from_x([](auto x) { return x * sigmoid(kTwiceRoot * (x + kCubic * (x * x * x))); },
                                     [](auto dy, auto x) {
-                                      const auto s = sigmoid(kTwiceRoot * (x + kCubic * (x * x * x)));
-                                      const auto inner = kTwiceRoot * (1 + 3 * kCubic * (x * x));
-                                      return dy * (s + x * (s * (1 - s) * inner));
+                                      const auto c = minimum(maximum(x, -32), 32);
+                                      const auto s = sigmoid(kTwiceRoot * (c + kCubic * (c * c * c)));
+                                      const auto inner = kTwiceRoot * (1 + 3 * kCubic * (c * c));
+                                      return dy * (s + c * (s * (1 - s) * inner));
                                     }))},
     // log(x / (1 - x)). Near 1 the logarithm of this quotient loses digits: from 1/4 on, its distance to 1 is used, of
     // which 2x - 1 is exact.
@@ -176,10 +179,14 @@ constexpr NamedFunction kFunctions[] = {
                  })},
     {"leaky_relu", from_x<1>([](auto x, auto slope) { return where(x > 0, x, x * slope); },
                              [](auto dy, auto x, auto slope) { return where(x > 0, dy, dy * slope); })},
-    {"elu", from_x<1>([](auto x, auto alpha) { return where(x > 0, x, alpha * expm1(x)); },
-                      [](auto dy, auto x, auto alpha) { return where(x > 0, dy, dy * (alpha * exp(x))); })},
+    // What the other branch multiplies by 0 must be finite: not exp(x) of a large x.
+    {"elu",
+     from_x<1>([](auto x, auto alpha) { return where(x > 0, x, alpha * expm1(x)); },
+               [](auto dy, auto x, auto alpha) { return where(x > 0, dy, dy * (alpha * exp(where(x > 0, 0, x)))); })},
     {"selu", from_x([](auto x) { return where(x > 0, kSeluScale * x, kSeluBelow * expm1(x)); },
-                    [](auto dy, auto x) { return where(x > 0, dy * kSeluScale, dy * (kSeluBelow * exp(x))); })},
+                    [](auto dy, auto x) {
+                      return where(x > 0, dy * kSeluScale, dy * (kSeluBelow * exp(where(x > 0, 0, x))));
+                    })},
     {"hardtanh",
      from_x<2>([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); },
                [](auto dy, auto x, auto low, auto high) { return where(x > low, where(x < high, dy, 0), 0); })},

@@ -111,8 +111,9 @@ const GateFormulas& gate_formulas() {
                   }),
       .swiglu = gate([](auto a, auto b) { return silu(a) * b; },
                      [](auto dy, auto a, auto b) {
-                       const auto s = sigmoid(a), db = dy * (a * s);
-                       return Halves<std::decay_t<decltype(db)>>{dy * b * (s * (1 + a * (1 - s))), db};
+                       // from |a| = 800 on, s is 0 or 1, and a (1 - s) does not count: with b, it may overflow
+                       const auto s = sigmoid(a), db = dy * (a * s), c = minimum(maximum(a, -800), 800);
+                       return Halves<std::decay_t<decltype(db)>>{dy * b * (s * (1 + c * (1 - s))), db};
                      }),
   };
   return formulas;

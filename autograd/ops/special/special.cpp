@@ -11,6 +11,7 @@
 #include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/ops/special/detail/float_kernels.h>
 #include <tapegrad/autograd/ops/special/detail/numbers.h>
+#include <tapegrad/autograd/tape.h>
 
 namespace tapegrad {
 namespace {
@@ -43,8 +44,18 @@ constexpr Special kErfinvOf{
     &special::FloatKernels::erfinv, elements([](double y) { return special::erfinv(y); }),
     [](const Tensor& dy, const Tensor&, const Tensor& y) { return dy * (kErfinvSlope * exp(square(y))); }};
 
-// i1(x) / x, which is 1/2 at 0.
-Tensor over_x(const Tensor& i1, const Tensor& x) { return where(eq(x, 0), 0.5, i1 / where(eq(x, 0), 1., x)); }
+// y / x, which is 1/2 at 0, where y is i1(x) or e^-|x| i1(x). Where it is recorded, the derivatives near 0 are those of
+// the series of i1, in which nothing cancels.
+Tensor over_x(const Tensor& y, const Tensor& x, bool scaled = false) {
+  const Tensor quotient = where(eq(x, 0), 0.5, y / where(eq(x, 0), 1., x));
+  if (!Tape::current()) return quotient;
+  const Tensor near = lt(abs(x), 0.5), inside = where(near, x, 0.), u = square(inside);
+  Tensor series = zeros_like(x);
+  double factor = 1 / 6658877030400.0;  // 1 / (2 4^k k! (k + 1)!) for k = 7
+  for (int k = 7; k >= 0; factor *= 4.0 * k * (k + 1), --k) series = series * u + factor;
+  if (scaled) series = series * exp(-abs(inside));
+  return where(near, quotient.detach() + (series - series.detach()), y / where(near, 1., x));
+}
 
 constexpr Special kI0Of{&special::FloatKernels::i0, elements([](double x) { return special::i0(x); }),
                         [](const Tensor& dy, const Tensor& x, const Tensor&) { return dy * i1(x); }};
@@ -53,9 +64,10 @@ constexpr Special kI1Of{&special::FloatKernels::i1, elements([](double x) { retu
 constexpr Special kI0eOf{
     &special::FloatKernels::i0e, elements([](double x) { return special::i0e(x); }),
     [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i1e(x) - sign(x) * y); }};
-constexpr Special kI1eOf{
-    &special::FloatKernels::i1e, elements([](double x) { return special::i1e(x); }),
-    [](const Tensor& dy, const Tensor& x, const Tensor& y) { return dy * (i0e(x) - sign(x) * y - over_x(y, x)); }};
+constexpr Special kI1eOf{&special::FloatKernels::i1e, elements([](double x) { return special::i1e(x); }),
+                         [](const Tensor& dy, const Tensor& x, const Tensor& y) {
+                           return dy * (i0e(x) - sign(x) * y - over_x(y, x, true));
+                         }};
 
 // A function of two tensors.
 struct Pair {

@@ -266,6 +266,23 @@ TEST(Distributions, TransformedHasTheSameDensityOfOtherTensors) {
   EXPECT_TRUE(all(tape.backward(sum(policy.log_prob(leaf)))[leaf] != 0));
 }
 
+// Both gamma numbers are 0 in float64; PyTorch's draws are 1/2 then.
+TEST(Distributions, SmallConcentrations) {
+  for (const double a : {1e-4, 1e-3, 1e-2}) {
+    manual_seed(0);
+    const Tensor half = sum(dist::Beta(full({20000}, a), full({20000}, a)).sample() == 0.5);
+    EXPECT_EQ(half.item(), 0) << a;
+    const Tensor drawn = dist::Dirichlet(full({20000, 3}, a)).sample().select(-1, 0);
+    EXPECT_NEAR(tapegrad::var(drawn).item(), 2. / 9 / (3 * a + 1), 0.005) << a;
+    EXPECT_NEAR(tapegrad::mean(drawn).item(), 1. / 3, 0.01) << a;
+  }
+  // the derivative of the mean of x = g / (g + h): the mean of b / (a + b) is 1/4 / a for a = b
+  Tape tape;
+  const Tensor a = full({200000}, 0.01, kFloat64).as_leaf(), b = full({200000}, 0.01, kFloat64);
+  const Tensor slope = tape.backward(sum(dist::Beta(a, b).rsample()))[a];
+  EXPECT_NEAR(tapegrad::mean(slope).item(), 25, 1);
+}
+
 TEST(Distributions, ImpossibleAndCertainCounts) {
   const Tensor k = tensor({0., 1., 5.});
   expect_near(dist::Binomial(5, 0).log_prob(k), {0, -kInf, -kInf});

@@ -124,6 +124,12 @@ class Printer {
 
 }  // namespace
 
+std::string str(const Scalar& number) {
+  const double value = number;
+  const bool is_long = number.is_int64() && std::abs(value) >= 0x1p53;
+  return is_long ? fmt::format("{}", number.as<int64_t>()) : fmt::format("{}", value);
+}
+
 std::string str(const Tensor& x) {
   if (!x.defined()) return "tensor()";
   std::string text(kPrefix);

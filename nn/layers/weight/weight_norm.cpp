@@ -14,8 +14,8 @@ Tensor as_matrix(const Tensor& weight, int64_t axis) {
   return (axis == 0 ? weight : movedim(weight, {axis}, {0})).flatten(1);
 }
 
-// u and v after power iterations with the matrix [rows, columns]. They stay where it maps them to 0: a matrix of zeros
-// would make them 0 for ever.
+// u and v after power iterations with the matrix [rows, columns]. They stay where it maps them to 0: after a matrix of
+// zeros they would never change again.
 void iterate(const Tensor& matrix, Tensor& u, Tensor& v, int64_t iterations, double eps) {
   const auto turn = [eps](Tensor& to, const Tensor& product) {
     if (any(product != 0)) to = normalize(product, 2, 0, eps);

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/data/detail/special_tokens.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace tapegrad::data::detail {
 namespace {
@@ -28,6 +29,18 @@ WordMatcher::WordMatcher(std::span<const std::string> words, bool reversed) {
     if (at != 0 && ends < 0) ends = static_cast<int32_t>(i);
   }
   link();
+  for (int byte = 0, starts = 0; byte < 256; ++byte)
+    if (first_[static_cast<std::size_t>(byte)] != 0) only_ = starts++ == 0 ? byte : -1;
+}
+
+std::size_t WordMatcher::last_start(std::string_view text) const {
+  if (only_ >= 0) {  // as usual: special tokens end in '>'
+    const void* const found = ::memrchr(text.data(), only_, text.size());
+    return found == nullptr ? 0 : static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + 1;
+  }
+  std::size_t end = text.size();
+  while (end > 0 && first_[static_cast<unsigned char>(text[end - 1])] == 0) --end;
+  return end;
 }
 
 int32_t WordMatcher::child(int32_t node, char byte) const {
@@ -91,9 +104,10 @@ std::vector<SpecialTokens::Place> SpecialTokens::find(std::string_view text) con
   std::vector<Place> places;
   if (longest_ == 0) return places;
   int32_t state = 0;
-  for (std::size_t at = text.size(); at-- > 0;) {
-    if (state == 0 && !backward_.starts(text[at])) continue;
-    state = backward_.next(state, text[at]);
+  for (std::size_t at = text.size(); at > 0;) {
+    if (state == 0) at = backward_.last_start(text.substr(0, at));
+    if (at == 0) break;
+    state = backward_.next(state, text[--at]);
     if (const int32_t found = backward_.word(state); found >= 0) places.push_back({at, found});
   }
   return places;

@@ -21,8 +21,8 @@ class WordMatcher {
   int32_t word(int32_t state) const { return nodes_[static_cast<std::size_t>(state)].word; }
   // The number of bytes of the state.
   int32_t depth(int32_t state) const { return nodes_[static_cast<std::size_t>(state)].depth; }
-  // Whether a word begins with this byte.
-  bool starts(char byte) const { return first_[static_cast<unsigned char>(byte)] != 0; }
+  // The number of bytes of `text` up to the last one that a word can begin with; 0 for none.
+  std::size_t last_start(std::string_view text) const;
 
  private:
   struct Node {
@@ -36,6 +36,7 @@ class WordMatcher {
   void link();
   std::vector<Node> nodes_{1};
   std::array<int32_t, 256> first_{};  // the children of node 0; 0 for none
+  int only_ = -1;                     // the byte that all words begin with; -1 if they differ
 };
 
 class SpecialTokens {

@@ -4,6 +4,8 @@
 #include <tapegrad/tasks/data/tables/detail/column_builder.h>
 #include <tapegrad/tasks/data/tables/detail/csv_rows.h>
 
+#include <algorithm>
+
 namespace tapegrad::data::detail {
 namespace {
 

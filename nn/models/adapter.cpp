@@ -8,7 +8,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/init.h>
-#include <tapegrad/nn/models/detail/config_reader.h>
+#include <tapegrad/nn/models/detail/adapter_config.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,6 @@ namespace tapegrad::nn::detail {
 
 namespace {
 
-constexpr std::string_view kAdapter = "adapter";
 constexpr std::string_view kBasePrefix = "base_model.model.";
 constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight";
 
@@ -70,10 +69,6 @@ std::string_view end_of(std::string_view path, int count) {
   std::size_t at = path.size();
   for (int i = 0; i < count && at != std::string_view::npos; ++i) at = at == 0 ? at : path.rfind('.', at - 1);
   return at == std::string_view::npos ? path : path.substr(at + 1);
-}
-
-bool ends_with_name(std::string_view path, std::string_view name) {
-  return path == name || (path.ends_with(name) && path[path.size() - name.size() - 1] == '.');
 }
 
 // The shortest ends of names that fit these layers of the adapter and no others.
@@ -191,95 +186,6 @@ void save_adapter(const AnyModel& model, const Destination& folder, const Adapte
 }
 
 namespace {
-
-// adapter_config.json: what decides how the updates are used.
-class AdapterConfig {
- public:
-  explicit AdapterConfig(const std::string& path) : path_(path) {
-    const nlohmann::json json =
-        json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(why); });
-    if (!json.is_object()) refuse(fmt::format("expected an object, got {}", json.type_name()));
-    read({json, kAdapter, path_});
-  }
-
-  double scale_of(std::string_view layer, int64_t rank) const {
-    double alpha = alpha_;
-    for (const auto& [name, value] : alphas_)
-      if (ends_with_name(layer, name)) alpha = value;
-    const auto r = static_cast<double>(rank);
-    return alpha / (root_ ? std::sqrt(r) : r);
-  }
-  // Whether target_modules name the layer.
-  bool targets(std::string_view layer) const {
-    return std::any_of(targets_.begin(), targets_.end(),
-                       [&](const std::string& t) { return ends_with_name(layer, t); });
-  }
-  double dropout() const { return dropout_; }
-  // The rank of the layer's update.
-  int64_t rank(std::string_view layer) const {
-    int64_t rank = rank_;
-    for (const auto& [name, value] : ranks_)
-      if (ends_with_name(layer, name)) rank = value;
-    return rank;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const { fail(kAdapter, fmt::format("{}: {}", path_, why)); }
-
-  void read(const ConfigReader& config) {
-    const std::string type = config.text("peft_type", "");
-    if (type != "LORA") refuse(fmt::format("expected the peft_type LORA, got \"{}\"", type));
-    const auto set = [&](const char* key) {  // neither false nor empty
-      return config.has(key) && config.json[key] != false &&
-             !(config.json[key].is_structured() && config.json[key].empty());
-    };
-    if (const std::string bias = config.text("bias", "none"); bias != "none")
-      refuse(fmt::format("expected no biases, got bias \"{}\"", bias));
-    for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "lora_bias", "modules_to_save", "layer_replication",
-                            "target_parameters", "trainable_token_indices", "alora_invocation_tokens"})
-      if (set(key)) refuse(fmt::format("expected none of {}, got {}", key, json::shown(config.json[key])));
-    rank_ = config.size("r", 8);  // as PEFT has it
-    alpha_ = config.number("lora_alpha");
-    if (!(alpha_ > 0 && std::isfinite(alpha_))) refuse(fmt::format("lora_alpha must be positive, got {}", alpha_));
-    dropout_ = config.number("lora_dropout", 0);
-    if (!(dropout_ >= 0 && dropout_ < 1))
-      refuse(fmt::format("lora_dropout must be at least 0 and less than 1, got {}", dropout_));
-    root_ = config.flag("use_rslora");
-    read_pattern(config, "alpha_pattern", alphas_);
-    read_pattern(config, "rank_pattern", ranks_);
-    // A text is a regular expression, and some layers are selected in further ways: then the tensors alone decide.
-    const bool all = !set("layers_to_transform") && !set("exclude_modules");
-    if (!set("target_modules") || !config.json["target_modules"].is_array() || !all) return;
-    for (const nlohmann::json& target : config.json["target_modules"]) {
-      if (!target.is_string()) config.refuse("target_modules", "a text or a list of texts", target);
-      targets_.push_back(target.get<std::string>());
-    }
-  }
-
-  // The numbers of single layers.
-  template <class T>
-  void read_pattern(const ConfigReader& config, const char* key, std::map<std::string, T>& numbers) {
-    const nlohmann::json pattern = config.object(key);
-    for (const auto& [name, value] : pattern.items()) {
-      if (name.find_first_of("*+?[](){}|\\$") != std::string::npos)
-        refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
-      const bool good = std::is_integral_v<T> ? value.is_number_unsigned() : value.is_number();
-      const double number = good ? value.template get<double>() : 0;
-      if (!(number > 0 && number < 1e9))
-        refuse(fmt::format("{} must have positive {}numbers, got {} for \"{}\"", key,
-                           std::is_integral_v<T> ? "whole " : "", json::shown(value), name));
-      numbers[name.substr(name.starts_with('^') ? 1 : 0)] = static_cast<T>(number);
-    }
-  }
-
-  std::string path_;
-  int64_t rank_ = 0;
-  double alpha_ = 0, dropout_ = 0;
-  bool root_ = false;
-  std::map<std::string, double> alphas_;
-  std::map<std::string, int64_t> ranks_;
-  std::vector<std::string> targets_;
-};
 
 // The updates in a file by layer.
 std::map<std::string, Update> read_updates(const std::string& path) {

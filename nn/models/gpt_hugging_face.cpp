@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/models/detail/config_reader.h>
+#include <tapegrad/nn/models/detail/hugging_face_keys.h>
 
 #include <unordered_map>
 
@@ -57,6 +58,25 @@ std::optional<std::pair<std::string, std::string_view>> in_block(std::string_vie
   return std::pair{std::string(name.substr(2, dot - 2)), name.substr(dot + 1)};
 }
 
+// What config.json may have in addition to kKeysOfAnyModel.
+constexpr std::string_view kGpt2Read[] = {"activation_function",
+                                          "attn_pdrop",
+                                          "embd_pdrop",
+                                          "layer_norm_epsilon",
+                                          "n_ctx",
+                                          "n_embd",
+                                          "n_head",
+                                          "n_inner",
+                                          "n_layer",
+                                          "n_positions",
+                                          "resid_pdrop",
+                                          "scale_attn_by_inverse_layer_idx",
+                                          "scale_attn_weights"};
+constexpr std::string_view kGpt2Harmless[] = {
+    "n_special",    "predict_special_tokens", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+    "summary_type", "summary_use_proj"};
+constexpr json::KeyAt kGpt2AtDefaults[] = {{"reorder_and_upcast_attn", "[false]"}};
+
 }  // namespace
 
 GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view where) {
@@ -64,6 +84,7 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
   const ConfigReader theirs{json, where};
   const std::string type = theirs.text("model_type", "gpt2");
   if (type != "gpt2") fail(where, fmt::format("expected the model_type gpt2, got \"{}\"", type));
+  theirs.require_known({kKeysOfAnyModel, {kGpt2Read, kGpt2Harmless, kGpt2AtDefaults}});
   GPTConfig config{.vocab_size = theirs.size("vocab_size"),
                    .context_length = theirs.size(theirs.has("n_positions") ? "n_positions" : "n_ctx"),
                    .emb_dim = theirs.size("n_embd"),

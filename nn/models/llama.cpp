@@ -1,6 +1,7 @@
 // Llama: configuration, blocks, and the whole model.
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -16,7 +17,7 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kLlamaConfig = "llama_config";
-constexpr std::string_view kRopeTypes[] = {"default", "linear", "llama3"};
+constexpr std::string_view kRopeTypes[] = {"default", "linear", "llama3", "dynamic", "yarn"};
 
 // Layers start as in Hugging Face's models.
 void start(Linear& layer, const LlamaConfig& c) {
@@ -37,22 +38,27 @@ Linear llama_linear(const LlamaConfig& c, int64_t in, int64_t out, bool bias) {
 
 // --- configuration ---
 
+std::string_view rope_type_name(RopeScaling::Kind kind) { return kRopeTypes[static_cast<std::size_t>(kind)]; }
+
 void RopeScaling::list(Fields& f) {
   f.add_named({.name = "rope_type", .help = "how RoPE's angles are slowed down"}, kind, kRopeTypes);
   f.add({.name = "factor", .help = "by how much", .limits = {.least = 1}}, factor, kind != Kind::none);
-  const bool mixes = kind == Kind::llama3;
+  const bool yarn = kind == Kind::yarn, mixes = kind == Kind::llama3 || yarn;
   f.add({.name = "low_freq_factor",
-         .help = "llama3: pairs that rotate less often are slowed down by the factor",
+         .help = "llama3, yarn: pairs that rotate less often are slowed down by the factor",
          .limits = kPositive},
         low, mixes);
   f.add({.name = "high_freq_factor",
-         .help = "llama3: pairs that rotate more often are not slowed down",
+         .help = "llama3, yarn: pairs that rotate more often are not slowed down",
          .limits = kPositive},
         high, mixes);
   f.add({.name = "original_max_position_embeddings",
-         .help = "llama3: length in which these rotations are counted",
+         .help = "llama3, yarn: length in which these rotations are counted",
          .limits = kPositive},
         trained_length, mixes);
+  f.add({.name = "attention_factor", .help = "yarn: factor of cosines and sines", .limits = kPositive}, attention,
+        yarn);
+  f.add({.name = "truncate", .help = "yarn: the mixture begins and ends at whole indices of pairs"}, whole_pairs, yarn);
 }
 
 void LlamaConfig::list(Fields& f) {
@@ -100,7 +106,7 @@ void LlamaConfig::check() const {
   }
   const RopeScaling& s = rope_scaling;
   check_fields(kLlamaConfig, s);
-  if (s.kind == RopeScaling::Kind::llama3 && !(s.high > s.low)) {
+  if ((s.kind == RopeScaling::Kind::llama3 || s.kind == RopeScaling::Kind::yarn) && !(s.high > s.low)) {
     fail(kLlamaConfig, fmt::format("expected 0 < low_freq_factor < high_freq_factor, got {} and {}", s.low, s.high));
   }
 }
@@ -109,9 +115,36 @@ int64_t LlamaConfig::parameter_count() const {
   return detail::counted<LlamaModel>(*this, &LlamaConfig::num_hidden_layers);
 }
 
+namespace {
+
+// How much of its speed each pair keeps under YaRN: 1 for the pairs before the one that rotates `high` times within
+// trained_length, 0 after the one that rotates `low` times, and a line in between.
+std::vector<double> kept_of_yarn(const LlamaConfig& config) {
+  const RopeScaling& s = config.rope_scaling;
+  const auto size = static_cast<double>(config.head_size());
+  const auto pair_that_rotates = [&](double times) {
+    const double length = static_cast<double>(s.trained_length) / (times * 2 * std::numbers::pi);
+    return size * fixed::log(length) / (2 * fixed::log(config.rope_theta));
+  };
+  double first = pair_that_rotates(s.high), last = pair_that_rotates(s.low);
+  if (s.whole_pairs) first = std::floor(first), last = std::ceil(last);
+  first = std::max(first, 0.0), last = std::min(last, size - 1);
+  if (first == last) last += 0.001;
+  std::vector<double> kept;
+  for (int64_t i = 0; i < config.head_size() / 2; ++i)
+    kept.push_back(1 - std::clamp((static_cast<double>(i) - first) / (last - first), 0.0, 1.0));
+  return kept;
+}
+
+}  // namespace
+
 std::vector<double> rope_speeds(const LlamaConfig& config) {
   std::vector<double> speeds = rope_speeds(config.head_size(), config.rope_theta);
   const RopeScaling& s = config.rope_scaling;
+  if (s.kind == RopeScaling::Kind::yarn) {
+    const std::vector<double> kept = kept_of_yarn(config);
+    for (std::size_t i = 0; i < speeds.size(); ++i) speeds[i] *= kept[i] + (1 - kept[i]) / s.factor;
+  }
   for (double& speed : speeds) {
     if (s.kind == RopeScaling::Kind::linear) speed /= s.factor;
     if (s.kind != RopeScaling::Kind::llama3) continue;
@@ -184,6 +217,10 @@ LlamaModel::LlamaModel(const LlamaConfig& c)
 
 PositionBias LlamaModel::positions(int64_t queries, int64_t start, DType dtype) const {
   Angles angles = rope_angles(queries, speeds, start, dtype);
+  if (const double scale = config.rope_scaling.attention; config.rope_scaling.kind == RopeScaling::Kind::yarn) {
+    angles.cosines = angles.cosines * scale;
+    angles.sines = angles.sines * scale;
+  }
   PositionBias bias{.cosines = std::move(angles.cosines), .sines = std::move(angles.sines), .start = start};
   bias.halves = true;
   return bias;

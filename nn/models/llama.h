@@ -13,6 +13,7 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/norm.h>
 
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::nn {
@@ -23,14 +24,22 @@ struct RopeScaling {
   /// - linear: all pairs, by `factor`. Chen et al. 2023
   /// - llama3: pairs that rotate less than `low` times in `trained_length` positions, by `factor`; pairs that rotate
   ///   more than `high` times, not at all; in between by a mixture. Llama 3.1
-  enum class Kind { none, linear, llama3 };
+  /// - dynamic: only for inputs longer than max_position_embeddings, which are not accepted. Otherwise as none
+  /// - yarn: as llama3, but mixed by the index of the pair; cosines and sines are multiplied by `attention`.
+  ///   Peng et al. 2023
+  enum class Kind { none, linear, llama3, dynamic, yarn };
   Kind kind = Kind::none;         ///< the rule
   double factor = 1;              ///< by which contexts are longer than in training
-  double low = 1, high = 4;       ///< llama3: rotations within trained_length; low < high
-  int64_t trained_length = 8192;  ///< llama3: context of the training, in tokens
+  double low = 1, high = 4;       ///< llama3, yarn: rotations within trained_length; low < high
+  int64_t trained_length = 8192;  ///< llama3, yarn: context of the training, in tokens
+  double attention = 1;           ///< yarn: factor of cosines and sines
+  bool whole_pairs = true;        ///< yarn: the mixture begins and ends at whole indices of pairs
 
   void list(Fields& fields);  ///< The members, with help and limits
 };
+
+/// What Hugging Face's files call a rule: "default", "linear" ...
+std::string_view rope_type_name(RopeScaling::Kind kind);
 
 /// Names of Hugging Face's LlamaConfig; defaults of Llama-2 7B.
 struct LlamaConfig {

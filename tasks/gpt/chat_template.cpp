@@ -1,6 +1,7 @@
 // The known forms of conversations, and how a folder's form is recognised.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/chat_template.h>
 #include <tapegrad/tasks/settings/bad_request.h>
@@ -58,6 +59,34 @@ ChatTemplate written_out(const std::string& text) {
       .name = "text", .system = "", .message = form.substr(0, answer), .close = form.substr(answer + kAnswer.size())};
 }
 
+// The template of a folder's chats, in Jinja: of a file of its own, or of the tokenizer's settings, which may have
+// several with names. An empty text: none.
+std::string template_of_folder(const fs::path& folder) {
+  if (folder.empty()) return {};
+  if (const fs::path own = folder / "chat_template.jinja"; is_there(own)) return train::read_file(own, json::kMaxBytes);
+  const fs::path file = folder / "tokenizer_config.json";
+  if (!is_there(file)) return {};
+  const nlohmann::json settings =
+      json::parse(train::read_file(file, json::kMaxBytes), [&](const std::string& why) { fail(file.string(), why); });
+  const auto member = [](const nlohmann::json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() ? *found : nlohmann::json();
+  };
+  const nlohmann::json found = member(settings, "chat_template");
+  if (found.is_null()) return {};
+  if (found.is_string()) return found.get<std::string>();
+  std::vector<std::string> names;
+  for (const nlohmann::json& one : found.is_array() ? found : nlohmann::json::array()) {
+    const nlohmann::json name = member(one, "name"), text = member(one, "template");
+    if (name == "default" && text.is_string()) return text.get<std::string>();
+    names.push_back(json::shown(name));
+  }
+  bad_request(kTemplate, fmt::format("expected one of {}, because the chat_template of {} is neither a text nor a list "
+                                     "with a template \"default\", but {}",
+                                     fmt::join(kChatTemplates, ", "), file.string(),
+                                     names.empty() ? json::shown(found) : fmt::format("{}", fmt::join(names, ", "))));
+}
+
 }  // namespace
 
 ChatTemplate chat_template(const std::string& name, const TrainedGPT& trained) {
@@ -66,10 +95,10 @@ ChatTemplate chat_template(const std::string& name, const TrainedGPT& trained) {
     const auto* found = known([&](const KnownTemplate& t) { return t.form.name == name; });
     return found != std::end(kKnown) ? found->form : written_out(name);
   }
-  if (trained.chat_template.empty()) return std::prev(std::end(kKnown))->form;
-  const auto* found = known([&](const KnownTemplate& t) {
-    return !t.mark.empty() && trained.chat_template.find(t.mark) != std::string::npos;
-  });
+  const std::string jinja = template_of_folder(trained.folder);
+  if (jinja.empty()) return std::prev(std::end(kKnown))->form;
+  const auto* found =
+      known([&](const KnownTemplate& t) { return !t.mark.empty() && jinja.find(t.mark) != std::string::npos; });
   if (found == std::end(kKnown)) {
     bad_request(kTemplate, fmt::format("expected one of {}, because the chat template of the model's folder is none of "
                                        "these",

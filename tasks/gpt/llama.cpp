@@ -1,5 +1,4 @@
 // Llamas in Hugging Face's folders, read and written.
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
@@ -8,27 +7,13 @@
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
-namespace {
-
-// The tokens that end a text: those for generation, else those of the configuration.
-std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config) {
-  const fs::path generation = folder / "generation_config.json";
-  std::vector<int64_t> ends;
-  if (is_there(generation))
-    ends = nn::ends_of_hugging_face(train::read_file(generation, json::kMaxBytes), generation.string());
-  return ends.empty() ? nn::ends_of_hugging_face(config, (folder / "config.json").string()) : ends;
-}
-
-}  // namespace
-
 TrainedGPT llama_of_folder(const FoundModel& found, const LoadOptions& o) {
   const fs::path& folder = found.path;
   const nn::LlamaConfig config = nn::llama_config_of_hugging_face(found.config, (folder / "config.json").string());
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder, [&](NamedTensor entry) { return nn::from_hugging_face({std::move(entry)}, config); });
-  std::vector<int64_t> ends = ends_of_folder(folder, found.config);
-  if (ends.empty() && tokenizer && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());
+  std::vector<int64_t> ends = ends_of_folder(folder, found.config, tokenizer.get());
   GPTOptions options;
   options.preset = "gpt2";
   options.set_llama({config, tokenizer ? tokenizer->begin_of_text() : std::optional<int64_t>(), ends});

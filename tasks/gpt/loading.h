@@ -24,8 +24,8 @@ struct TrainedGPT {
   nn::AnyDecoder model;                        // in eval mode
   std::unique_ptr<data::Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
   std::vector<int64_t> ends = {};              // the tokens that end a text
-  GPTOptions options = {};         // of the run; for Hugging Face's folders, only what follows from its configuration
-  std::string chat_template = {};  // of the folder, in Jinja; empty: none
+  GPTOptions options = {};  // of the run; for Hugging Face's folders, only what follows from its configuration
+  fs::path folder = {};     // Hugging Face's; empty: a run
 
   bool is_end(int64_t id) const;
   // The text of ids. Those that only pad the model's vocabulary have none.
@@ -66,6 +66,10 @@ nn::AnyDecoder unfilled(const nn::LlamaConfig& config, std::string_view dtype, c
                         const GPTOptions* run = nullptr);
 // The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
 std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted);
+// The tokens that end a text: those of generation_config.json, else of config.json, whose text is `config`, else of the
+// tokenizer, if there is one. Error for a generation_config.json that asks for what no option does.
+std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config,
+                                    const data::Tokenizer* tokenizer);
 // Reads the weights of a folder into a model: ours(entry) converts one entry to the model's names. Error that begins
 // with the folder for weights that do not fit.
 void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,

@@ -50,9 +50,8 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder,
                    [&](NamedTensor theirs) { return nn::from_hugging_face({std::move(theirs)}, config); });
-  std::optional<int64_t> end = nn::end_of_text_of_hugging_face(text);
-  if (!end && tokenizer) end = tokenizer->end_of_text();
-  return {std::move(model), std::move(tokenizer), ends_of(end), options};
+  std::vector<int64_t> ends = ends_of_folder(folder, text, tokenizer.get());
+  return {std::move(model), std::move(tokenizer), std::move(ends), options};
 }
 
 TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
@@ -88,18 +87,6 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
   }();
   fill_from_state(model, nn::stored_state(nn::without_masks(loaded.tensors), model), file);
   return {std::move(model), std::move(tokenizer), std::move(ends), options};
-}
-
-// The template of a folder's chats: of a file of its own, or of the tokenizer's settings.
-std::string chat_template_of(const fs::path& folder) {
-  if (is_there(folder / "chat_template.jinja"))
-    return train::read_file(folder / "chat_template.jinja", json::kMaxBytes);
-  const fs::path file = folder / "tokenizer_config.json";
-  if (!is_there(file)) return {};
-  const nlohmann::json settings =
-      json::parse(train::read_file(file, json::kMaxBytes), [&](const std::string& why) { fail(file.string(), why); });
-  const auto found = settings.is_object() ? settings.find("chat_template") : settings.end();
-  return settings.is_object() && found != settings.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace
@@ -172,7 +159,7 @@ TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
     require_no_reach(options, found.path);
     return llama_of_folder(found, options);
   }();
-  if (found.source == ModelSource::hugging_face) trained.chat_template = chat_template_of(found.path);
+  if (found.source == ModelSource::hugging_face) trained.folder = found.path;
   if (!options.adapter.empty()) {
     as_bad_request("--adapter",
                    [&] { nn::load_adapter(trained.model, options.adapter, adapter_names(trained.model)); });

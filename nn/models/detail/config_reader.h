@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/autograd/io/internal/known_keys.h>
 
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,11 @@ struct ConfigReader {
     return json[key];
   }
 
+  // Error for a member that is in none of the lists.
+  void require_known(std::initializer_list<tapegrad::json::KnownKeys> lists, bool off = false) const {
+    const std::string why = tapegrad::json::unknown_key(json, lists, off);
+    if (!why.empty()) fail(where, fmt::format("{}{}{}", file, file.empty() ? "" : ": ", why));
+  }
   [[noreturn]] void refuse(std::string_view key, std::string_view needed, const nlohmann::json& value) const {
     fail(where, fmt::format("{}{}{} must be {}, got {}", file, file.empty() ? "" : ": ", key, needed,
                             tapegrad::json::shown(value)));

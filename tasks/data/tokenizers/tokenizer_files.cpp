@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/autograd/io/internal/known_keys.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/pieces.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/data/tokenizers/detail/assembly.h>
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
@@ -18,132 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::json;
-using Vocabulary = std::unordered_map<std::string, int64_t>;
-
-constexpr int64_t kMostIds = int64_t{1} << 22;  // bounds the memory that a damaged id can take
-
-// The file that an Error is about: throws "[tokenizer] file: ...".
-struct FileName {
-  std::string file;
-  template <class... T>
-  [[noreturn]] void fail_with(fmt::format_string<const T&...> text, const T&... values) const {
-    fail("tokenizer", file + ": " + fmt::vformat(text, fmt::make_format_args(values...)));
-  }
-};
-
-// A value as JSON, shortened; structures only by their type.
-std::string shown(const Json& value) {
-  return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump(-1, ' ', true).substr(0, 80);
-}
-
-Json parse_json(const FileName& place, std::string_view text) {
-  if (text.empty()) place.fail_with("the file is empty (was its download interrupted?)");
-  return json::parse(text, [&](const std::string& why) { place.fail_with("{}", why); });
-}
-
-Vocabulary parse_vocabulary(const FileName& place, const Json& json) {
-  if (!json.is_object() || json.empty()) place.fail_with("expected a vocabulary object of tokens and ids");
-  Vocabulary vocabulary;
-  std::unordered_map<int64_t, const std::string*> taken;
-  vocabulary.reserve(json.size());
-  for (const auto& [token, value] : json.items()) {
-    if (!value.is_number_unsigned() || value.get<uint64_t>() >= kMostIds) {
-      place.fail_with("the token \"{}\" has the id {}, expected an integer from 0 to {}", token, shown(value),
-                      kMostIds - 1);
-    }
-    const auto id = value.get<int64_t>();
-    const auto entry = vocabulary.emplace(token, id).first;
-    const auto [other, free] = taken.emplace(id, &entry->first);
-    if (!free) place.fail_with("the tokens \"{}\" and \"{}\" have the same id {}", *other->second, token, id);
-    if (token.empty()) place.fail_with("the token of id {} is empty", id);
-  }
-  return vocabulary;
-}
-
-// Assembles a tokenizer from the parts of its files, and checks that they fit together.
-class Assembly {
- public:
-  // Tokens are written in symbols of bytes, or as they are.
-  explicit Assembly(Vocabulary vocabulary, bool in_symbols = true) : vocabulary_(std::move(vocabulary)) {
-    int64_t largest = -1;
-    for (const auto& [token, id] : vocabulary_) largest = std::max(largest, id);
-    made_.assign(static_cast<std::size_t>(largest + 1), false);
-    pairs_.tokens.resize(made_.size());
-    for (const auto& [token, id] : vocabulary_) {
-      const std::optional<std::string> bytes = in_symbols ? symbol_bytes(token) : token;
-      text(id) = bytes.value_or(token);
-      if (bytes && bytes->size() == 1) made_[static_cast<std::size_t>(id)] = true;
-    }
-  }
-
-  void add_merge(const FileName& place, std::string_view at, const std::string& left, const std::string& right) {
-    const auto id_of = [&](const std::string& token, std::string_view what) {
-      const auto found = vocabulary_.find(token);
-      if (found == vocabulary_.end()) {
-        place.fail_with("{} merges \"{}\" and \"{}\": {} \"{}\" is not in the vocabulary", at, left, right, what,
-                        token);
-      }
-      return found->second;
-    };
-    const int64_t becomes = id_of(left + right, "the merged token");
-    made_[static_cast<std::size_t>(becomes)] = true;
-    pairs_.merges.push_back({id_of(left, "the token"), id_of(right, "the token"), becomes});
-  }
-
-  void add_special(const FileName& place, const std::string& content, int64_t id) {
-    const auto known = vocabulary_.find(content);
-    if (known != vocabulary_.end() && known->second != id) {
-      place.fail_with("the added token \"{}\" has the id {}, but {} in the vocabulary", content, id, known->second);
-    }
-    if (static_cast<std::size_t>(id) >= pairs_.tokens.size()) {
-      pairs_.tokens.resize(static_cast<std::size_t>(id) + 1);
-      made_.resize(pairs_.tokens.size(), false);
-    }
-    if (known == vocabulary_.end() && !text(id).empty()) {
-      place.fail_with("the added token \"{}\" has the id {} of another token", content, id);
-    }
-    text(id) = content;
-    made_[static_cast<std::size_t>(id)] = true;
-    pairs_.specials.push_back(id);
-  }
-
-  // Tokens that no merge makes are special if they look like <|endoftext|> or [PAD]; other ones show that merges are
-  // missing.
-  void take_specials(const FileName& merges) {
-    for (const auto& [token, id] : vocabulary_) {
-      if (made_[static_cast<std::size_t>(id)]) continue;
-      const bool marked = token.size() > 2 && ((token.front() == '<' && token.back() == '>') ||
-                                               (token.front() == '[' && token.back() == ']'));
-      if (!marked) {
-        merges.fail_with(
-            "none of the {} merges makes the token \"{}\" (id {}) of the vocabulary (was its download "
-            "interrupted?)",
-            pairs_.merges.size(), token, id);
-      }
-      add_special(merges, token, id);
-    }
-  }
-
-  BytePairs& pairs() { return pairs_; }
-  std::unique_ptr<Tokenizer> finish() { return std::make_unique<BytePairTokenizer>(std::move(pairs_)); }
-
- private:
-  std::string& text(int64_t id) { return pairs_.tokens[static_cast<std::size_t>(id)]; }
-
-  Vocabulary vocabulary_;
-  BytePairs pairs_;
-  std::vector<bool> made_;  // by a merge, or one byte, or special
-};
-
-// "left right" -> both; false for anything else.
-bool split_pair(std::string_view line, std::string& left, std::string& right) {
-  const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space == 0 || space + 1 == line.size()) return false;
-  if (line.find(' ', space + 1) != std::string_view::npos) return false;
-  left = line.substr(0, space);
-  right = line.substr(space + 1);
-  return true;
-}
+using namespace detail;
 
 std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
   const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
@@ -166,6 +43,8 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
       merges.fail_with("{}: expected two tokens separated by a space, got \"{}\"", at, line);
     assembly.add_merge(merges, at, left, right);
   }
+  for (const detail::FolderToken& token : detail::folder_tokens(merges_path.parent_path(), true).tokens)
+    assembly.add_special(token);
   assembly.take_specials(merges);
   return assembly.finish();
 }
@@ -186,6 +65,38 @@ std::string kind_of(const Json& object, const char* key) {  // its "type"; empty
   const auto found = object.find(key);
   const auto type = found->is_object() ? found->find("type") : found->end();
   return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
+}
+
+// ---- the keys of its parts ----
+
+constexpr std::string_view kTopKeys[] = {"added_tokens", "decoder",        "model",
+                                         "normalizer",   "post_processor", "pre_tokenizer"};
+constexpr std::string_view kTopHarmless[] = {"version", "truncation", "padding"};  // the last two: of single calls
+constexpr std::string_view kModelKeys[] = {
+    "byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix", "ignore_merges", "merges", "type",
+    "vocab"};
+constexpr std::string_view kModelHarmless[] = {"fuse_unk", "unk_token"};  // every byte has a token
+constexpr std::string_view kAddedKeys[] = {"content", "id", "lstrip", "rstrip", "single_word"};
+constexpr std::string_view kAddedHarmless[] = {"normalized", "special"};
+constexpr std::string_view kSplitterKeys[] = {
+    "add_prefix_space", "behavior",       "invert", "pattern",  "pretokenizers", "split",
+    "replacement",      "prepend_scheme", "type",   "use_regex"};
+constexpr std::string_view kSplitterHarmless[] = {"trim_offsets"};
+
+// Error for a key of a part, named `part`, that no list has.
+void check_keys(const FileName& place, const char* part, const Json& object, const json::KnownKeys& known) {
+  if (!object.is_object()) return;  // an error elsewhere
+  if (const std::string why = json::unknown_key(object, {known}); !why.empty()) place.fail_with("{}{}", part, why);
+}
+
+void check_all_keys(const FileName& place, const Json& json) {
+  const json::KnownKeys splitter{kSplitterKeys, kSplitterHarmless};
+  check_keys(place, "", json, {kTopKeys, kTopHarmless});
+  check_keys(place, "model: ", json["model"], {kModelKeys, kModelHarmless});
+  const Json cut = json.value("pre_tokenizer", Json());
+  check_keys(place, "pre_tokenizer: ", cut, splitter);
+  if (!cut.is_object() || !cut.contains("pretokenizers") || !cut["pretokenizers"].is_array()) return;
+  for (const Json& part : cut["pretokenizers"]) check_keys(place, "pre_tokenizer: ", part, splitter);
 }
 
 // The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
@@ -331,6 +242,7 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
         id->get<uint64_t>() >= kMostIds) {
       place.fail_with("expected added tokens with content and id, got {}", shown(added));
     }
+    check_keys(place, "added_tokens: ", added, {kAddedKeys, kAddedHarmless});
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
       if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
     }
@@ -338,11 +250,42 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
   }
 }
 
-}  // namespace
+// Adds the tokens that other files of the folder name and the JSON lacks; true if there are any.
+bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
+  if (!json.is_object() || !json.value("model", Json()).is_object()) return false;  // an error elsewhere
+  Json& added = json["added_tokens"];
+  if (added.is_null()) added = Json::array();
+  std::unordered_map<std::string, Json> ids;
+  for (const Json& token : added)
+    if (token.is_object() && token.contains("content") && token["content"].is_string())
+      ids[token["content"].get<std::string>()] = token.value("id", Json());
+  bool changed = false;
+  for (const detail::FolderToken& token : folder.tokens) {
+    const FileName place{token.file};
+    if (const auto known = ids.find(token.content); known != ids.end()) {
+      if (token.id && known->second != *token.id) {
+        place.fail_with("the token \"{}\" has the id {}, but {} in tokenizer.json", token.content, *token.id,
+                        known->second.dump());
+      }
+      continue;
+    }
+    const Json vocabulary = json["model"].value("vocab", Json());
+    const auto of_model = vocabulary.is_object() ? vocabulary.find(token.content) : vocabulary.end();
+    if (!token.id && of_model == vocabulary.end()) place.fail_with("{}", no_id(token));
+    added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : *of_model},
+                     {"content", token.content},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+    changed = true;
+  }
+  return changed;
+}
 
-std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& where) {
-  const FileName place{where};
-  const Json json = parse_json(place, text);
+std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json, std::string_view text,
+                                        const detail::FolderTokens& folder) {
   const Json& model = model_of(place, json);
   const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer"),
                     after = kind_of(json, "post_processor");
@@ -350,12 +293,15 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
   const auto finish = [&](Assembly& assembly) -> BytePairs& {
     add_merges(place, model, assembly);
     add_specials(place, json, assembly);
+    check_all_keys(place, json);
     BytePairs& pairs = assembly.pairs();
     if (const int64_t begin = begin_of(place, json, pairs); begin >= 0) pairs.begin = begin;
     return pairs;
   };
   if (is_set(model, "byte_fallback") && is_set(model, "merges") && cut != "ByteLevel") {
     const PieceSpace space = piece_space_of(place, json);
+    if (folder.prefix_space == false && space != PieceSpace::never)
+      FileName{folder.file}.fail_with("add_prefix_space false is not supported with the tokenizer.json");
     if (whole_words) place.fail_with("ignore_merges true of the model is not supported with byte_fallback");
     Assembly assembly(parse_vocabulary(place, model["vocab"]), false);
     BytePairs& pairs = finish(assembly);
@@ -366,11 +312,13 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
       place.fail_with("{}", std::string_view(e.what()).substr(std::string_view("[tokenizer] ").size()));
     }
   }
+  if (folder.prefix_space == true) FileName{folder.file}.fail_with("add_prefix_space true is not supported");
   if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
   if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) {
     if (begin_of(place, json, {}) >= 0) place.fail_with("the post-processor {} is not supported", after);
-    const Vocabulary vocabulary = parse_vocabulary(place, model["vocab"]);
-    return std::make_unique<CharacterTokenizer>(vocabulary, where);
+    check_all_keys(place, json);
+    if (is_set(json, "added_tokens")) place.fail_with("added_tokens are not supported without merges");
+    return std::make_unique<CharacterTokenizer>(parse_vocabulary(place, model["vocab"]), place.file);
   }
   if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
   WordPattern pattern = WordPattern::gpt2;
@@ -386,12 +334,21 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
       place.fail_with("use_regex false of the pre_tokenizer is not supported");
     }
   }
+  if (const std::string back = kind_of(json, "decoder"); !back.empty() && back != "ByteLevel")
+    place.fail_with("expected the decoder ByteLevel, got {}", back);
   Assembly assembly(parse_vocabulary(place, model["vocab"]));
   BytePairs& pairs = finish(assembly);
   pairs.pattern = pattern;
   pairs.whole_words = whole_words;
   if (whole_words || pairs.begin || pattern != WordPattern::gpt2) pairs.source = text;
   return assembly.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& where) {
+  const FileName place{where};
+  return tokenizer_of(place, parse_json(place, text), text, {});
 }
 
 bool has_tokenizer(const std::string& folder) {
@@ -407,9 +364,13 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const FileKind kind = kind_of_file(folder);
   if (kind == FileKind::file) return parse_tokenizer(train::read_file(path, json::kMaxBytes), folder);
   if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
-  if (is_there(path / "tokenizer.json")) {
-    return parse_tokenizer(train::read_file(path / "tokenizer.json", json::kMaxBytes),
-                           (path / "tokenizer.json").string());
+  if (const fs::path file = path / "tokenizer.json"; is_there(file)) {
+    const FileName place{file.string()};
+    std::string text = train::read_file(file, json::kMaxBytes);
+    Json json = parse_json(place, text);
+    const detail::FolderTokens others = detail::folder_tokens(path, false);
+    if (add_folder_tokens(others, json)) text = json.dump();
+    return tokenizer_of(place, json, text, others);
   }
   for (const auto& [vocabulary, merges] : {std::pair{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}) {
     const bool one = is_there(path / vocabulary), other = is_there(path / merges);

@@ -277,9 +277,6 @@ TEST(Llama, RejectsWhatItDoesNotSupport) {
   EXPECT_EQ(with("num_key_value_heads", 3),
             "[c.json] expected num_key_value_heads that divides num_attention_heads 4, got 3");
   EXPECT_EQ(with("head_dim", 3), "[c.json] rope rotates pairs of elements: the size of a head must be even, got 3");
-  EXPECT_EQ(with("rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}}),
-            "[c.json] expected the rope_type default, linear or llama3, got \"yarn\"");
-  EXPECT_EQ(with("rope_parameters", {{"rope_type", "linear"}}), "[c.json] factor must be a number, got null");
   EXPECT_EQ(with("rope_parameters", {{"partial_rotary_factor", 0.5}}),
             "[c.json] expected a partial_rotary_factor of 1, got 0.5");
   EXPECT_EQ(with("quantization_config", {{"bits", 4}}),

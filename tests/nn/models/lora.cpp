@@ -6,9 +6,12 @@
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <nlohmann/json.hpp>
@@ -248,6 +251,57 @@ TEST(Adapter, OwnPathsWithoutNames) {
             "[adapter] expected a model with updates (nn::lora), got one without");
 }
 
+// Under every rule for alpha and rank that PEFT has for single layers (make_peft_patterns.py).
+TEST(Adapter, PatternsAreThoseOfPeft) {
+  const TemporaryFolder folder;
+  const std::string data = std::string(tests::kTestsDir) + "/data/";
+  using Ordered = nlohmann::ordered_json;  // the first pattern counts
+  const Ordered file = Ordered::parse(slurp(data + "peft_patterns/cases.json"));
+  const std::string base = data + "llama2_tiny/", text = slurp(data + "peft_patterns/adapter_config.json");
+  std::filesystem::copy(data + "peft_patterns/adapter_model.safetensors", folder / "adapter_model.safetensors");
+  for (const auto& one : file["cases"]) {
+    SCOPED_TRACE(one["members"].dump());
+    Ordered config = Ordered::parse(text);
+    config.update(one["members"]);
+    spill(folder / "adapter_config.json", config.dump());
+    LlamaModel model(llama_config_of_hugging_face(slurp(base + "config.json"), "config.json"));
+    load_state_dict(model, load_safetensors(base + "model.safetensors").tensors);
+    load_adapter(model, folder.path().string());
+    eval(model);
+    const Tensor logits = model(tests::ids(file["ids"])).select(0, 0).select(0, -1);
+    tests::expect_close(narrow(logits, 0, 0, 12), one["logits"], {2e-5, 2e-5}, "logits");
+  }
+}
+
+TEST(Adapter, ConfigurationsOfEveryPeftAreRead) {
+  const TemporaryFolder folder;
+  GPTModel model = small_gpt();
+  lora(model, {.rank = 2, .targets = {"c_attn"}}, gpt2_adapter_names);
+  save_adapter(model, folder / "a", {.names = gpt2_adapter_names});
+  auto config = nlohmann::json::parse(R"({"auto_mapping": null, "base_model_name_or_path": "gpt2", "bias": "none",
+    "fan_in_fan_out": true, "inference_mode": true, "init_lora_weights": true, "layers_pattern": null,
+    "layers_to_transform": null, "lora_alpha": 4, "lora_dropout": 0.1, "modules_to_save": null, "peft_type": "LORA",
+    "r": 2, "revision": null, "target_modules": ["c_attn"], "task_type": "CAUSAL_LM"})");
+  for (const char* more :
+       {R"({"merge_weights": false, "enable_lora": null})",  // 0.2
+        R"({})",                                             // 0.4
+        R"({"alpha_pattern": {}, "rank_pattern": {}})",      // 0.5
+        R"({"loftq_config": {}, "megatron_config": null, "megatron_core": "megatron.core", "use_rslora": false})",
+        R"({"use_dora": false, "layer_replication": null})",                     // 0.11
+        R"({"eva_config": null, "exclude_modules": null, "lora_bias": false})",  // 0.14
+        R"({"corda_config": null, "trainable_token_indices": null})",            // 0.15
+        R"({"qalora_group_size": 16, "target_parameters": null, "use_qalora": false, "peft_version": "0.18.0"})",
+        R"({"alora_invocation_tokens": null, "arrow_config": null, "ensure_weight_tying": false})",  // 0.18
+        R"({"use_bdlora": null, "lora_ga_config": null, "kasa_config": null, "monteclora_config": null,
+               "velora_config": null})",                                                             // 0.21
+        R"({"a_switch_of_tomorrow": false, "another": null})"}) {
+    config.update(nlohmann::json::parse(more));
+    spill(folder / "a/adapter_config.json", config.dump());
+    GPTModel other = small_gpt();
+    EXPECT_EQ(error_of([&] { load_adapter(other, folder / "a", gpt2_adapter_names); }), "no error") << more;
+  }
+}
+
 TEST(Adapter, OfAnotherModelIsRejectedByName) {
   const TemporaryFolder folder;
   const std::string a = folder / "a", file = a + "/adapter_model.safetensors", config = a + "/adapter_config.json";
@@ -303,6 +357,17 @@ TEST(Adapter, OfAnotherModelIsRejectedByName) {
             at + "expected names of layers in alpha_pattern, got the expression \"h.*.c_attn\"");
   EXPECT_EQ(with("alpha_pattern", {{"c_attn", -1}}),
             at + "alpha_pattern must have positive numbers, got -1 for \"c_attn\"");
+  // Starts of training that changed the base model's weights.
+  for (const char* init : {"pissa", "pissa_niter_4", "PiSSA", "olora", "OLoRA", "corda", "loftq", "mica", "new"}) {
+    EXPECT_EQ(with("init_lora_weights", init),
+              at + "expected updates of the base model's own weights, got init_lora_weights \"" + init +
+                  "\", which changed them (convert it with PEFT: save_pretrained(..., "
+                  "path_initial_model_for_weight_conversion=...))");
+  }
+  for (const char* key : {"use_qalora", "arrow_config", "kasa_config", "velora_config", "megatron_config"})
+    EXPECT_EQ(with(key, {{"a", 1}}), at + "expected none of " + key + ", got {\"a\":1}");
+  EXPECT_EQ(with("use_new_thing", true), at + "expected only keys whose meaning is known, got \"use_new_thing\": true "
+                                              "(remove the key if the result does not depend on it)");
   spill(config, "{");
   EXPECT_EQ(load(small_gpt()), at + "is not complete JSON: it ends after 1 bytes (was its download interrupted?)");
   spill(config, good_config);

@@ -1,0 +1,210 @@
+// Reads adapter_config.json of PEFT.
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/nn/models/detail/adapter_config.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::nn::detail {
+
+namespace {
+
+// Keys that decide nothing about how stored updates are used: those of training, of saving and of other adapters.
+constexpr std::string_view kAdapterHarmless[] = {
+    "auto_mapping", "base_model_name_or_path", "corda_config",   "ensure_weight_tying",
+    "eva_config",   "fan_in_fan_out",          "inference_mode", "layers_pattern",
+    "loftq_config", "lora_ga_config",          "megatron_core",  "merge_weights",
+    "peft_version", "qalora_group_size",       "revision",       "runtime_config",
+    "task_type"};
+constexpr std::string_view kAdapterRead[] = {"alpha_pattern",
+                                             "bias",
+                                             "exclude_modules",
+                                             "init_lora_weights",
+                                             "layers_to_transform",
+                                             "lora_alpha",
+                                             "lora_dropout",
+                                             "peft_type",
+                                             "r",
+                                             "rank_pattern",
+                                             "target_modules",
+                                             "use_rslora"};
+constexpr std::string_view kUnsupported[] = {"alora_invocation_tokens",
+                                             "arrow_config",
+                                             "kasa_config",
+                                             "layer_replication",
+                                             "lora_bias",
+                                             "megatron_config",
+                                             "modules_to_save",
+                                             "monteclora_config",
+                                             "target_parameters",
+                                             "trainable_token_indices",
+                                             "use_bdlora",
+                                             "use_dora",
+                                             "use_qalora",
+                                             "velora_config"};
+// How training started. All others have changed the weights of the base model.
+constexpr std::string_view kStarts[] = {"eva", "gaussian", "lora_ga", "orthogonal"};
+
+// The keys of the members that are objects, in the order of the text.
+class KeyOrder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<std::string> keys_of(const std::string& member) const {
+    std::vector<std::string> found;
+    for (const auto& [of, key] : keys_)
+      if (of == member) found.push_back(key);
+    return found;
+  }
+  bool key(std::string& text) override {
+    if (depth_ == 1) member_ = text;
+    if (depth_ == 2) keys_.emplace_back(member_, text);
+    return true;
+  }
+  bool start_object(std::size_t) override { return ++depth_ > 0; }
+  bool end_object() override { return depth_-- > 0; }
+  bool start_array(std::size_t) override { return ++depth_ > 0; }
+  bool end_array() override { return depth_-- > 0; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  int depth_ = 0;
+  std::string member_;
+  std::vector<std::pair<std::string, std::string>> keys_;
+};
+
+// Whether PEFT's regular expression (.*\.)?(pattern)$ matches a name, for patterns of letters, "." for any character,
+// "\" before a character that stands for itself, and "^" at the start.
+bool fits(std::string_view pattern, std::string_view name) {
+  const bool whole = pattern.starts_with('^');
+  if (whole) pattern.remove_prefix(1);
+  if (pattern.ends_with('$')) pattern.remove_suffix(1);
+  std::size_t at = name.size();
+  for (std::size_t i = pattern.size(); i-- > 0;) {
+    const bool escaped = i > 0 && pattern[i - 1] == '\\';
+    if (at-- == 0 || (pattern[i] != name[at] && (escaped || pattern[i] != '.'))) return false;
+    if (escaped) --i;
+  }
+  return at == 0 || (!whole && name[at - 1] == '.');
+}
+
+// The number of the first pattern that fits.
+template <class T, class Patterns>
+T number_of(std::string_view layer, const Patterns& patterns, T otherwise) {
+  const auto at = std::find_if(patterns.begin(), patterns.end(), [&](const auto& p) { return fits(p.first, layer); });
+  return at == patterns.end() ? otherwise : at->second;
+}
+
+// Whether `fits` knows what a regular expression means.
+bool is_simple(std::string_view pattern) {
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    const bool edge = (c == '^' && i == 0) || (c == '$' && i + 1 == pattern.size());
+    const bool escape = c == '\\' && i + 1 < pattern.size() && std::string_view(".-_/").find(pattern[i + 1]) < 4;
+    if (std::string_view("*+?[](){}|\\^$").find(c) != std::string_view::npos && !edge && !escape) return false;
+  }
+  return true;
+}
+
+// Neither false nor empty.
+bool is_set(const ConfigReader& config, const char* key) {
+  return config.has(key) && config.json[key] != false &&
+         !(config.json[key].is_structured() && config.json[key].empty());
+}
+
+}  // namespace
+
+bool ends_with_name(std::string_view path, std::string_view name) {
+  return path == name || (path.ends_with(name) && path[path.size() - name.size() - 1] == '.');
+}
+
+AdapterConfig::AdapterConfig(const std::string& path) : path_(path) {
+  const std::string text = read_file(path, json::kMaxBytes);
+  const nlohmann::json json = json::parse(text, [&](const std::string& why) { refuse(why); });
+  if (!json.is_object()) refuse(fmt::format("expected an object, got {}", json.type_name()));
+  read({json, kAdapter, path_}, text);
+}
+
+double AdapterConfig::scale_of(std::string_view layer, int64_t rank) const {
+  const auto r = static_cast<double>(rank);
+  return number_of(layer, alphas_, alpha_) / (root_ ? std::sqrt(r) : r);
+}
+
+bool AdapterConfig::targets(std::string_view layer) const {
+  return std::any_of(targets_.begin(), targets_.end(), [&](const std::string& t) { return ends_with_name(layer, t); });
+}
+
+int64_t AdapterConfig::rank(std::string_view layer) const { return number_of(layer, ranks_, rank_); }
+
+void AdapterConfig::refuse(const std::string& why) const { fail(kAdapter, fmt::format("{}: {}", path_, why)); }
+
+void AdapterConfig::require_plain_lora(const ConfigReader& config) const {
+  const std::string type = config.text("peft_type", "");
+  if (type != "LORA") refuse(fmt::format("expected the peft_type LORA, got \"{}\"", type));
+  if (const std::string bias = config.text("bias", "none"); bias != "none")
+    refuse(fmt::format("expected no biases, got bias \"{}\"", bias));
+  for (const std::string_view key : kUnsupported) {
+    const std::string name(key);
+    if (is_set(config, name.c_str()))
+      refuse(fmt::format("expected none of {}, got {}", key, json::shown(config.json[name])));
+  }
+  config.require_known({{kAdapterRead, kAdapterHarmless}, {kUnsupported}}, true);
+  constexpr const char* kInit = "init_lora_weights";
+  std::string start = config.text(kInit, "true");
+  std::transform(start.begin(), start.end(), start.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool plain = !config.has(kInit) || config.json[kInit].is_boolean() ||
+                     std::find(std::begin(kStarts), std::end(kStarts), start) != std::end(kStarts);
+  if (!plain) {
+    refuse(fmt::format(
+        "expected updates of the base model's own weights, got {} {}, which changed them (convert it with PEFT: "
+        "save_pretrained(..., path_initial_model_for_weight_conversion=...))",
+        kInit, json::shown(config.json[kInit])));
+  }
+}
+
+void AdapterConfig::read(const ConfigReader& config, std::string_view text) {
+  require_plain_lora(config);
+  rank_ = config.size("r", 8);  // as PEFT has it
+  alpha_ = config.number("lora_alpha");
+  if (!(alpha_ > 0 && std::isfinite(alpha_))) refuse(fmt::format("lora_alpha must be positive, got {}", alpha_));
+  dropout_ = config.number("lora_dropout", 0);
+  if (!(dropout_ >= 0 && dropout_ < 1))
+    refuse(fmt::format("lora_dropout must be at least 0 and less than 1, got {}", dropout_));
+  root_ = config.flag("use_rslora");
+  read_pattern(config, "alpha_pattern", text, alphas_);
+  read_pattern(config, "rank_pattern", text, ranks_);
+  // A text is a regular expression, and some layers are selected in further ways: then the tensors alone decide.
+  const bool all = !is_set(config, "layers_to_transform") && !is_set(config, "exclude_modules");
+  if (!is_set(config, "target_modules") || !config.json["target_modules"].is_array() || !all) return;
+  for (const nlohmann::json& target : config.json["target_modules"]) {
+    if (!target.is_string()) config.refuse("target_modules", "a text or a list of texts", target);
+    targets_.push_back(target.get<std::string>());
+  }
+}
+
+template <class T>
+void AdapterConfig::read_pattern(const ConfigReader& config, const char* key, std::string_view text,
+                                 Pattern<T>& numbers) const {
+  const nlohmann::json pattern = config.object(key);
+  if (pattern.empty()) return;
+  KeyOrder order;
+  nlohmann::json::sax_parse(text, &order);
+  for (const std::string& name : order.keys_of(key)) {
+    if (!is_simple(name)) refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
+    const nlohmann::json& value = pattern.at(name);
+    const bool good = std::is_integral_v<T> ? value.is_number_unsigned() : value.is_number();
+    const double number = good ? value.template get<double>() : 0;
+    if (!(number > 0 && number < 1e9))
+      refuse(fmt::format("{} must have positive {}numbers, got {} for \"{}\"", key,
+                         std::is_integral_v<T> ? "whole " : "", json::shown(value), name));
+    numbers.emplace_back(name, static_cast<T>(number));
+  }
+}
+
+}  // namespace tapegrad::nn::detail

@@ -1,0 +1,272 @@
+// Folders of other programs in the command: what the files next to the weights say is followed, or an error names it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using nlohmann::json;
+using namespace tests;
+using TokenIds = std::vector<int64_t>;
+
+std::string data_folder(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+
+// --- the files next to a tokenizer ---
+
+// A vocabulary of a folder: the letters of "hi" with one merge, <|endoftext|>, and a space.
+class FilesNextToTokenizers : public testing::Test {
+ protected:
+  FilesNextToTokenizers() {
+    write("vocab.json", json::parse(R"({"h": 0, "i": 1, "hi": 2, "<|endoftext|>": 3, "Ġ": 4, "<pad>": 5})"));
+    spill(folder_ / "merges.txt", "#version: 0.2\nh i\n");
+  }
+  // As a tokenizer.json, which the files next to it then add to.
+  void convert() {
+    data::save_tokenizer(*load(), folder_.path().string());
+    for (const char* name : {"vocab.json", "merges.txt"}) std::filesystem::remove(folder_ / name);
+  }
+  void write(const char* name, const json& content) { spill(folder_ / name, content.dump()); }
+  void remove(const char* name) { std::filesystem::remove(folder_ / name); }
+  std::unique_ptr<data::Tokenizer> load() { return data::load_tokenizer(folder_.path().string()); }
+  // The error of a file with this content, without "[tokenizer] folder/".
+  std::string error(const char* name, const json& content) {
+    write(name, content);
+    const std::string what = error_of([&] { load(); }), start = "[tokenizer] " + folder_.path().string() + "/";
+    remove(name);
+    return what.starts_with(start) ? what.substr(start.size()) : what;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(FilesNextToTokenizers, AddedTokensAreMatchedAsAWhole) {
+  for (const bool converted : {false, true}) {
+    SCOPED_TRACE(converted);
+    if (converted) convert();
+    write("added_tokens.json", {{"<|im_start|>", 6}, {"<x>", 8}});
+    write("special_tokens_map.json", {{"additional_special_tokens", {"<|im_start|>"}}, {"pad_token", "<pad>"}});
+    EXPECT_EQ(load()->encode("<|im_start|>hi hi<x><pad><|endoftext|>"), (TokenIds{6, 2, 4, 2, 8, 5, 3}));
+    EXPECT_EQ(load()->size(), 9);
+    // What is written has them, too.
+    const TemporaryFolder other;
+    data::save_tokenizer(*load(), other.path().string());
+    EXPECT_EQ(data::load_tokenizer(other.path().string())->encode("<|im_start|>hi<x>"), (TokenIds{6, 2, 8}));
+    remove("added_tokens.json");
+    remove("special_tokens_map.json");
+    write("tokenizer_config.json", json::parse(R"({"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": false,
+        "model_max_length": 64, "eos_token": "<|endoftext|>", "bos_token": {"__type": "AddedToken",
+        "content": "<|endoftext|>", "lstrip": false, "normalized": true, "rstrip": false, "single_word": false},
+        "additional_special_tokens": ["<|im_start|>"], "mask_token": null, "chat_template": "x",
+        "added_tokens_decoder": {"6": {"content": "<|im_start|>", "special": true}, "7": {"content": "hih"}}})"));
+    EXPECT_EQ(load()->encode("hihih<|im_start|>hi"), (TokenIds{7, 1, 0, 6, 2}));
+    remove("tokenizer_config.json");
+    EXPECT_EQ(load()->encode("hi"), (TokenIds{2}));
+  }
+}
+
+TEST_F(FilesNextToTokenizers, SettingsThatChangeIdsAreErrors) {
+  const std::string two = " false with vocab.json and merges.txt, got true";
+  for (const char* key : {"add_prefix_space", "add_bos_token", "add_eos_token"})
+    EXPECT_EQ(error("tokenizer_config.json", {{key, true}}),
+              fmt::format("tokenizer_config.json: expected {}{}", key, two));
+  for (const char* type : {"RobertaTokenizer", "CLIPTokenizer", "Qwen2Tokenizer"}) {
+    EXPECT_EQ(error("tokenizer_config.json", {{"tokenizer_class", type}}),
+              fmt::format("tokenizer_config.json: expected the tokenizer_class GPT2Tokenizer with vocab.json and "
+                          "merges.txt, got \"{}\" (save its tokenizer.json)",
+                          type));
+  }
+  EXPECT_EQ(error("tokenizer_config.json", {{"tokenizer_class", "GPT2TokenizerFast"}, {"add_bos_token", false}}),
+            "no error");
+  for (const bool converted : {false, true}) {
+    SCOPED_TRACE(converted);
+    if (converted) convert();
+    for (const char* key : {"do_lower_case", "split_special_tokens"})
+      EXPECT_EQ(error("tokenizer_config.json", {{key, true}}),
+                fmt::format("tokenizer_config.json: expected {} false, got true", key));
+    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+      const std::string at = name + std::string(": ");
+      EXPECT_EQ(error(name, {{"strip_accents", true}}),
+                at + "expected only keys whose meaning is known, got \"strip_accents\": true (remove the key if the "
+                     "result does not depend on it)");
+      EXPECT_EQ(error(name, {{"strip_accents", nullptr}}), "no error");
+      EXPECT_EQ(error(name, {{"pad_token", "[PAD]"}}),
+                at +
+                    "expected tokens of the vocabulary, got \"[PAD]\", which has no id (added_tokens.json has those of "
+                    "other tokens)");
+      EXPECT_EQ(error(name, {{"mask_token", {{"content", "<pad>"}, {"lstrip", true}}}}),
+                at + "lstrip of the added token \"<pad>\" is not supported");
+      EXPECT_EQ(error(name, {{"additional_special_tokens", {3}}}), at + "expected tokens with a text and an id, got 3");
+      EXPECT_EQ(error(name, {{"additional_special_tokens", "<pad>"}}),
+                at + "additional_special_tokens must be a list of tokens, got \"<pad>\"");
+      EXPECT_EQ(error(name, json::array()), at + "expected an object, got array");
+    }
+    EXPECT_EQ(
+        error("tokenizer_config.json", {{"added_tokens_decoder", {{"x", {{"content", "a"}}}}}}),
+        "tokenizer_config.json: expected tokens with a text and an id, got {\"content\":\"a\"} with the id \"x\"");
+    EXPECT_EQ(error("added_tokens.json", {{"<x>", -1}}),
+              "added_tokens.json: expected tokens with a text and an id, got \"<x>\" with the id -1");
+    EXPECT_NE(error("added_tokens.json", {{"<pad>", 7}}).find("<pad>"), std::string::npos);
+    EXPECT_NE(error("added_tokens.json", {{"<x>", 1}}).find("of another token"), std::string::npos);
+    EXPECT_NE(error("added_tokens.json", {{"<x>", 2000000000}}).find("2000000000"), std::string::npos);
+  }
+  EXPECT_EQ(error("tokenizer_config.json", {{"add_prefix_space", true}}),
+            "tokenizer_config.json: add_prefix_space true is not supported");
+  // The template of the tokenizer.json decides, as in transformers 5.
+  EXPECT_EQ(error("tokenizer_config.json", {{"add_bos_token", true}, {"tokenizer_class", "LlamaTokenizer"}}),
+            "no error");
+}
+
+TEST_F(FilesNextToTokenizers, UnknownKeysOfATokenizerJsonAreErrors) {
+  convert();
+  const json good = json::parse(slurp(folder_ / "tokenizer.json"));
+  const auto with = [&](const char* pointer) {
+    json changed = good;
+    changed[json::json_pointer(pointer)] = 3;
+    return error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
+  };
+  const std::string end =
+      "expected only keys whose meaning is known, got \"news\": 3 (remove the key if the result does "
+      "not depend on it)";
+  EXPECT_EQ(with("/news"), "[tokenizer] t.json: " + end);
+  EXPECT_EQ(with("/model/news"), "[tokenizer] t.json: model: " + end);
+  EXPECT_EQ(with("/pre_tokenizer/news"), "[tokenizer] t.json: pre_tokenizer: " + end);
+  EXPECT_EQ(with("/added_tokens/0/news"), "[tokenizer] t.json: added_tokens: " + end);
+  EXPECT_EQ(error_of([] {
+              data::parse_tokenizer(R"({"added_tokens": [{"id": 1, "content": "<x>"}],
+                                        "model": {"byte_fallback": true, "vocab": {"a": 0}, "merges": []}})",
+                                    "t.json");
+            }),
+            "[tokenizer] t.json: added_tokens are not supported without merges");
+}
+
+TEST(LlamaFolders, PrefixSpaceOfPieces) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(data_folder("llama2_tiny/tokenizer.json"), folder / "tokenizer.json");
+  spill(folder / "tokenizer_config.json", R"({"add_prefix_space": true, "legacy": false, "add_bos_token": true,
+      "unk_token": "<unk>", "sp_model_kwargs": {}, "tokenizer_class": "LlamaTokenizer", "pad_token": "</s>"})");
+  EXPECT_NO_THROW(data::load_tokenizer(folder.path().string()));
+  spill(folder / "tokenizer_config.json", R"({"add_prefix_space": false})");
+  EXPECT_EQ(error_of([&] { data::load_tokenizer(folder.path().string()); }),
+            "[tokenizer] " + folder / "tokenizer_config.json" +
+                ": add_prefix_space false is not supported with the tokenizer.json");
+}
+
+// --- generation and chats ---
+
+TokenIds ids_of(const std::string& model) {
+  const Ran ran = successful(
+      run_command({"generate", "gpt", "--model", model, "--prompt-ids", "1,2,3", "--ids", "--max-new-tokens", "12"}));
+  std::istringstream words(ran.out);
+  TokenIds ids;
+  for (int64_t id = 0; words >> id;) ids.push_back(id);
+  return ids;
+}
+
+std::string copied_model(const TemporaryFolder& folder, const std::string& name) {
+  std::filesystem::copy(data_folder(name), folder / name);
+  return folder / name;
+}
+
+TEST(ForeignFolders, GenerationStopsAtEveryEnd) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"hugging_face_gpt2", "llama3_tiny"}) {
+    SCOPED_TRACE(name);
+    const std::string model = copied_model(folder, name), generation = model + "/generation_config.json";
+    std::filesystem::remove(generation);
+    const json config = json::parse(slurp(model + "/config.json"));
+    const auto with = [&](const json& end) {
+      json changed = config;
+      changed["eos_token_id"] = end;
+      spill(model + "/config.json", changed.dump());
+    };
+    with(293);
+    const TokenIds all = ids_of(model);
+    ASSERT_EQ(all.size(), 15U);
+    const auto end = std::find(all.begin() + 3, all.end(), all[6]);
+    const TokenIds expected(all.begin(), end + 1);
+    with({292, all[6]});
+    EXPECT_EQ(ids_of(model), expected);
+    with(292);
+    spill(generation, json{{"eos_token_id", {all[6], 293}}, {"max_length", 4}, {"temperature", 0.6}}.dump());
+    EXPECT_EQ(ids_of(model), expected);
+    with(all[6]);
+    spill(generation, R"({"eos_token_id": 293})");
+    EXPECT_EQ(ids_of(model), all);
+    spill(generation, R"({"do_sample": true, "transformers_version": "5.24.0"})");
+    EXPECT_EQ(ids_of(model), expected);
+    const json changing =
+        json::parse(R"({"repetition_penalty": 1.1, "no_repeat_ngram_size": 2, "suppress_tokens": [1]})");
+    for (const auto& [key, value] : changing.items()) {
+      spill(generation, json{{key, value}}.dump());
+      expect_error(run_command({"generate", "gpt", "--model", model, "--prompt-ids", "1", "--ids"}), 1,
+                   {"generation_config.json] expected " + key + " ", "got " + value.dump()});
+    }
+    spill(generation, R"({"sequence_bias": [[[1], 2.0]]})");
+    expect_error(run_command({"generate", "gpt", "--model", model, "--prompt-ids", "1", "--ids"}), 1,
+                 {"generation_config.json] expected only keys whose meaning is known, got \"sequence_bias\""});
+  }
+}
+
+TEST(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
+  const TemporaryFolder folder;
+  const std::string model = copied_model(folder, "llama3_tiny");
+  const auto chat = [&](const Arguments& more = {}) {
+    return run_command(joined({"chat", model, "--temperature", "1", "--max-new-tokens", "8"}, more),
+                       {.input = "one\n"});
+  };
+  const auto settings = [&](const json& chat_template) {
+    spill(model + "/tokenizer_config.json", json{{"chat_template", chat_template}}.dump());
+  };
+  const std::string right = successful(chat({"--template", "llama3"})).out;
+  ASSERT_NE(chat({"--template", "plain"}).out, right);
+  const json mark = "{{'<|start_header_id|>'}}", tools = {{"name", "tool_use"}, {"template", "[INST]"}};
+  settings(mark);
+  EXPECT_EQ(successful(chat()).out, right);
+  settings({tools, {{"name", "default"}, {"template", mark}}});
+  EXPECT_EQ(successful(chat()).out, right);
+  for (const json& other : {json{tools}, json{{"name", "default"}}, json(3), json::array()}) {
+    settings(other);
+    expect_error(chat(), 2,
+                 {"[--template] expected one of plain, chatml", "because the chat_template of " + model,
+                  "is neither a text nor a list with a template \"default\", but "});
+    EXPECT_EQ(successful(chat({"--template", "llama3"})).out, right);
+  }
+}
+
+// What was read of a folder is written into the next.
+TEST(ForeignFolders, SavedFoldersKeepTheScalingOfRope) {
+  const TemporaryFolder folder;
+  const std::string model = copied_model(folder, "llama3_tiny");
+  json config = json::parse(slurp(model + "/config.json"));
+  json rope = config["rope_parameters"];
+  config.erase("rope_parameters");
+  config["rope_theta"] = rope["rope_theta"];
+  rope.erase("rope_theta");
+  config["rope_scaling"] = rope;  // as transformers 4 wrote it
+  spill(model + "/config.json", config.dump());
+  EXPECT_EQ(ids_of(model), ids_of(data_folder("llama3_tiny")));
+  const Ran ran = successful(run_command({"train", "gpt", "--from", model, "--text", data_folder("the_verdict.txt"),
+                                          "--seq-length", "16", "--num-epochs", "0", "--no-progress", "--out",
+                                          folder / "run", "--save-hugging-face", folder / "saved"}));
+  const json saved = json::parse(slurp(folder / "saved/config.json"));
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    for (const auto& [name, value] : rope.items()) EXPECT_EQ(saved[key][name], value) << key << " " << name;
+    EXPECT_EQ(saved[key]["rope_theta"], 500);
+  }
+  EXPECT_EQ(ids_of(folder / "saved"), ids_of(model));
+  EXPECT_EQ(ids_of(folder / "run"), ids_of(model));
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

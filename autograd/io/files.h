@@ -42,7 +42,8 @@ inline bool is_there(const std::string& path) { return kind_of_file(path) != Fil
 ///
 /// A symbolic link at a path is followed: the file that it names is replaced, in its own folder, or created. A file
 /// that is replaced keeps its permissions. A link at a name in a folder (see Destination), and anything else than a
-/// regular file (a folder, a device, a pipe, a socket), is an Error, and is kept. The folder is opened once: moving or replacing it does not change where the file goes.
+/// regular file (a folder, a device, a pipe, a socket), is an Error, and is kept. The folder is opened once: moving or
+/// replacing it does not change where the file goes.
 ///
 /// Every function throws an Error "[file] ..." with the path and the system's reason.
 class AtomicFile {

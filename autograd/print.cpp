@@ -126,8 +126,8 @@ class Printer {
 
 std::string str(const Scalar& number) {
   const double value = number;
-  const bool is_long = number.is_int64() && std::abs(value) >= 0x1p53;
-  return is_long ? fmt::format("{}", number.as<int64_t>()) : fmt::format("{}", value);
+  const bool has_more = number.is_int64() && Scalar(value).as<int64_t>() != number.as<int64_t>();
+  return has_more ? fmt::format("{}", number.as<int64_t>()) : fmt::format("{}", value);
 }
 
 std::string str(const Tensor& x) {

@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<int64_t> next_leaf{1};
 constexpr int64_t kFillGrain = int64_t{1} << 18;
-constexpr int64_t kMostOfRange = 1'000'000'000'000'000;  // values of arange()
+constexpr uint64_t kMostOfRange = 1'000'000'000'000'000;  // values of arange()
 
 bool holds_without_fraction(DType dtype, const Scalar& number) {
   return holds(dtype, number.is_int64() ? number : Scalar(std::trunc(number)));
@@ -258,22 +258,44 @@ namespace {
   fail("arange", fmt::format(fmt::runtime(what), str(start), str(stop), str(step)));
 }
 
-// Of an integer type, without rounding.
-Tensor whole_range(int64_t start, int64_t stop, int64_t step, DType dtype) {
-  const auto bits = [](int64_t x) { return static_cast<uint64_t>(x); };
-  const bool up = step > 0, none = up ? start >= stop : start <= stop;
-  const uint64_t distance = none ? 0 : up ? bits(stop) - bits(start) : bits(start) - bits(stop);
-  const uint64_t stride = up ? bits(step) : 0 - bits(step), count = distance / stride + (distance % stride != 0);
-  const auto at = [=](uint64_t i) { return static_cast<int64_t>(bits(start) + i * bits(step)); };
-  if (count > kMostOfRange) fail_range("from {} to {} in steps of {} has too many values", start, stop, step);
-  if (!holds(dtype, Scalar(start)) || !holds(dtype, Scalar(at(none ? 0 : count - 1)))) {
-    fail_range(fmt::format("expected values that {} can hold, got {{}} to {{}} in steps of {{}}", name(dtype)), start,
-               stop, step);
+[[noreturn]] void fail_values(DType dtype, Scalar start, Scalar stop, Scalar step) {
+  fail_range(fmt::format("expected values that {} can hold, got {{}} to {{}} in steps of {{}}", name(dtype)), start,
+             stop, step);
+}
+
+double number_of_values(Scalar start, Scalar stop, Scalar step) {
+  const double count = std::max(0.0, std::ceil((stop - start) / step));
+  if (count > static_cast<double>(kMostOfRange)) {
+    fail_range("from {} to {} in steps of {} has too many values", start, stop, step);
+  }
+  return count;
+}
+
+// Of an integer type, without rounding; start and step are int64.
+Tensor whole_range(Scalar start, Scalar stop, Scalar step, DType dtype) {
+  const auto bits = [](Scalar x) { return static_cast<uint64_t>(x.as<int64_t>()); };
+  const bool up = step > 0, to_the_end = up && stop == 0x1p63 && start > -0x1p63;
+  uint64_t count = 0;
+  if (!stop.is_int64() && !to_the_end) {
+    count = static_cast<uint64_t>(number_of_values(start, stop, step));
+    if (count > 0 && !holds(dtype, std::trunc(start + static_cast<double>(count - 1) * step))) {
+      fail_values(dtype, start, stop, step);
+    }
+  } else if (to_the_end || (up ? start.as<int64_t>() < stop.as<int64_t>() : start.as<int64_t>() > stop.as<int64_t>())) {
+    const uint64_t distance = up ? bits(stop) - bits(start) : bits(start) - bits(stop);
+    const uint64_t stride = up ? bits(step) : 0 - bits(step);
+    count = distance / stride + (distance % stride != 0);
+    if (count > kMostOfRange) fail_range("from {} to {} in steps of {} has too many values", start, stop, step);
+  }
+  const auto at = [&](uint64_t i) { return static_cast<int64_t>(bits(start) + i * bits(step)); };
+  if (!holds(dtype, start) || !holds(dtype, Scalar(at(count > 0 ? count - 1 : 0)))) {
+    fail_values(dtype, start, stop, step);
   }
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
   with_stored_type(dtype, [&](auto t) {
     using T = decltype(t);
-    for (uint64_t i = 0; i < count; ++i) x.mutable_data<T>()[i] = static_cast<T>(at(i));
+    T* const out = x.mutable_data<T>();
+    for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<T>(at(i));
   });
   return made(x);
 }
@@ -284,7 +306,6 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
   if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
     fail_range("from {} to {} in steps of {} never ends", start, stop, step);
   }
-  const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (!is_floating(dtype)) {
     if (start != std::trunc(start) || step != std::trunc(step)) {
       fail("arange", fmt::format("expected whole numbers for {0}, got {1} to {2} in steps of {3} (give the type: "
@@ -292,15 +313,10 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
                                  name(dtype), str(start), str(stop), str(step)));
     }
     if (!stop.is_int64()) stop = step > 0 ? std::ceil(stop) : std::floor(stop);
-    if (start.is_int64() && stop.is_int64() && step.is_int64()) {
-      return whole_range(start.as<int64_t>(), stop.as<int64_t>(), step.as<int64_t>(), dtype);
-    }
+    if (start.is_int64() && step.is_int64()) return whole_range(start, stop, step, dtype);
   }
-  if (count > kMostOfRange) fail_range("from {} to {} in steps of {} has too many values", start, stop, step);
-  if (!is_floating(dtype)) {
-    fail_range(fmt::format("expected values that {} can hold, got {{}} to {{}} in steps of {{}}", name(dtype)), start,
-               stop, step);
-  }
+  const double count = number_of_values(start, stop, step);
+  if (!is_floating(dtype)) fail_values(dtype, start, stop, step);
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
   with_floating_type(dtype, [&](auto t) {
     using T = decltype(t);

@@ -104,6 +104,7 @@ TEST(Integers, ValuesAreExact) {
   expect_integers(arange(kMost, kMost - 5, -2), {kMost, kMost - 2, kMost - 4});
   expect_integers(arange(kLeast, kMost, kMost), {kLeast, -1, kMost - 1});
   expect_integers(arange(3, 0.5, -1), {3, 2, 1});
+  expect_integers(arange(kMost - 1, 0x1p63), {kMost - 1, kMost});
   expect_integers(arange(3, 3), {});
   expect_integers(tensor({kOdd, 2.}, kInt64), {kOdd, 2});
 }
@@ -140,7 +141,7 @@ TEST(Integers, NumbersThatTheTypeDoesNotHold) {
       {"[tensor] expected values that int64 can hold, got 1.8446744073709552e+19", [&] { tensor({most}); }},
       {"[arange] expected values that int32 can hold, got 9007199254740993 to 9007199254740995 in steps of 1",
        [&] { arange(kOdd, kOdd + 2, 1, kInt32); }},
-      {"[arange] from -9223372036854775808 to 9223372036854775807 in steps of 1 has too many values",
+      {"[arange] from -9.223372036854776e+18 to 9223372036854775807 in steps of 1 has too many values",
        [&] { arange(kLeast, kMost); }},
   });
 }

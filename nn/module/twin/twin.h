@@ -28,8 +28,8 @@ struct TwinOutputs : std::vector<Tensor> {
 template <class Model>
 class TwinOptimizer {
  public:
-  using Update = std::function<void(Gradients&)>;
-  TwinOptimizer() = default;  ///< none
+  using Update = std::function<void(Gradients&)>;  ///< one step, by the gradients
+  TwinOptimizer() = default;                       ///< none
   template <class Make>
   requires std::is_invocable_v<Make&, Model&> TwinOptimizer(Make make)  // NOLINT: = a lambda
       : make_([make](Model& model) mutable -> Update {
@@ -53,7 +53,7 @@ class TwinOptimizer {
 /// The functions that twin.write was given, in C++, and how to compare.
 template <class Model>
 struct TwinOptions {
-  using Inputs = std::span<const Tensor>;
+  using Inputs = std::span<const Tensor>;                   ///< those of twin.write, in the type of the model
   std::function<TwinOutputs(Model&, Inputs)> outputs = {};  ///< default: model(inputs[0], inputs[1], ...)
   std::function<Tensor(Model&, Inputs)> loss = {};          ///< default: that of twin.write
   TwinOptimizer<Model> optimizer = {};                      ///< default: SGD with a learning rate of 0.01

@@ -62,7 +62,7 @@ void expect_as_pytorch(const std::string& name, const std::function<Module()>& m
 
 Tensor hidden_later() { return !nn::causal_mask(4); }
 Tensor hidden_padding() { return tensor({{0, 0, 0, 1}, {0, 0, 1, 1}}) != 0; }
-Tensor four() { return filled({4, 2, 8}, 20) * 2; }
+Tensor four_steps() { return filled({4, 2, 8}, 20) * 2; }
 Tensor batch_of_two() { return filled({2, 4, 8}, 21) * 2; }
 Tensor memory_of_three() { return filled({3, 2, 8}, 22) * 2; }
 
@@ -79,17 +79,17 @@ void expect_attention(const std::string& name, const nn::MultiheadAttentionOptio
 }
 
 TEST(MultiheadAttention, EqualsPyTorch) {
-  expect_attention("self", {.dropout = 0.3}, {four()});
-  expect_attention("cross", {.kdim = 6, .vdim = 3}, {four(), filled({5, 2, 6}, 23), filled({5, 2, 3}, 24)});
-  expect_attention("memory", {}, {four(), memory_of_three()}, {.average_attn_weights = false});
+  expect_attention("self", {.dropout = 0.3}, {four_steps()});
+  expect_attention("cross", {.kdim = 6, .vdim = 3}, {four_steps(), filled({5, 2, 6}, 23), filled({5, 2, 3}, 24)});
+  expect_attention("memory", {}, {four_steps(), memory_of_three()}, {.average_attn_weights = false});
   expect_attention("masks", {.dropout = 0.3, .batch_first = true}, {batch_of_two()},
                    {.key_padding_mask = hidden_padding(), .attn_mask = hidden_later()});
-  expect_attention("added masks", {}, {four()},
+  expect_attention("added masks", {}, {four_steps()},
                    {.key_padding_mask = hidden_padding(), .attn_mask = filled({4, 4, 4}, 30) * 3});
-  expect_attention("one more key", {.add_bias_kv = true, .add_zero_attn = true}, {four()},
+  expect_attention("one more key", {.add_bias_kv = true, .add_zero_attn = true}, {four_steps()},
                    {.key_padding_mask = hidden_padding(), .attn_mask = hidden_later()});
-  expect_attention("without bias", {.bias = false}, {four()});
-  expect_attention("without a batch", {}, {four().select(1, 0)}, {.attn_mask = hidden_later()});
+  expect_attention("without bias", {.bias = false}, {four_steps()});
+  expect_attention("without a batch", {}, {four_steps().select(1, 0)}, {.attn_mask = hidden_later()});
 }
 
 TEST(MultiheadAttention, ErrorsNameTheCause) {
@@ -123,7 +123,7 @@ TEST(TorchTransformer, EncoderEqualsPyTorch) {
   using Layer = nn::torch::TransformerEncoderLayer;
   const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
   expect_as_pytorch<Layer>(
-      "encoder layer", layer_of<Layer>(small), {four()},
+      "encoder layer", layer_of<Layer>(small), {four_steps()},
       [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0], hidden_later(), hidden_padding()); });
   expect_as_pytorch<Layer>("encoder layer, pre-norm",
                            layer_of<Layer>({.dim_feedforward = 6,
@@ -139,14 +139,14 @@ TEST(TorchTransformer, EncoderEqualsPyTorch) {
                            {batch_of_two()}, [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0]); });
   using Stack = nn::torch::TransformerEncoder;
   expect_as_pytorch<Stack>(
-      "encoder", [&] { return Stack(Layer(8, 2, small), 2, nn::LayerNorm(8)); }, {four()},
+      "encoder", [&] { return Stack(Layer(8, 2, small), 2, nn::LayerNorm(8)); }, {four_steps()},
       [](const Stack& m, const Leaves& x, Tensor*) { return m(x[0]); });
 }
 
 TEST(TorchTransformer, DecoderAndWholeModelEqualPyTorch) {
   using Layer = nn::torch::TransformerDecoderLayer;
   const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
-  expect_as_pytorch<Layer>("decoder layer", layer_of<Layer>(small), {four(), memory_of_three()},
+  expect_as_pytorch<Layer>("decoder layer", layer_of<Layer>(small), {four_steps(), memory_of_three()},
                            [](const Layer& m, const Leaves& x, Tensor*) {
                              return m(x[0], x[1],
                                       {.tgt_mask = hidden_later(), .tgt_key_padding_mask = hidden_padding()});
@@ -160,7 +160,7 @@ TEST(TorchTransformer, DecoderAndWholeModelEqualPyTorch) {
       });
   using Whole = nn::torch::Transformer;
   expect_as_pytorch<Whole>(
-      "transformer", [&] { return Whole(8, 2, 1, 1, small); }, {memory_of_three(), four()},
+      "transformer", [&] { return Whole(8, 2, 1, 1, small); }, {memory_of_three(), four_steps()},
       [](const Whole& m, const Leaves& x, Tensor*) {
         return m(x[0], x[1], {.decoder = {.tgt_mask = hidden_later()}});
       });

@@ -1,4 +1,4 @@
-// Gradient checks of whole modules: the parameters are one more input of the function that is checked.
+// Gradient checks of whole modules: the parameters are more inputs of the function that is checked.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -9,25 +9,11 @@ namespace tapegrad::nn::detail {
 
 namespace {
 
-// All parameters in one row, moved off their values.
-Tensor joined(const std::vector<NamedParameter>& parameters, const ModuleGradcheckOptions& options) {
-  Generator generator(options.seed);
-  std::vector<Tensor> rows;
-  for (const NamedParameter& p : parameters) {
-    const Tensor moves = Tensor::empty({p.parameter->numel()}, kFloat64);
-    generator.uniform(moves.mutable_data<double>(), moves.numel(), -options.move, options.move);
-    rows.push_back(p.parameter.tensor().detach().reshape({-1}) + moves);
-  }
-  return cat(rows);
-}
-
-// " (element 3 of up.weight)": the parameter that has element `index` of the row.
-std::string owner(const std::vector<NamedParameter>& parameters, int64_t index) {
-  for (const NamedParameter& p : parameters) {
-    if (index < p.parameter->numel()) return fmt::format(" (element {} of {})", index, p.name);
-    index -= p.parameter->numel();
-  }
-  return {};
+// The values of a parameter, moved.
+Tensor moved(const Tensor& parameter, Generator& generator, double move) {
+  const Tensor moves = Tensor::empty(parameter.shape(), kFloat64);
+  generator.uniform(moves.mutable_data<double>(), moves.numel(), -move, move);
+  return parameter.detach() + moves;
 }
 
 }  // namespace
@@ -42,19 +28,22 @@ GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, con
     if (is_floating(input.dtype())) input = input.detach().to(kFloat64);
   }
   const std::size_t count = inputs.size();
-  if (!parameters.empty()) inputs.push_back(joined(parameters, options));
-  const auto f = [&](std::span<const Tensor> x) {
+  std::vector<std::string> names;
+  Generator generator(options.seed);
+  for (const NamedParameter& p : parameters) {
+    names.push_back(p.name);
+    inputs.push_back(moved(p.parameter.tensor(), generator, options.move));
+  }
+  auto f = [&](std::span<const Tensor> x) {
     manual_seed(options.seed);
-    int64_t begin = 0;
-    for (const NamedParameter& p : parameters) {
-      const Shape shape = p.parameter->shape();
-      p.parameter.substitute(narrow(x[count], 0, begin, shape.numel()).reshape(shape));
-      begin += shape.numel();
-    }
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].parameter.substitute(x[count + i]);
     return call(x.first(count));
   };
-  GradcheckReport report = tapegrad::gradcheck(f, inputs, options.gradcheck);
-  if (report.input == static_cast<int>(count) && report.index >= 0) report.text += owner(parameters, report.index);
+  const auto called = [](void* p, std::span<const Tensor> x) { return (*static_cast<decltype(f)*>(p))(x); };
+  GradcheckReport report = tapegrad::detail::gradcheck({&f, called, names}, inputs, options.gradcheck);
+  const auto at = static_cast<std::size_t>(report.input) - count;
+  if (report.index >= 0 && at < names.size())
+    report.text += fmt::format(" (element {} of {})", report.index, names[at]);
   return report;
 }
 

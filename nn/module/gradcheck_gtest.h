@@ -19,7 +19,11 @@ namespace tapegrad {
 namespace detail {
 
 inline testing::AssertionResult assertion(const GradcheckReport& report) {
-  if (report) return testing::AssertionSuccess() << "all " << report.entries << " derivatives match";
+  if (report) {
+    testing::AssertionResult success = testing::AssertionSuccess() << "all " << report.entries << " derivatives match";
+    if (report.undecidable > 0) success << ", " << report.undecidable << " of them undecidable: " << report.note;
+    return success;
+  }
   return testing::AssertionFailure() << report.text;
 }
 

@@ -11,6 +11,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr std::size_t kMostSuggestions = 3;
+constexpr std::size_t kLongList = 40;  // from which nobody reads it for a word that looks like theirs
 
 // Edits that turn a into b: a letter inserted, deleted or changed, or two neighbours exchanged (optimal string
 // alignment).
@@ -99,8 +100,13 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 }
 
 std::string unknown(std::string_view kind, std::string_view word, const std::vector<std::string>& known) {
-  return fmt::format("unknown {} \"{}\"{}; choose from {}", kind, word, did_you_mean(word, known),
-                     fmt::join(known, ", "));
+  std::string hint = did_you_mean(word, known);
+  if (hint.empty() && known.size() > kLongList) {
+    hint =
+        fmt::format(" (did you mean {}?)",
+                    *std::ranges::min_element(known, {}, [&](const std::string& one) { return distance(word, one); }));
+  }
+  return fmt::format("unknown {} \"{}\"{}; choose from {}", kind, word, hint, fmt::join(known, ", "));
 }
 
 std::string must_be_one_of(const std::vector<std::string>& words, std::string_view got) {

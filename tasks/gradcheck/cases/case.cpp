@@ -31,6 +31,31 @@ bool records(std::string_view op, const OpSample& sample) {
   return false;
 }
 
+// The sums of the result over each example, whose gradients per example must be those of each example by itself.
+std::string wrong_per_example(const OpSample& sample) {
+  Tape tape;
+  std::vector<Tensor> leaves;
+  for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
+  const Tensor y = sample.f(leaves);
+  const int64_t examples = y.size(0);
+  const Tensor losses = sum((y * spread(y.shape(), 0.5, 1.5)).reshape({examples, -1}), 1);
+  const Gradients together = tape.backward(losses, {.retain_graph = true, .per_example = true});
+  for (int64_t i = 0; i < examples; ++i) {
+    Tensor chosen = zeros({examples}, kFloat64);
+    chosen.mutable_data<double>()[i] = 1;
+    const Gradients alone = tape.backward(losses, {.retain_graph = true, .grad_output = chosen});
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+      if (!is_floating(leaves[k].dtype())) continue;
+      const Tensor here = together[leaves[k]].select(0, i), expected = alone[leaves[k]];
+      const bool rows = here.numel() < expected.numel();  // the examples of a batch: only its own rows
+      const Tensor part = rows ? expected.reshape({examples, -1}).select(0, i) : expected.reshape({-1});
+      if (max(abs(here.reshape({-1}) - part)).item() > 1e-12)
+        return fmt::format("order 1: the gradient of input {} for example {} is not that of the example alone", k, i);
+    }
+  }
+  return {};
+}
+
 CaseTable filled(CaseTable::Size size) {
   CaseTable table(size);
   add_arithmetic_cases(table);
@@ -96,7 +121,13 @@ GradcheckReport check_sample(std::string_view op, const OpSample& sample) {
   if (found && !found->twice) options.refuses = found->name;
   try {
     if (!records(op, sample)) return {.ok = false, .text = fmt::format("the sample does not record {}", op)};
-    return gradcheck(sample.f, sample.inputs, options);
+    GradcheckReport report = gradcheck(sample.f, sample.inputs, options);
+    if (report.ok && sample.per_example) {
+      report.text = wrong_per_example(sample);
+      report.ok = report.text.empty();
+      report.order = report.ok ? 0 : 1;
+    }
+    return report;
   } catch (const Error& error) {
     return {.ok = false, .text = error.what()};
   }

@@ -27,6 +27,8 @@ struct OpSample {
   std::vector<Tensor> inputs;
   Function f;
   GradcheckOptions options = {};
+  bool published = true;     // is part of the self-test, whose hashes are published
+  bool per_example = false;  // the result's first axis and that of the first input are examples
 };
 
 struct OpSamples {
@@ -94,6 +96,10 @@ class CaseTable {
            GradcheckOptions options = {});
   void add(std::string_view name, std::string_view label, std::vector<Tensor> inputs, const json& attributes = kNone,
            GradcheckOptions options = {});
+  // A sample that only gradient checks use; `per_example`: gradients per example are compared with those of each
+  // example, too.
+  void add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
+                 bool per_example = false);
   // The same with large inputs.
   void add_large(std::string_view op, std::vector<Tensor> inputs, Function f);
   void add_large(std::string_view name, std::vector<Tensor> inputs, const json& attributes = kNone);

@@ -1,4 +1,5 @@
 // Cases of reading and writing by index.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 
@@ -92,7 +93,19 @@ void add_reading(CaseTable& t) {
       const auto rows_of = [](const Tensor& w) { return embedding(w, tensor({1, 3, 1, 0})); };
       return pulled_back(rows_of, zeros({5, 3}, kFloat64), x[0]);
     });
+    for (const int64_t padding : {0, 1}) {
+      t.add_check("add_rows", fmt::format("{}, padding {}", dy.label, padding), {dy.x}, [padding](auto x) {
+        const auto rows_of = [&](const Tensor& w) { return embedding(w, tensor({1, 3, 1, 0}), padding); };
+        return pulled_back(rows_of, zeros({5, 3}, kFloat64), x[0]);
+      });
+    }
   }
+  t.add_check(
+      "embedding", "per example", {spread({5, 3})},
+      [](auto x) {
+        return embedding(x[0], tensor({{1, 3}, {1, 0}}));
+      },
+      true);
 }
 
 // Distinct indices, and some that repeat, so that values are overwritten.

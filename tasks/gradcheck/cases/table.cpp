@@ -61,6 +61,12 @@ void CaseTable::add(std::string_view name, std::string_view label, std::vector<T
   add(op, label, std::move(inputs), std::move(f), options);
 }
 
+void CaseTable::add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
+                          bool per_example) {
+  if (large()) return;
+  of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), {}, false, per_example});
+}
+
 void CaseTable::add_large(std::string_view op, std::vector<Tensor> inputs, Function f) {
   if (large()) larges.push_back({std::string(op), std::move(inputs), std::move(f)});
 }

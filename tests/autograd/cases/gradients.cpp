@@ -87,6 +87,7 @@ TEST(GradcheckVerb, ChecksOneByNameAndListsSimilarNames) {
     return "not refused";
   };
   EXPECT_TRUE(refused("sofmax", "").starts_with("[--op] unknown operation \"sofmax\" (did you mean softmax"));
+  EXPECT_TRUE(refused("foo", "").starts_with("[--op] unknown operation \"foo\" (did you mean "));
   EXPECT_TRUE(
       refused("", "Lineal").starts_with("[--module] unknown module \"Lineal\" (did you mean Linear?); choose from "));
 }

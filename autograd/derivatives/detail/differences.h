@@ -1,0 +1,33 @@
+// One derivative from values of a function on both sides of a point, with an error that the values themselves show.
+#pragma once
+
+#include <vector>
+
+namespace tapegrad::detail {
+
+/// f at x, and at x + h and x - h for h = top, top/2, top/4, ... NaN where f could not be computed.
+struct Line {
+  double top = 0;
+  double small = 0;  // with smaller steps, differences may be mostly rounding errors
+  double middle = 0;
+  double largest = 0;  // |value| at x of all results that depend on x: what f is computed from may be as large
+  std::vector<double> above = {}, below = {};
+};
+
+struct Slope {
+  double value = 0;  // by the step of the smallest error
+  double error = 0;  // of value: rounding and truncation, both measured; infinite if no step can be used
+  // Whether f has a kink or a jump at x, as far as its rounding errors allow to see; then the slopes of both sides, up
+  // to `error`.
+  bool broken = false;
+  double below = 0, above = 0;
+};
+
+/// `scale`: the size of x.
+Slope slope_of(const Line& f, double scale);
+
+/// Whether some steps give this derivative, and others contradict them: rounding errors that look like a smooth
+/// function with another slope.
+bool is_one_of_several(const Line& f, double derivative);
+
+}  // namespace tapegrad::detail

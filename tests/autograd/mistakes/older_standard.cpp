@@ -1,4 +1,4 @@
-// error: #error .?tapegrad needs C..20: add -std=c..20|error: .tapegrad needs C..20: add -std=c..20
+// tapegrad needs C..20: add -std=c..20
 // compiled with -std=c++17
 #include <tapegrad/tapegrad.h>
 

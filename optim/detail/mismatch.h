@@ -13,7 +13,7 @@ namespace tapegrad::optim {
 std::string quoted(std::string_view name, const Tensor& parameter);
 
 /// What a step finds. Models may be converted, replaced or mixed up after an optimiser was made: leaves that the
-/// optimiser does not have tell which.
+/// optimiser does not have show which.
 class Mismatch {
  public:
   /// A parameter that has no gradient. `gone`: no module has it any more.

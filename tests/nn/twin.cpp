@@ -2,18 +2,23 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/batch_norm.h>
+#include <tapegrad/nn/convolution.h>
 #include <tapegrad/nn/multihead_attention.h>
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/twin.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <filesystem>
 #include <functional>
+#include <iostream>
 #include <string>
 
 namespace tapegrad::tests {
@@ -80,6 +85,47 @@ TEST(Twin, ARightPortPasses) {
   EXPECT_EQ(report.noise, (std::vector<std::string>{"square.bias", "norm.bias"}));  // BatchNorm subtracts both
   EXPECT_TRUE(report.text.starts_with("16 weights, 20 steps equal: float64 within ")) << report.text;
   EXPECT_TRUE(report.text.ends_with("; gradients that are rounding noise: square.bias, norm.bias")) << report.text;
+}
+
+// The example of nn/FROM_PYTORCH.md.
+namespace example {
+
+namespace tg = tapegrad;
+
+struct Net {
+  nn::Conv2d conv{1, 8, 3, {.padding = 1}};
+  nn::BatchNorm2d norm{8};
+  nn::Linear head{8 * 7 * 7, 10};
+  Tensor operator()(const Tensor& x) const { return head(max_pool2d(relu(norm(conv(x))), 2).flatten(1)); }
+};
+
+// clang-format off
+nn::TwinReport checked_port() {
+tg::manual_seed(0);
+const Net net;
+using Inputs = std::span<const tg::Tensor>;
+const nn::TwinReport report = nn::twin(net, "net_twin.safetensors", {
+    .outputs = [](Net& model, Inputs in) { return model(in[0]); },
+    .loss = [](Net& model, Inputs in) { return tg::cross_entropy(model(in[0]), in[1], {.label_smoothing = 0.1}); },
+    .optimizer = [](Net& model) { return tg::optim::AdamW(nn::parameters(model), {.lr = 1e-3}); },
+    .initial = true});
+std::cout << report.text << "\n";
+return report;
+}
+// clang-format on
+
+}  // namespace example
+
+TEST(Twin, TheExampleOfThePagePasses) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(twin_file("twin_net.safetensors"), folder.path() / "net_twin.safetensors");
+  std::filesystem::current_path(folder.path());
+  testing::internal::CaptureStdout();
+  const nn::TwinReport report = example::checked_port();
+  std::filesystem::current_path(kSourceDir);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), report.text + "\n");
+  EXPECT_TRUE(report) << report.text;
+  EXPECT_EQ(report.noise, std::vector<std::string>{"conv.bias"});
 }
 
 TEST(Twin, DefaultsAreThoseOfPython) {

@@ -1,7 +1,7 @@
 // Braced lists of numbers, as they are written in a program: the argument of tensor().
 #pragma once
 
-#include <tapegrad/autograd/dtype.h>
+#include <tapegrad/autograd/scalar.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -20,29 +20,20 @@ class Literal {
       : dtype_(std::is_same_v<T, bool> ? kBool
                : std::is_integral_v<T> ? kInt64
                                        : kFloat32),
-        is_number_(true) {
-    if constexpr (std::is_floating_point_v<T>) {
-      floating_ = static_cast<double>(number);
-    } else {
-      integer_ = static_cast<int64_t>(number);
-    }
-  }
+        number_(number),
+        is_number_(true) {}
 
   /// false for a list
   bool is_number() const { return is_number_; }
   /// The type of a number; float32 for any floating-point type.
   DType dtype() const { return dtype_; }
-  template <class T>
-  T as() const {
-    return dtype_ == kFloat32 ? static_cast<T>(floating_) : static_cast<T>(integer_);
-  }
+  const Scalar& number() const { return number_; }
   std::initializer_list<Literal> list() const { return list_; }
 
  private:
   std::initializer_list<Literal> list_;
-  double floating_ = 0;
-  int64_t integer_ = 0;
   DType dtype_ = kBool;
+  Scalar number_ = 0;
   bool is_number_ = false;
 };
 

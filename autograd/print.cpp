@@ -124,6 +124,12 @@ class Printer {
 
 }  // namespace
 
+std::string str(const Scalar& number) {
+  const double value = number;
+  const bool has_more = number.is_int64() && Scalar(value).as<int64_t>() != number.as<int64_t>();
+  return has_more ? fmt::format("{}", number.as<int64_t>()) : fmt::format("{}", value);
+}
+
 std::string str(const Tensor& x) {
   if (!x.defined()) return "tensor()";
   std::string text(kPrefix);

@@ -17,6 +17,11 @@ namespace {
 
 std::atomic<int64_t> next_leaf{1};
 constexpr int64_t kFillGrain = int64_t{1} << 18;
+constexpr uint64_t kMostOfRange = 1'000'000'000'000'000;  // values of arange()
+
+bool holds_without_fraction(DType dtype, const Scalar& number) {
+  return holds(dtype, number.is_int64() ? number : Scalar(std::trunc(number)));
+}
 
 bool is_row_major(const Shape& shape, const Strides& strides) {
   int64_t step = 1;
@@ -61,14 +66,19 @@ Tensor made(const Tensor& x) {
   return x;
 }
 
+// The numbers of a literal as T; Error for one that an integer `dtype` or T does not hold.
 template <class T>
-T* write(std::initializer_list<Literal> list, T* out) {
+T* write(std::initializer_list<Literal> list, DType dtype, T* out) {
   for (const Literal& entry : list) {
-    if (entry.is_number()) {
-      *out++ = entry.as<T>();
-    } else {
-      out = write(entry.list(), out);
+    if (!entry.is_number()) {
+      out = write(entry.list(), dtype, out);
+      continue;
     }
+    for (const DType type : {dtype, dtype_of<T>()}) {
+      if (holds_without_fraction(type, entry.number())) continue;
+      fail("tensor", fmt::format("expected values that {} can hold, got {}", name(type), str(entry.number())));
+    }
+    *out++ = entry.number().as<T>();
   }
   return out;
 }
@@ -208,10 +218,10 @@ void Tensor::copy_to(void* out, DType wanted) const {
 
 // --- factories ---
 
-Tensor full(const Shape& shape, double value, DType dtype) {
+Tensor full(const Shape& shape, Scalar value, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
-  if (!holds(dtype, std::trunc(value))) {
-    fail("full", fmt::format("expected a value that {} can hold, got {}", name(dtype), value));
+  if (!holds_without_fraction(dtype, value)) {
+    fail("full", fmt::format("expected a value that {} can hold, got {}", name(dtype), str(value)));
   }
   with_stored_type(dtype, [&](auto t) {
     using T = decltype(t);
@@ -219,8 +229,8 @@ Tensor full(const Shape& shape, double value, DType dtype) {
         pool::is_fresh(x.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype)))) {
       return;
     }
-    parallel_for(x.numel(), kFillGrain, [to = x.mutable_data<T>(), value](int64_t begin, int64_t end) {
-      std::fill(to + begin, to + end, static_cast<T>(value));
+    parallel_for(x.numel(), kFillGrain, [to = x.mutable_data<T>(), value = value.as<T>()](int64_t begin, int64_t end) {
+      std::fill(to + begin, to + end, value);
     });
   });
   return x;
@@ -231,8 +241,8 @@ Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
-Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
-Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
+Tensor full_like(const Tensor& x, Scalar value) { return full(x.shape(), value, x.dtype()); }
+Tensor scalar(Scalar value, DType dtype) { return full({}, value, dtype); }
 
 DType result_type(const Tensor& a, const Tensor& b) {
   const auto category = [](const Tensor& x) { return x.dtype() == kBool ? 0 : is_integer(x.dtype()) ? 1 : 2; };
@@ -240,26 +250,75 @@ DType result_type(const Tensor& a, const Tensor& b) {
   return promoted_type(a.dtype(), b.dtype());
 }
 
-Tensor arange(int64_t stop, DType dtype) { return arange(0, static_cast<double>(stop), 1, dtype); }
+Tensor arange(int64_t stop, DType dtype) { return arange(0, stop, 1, dtype); }
 
-Tensor arange(double start, double stop, double step, DType dtype) {
-  if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
-    fail("arange", fmt::format("from {} to {} in steps of {} never ends", start, stop, step));
-  }
-  if (!is_floating(dtype) && (start != std::trunc(start) || step != std::trunc(step))) {
-    fail("arange", fmt::format("expected whole numbers for {}, got {} to {} in steps of {} (give the type: "
-                               "arange({}, {}, {}, kFloat32))",
-                               name(dtype), start, stop, step, start, stop, step));
-  }
+namespace {
+
+[[noreturn]] void fail_range(std::string_view what, Scalar start, Scalar stop, Scalar step) {
+  fail("arange", fmt::format(fmt::runtime(what), str(start), str(stop), str(step)));
+}
+
+[[noreturn]] void fail_values(DType dtype, Scalar start, Scalar stop, Scalar step) {
+  fail_range(fmt::format("expected values that {} can hold, got {{}} to {{}} in steps of {{}}", name(dtype)), start,
+             stop, step);
+}
+
+double number_of_values(Scalar start, Scalar stop, Scalar step) {
   const double count = std::max(0.0, std::ceil((stop - start) / step));
-  if (count > 1e15) fail("arange", fmt::format("from {} to {} in steps of {} has too many values", start, stop, step));
-  const double last = start + std::max(0.0, count - 1) * step;
-  if (!holds(dtype, std::trunc(start)) || !holds(dtype, std::trunc(last))) {
-    fail("arange",
-         fmt::format("expected values that {} can hold, got {} to {} in steps of {}", name(dtype), start, stop, step));
+  if (count > static_cast<double>(kMostOfRange)) {
+    fail_range("from {} to {} in steps of {} has too many values", start, stop, step);
+  }
+  return count;
+}
+
+// Of an integer type, without rounding; start and step are int64.
+Tensor whole_range(Scalar start, Scalar stop, Scalar step, DType dtype) {
+  const auto bits = [](Scalar x) { return static_cast<uint64_t>(x.as<int64_t>()); };
+  const bool up = step > 0, to_the_end = up && stop == 0x1p63 && start > -0x1p63;
+  uint64_t count = 0;
+  if (!stop.is_int64() && !to_the_end) {
+    count = static_cast<uint64_t>(number_of_values(start, stop, step));
+    if (count > 0 && !holds(dtype, std::trunc(start + static_cast<double>(count - 1) * step))) {
+      fail_values(dtype, start, stop, step);
+    }
+  } else if (to_the_end || (up ? start.as<int64_t>() < stop.as<int64_t>() : start.as<int64_t>() > stop.as<int64_t>())) {
+    const uint64_t distance = up ? bits(stop) - bits(start) : bits(start) - bits(stop);
+    const uint64_t stride = up ? bits(step) : 0 - bits(step);
+    count = distance / stride + (distance % stride != 0);
+    if (count > kMostOfRange) fail_range("from {} to {} in steps of {} has too many values", start, stop, step);
+  }
+  const auto at = [&](uint64_t i) { return static_cast<int64_t>(bits(start) + i * bits(step)); };
+  if (!holds(dtype, start) || !holds(dtype, Scalar(at(count > 0 ? count - 1 : 0)))) {
+    fail_values(dtype, start, stop, step);
   }
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
   with_stored_type(dtype, [&](auto t) {
+    using T = decltype(t);
+    T* const out = x.mutable_data<T>();
+    for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<T>(at(i));
+  });
+  return made(x);
+}
+
+}  // namespace
+
+Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
+  if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
+    fail_range("from {} to {} in steps of {} never ends", start, stop, step);
+  }
+  if (!is_floating(dtype)) {
+    if (start != std::trunc(start) || step != std::trunc(step)) {
+      fail("arange", fmt::format("expected whole numbers for {0}, got {1} to {2} in steps of {3} (give the type: "
+                                 "arange({1}, {2}, {3}, kFloat32))",
+                                 name(dtype), str(start), str(stop), str(step)));
+    }
+    if (!stop.is_int64()) stop = step > 0 ? std::ceil(stop) : std::floor(stop);
+    if (start.is_int64() && step.is_int64()) return whole_range(start, stop, step, dtype);
+  }
+  const double count = number_of_values(start, stop, step);
+  if (!is_floating(dtype)) fail_values(dtype, start, stop, step);
+  const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
+  with_floating_type(dtype, [&](auto t) {
     using T = decltype(t);
     T* out = x.mutable_data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
@@ -307,17 +366,10 @@ Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype)
   measured.add(values, 0);
   const Shape& shape = measured.shape;
   const DType widest = shape.numel() == 0 ? kFloat32 : measured.dtype;
-  // Via double, so that float32 rounds once and float64 not at all.
-  const Tensor x = Tensor::empty(shape, widest == kFloat32 ? kFloat64 : widest);
   const DType wanted = dtype.value_or(widest);
-  with_type(x.dtype(), [&](auto t) {
-    const auto* const first = x.data<decltype(t)>();
-    const auto* const end = write(values, x.mutable_data<decltype(t)>());
-    for (const auto* value = first; is_integer(wanted) && wanted != x.dtype() && value < end; ++value) {
-      if (holds(wanted, std::trunc(static_cast<double>(*value)))) continue;
-      fail("tensor", fmt::format("expected values that {} can hold, got {}", name(wanted), *value));
-    }
-  });
+  // Via double, so that float32 rounds once and float64 not at all.
+  const Tensor x = Tensor::empty(shape, is_integer(wanted) ? kInt64 : widest == kFloat32 ? kFloat64 : widest);
+  with_type(x.dtype(), [&](auto t) { write(values, wanted, x.mutable_data<decltype(t)>()); });
   return made(x.to(wanted));
 }
 

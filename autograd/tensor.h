@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/index.h>
 #include <tapegrad/autograd/literal.h>
+#include <tapegrad/autograd/scalar.h>
 #include <tapegrad/autograd/shape.h>
 
 #include <atomic>
@@ -286,15 +287,15 @@ class [[nodiscard]] Indexed : public Tensor {
 
   void operator=(const Tensor& values) && { put(values); }
   void operator=(const Indexed& values) && { put(values); }
-  void operator=(double value) &&;
+  void operator=(Scalar value) &&;
   void operator+=(const Tensor& values) &&;
   void operator-=(const Tensor& values) &&;
   void operator*=(const Tensor& values) &&;
   void operator/=(const Tensor& values) &&;
-  void operator+=(double value) &&;
-  void operator-=(double value) &&;
-  void operator*=(double value) &&;
-  void operator/=(double value) &&;
+  void operator+=(Scalar value) &&;
+  void operator-=(Scalar value) &&;
+  void operator*=(Scalar value) &&;
+  void operator/=(Scalar value) &&;
 
   // Of a name, `auto y = x(0);`: y becomes another tensor.
   Indexed& operator=(Tensor tensor) & {
@@ -318,7 +319,7 @@ inline Indexed Tensor::operator()(const Index& a, const Index& b, const Index& c
 // --- factories: the results are constants, not leaves ---
 
 /// Error for a value out of the range of an integer type.
-Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
+Tensor full(const Shape& shape, Scalar value, DType dtype = kFloat32);
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 Tensor zeros(std::integral auto size, std::integral auto... sizes) = delete;  // write zeros({2, 3})
@@ -326,17 +327,17 @@ Tensor ones(std::integral auto size, std::integral auto... sizes) = delete;   //
 /// Shape and element type of x.
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
-Tensor full_like(const Tensor& x, double value);
+Tensor full_like(const Tensor& x, Scalar value);
 /// The type that an operation on a and b gives: promoted_type. Of two integer types, or two floating ones, that of the
 /// operand with axes, if the other has none.
 DType result_type(const Tensor& a, const Tensor& b);
 
 /// One value with no axes.
-Tensor scalar(double value, DType dtype = kFloat32);
+Tensor scalar(Scalar value, DType dtype = kFloat32);
 /// 0, 1, ... stop - 1.
 Tensor arange(int64_t stop, DType dtype = kInt64);
 /// start, start + step, ... before stop. Error if that never ends, and for fractions in an integer type.
-Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
+Tensor arange(Scalar start, Scalar stop, Scalar step = 1, DType dtype = kInt64);
 /// `count` values from first to last, both included, in equal steps; float32 or float64.
 Tensor linspace(double first, double last, int64_t count, DType dtype = kFloat32);
 /// [n, n], ones on the diagonal.

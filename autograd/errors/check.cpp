@@ -26,11 +26,11 @@ void require_bool(std::string_view where, const Tensor& x, std::string_view what
                           str(x.shape())));
 }
 
-void require_number(std::string_view where, DType dtype, double value) {
+void require_number(std::string_view where, DType dtype, Scalar value) {
   if (holds(dtype, value)) return;
-  const bool is_whole = std::trunc(value) == value;
+  const bool is_whole = value.is_beyond_int64() || std::trunc(value) == value;
   fail(where, fmt::format("expected a whole number{} for {} x, got {} (convert x with to({}))",
-                          is_whole ? " in its range" : "", name(dtype), value,
+                          is_whole ? " in its range" : "", name(dtype), str(value),
                           is_whole && dtype != kInt64 ? "kInt64" : "kFloat32"));
 }
 

@@ -21,7 +21,7 @@ inline void require_floating(std::string_view where, std::initializer_list<const
 /// Error unless `x` is bool; `what` names it ("mask").
 void require_bool(std::string_view where, const Tensor& x, std::string_view what);
 /// Error if `dtype` is an integer type and the value is not an integer in its range.
-void require_number(std::string_view where, DType dtype, double value);
+void require_number(std::string_view where, DType dtype, Scalar value);
 /// Ids, indices, class numbers or the like as int64: other integer types are converted. Error for any other type;
 /// `what` names them ("indices").
 Tensor require_integers(std::string_view where, const Tensor& x, std::string_view what);

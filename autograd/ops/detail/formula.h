@@ -82,10 +82,10 @@ inline Shape shape_of(std::string_view where, const Tensor& a, const Tensor& b) 
 }
 
 /// A scalar operand of an integer or bool tensor: int64 where the number is whole, float32 otherwise, as in PyTorch.
-Tensor promote_scalar(double number);
+Tensor promote_scalar(Scalar number);
 /// operation(x, promote_scalar(number)); no uint8 or int32 tensor becomes int64 by a number, also without axes.
 template <class Operation>
-Tensor with_number(Operation operation, const Tensor& x, double number) {
+Tensor with_number(Operation operation, const Tensor& x, Scalar number) {
   const Tensor scalar = promote_scalar(number);
   if (!is_narrow_integer(x.dtype()) || scalar.dtype() != kInt64) return operation(x, scalar);
   return operation(x.to(kInt64), scalar).to(x.dtype());

@@ -235,40 +235,40 @@ Tensor pow(const Tensor& a, const Tensor& b) {
 
 // --- a tensor and a number: a floating tensor keeps its type ---
 
-Tensor add(const Tensor& a, double b) {
+Tensor add(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(add), a, b);
   return record(kAdd, compute(formulas().add_scalar, a.shape(), {&a}, {b}), {a},
                 [](const Tensor& dy) -> Grads { return dy; });
 }
 
-Tensor sub(const Tensor& a, double b) {
+Tensor sub(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(sub), a, b);
   return record(kSub, compute(formulas().add_scalar, a.shape(), {&a}, {-b}), {a},
                 [](const Tensor& dy) -> Grads { return dy; });
 }
 
-Tensor sub(double a, const Tensor& b) {
+Tensor sub(Scalar a, const Tensor& b) {
   if (!is_floating(b.dtype()))
     return with_number([](const Tensor& x, const Tensor& number) { return sub(number, x); }, b, a);
   return record(kSub, compute(formulas().rsub_scalar, b.shape(), {&b}, {a}), {b},
                 [](const Tensor& dy) -> Grads { return -dy; });
 }
 
-Tensor mul(const Tensor& a, double b) {
+Tensor mul(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(mul), a, b);
   return record(kMul, compute(formulas().mul_scalar, a.shape(), {&a}, {b}), {a},
-                [b](const Tensor& dy) -> Grads { return dy * b; });
+                [b = double{b}](const Tensor& dy) -> Grads { return dy * b; });
 }
 
-Tensor div(const Tensor& a, double b) {
+Tensor div(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return div(dividable(a), b);
   return record(kDiv, compute(formulas().div_scalar, a.shape(), {&a}, {b}), {a},
-                [b](const Tensor& dy) -> Grads { return dy / b; });
+                [b = double{b}](const Tensor& dy) -> Grads { return dy / b; });
 }
 
-Tensor div(double a, const Tensor& b) { return unary(kDiv, dividable(b), formulas().rdiv_scalar, {a}); }
+Tensor div(Scalar a, const Tensor& b) { return unary(kDiv, dividable(b), formulas().rdiv_scalar, {a}); }
 
-Tensor pow(const Tensor& a, double exponent) {
+Tensor pow(const Tensor& a, Scalar exponent) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(pow), a, exponent);
   const ArithmeticFormulas& f = formulas();
   if (exponent == 2) return unary(kPow, a, f.square);
@@ -324,17 +324,17 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   return extreme(kMinimum, formulas().minimum, formulas().minimum_grad, kMinimumLoops, a, b);
 }
 
-Tensor maximum(const Tensor& a, double b) {
+Tensor maximum(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(maximum), a, b);
   return extreme(kMaximum, formulas().maximum_scalar, formulas().maximum_grad, a, b);
 }
 
-Tensor minimum(const Tensor& a, double b) {
+Tensor minimum(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(minimum), a, b);
   return extreme(kMinimum, formulas().minimum_scalar, formulas().minimum_grad, a, b);
 }
 
-Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high) {
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
   if (!low && !high) kClamp.fail("expected a lower bound, an upper bound or both");
   if (!is_floating(x.dtype())) {
     const Tensor above = low ? maximum(x, *low) : x;
@@ -375,12 +375,12 @@ Tensor remainder(const Tensor& a, const Tensor& b) {
   return left_over(kRemainder, formulas().remainder, formulas().remainder_grad_b, kRemainderLoops, a, b);
 }
 
-Tensor fmod(const Tensor& a, double b) {
+Tensor fmod(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(fmod), a, b);
   return left_over(kFmod, formulas().fmod_scalar, a, b);
 }
 
-Tensor remainder(const Tensor& a, double b) {
+Tensor remainder(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(remainder), a, b);
   return left_over(kRemainder, formulas().remainder_scalar, a, b);
 }

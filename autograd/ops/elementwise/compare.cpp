@@ -100,10 +100,16 @@ Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integ
   return y;
 }
 
-Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, double b) {
+Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, Scalar b) {
+  double number = b;
+  if (a.dtype() <= kInt64 && !b.is_int64()) {
+    // as float64 without rounding: fractions are below 2^52, other numbers beyond all of int64
+    if (std::abs(number) >= 0x1p63) number = std::copysign(std::numeric_limits<double>::infinity(), number);
+    return compare(where, kernel, integers, a.to(kFloat64), number);
+  }
   if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, promote_scalar(b));
   Tensor y = Tensor::empty(a.shape(), kBool);
-  map(y, {&a}, a.dtype() == kFloat32 ? kernel.float32_number : kernel.float64_number, &b);
+  map(y, {&a}, a.dtype() == kFloat32 ? kernel.float32_number : kernel.float64_number, &number);
   return y;
 }
 
@@ -171,16 +177,24 @@ struct Tolerance {
   bool equal_nan;
 };
 
+double distance(double a, double b) { return std::fabs(a - b); }
+float distance(float a, float b) { return std::fabs(a - b); }
+double distance(int64_t a, int64_t b) {
+  const auto least = static_cast<uint64_t>(std::min(a, b)), most = static_cast<uint64_t>(std::max(a, b));
+  return static_cast<double>(most - least);
+}
+
 template <class T>
 void isclose_loop(const void* const* x, void* y, int64_t n, const void* context) {
   const Tolerance& tolerance = *static_cast<const Tolerance*>(context);
-  const T rtol = static_cast<T>(tolerance.rtol), atol = static_cast<T>(tolerance.atol);
+  using R = decltype(distance(T(), T()));
+  const R rtol = static_cast<R>(tolerance.rtol), atol = static_cast<R>(tolerance.atol);
   const T* const a = static_cast<const T*>(x[0]);
   const T* const b = static_cast<const T*>(x[1]);
   bool* const out = static_cast<bool*>(y);
   for (int64_t i = 0; i < n; ++i) {
-    const T error = std::fabs(a[i] - b[i]);
-    const bool near = error <= atol + std::fabs(rtol * b[i]) && error <= std::numeric_limits<T>::max();
+    const R error = distance(a[i], b[i]);
+    const bool near = error <= atol + std::fabs(rtol * static_cast<R>(b[i])) && error <= std::numeric_limits<R>::max();
     out[i] = a[i] == b[i] || near || (tolerance.equal_nan && a[i] != a[i] && b[i] != b[i]);
   }
 }
@@ -190,10 +204,14 @@ Tensor isclose(std::string_view where, const Tensor& a, const Tensor& b, const T
     fail(where,
          fmt::format("expected tolerances of 0 or more, got rtol {} and atol {}", tolerance.rtol, tolerance.atol));
   }
-  const DType later = promoted_type(a.dtype(), b.dtype()), dtype = is_floating(later) ? later : kFloat64;
+  const DType later = promoted_type(a.dtype(), b.dtype()), dtype = is_half(later) ? kFloat32 : std::max(later, kInt64);
   const Tensor from = a.detach().to(dtype), to = b.detach().to(dtype);
   Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
-  map(y, {&from, &to}, dtype == kFloat32 ? isclose_loop<float> : isclose_loop<double>, &tolerance);
+  map(y, {&from, &to},
+      dtype == kInt64     ? isclose_loop<int64_t>
+      : dtype == kFloat32 ? isclose_loop<float>
+                          : isclose_loop<double>,
+      &tolerance);
   return y;
 }
 
@@ -213,12 +231,12 @@ Tensor lt(const Tensor& a, const Tensor& b) { return compare(kLt, comparisons().
 Tensor le(const Tensor& a, const Tensor& b) { return compare(kLe, comparisons().le, kLeIntegers, a, b); }
 Tensor gt(const Tensor& a, const Tensor& b) { return compare(kGt, comparisons().gt, kGtIntegers, a, b); }
 Tensor ge(const Tensor& a, const Tensor& b) { return compare(kGe, comparisons().ge, kGeIntegers, a, b); }
-Tensor eq(const Tensor& a, double b) { return compare(kEq, comparisons().eq, kEqIntegers, a, b); }
-Tensor ne(const Tensor& a, double b) { return compare(kNe, comparisons().ne, kNeIntegers, a, b); }
-Tensor lt(const Tensor& a, double b) { return compare(kLt, comparisons().lt, kLtIntegers, a, b); }
-Tensor le(const Tensor& a, double b) { return compare(kLe, comparisons().le, kLeIntegers, a, b); }
-Tensor gt(const Tensor& a, double b) { return compare(kGt, comparisons().gt, kGtIntegers, a, b); }
-Tensor ge(const Tensor& a, double b) { return compare(kGe, comparisons().ge, kGeIntegers, a, b); }
+Tensor eq(const Tensor& a, Scalar b) { return compare(kEq, comparisons().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, Scalar b) { return compare(kNe, comparisons().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, Scalar b) { return compare(kLt, comparisons().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, Scalar b) { return compare(kLe, comparisons().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, Scalar b) { return compare(kGt, comparisons().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, Scalar b) { return compare(kGe, comparisons().ge, kGeIntegers, a, b); }
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
   return logical(kLogicalAnd, plain_loop<bool, bool, 2>([](bool x, bool y) { return x && y; }), a, b);

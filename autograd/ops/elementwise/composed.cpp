@@ -94,7 +94,7 @@ Tensor log_of_sum(const Op& op, const Tensor& a, const Tensor& b, double unit) {
 
 // x + value (a * b), and the same with a quotient: in one pass where no gradient is wanted.
 Tensor sum_with(std::string_view where, Pass pass, Tensor (*both_of)(const Tensor&, const Tensor&), const Tensor& x,
-                const Tensor& a, const Tensor& b, double value) {
+                const Tensor& a, const Tensor& b, Scalar value) {
   broadcast(where, x.shape(), shape_of(where, a, b));
   const DType dtype = x.dtype();
   if (is_floating(dtype) && a.dtype() == dtype && b.dtype() == dtype &&
@@ -128,11 +128,11 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   });
 }
 
-Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   return sum_with(kAddcmul, Pass::addcmul, mul, x, a, b, value);
 }
 
-Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
     fail(kAddcdiv, fmt::format("expected a floating dividend or divisor, got {} and {} (convert one with "
                                "to(kFloat32), or use div with Rounding::trunc)",

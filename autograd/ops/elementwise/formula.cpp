@@ -6,7 +6,7 @@
 #include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 
-#include <cmath>
+#include <fmt/format.h>
 
 namespace tapegrad {
 namespace {
@@ -49,9 +49,13 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
   });
 }
 
-Tensor promote_scalar(double number) {
-  const bool whole = std::trunc(number) == number && std::abs(number) < 0x1p63;
-  return scalar(number, whole ? kInt64 : kFloat32);
+Tensor promote_scalar(Scalar number) {
+  if (number.is_beyond_int64()) {
+    fail("scalar", fmt::format("expected a number that int64 can hold next to a tensor of integers or bool, got {} "
+                               "(convert the tensor with to(kFloat32))",
+                               str(number)));
+  }
+  return scalar(number, number.is_int64() ? kInt64 : kFloat32);
 }
 
 }  // namespace tapegrad

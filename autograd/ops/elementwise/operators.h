@@ -10,44 +10,44 @@ namespace tapegrad {
 
 // --- elementwise: arithmetic (ops/elementwise/arithmetic.cpp, ops/elementwise/composed.cpp) ---
 // Integers wrap around. With a number as one operand, a floating tensor keeps its type; an int64 or bool tensor becomes
-// int64 if the number is whole, float32 otherwise.
+// int64 if the number is whole, float32 otherwise. Whole numbers are exact up to the ends of int64 (scalar.h).
 
 /// a + b; for two bools, logical or.
 Tensor add(const Tensor& a, const Tensor& b);
-Tensor add(const Tensor& a, double b);
+Tensor add(const Tensor& a, Scalar b);
 /// a - b. Error for two bools.
 Tensor sub(const Tensor& a, const Tensor& b);
-Tensor sub(const Tensor& a, double b);
-Tensor sub(double a, const Tensor& b);
+Tensor sub(const Tensor& a, Scalar b);
+Tensor sub(Scalar a, const Tensor& b);
 /// a * b; for two bools, logical and.
 Tensor mul(const Tensor& a, const Tensor& b);
-Tensor mul(const Tensor& a, double b);
+Tensor mul(const Tensor& a, Scalar b);
 /// a / b, true division: int64 and bool become float32.
 Tensor div(const Tensor& a, const Tensor& b);
-Tensor div(const Tensor& a, double b);
-Tensor div(double a, const Tensor& b);
+Tensor div(const Tensor& a, Scalar b);
+Tensor div(Scalar a, const Tensor& b);
 /// How a quotient is rounded: not at all, towards zero, or towards minus infinity.
 enum class Rounding { none, trunc, floor };
 /// a / b, rounded, as torch.div with rounding_mode: int64 operands give int64. Rounded down, a finite a over an
 /// infinite b is 0 or -1, and an infinite a gives NaN. Error for a zero int64 divisor and for two bools; gradient 0.
 Tensor div(const Tensor& a, const Tensor& b, Rounding rounding);
-Tensor div(const Tensor& a, double b, Rounding rounding);
+Tensor div(const Tensor& a, Scalar b, Rounding rounding);
 /// div(a, b, Rounding::floor), as Python's a // b. Exact, also where a / b would round up to the next integer.
 Tensor floor_divide(const Tensor& a, const Tensor& b);
-Tensor floor_divide(const Tensor& a, double b);
+Tensor floor_divide(const Tensor& a, Scalar b);
 /// a^b. The gradient of b is 0 where a is 0 and b >= 0, as in PyTorch. Error for a negative int64 exponent.
 Tensor pow(const Tensor& a, const Tensor& b);
-Tensor pow(const Tensor& a, double exponent);
+Tensor pow(const Tensor& a, Scalar exponent);
 /// -x. Error for bool.
 Tensor neg(const Tensor& x);
 /// The larger (smaller) of a and b; NaN if either is NaN. If they are equal, each operand gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
-Tensor maximum(const Tensor& a, double b);
+Tensor maximum(const Tensor& a, Scalar b);
 Tensor minimum(const Tensor& a, const Tensor& b);
-Tensor minimum(const Tensor& a, double b);
+Tensor minimum(const Tensor& a, Scalar b);
 /// x limited to [low, high]; gradient 0 for elements outside the bounds. NaN stays NaN. Error if both bounds are
 /// missing.
-Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
 /// x limited to [low, high] element by element; all of them broadcast. Either bound may be an empty handle, but not
 /// both. With one bound, this is maximum(x, low) or minimum(x, high). With two, high counts where low > high, x and a
 /// bound that it is equal to get half of the gradient each (but x all of it where low = high), and NaN in any of the
@@ -57,9 +57,9 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high);
 /// and for infinite a. Error for a zero int64 divisor and for two bools. The gradient is dy for a, and -dy times the
 /// integer quotient for b.
 Tensor fmod(const Tensor& a, const Tensor& b);
-Tensor fmod(const Tensor& a, double b);
+Tensor fmod(const Tensor& a, Scalar b);
 Tensor remainder(const Tensor& a, const Tensor& b);
-Tensor remainder(const Tensor& a, double b);
+Tensor remainder(const Tensor& a, Scalar b);
 /// The angle of the point (x, y), in [-pi, pi]. The signs of x and y select the quadrant, including the signs of zeros.
 /// float32 or float64, the same for both. The gradient at (0, 0) is 0.
 Tensor atan2(const Tensor& y, const Tensor& x);
@@ -69,15 +69,15 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
 Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 
 /// x + value * a * b.
-Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
 /// x + value * a / b. Error if neither a nor b is floating.
-Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
-/// log(exp(a) + exp(b)) without overflow. float32 and float64. Where a and b are the same infinity, so is the result,
-/// and the gradient is NaN, as in PyTorch.
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
+/// log(exp(a) + exp(b)) without overflow. float32 and float64. Where a and b are the same infinity, so is the result;
+/// the gradient is 0 for -inf, as that of logsumexp, and 1/2 for each inf. (PyTorch: NaN.)
 Tensor logaddexp(const Tensor& a, const Tensor& b);
 Tensor logaddexp2(const Tensor& a, const Tensor& b);  ///< log2(2^a + 2^b)
 /// x log(y); 0 where x is 0, unless y is NaN. int64 and bool become float32. The gradient of x is 0 where x = 0 and y
-/// <= 0.
+/// <= 0, that of y where both are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);
 Tensor xlog1py(const Tensor& x, const Tensor& y);  ///< x log(1 + y), with the same rules for y + 1
 
@@ -86,14 +86,14 @@ inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-inline Tensor operator+(const Tensor& a, double b) { return add(a, b); }
-inline Tensor operator+(double a, const Tensor& b) { return add(b, a); }
-inline Tensor operator-(const Tensor& a, double b) { return sub(a, b); }
-inline Tensor operator-(double a, const Tensor& b) { return sub(a, b); }
-inline Tensor operator*(const Tensor& a, double b) { return mul(a, b); }
-inline Tensor operator*(double a, const Tensor& b) { return mul(b, a); }
-inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }
-inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }
+inline Tensor operator+(const Tensor& a, Scalar b) { return add(a, b); }
+inline Tensor operator+(Scalar a, const Tensor& b) { return add(b, a); }
+inline Tensor operator-(const Tensor& a, Scalar b) { return sub(a, b); }
+inline Tensor operator-(Scalar a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, Scalar b) { return mul(a, b); }
+inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
+inline Tensor operator/(const Tensor& a, Scalar b) { return div(a, b); }
+inline Tensor operator/(Scalar a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
 /// x = x + y: the handle x gets a new tensor, while other handles keep the old one, and gradients flow. Error if the
@@ -102,10 +102,10 @@ Tensor& operator+=(Tensor& x, const Tensor& y);
 Tensor& operator-=(Tensor& x, const Tensor& y);
 Tensor& operator*=(Tensor& x, const Tensor& y);
 Tensor& operator/=(Tensor& x, const Tensor& y);
-Tensor& operator+=(Tensor& x, double y);
-Tensor& operator-=(Tensor& x, double y);
-Tensor& operator*=(Tensor& x, double y);
-Tensor& operator/=(Tensor& x, double y);
+Tensor& operator+=(Tensor& x, Scalar y);
+Tensor& operator-=(Tensor& x, Scalar y);
+Tensor& operator*=(Tensor& x, Scalar y);
+Tensor& operator/=(Tensor& x, Scalar y);
 template <std::same_as<Tensor> X>
 void operator+=(X&& x, const auto& y) = delete;  // x[0] += y would be lost: write x(0) += y
 template <std::same_as<Tensor> X>
@@ -117,19 +117,19 @@ void operator/=(X&& x, const auto& y) = delete;
 
 // --- comparison and logic: bool results, no gradient (ops/elementwise/compare.cpp) ---
 
-/// Elementwise comparisons. If either operand is NaN, only `ne` is true.
+/// Elementwise comparisons. If either operand is NaN, only `ne` is true. Integers are compared with numbers exactly.
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, const Tensor& b);
 Tensor lt(const Tensor& a, const Tensor& b);
 Tensor le(const Tensor& a, const Tensor& b);
 Tensor gt(const Tensor& a, const Tensor& b);
 Tensor ge(const Tensor& a, const Tensor& b);
-Tensor eq(const Tensor& a, double b);
-Tensor ne(const Tensor& a, double b);
-Tensor lt(const Tensor& a, double b);
-Tensor le(const Tensor& a, double b);
-Tensor gt(const Tensor& a, double b);
-Tensor ge(const Tensor& a, double b);
+Tensor eq(const Tensor& a, Scalar b);
+Tensor ne(const Tensor& a, Scalar b);
+Tensor lt(const Tensor& a, Scalar b);
+Tensor le(const Tensor& a, Scalar b);
+Tensor gt(const Tensor& a, Scalar b);
+Tensor ge(const Tensor& a, Scalar b);
 /// Logical operations on bool tensors. Error for other types.
 Tensor logical_and(const Tensor& a, const Tensor& b);
 Tensor logical_or(const Tensor& a, const Tensor& b);
@@ -140,7 +140,7 @@ Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
 /// True where |a - b| <= atol + rtol |b|. Equal infinities are close; NaN is close to NaN only with equal_nan. int64
-/// and bool are compared as float64. Error for a negative tolerance.
+/// and bool are compared exactly. Error for a negative tolerance.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /// Whether isclose is true for all elements; true if there are none.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
@@ -161,12 +161,18 @@ inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
 inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
 inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
 inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
-inline Tensor operator==(const Tensor& a, double b) { return eq(a, b); }
-inline Tensor operator!=(const Tensor& a, double b) { return ne(a, b); }
-inline Tensor operator<(const Tensor& a, double b) { return lt(a, b); }
-inline Tensor operator<=(const Tensor& a, double b) { return le(a, b); }
-inline Tensor operator>(const Tensor& a, double b) { return gt(a, b); }
-inline Tensor operator>=(const Tensor& a, double b) { return ge(a, b); }
+inline Tensor operator==(const Tensor& a, Scalar b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, Scalar b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, Scalar b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, Scalar b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, Scalar b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, Scalar b) { return ge(a, b); }
+inline Tensor operator==(Scalar a, const Tensor& b) { return eq(b, a); }
+inline Tensor operator!=(Scalar a, const Tensor& b) { return ne(b, a); }
+inline Tensor operator<(Scalar a, const Tensor& b) { return gt(b, a); }
+inline Tensor operator<=(Scalar a, const Tensor& b) { return ge(b, a); }
+inline Tensor operator>(Scalar a, const Tensor& b) { return lt(b, a); }
+inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
 inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
 inline Tensor operator!(const Tensor& x) { return logical_not(x); }
@@ -175,11 +181,11 @@ inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 
 /// a where the bool condition is true, b elsewhere; all three broadcast.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-Tensor where(const Tensor& condition, const Tensor& a, double b);
-Tensor where(const Tensor& condition, double a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
 /// `value` where the bool mask is true, x elsewhere; both broadcast. Error if x is int64 and the value is not an
 /// integer.
-Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 /// x [..., m, n] with zeros above (below) a diagonal of the last two axes: 0 is the main diagonal, 1 the next one above
 /// it.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);

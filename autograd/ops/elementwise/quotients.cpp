@@ -76,13 +76,13 @@ Tensor div(const Tensor& a, const Tensor& b, Rounding rounding) {
   });
 }
 
-Tensor div(const Tensor& a, double b, Rounding rounding) {
+Tensor div(const Tensor& a, Scalar b, Rounding rounding) {
   if (is_floating(a.dtype())) return div(a, scalar(b, a.dtype()), rounding);
   return with_number([rounding](const Tensor& x, const Tensor& number) { return div(x, number, rounding); }, a, b);
 }
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return div(a, b, Rounding::floor); }
-Tensor floor_divide(const Tensor& a, double b) { return div(a, b, Rounding::floor); }
+Tensor floor_divide(const Tensor& a, Scalar b) { return div(a, b, Rounding::floor); }
 
 }  // namespace tapegrad
 #endif  // HWY_ONCE

@@ -95,16 +95,16 @@ MapKernel kernel_for(const Selection& selection, DType dtype) {
 
 // A number as one element of a type.
 struct Element {
-  Element(double number, DType dtype) {
+  Element(Scalar number, DType dtype) {
     with_stored_type(dtype, [&](auto t) {
-      const auto value = static_cast<decltype(t)>(number);
+      const auto value = number.as<decltype(t)>();
       std::memcpy(bytes, &value, sizeof(value));
     });
   }
   alignas(8) unsigned char bytes[8];
 };
 
-Tensor where_number(const Selection& selection, const Tensor& condition, const Tensor& x, double number) {
+Tensor where_number(const Selection& selection, const Tensor& condition, const Tensor& x, Scalar number) {
   Tensor y = Tensor::empty(shape_of(kWhere.name, condition, x), x.dtype());
   const Element element(number, x.dtype());
   map_any_type(y, {&condition, &x}, kernel_for(selection, x.dtype()), element.bytes);
@@ -130,7 +130,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor where(const Tensor& condition, const Tensor& a, double b) {
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
   require_bool(kWhere.name, condition, "condition");
   if (!is_floating(a.dtype())) {
     return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, x, number); }, a, b);
@@ -139,7 +139,7 @@ Tensor where(const Tensor& condition, const Tensor& a, double b) {
                 [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
 }
 
-Tensor where(const Tensor& condition, double a, const Tensor& b) {
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
   require_bool(kWhere.name, condition, "condition");
   if (!is_floating(b.dtype())) {
     return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, number, x); }, b, a);
@@ -148,7 +148,7 @@ Tensor where(const Tensor& condition, double a, const Tensor& b) {
                 [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
 }
 
-Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   require_bool(kMaskedFill.name, mask, "mask");
   require_number(kMaskedFill.name, x.dtype(), value);
   Tensor y = Tensor::empty(shape_of(kMaskedFill.name, x, mask), x.dtype());

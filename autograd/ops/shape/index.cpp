@@ -89,7 +89,7 @@ Tensor rows_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& 
     if (skipped < 0) return back;
     Shape flags = Shape::filled(taken.rank() - axis, 1);  // one flag per id, over the axes after it
     flags[0] = ids.numel();
-    return masked_fill(back, (ids == static_cast<double>(skipped)).reshape(flags), 0);
+    return masked_fill(back, (ids == skipped).reshape(flags), 0);
   });
 }
 
@@ -111,9 +111,9 @@ void add_used_rows(const Tensor& sum, const Tensor& dy, const Tensor& ids, int64
 // rows_added to the table [rows, columns] of each of `examples` examples, which have equally many of the ids, in order.
 Tensor rows_added_by_example(const Tensor& dy, const Shape& table, const Tensor& ids, int64_t skipped,
                              int64_t examples) {
-  const Tensor first_rows = arange(examples).reshape({examples, 1}) * static_cast<double>(table[0]);
+  const Tensor first_rows = arange(examples).reshape({examples, 1}) * table[0];
   const Tensor places = ids.reshape({examples, ids.numel() / examples}) + first_rows.to(kInt64);
-  const Tensor rows = skipped < 0 ? dy : masked_fill(dy, (ids == static_cast<double>(skipped)).unsqueeze(1), 0);
+  const Tensor rows = skipped < 0 ? dy : masked_fill(dy, (ids == skipped).unsqueeze(1), 0);
   const Tensor y = zeros({examples * table[0], table[1]}, dy.dtype());
   add_rows(y, 0, places.reshape({ids.numel()}), rows, -1);
   return y.reshape({examples, table[0], table[1]});
@@ -293,7 +293,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64
   const int64_t size = x.shape()[i];
   const auto what = [&] { return fmt::format("axis {} of {}", i, str(x.shape())); };
   Tensor ids = require_indices(kTakeAlongAxis, "indices", index, size, what, -size);
-  if (const Tensor negative = ids < 0; any(negative)) ids = where(negative, ids + static_cast<double>(size), ids);
+  if (const Tensor negative = ids < 0; any(negative)) ids = where(negative, ids + size, ids);
   Shape from = x.shape(), to = index.shape();
   from[i] = to[i] = 1;
   const Shape both = broadcast(kTakeAlongAxis, from, to);

@@ -147,7 +147,7 @@ void Indexed::put(Tensor values) {
   x = slice_update(x, plan.all_slices(), values);
 }
 
-void Indexed::operator=(double value) && {
+void Indexed::operator=(Scalar value) && {
   require_number(kIndex, target_->dtype(), value);
   const Index* only = indices_.size() == 1 ? &indices_[0] : nullptr;
   if (only && only->kind() == Index::Kind::tensor && only->tensor().dtype() == kBool) {
@@ -165,18 +165,18 @@ void Indexed::operator+=(const Tensor& y) && { put(*this + y); }
 void Indexed::operator-=(const Tensor& y) && { put(*this - y); }
 void Indexed::operator*=(const Tensor& y) && { put(*this * y); }
 void Indexed::operator/=(const Tensor& y) && { put(*this / y); }
-void Indexed::operator+=(double y) && { put(*this + y); }
-void Indexed::operator-=(double y) && { put(*this - y); }
-void Indexed::operator*=(double y) && { put(*this * y); }
-void Indexed::operator/=(double y) && { put(*this / y); }
+void Indexed::operator+=(Scalar y) && { put(*this + y); }
+void Indexed::operator-=(Scalar y) && { put(*this - y); }
+void Indexed::operator*=(Scalar y) && { put(*this * y); }
+void Indexed::operator/=(Scalar y) && { put(*this / y); }
 
 Tensor& operator+=(Tensor& x, const Tensor& y) { return update("+=", x, x + y); }
 Tensor& operator-=(Tensor& x, const Tensor& y) { return update("-=", x, x - y); }
 Tensor& operator*=(Tensor& x, const Tensor& y) { return update("*=", x, x * y); }
 Tensor& operator/=(Tensor& x, const Tensor& y) { return update("/=", x, x / y); }
-Tensor& operator+=(Tensor& x, double y) { return update("+=", x, x + y); }
-Tensor& operator-=(Tensor& x, double y) { return update("-=", x, x - y); }
-Tensor& operator*=(Tensor& x, double y) { return update("*=", x, x * y); }
-Tensor& operator/=(Tensor& x, double y) { return update("/=", x, x / y); }
+Tensor& operator+=(Tensor& x, Scalar y) { return update("+=", x, x + y); }
+Tensor& operator-=(Tensor& x, Scalar y) { return update("-=", x, x - y); }
+Tensor& operator*=(Tensor& x, Scalar y) { return update("*=", x, x * y); }
+Tensor& operator/=(Tensor& x, Scalar y) { return update("/=", x, x / y); }
 
 }  // namespace tapegrad

@@ -43,16 +43,16 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
 /// x with source[i][j] at [index[i][j]][j] for axis 0, as in torch.scatter. Error if an axis of index is longer than
 /// that of source, or than that of x, except `axis` in x.
 Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
-Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, double value);
+Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, Scalar value);
 /// The same, but adds to the elements of x, as in torch.scatter_add.
 Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
 /// x with alpha times slice i of source added to slice index[i] along an axis. index is [n]; source has x's shape, with
 /// size n along the axis.
-Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source, double alpha = 1);
+Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha = 1);
 /// x with slice index[i] along an axis replaced by slice i of source.
 Tensor index_copy(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
 /// x with the slices at index [n] along an axis filled with a value.
-Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, double value);
+Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, Scalar value);
 /// x where the bool mask is false, and the first elements of source, in row-major order, where it is true; x and mask
 /// broadcast. Error if source has fewer elements than the mask has trues.
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source);

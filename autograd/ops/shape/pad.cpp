@@ -125,7 +125,7 @@ void pad_as(const Tensor& y, const Tensor& x, const Widths& widths, PadMode mode
   parallel_for(y.numel() / row, rows_grain(row), rows);
 }
 
-Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode mode, double value);
+Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode mode, Scalar value);
 
 // dx [outer, size, inner] from dy [outer, padded, inner]: each element of dy is added to the element that was copied
 // there.
@@ -179,7 +179,7 @@ Tensor unpad(const Tensor& dy, const Shape& shape, const Widths& widths, PadMode
 }
 
 // A view if nothing is added.
-Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode mode, double value) {
+Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode mode, Scalar value) {
   const auto adds = [](int64_t width) { return width > 0; };
   if (std::none_of(widths.before, std::end(widths.before), adds) &&
       std::none_of(widths.after, std::end(widths.after), adds)) {
@@ -222,7 +222,7 @@ void require_room(std::span<const int64_t> all, const Shape& shape, int axis, in
 
 }  // namespace
 
-Tensor pad(const Tensor& x, std::span<const int64_t> given, PadMode mode, double value) {
+Tensor pad(const Tensor& x, std::span<const int64_t> given, PadMode mode, Scalar value) {
   if (given.size() % 2 != 0 || given.size() > 2 * static_cast<std::size_t>(x.dim())) {
     kPad.fail(fmt::format("expected two widths for each of at most {} axes of {}, got {}", x.dim(), str(x.shape()),
                           text_of(given)));
@@ -257,7 +257,7 @@ Tensor pad(const Tensor& x, std::span<const int64_t> given, PadMode mode, double
   return padded(x, shape, widths, mode, value);
 }
 
-Tensor pad(const Tensor& x, std::initializer_list<int64_t> widths, PadMode mode, double value) {
+Tensor pad(const Tensor& x, std::initializer_list<int64_t> widths, PadMode mode, Scalar value) {
   return pad(x, std::span<const int64_t>(widths.begin(), widths.size()), mode, value);
 }
 

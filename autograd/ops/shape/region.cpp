@@ -73,12 +73,12 @@ Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, const 
   return slice_update(x, std::span<const Slice>(slices.begin(), slices.size()), values);
 }
 
-Tensor slice_update(const Tensor& x, std::span<const Slice> slices, double value) {
+Tensor slice_update(const Tensor& x, std::span<const Slice> slices, Scalar value) {
   require_number(kSliceUpdate.name, x.dtype(), value);
   return slice_update(x, slices, full({}, value, x.dtype()));
 }
 
-Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, double value) {
+Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, Scalar value) {
   return slice_update(x, std::span<const Slice>(slices.begin(), slices.size()), value);
 }
 

@@ -104,7 +104,7 @@ Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, const Tensor&
                 });
 }
 
-Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, double value) {
+Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, Scalar value) {
   const int i = normal_axis(kScatter.name, axis, x.shape());
   require_inside(kScatter, x.shape(), "x", index.shape(), i);
   require_number(kScatter.name, x.dtype(), value);
@@ -138,7 +138,7 @@ Tensor rows_increased(const Tensor& x, int axis, const Tensor& ids, const Tensor
 }
 
 // x with zeros, or a value, in the slices at `ids`.
-Tensor rows_filled(const Tensor& x, int axis, const Tensor& ids, double value) {
+Tensor rows_filled(const Tensor& x, int axis, const Tensor& ids, Scalar value) {
   Shape along = Shape::filled(x.dim() - axis, 1);
   along[0] = x.shape()[axis];
   const Tensor chosen = zeros(along, kBool);
@@ -173,7 +173,7 @@ void require_slices(const Op& op, const Tensor& x, int axis, const Tensor& ids, 
 
 }  // namespace
 
-Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source, double alpha) {
+Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha) {
   const int i = normal_axis(kIndexAdd.name, axis, x.shape());
   const Tensor ids = require_index_vector(kIndexAdd.name, index, x, i);
   require_slices(kIndexAdd, x, i, ids, source);
@@ -188,7 +188,7 @@ Tensor index_copy(const Tensor& x, int64_t axis, const Tensor& index, const Tens
   return rows_replaced(x, i, ids, source);
 }
 
-Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, double value) {
+Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, Scalar value) {
   const int i = normal_axis(kIndexFill, axis, x.shape());
   require_number(kIndexFill, x.dtype(), value);
   return rows_filled(x, i, require_index_vector(kIndexFill, index, x, i), value);

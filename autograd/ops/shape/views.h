@@ -77,8 +77,8 @@ enum class PadMode { constant, reflect, replicate, circular };
 /// around the remaining ones. Error for an odd number of widths, for a negative resulting size, for a width that is too
 /// large for the axis (at most size - 1 for reflect, size for circular; replicate needs one element), and if x is int64
 /// and the value is not an integer.
-Tensor pad(const Tensor& x, std::span<const int64_t> widths, PadMode mode = PadMode::constant, double value = 0);
-Tensor pad(const Tensor& x, std::initializer_list<int64_t> widths, PadMode mode = PadMode::constant, double value = 0);
+Tensor pad(const Tensor& x, std::span<const int64_t> widths, PadMode mode = PadMode::constant, Scalar value = 0);
+Tensor pad(const Tensor& x, std::initializer_list<int64_t> widths, PadMode mode = PadMode::constant, Scalar value = 0);
 
 /// ij: vector i varies along axis i of the grid. xy: the first two axes are exchanged, so that x varies along columns
 /// and y along rows.
@@ -104,8 +104,8 @@ slice(const Tensor& x, std::initializer_list<Number> indices);
 /// values.
 Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& values);
 Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, const Tensor& values);
-Tensor slice_update(const Tensor& x, std::span<const Slice> slices, double value);
-Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, double value);
+Tensor slice_update(const Tensor& x, std::span<const Slice> slices, Scalar value);
+Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, Scalar value);
 
 // --- for the engine ---
 

@@ -56,14 +56,17 @@ struct Attribute {
 std::vector<Attribute> attributes_of(std::string_view text);
 
 template <class T>
+inline constexpr bool kIsNumber = std::is_same_v<T, double> || std::is_same_v<T, Scalar>;
+
+template <class T>
 T read(const json& value) {
   if constexpr (std::is_same_v<T, Axes> || std::is_same_v<T, Dims> || std::is_same_v<T, Shape>) {
     return value.is_null() ? T() : value.is_array() ? T(dims(value)) : T(Dims{value.get<int64_t>()});
-  } else if constexpr (std::is_same_v<T, std::optional<int64_t>> || std::is_same_v<T, std::optional<double>>) {
-    return value.is_null() ? T() : T(value.get<typename T::value_type>());
+  } else if constexpr (requires { typename T::value_type; }) {  // a std::optional
+    return value.is_null() ? T() : T(read<typename T::value_type>(value));
   } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Flag>) {
     return value.is_boolean() ? value.get<bool>() : !value.is_null() && value.get<int>() != 0;
-  } else if constexpr (std::is_same_v<T, double>) {
+  } else if constexpr (kIsNumber<T>) {
     if (value.is_string()) return value == "inf" ? HUGE_VAL : -HUGE_VAL;
     return value.is_null() ? 0 : value.get<double>();
   } else {
@@ -107,7 +110,7 @@ struct RuleText {
   // In Python a flag is bool({i0}).
   template <class T>
   void add() {
-    constexpr bool kTensor = std::is_same_v<T, Tensor>, kNumber = std::is_same_v<T, double>;
+    constexpr bool kTensor = std::is_same_v<T, Tensor>, kNumber = kIsNumber<T>;
     const std::size_t k = (kTensor ? tensors : kNumber ? numbers : integers)++;
     const std::string part = std::string("{") + (kTensor ? 't' : kNumber ? 'd' : 'i') + std::to_string(k) + "}";
     cpp += (cpp.empty() ? "" : ", ") + part;
@@ -140,7 +143,7 @@ Rule rule_of(const std::string& name, R (*f)(A...), std::string_view attributes,
       } else {
         const std::size_t at = attribute++;
         if (at >= drawn) return read<T>(names.at(at).otherwise);
-        if constexpr (std::is_same_v<T, double>)
+        if constexpr (kIsNumber<T>)
           return a.d(number++);
         else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Flag>)
           return a.i(integer++) != 0;

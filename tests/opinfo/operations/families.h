@@ -22,10 +22,10 @@ inline void one(Calls& on, const char* name, Tensor (*f)(const Tensor&)) {
 inline void two(Calls& on, const char* name, Tensor (*f)(const Tensor&, const Tensor&)) {
   on[name] = [f](Case& c) -> TV { return {f(c.x[0], c.x[1])}; };
 }
-inline void with_number(Calls& on, const std::string& name, Tensor (*f)(const Tensor&, double)) {
+inline void with_number(Calls& on, const std::string& name, Tensor (*f)(const Tensor&, tg::Scalar)) {
   on[name + "_s"] = [f](Case& c) -> TV { return {f(c.x[0], c.d("other"))}; };
 }
-inline void number_first(Calls& on, const std::string& name, Tensor (*f)(double, const Tensor&)) {
+inline void number_first(Calls& on, const std::string& name, Tensor (*f)(tg::Scalar, const Tensor&)) {
   on[name + "_rs"] = [f](Case& c) -> TV { return {f(c.d("other"), c.x[0])}; };
 }
 inline void of_axes(Calls& on, const char* name, Tensor (*f)(const Tensor&, const tg::Axes&, tg::Flag)) {

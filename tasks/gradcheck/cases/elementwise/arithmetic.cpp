@@ -11,8 +11,8 @@ namespace {
 
 using A = Arguments;
 using OfTwo = Tensor (*)(const Tensor&, const Tensor&);
-using OfNumber = Tensor (*)(const Tensor&, double);
-using OfLeft = Tensor (*)(double, const Tensor&);
+using OfNumber = Tensor (*)(const Tensor&, Scalar);
+using OfLeft = Tensor (*)(Scalar, const Tensor&);
 
 // An operation on two tensors, or on one and a number: the attribute "scalar" on the right, "left" on the left.
 void add_operator_calls(CaseTable& t, const char* name, OfTwo both, OfNumber right, OfLeft left = nullptr) {
@@ -133,7 +133,7 @@ void add_of_two(CaseTable& t) {
 // Quotients of 1.06 to 1.98, or of -2.11 to -2.97, so that no finite difference crosses a step.
 void add_rounded_quotients(CaseTable& t) {
   const auto call = [&](const std::string& name, Tensor (*f)(const Tensor&, const Tensor&, Rounding),
-                        Tensor (*number_last)(const Tensor&, double, Rounding)) {
+                        Tensor (*number_last)(const Tensor&, Scalar, Rounding)) {
     t.call(name, [=](const Inputs& x, const json& args) -> Outputs {
       const std::string way = args.value("rounding", "floor");
       const Rounding rounding = way == "floor" ? Rounding::floor : way == "trunc" ? Rounding::trunc : Rounding::none;

@@ -104,7 +104,7 @@ void add_activations(CaseTable& t) {
   t.rule(
       "hardtanh({t0}, -0.7, 1.1)", "F.hardtanh({t0}, -0.7, 1.1)", any_value,
       [](const Arguments& a) { return hardtanh(a.t[0], -0.7, 1.1); }, first_away_from({-0.7, 1.1}));
-  t.call<Tensor, const Tensor&, std::optional<double>, std::optional<double>>("clamp", clamp, "low high");
+  t.call<Tensor, const Tensor&, std::optional<Scalar>, std::optional<Scalar>>("clamp", clamp, "low high");
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, 1.7); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, {}); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, {}, 1.9); });

@@ -99,7 +99,7 @@ class CaseTable {
   // A sample that only gradient checks use; `per_example`: gradients per example are compared with those of each
   // example, too.
   void add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
-                 bool per_example = false);
+                 bool per_example = false, GradcheckOptions options = {});
   // The same with large inputs.
   void add_large(std::string_view op, std::vector<Tensor> inputs, Function f);
   void add_large(std::string_view name, std::vector<Tensor> inputs, const json& attributes = kNone);

@@ -119,15 +119,6 @@ void add_volume_convolutions(CaseTable& t) {
   t.add("conv3d", "the same size", {volume.transpose(2, 4), filters}, {{"padding", "same"}});
   t.add("conv3d", "circular", {volume, filters}, {{"padding", {1, 1, 0}}, {"padding_mode", "circular"}});
   t.add("conv3d", "depthwise", {volume, spread({2, 1, 2, 1, 2}, -1, 1), bias}, {{"groups", 2}, {"padding", 1}});
-  t.add_check(
-      "depth_windows", "depthwise, per example", {spread({2, 2, 3, 2, 2}), spread({2, 1, 2, 1, 2}, -1, 1), bias},
-      [](auto x) {
-        return conv3d(x[0], x[1], x[2], {.stride = {2, 1, 1}, .padding = 1, .groups = 2});
-      },
-      true);
-  t.add_check(
-      "conv3d", "per example", {spread({2, 2, 2, 2, 2}), filters, bias},
-      [](auto x) { return conv3d(x[0], x[1], x[2]); }, true);
   t.add("conv3d", "no volume", {spread({0, 2, 3, 2, 3}), filters, bias});
   const Tensor back = spread({2, 2, 2, 1, 2}, -1, 1);
   t.add("conv_transpose3d", "[1, 2, 2, 1, 2]", {spread({1, 2, 2, 1, 2}), back, bias});

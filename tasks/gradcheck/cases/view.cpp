@@ -190,6 +190,16 @@ void add_copies(CaseTable& t) {
         LaidOut{"scalar", scalar(0.5, kFloat64)}, LaidOut{"[0]", zeros({0}, kFloat64)}}) {
     t.add("to", a.label, {a.x}, [](auto x) { return x[0].to(kFloat32).to(kFloat64); }, {.step = 0.125});
   }
+  // The gradients of two conversions could be wrong in the same way: by the backward of one.
+  const auto one_way = [](auto x) {
+    const auto both = [](const Tensor& v) { return v.to(kFloat32).to(kFloat64); };
+    return custom(*find_op("to"), {x[0]}, both, [v = x[0].detach()](const Tensor& dy) -> Grads {
+      Tape tape;
+      const Tensor leaf = v.as_leaf();
+      return tape.backward(leaf.to(kFloat32), {.grad_output = dy.detach().to(kFloat32)})[leaf];
+    });
+  };
+  t.add_check("to", "one conversion", {eighths}, one_way, false, {.order = 1, .rtol = 1e-6, .step = 0.125});
   const auto written = [&](const char* name, void (*write)(Tensor&, const Tensor&)) {
     t.call(name, [write](const Inputs& x, const json&) -> Outputs {
       Tensor into = from_data(x[0].contiguous().raw_data(), x[0].numel(), x[0].shape(), x[0].dtype());

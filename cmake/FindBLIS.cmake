@@ -1,7 +1,8 @@
 # Finds the serial build of BLIS (0.9 or later), for which Debian ships neither a CMake config nor a .pc file. Sets
 # BLIS_FOUND and BLIS_LIBRARY_DIR (for the run path), and defines the targets
 #   BLIS::kernels   the micro-kernels, which the shared library does not export: those that we name, from the static one
-#   BLIS::BLIS      the shared library, as the BLAS of LAPACK, if it is there
+#   BLIS::BLIS      the shared library, as the BLAS of LAPACK, if it is there; and after it in the order of linking, so that
+#                   nothing else is taken from the static one, the micro-kernels
 #
 # The serial build is found by its own folder: with Debian's alternatives, plain libblis.so.4 may be the
 # OpenMP or pthread build, which start threads of their own at every call.
@@ -21,6 +22,6 @@ if(BLIS_FOUND AND BLIS_LIBRARY)
   cmake_path(GET BLIS_LIBRARY PARENT_PATH BLIS_LIBRARY_DIR)
   if(NOT TARGET BLIS::BLIS)
     add_library(BLIS::BLIS UNKNOWN IMPORTED)
-    set_target_properties(BLIS::BLIS PROPERTIES IMPORTED_LOCATION ${BLIS_LIBRARY})
+    set_target_properties(BLIS::BLIS PROPERTIES IMPORTED_LOCATION ${BLIS_LIBRARY} INTERFACE_LINK_LIBRARIES BLIS::kernels)
   endif()
 endif()

@@ -29,7 +29,7 @@ tapegrad_group(tapegrad_small 24 ${small_of_composed} ${small_of_kernels})
 tapegrad_group(tapegrad 24 ${sources})
 set(blis_kernels "")
 if(TARGET BLIS::kernels AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # for which it has kernels that we use
-  set(blis_kernels BLIS::kernels)  # after LAPACK, whose BLAS is the shared library
+  set(blis_kernels $<IF:$<TARGET_EXISTS:BLIS::BLIS>,BLIS::BLIS,BLIS::kernels>)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/autograd/kernels/product/blas_blis.cpp ${PROJECT_SOURCE_DIR}/autograd/kernels/family.cpp
                               PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_BLIS COMPILE_OPTIONS "-isystem;${BLIS_INCLUDE_DIR}")
 endif()

@@ -80,7 +80,8 @@ std::string checksums_of(const std::vector<Piece>& pieces) {
 
 void save_safetensors(const Destination& to, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata, const SaveOptions& options) {
-  const File file(to.path());
+  const std::string path = to.path();
+  const File file(path);
   const std::vector<Piece> pieces = pieces_of(file, tensors, options.bytes);
   std::map<std::string, std::string> strings = metadata;
   if (options.checksums && !strings.emplace(kChecksum, checksums_of(pieces)).second)

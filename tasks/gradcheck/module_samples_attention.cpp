@@ -216,7 +216,7 @@ void add_added_positions(ModuleTable& table) {
           "OdePositions",
           fmt::format("{}{}", nn::kOdeSolverNames[static_cast<int>(solver)], adjoint ? ", adjoint" : ""),
           {spread({2, 2})}, [=] { return nn::OdePositions(2, options); },
-          [](auto& module, X x) { return x[0] * module(2, 1); });
+          [](auto& module, X x) { return x[0] * module(2, 1); }, 1e-9);
     }
   }
   for (const nn::PositionKind* kind : nn::position_kinds()) {

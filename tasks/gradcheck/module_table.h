@@ -31,12 +31,13 @@ class ModuleTable {
   void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make) {
     add(module, label, std::move(inputs), make, [](auto& made, std::span<const Tensor> x) { return made(x[0]); });
   }
-  // `make` builds a module, `call(module, inputs)` uses it.
+  // `make` builds a module, `call(module, inputs)` uses it and has an error of about `atol`.
   template <class Make, class Call>
-  void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make, Call call) {
-    ModuleSample sample{std::string(label), [inputs = std::move(inputs), make, call] {
+  void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make, Call call,
+           double atol = 0) {
+    ModuleSample sample{std::string(label), [inputs = std::move(inputs), make, call, atol] {
                           manual_seed(11);  // draws weights away from kinks, as the next one does inputs
-                          return nn::gradcheck(make(), inputs, call, {.seed = 5});
+                          return nn::gradcheck(make(), inputs, call, {.gradcheck = {.atol = atol}, .seed = 5});
                         }};
     auto at = std::find_if(modules.begin(), modules.end(), [&](const ModuleSamples& m) { return m.module == module; });
     if (at == modules.end()) at = modules.insert(modules.end(), ModuleSamples{std::string(module), {}});

@@ -13,6 +13,13 @@
 namespace tapegrad::tests {
 namespace {
 
+TEST_F(Comments, Lists) {
+#include "comments/nn/module/module_2.inc"
+  EXPECT_EQ(layers.size(), 3u);
+#include "comments/nn/module/parameter_1.inc"
+  EXPECT_EQ(Tensor(mask).shape(), (Shape{8, 8}));
+}
+
 TEST_F(Comments, AdditiveAttention) {
   const Tensor state = randn({2, 64}), encoded = randn({2, 5, 128});
 #include "comments/nn/attention/additive_1.inc"

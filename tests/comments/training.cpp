@@ -31,6 +31,15 @@ TEST_F(Comments, DataParallel) {
   EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1000);
 }
 
+TEST_F(Comments, TwoModels) {
+  const nn::Linear generator(2, 2), critic(2, 1);
+  optim::Adam of_generator(nn::parameters(generator), {.lr = 0.1});
+#include "comments/optim/optimizer_2.inc"
+  Tape tape;
+  of_generator.step(tape.backward(mean(critic(generator(ones({1, 2}))))));
+  EXPECT_EQ(of_generator.steps(), 1);
+}
+
 TEST_F(Comments, Loader) {
   const Examples dataset;
   int64_t seen = 0;

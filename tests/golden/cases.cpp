@@ -85,7 +85,7 @@ std::vector<std::string> operation_headers() {
 }
 
 std::vector<std::string> operations_in(const std::string& header) {
-  const std::string text = contents(header);
+  const std::string text = std::regex_replace(contents(header), std::regex("\n[^\n]*= delete;"), "");
   // A declaration starts a line with its type; operators and inline functions call these.
   const std::regex declaration(
       R"(\n(?:Tensor|Sorted|Unique|Histogram|MaxPooled|SignLogDet|Qr|Eigh|Svd|RecurrentResult|LSTMResult|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");

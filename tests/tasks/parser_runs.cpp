@@ -79,7 +79,7 @@ TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
       successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), folder));
   expect_narrow(trained.out);
   EXPECT_NE(trained.out.find("predicted, below it the target; exact match"), std::string::npos) << trained.out;
-  EXPECT_NE(trained.out.find("\n    [ ASSIGN "), std::string::npos) << trained.out;
+  EXPECT_NE(trained.out.find("\n      [ ASSIGN "), std::string::npos) << trained.out;
   const std::string report = slurp(folder / "run/report.html");
   EXPECT_EQ(report.find("[["), std::string::npos);
   EXPECT_EQ(report.find(", ]"), std::string::npos);

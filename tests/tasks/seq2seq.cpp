@@ -122,9 +122,11 @@ TEST(Command, WrongRequestsAreErrorsOfOneLine) {
       {{"test", "copy", "--count", "0"}, {"[--count] must be between 1 and 10000000, got 0"}},
       {{"test", "copy", "--target", "1.5"}, {"[--target] must be between 0 and 1, got 1.5"}},
       {{"attention", "copy", "--model", folder / "none.safetensors"}, {"there is no file"}},
-      {{"gradcheck", "--op", "nope"}, {"[--op] unknown operation \"nope\"; choose from ", "matmul, "}},
+      {{"gradcheck", "--op", "nope"},
+       {"[--op] unknown operation \"nope\" (did you mean norm?); choose from ", "matmul, "}},
       {{"gradcheck", "--op", "matmull"}, {"\"matmull\" (did you mean matmul?); choose from "}},
-      {{"gradcheck", "--module", "nope"}, {"[--module] unknown module \"nope\"; choose from Linear, "}},
+      {{"gradcheck", "--module", "nope"},
+       {"[--module] unknown module \"nope\" (did you mean Fold?); choose from Linear, "}},
       {{"tokenize", "--tokenizer", folder.path().string(), "--text", folder / "none"}, {"[--text] there is no file"}},
       {{"gradcheck", "--op", "exp", "--module", "Linear"}, {"--op"}},
   };

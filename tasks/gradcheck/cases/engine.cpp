@@ -82,20 +82,25 @@ void add_reversible(CaseTable& t) {
   });
 }
 
-// Fine steps: the adjoint method's gradients are those of the solution, not of its approximation.
+// Fine steps: the adjoint method's gradients are those of the solution, not of its approximation, whose error is the
+// tolerance.
 void add_adjoint(CaseTable& t) {
   for (const nn::OdeSolver solver : {nn::OdeSolver::rk4, nn::OdeSolver::dopri5}) {
     const std::string label(nn::kOdeSolverNames[static_cast<int>(solver)]);
-    t.add("ode_adjoint", label, {spread({2, 2}), spread({2, 2}, -1, 1.3)}, [solver](std::span<const Tensor> x) {
-      const double times[] = {0, 0.3, 0.5};
-      const auto slope = [](double t, const Tensor& h, std::span<const Tensor> p) { return sin(matmul(h, p[0]) + t); };
-      const auto gradients = [](double t, const Tensor& h, std::span<const Tensor> p, const Tensor& a) {
-        const Tensor dx = a * cos(matmul(h, p[0]) + t);
-        return std::vector<Tensor>{matmul(dx, p[0].t()), matmul(h.t(), dx)};
-      };
-      return nn::odeint(slope, x[0], x.subspan(1), times,
-                        {.solver = solver, .steps = 16, .tolerance = 1e-11, .adjoint = true}, gradients);
-    });
+    t.add("ode_adjoint", label, {spread({2, 2}), spread({2, 2}, -1, 1.3)},
+          [solver](std::span<const Tensor> x) {
+            const double times[] = {0, 0.3, 0.5};
+            const auto slope = [](double t, const Tensor& h, std::span<const Tensor> p) {
+              return sin(matmul(h, p[0]) + t);
+            };
+            const auto gradients = [](double t, const Tensor& h, std::span<const Tensor> p, const Tensor& a) {
+              const Tensor dx = a * cos(matmul(h, p[0]) + t);
+              return std::vector<Tensor>{matmul(dx, p[0].t()), matmul(h.t(), dx)};
+            };
+            return nn::odeint(slope, x[0], x.subspan(1), times,
+                              {.solver = solver, .steps = 16, .tolerance = 1e-11, .adjoint = true}, gradients);
+          },
+          {.atol = 1e-9});
   }
 }
 

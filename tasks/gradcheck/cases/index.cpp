@@ -79,7 +79,9 @@ void add_reading(CaseTable& t) {
   t.add("masked_select", "masked_select, x broadcasts", {spread({3}), some_bools({2, 3})});
   t.add("masked_select", "masked_select, nothing", {spread({2, 3}), zeros({2, 3}, kBool)});
   t.add("index_select", "x[[]]", {spread({2, 3}), nothing}, [](auto x) { return index(x[0], {x[1]}); });
+}
 
+void add_embedding(CaseTable& t) {
   for (const Shape& shape : {Shape{}, Shape{4}, Shape{2, 3}, Shape{0}, Shape{2, 1, 2}}) {
     t.add("embedding", "ids " + str(shape), {spread({5, 3}), some_ids(shape, 5)});
   }
@@ -274,6 +276,7 @@ void add_large_indexing(CaseTable& t) {
 void add_index_cases(CaseTable& table) {
   add_index_calls(table);
   add_reading(table);
+  add_embedding(table);
   add_writing(table);
   add_puts(table);
   add_reading_rules(table);

@@ -108,8 +108,16 @@ std::string describe(const GoldenCase& golden) {
 
 class Operations : public testing::TestWithParam<std::string> {};
 
+// Where we differ on purpose (nn/FROM_PYTORCH.md): positions of NaN, and equal differences under p = infinity, which
+// share the gradient. GridSample and Cdist have tests of their own.
+bool differs(const GoldenCase& golden) {
+  return golden.label == "NaN and large positions" ||
+         (golden.op == "cdist" && golden.label == "equal points" && golden.args.value("p", tasks::json()) == "inf");
+}
+
 TEST_P(Operations, EqualPyTorch) {
   for (const GoldenCase& golden : cases_of(GetParam())) {
+    if (differs(golden)) continue;
     const auto call = tasks::op_cases().calls.find(golden.op);
     if (call == tasks::op_cases().calls.end()) {
       ADD_FAILURE() << golden.op << " has goldens, and no call in tasks/gradcheck/cases";

@@ -174,11 +174,11 @@ class [[nodiscard]] Tensor {
 
   // --- sums, as PyTorch's methods: sum(x, axes), mean(x, axes) ---
 
-  Tensor sum(const Axes& axes = {}, Flag keepdim = false) const;
-  Tensor mean(const Axes& axes = {}, Flag keepdim = false) const;
-  Tensor view(const Shape& shape) const = delete;  // write reshape(shape)
-  void backward(auto&&...) const = delete;         // write Gradients grads = tape.backward(loss), with a Tape tape
-  Tensor grad() const = delete;                    // write grads[x], with the Gradients of tape.backward(loss)
+  Tensor sum(const Axes& axes = {}, Flag keepdim = false) const;   ///< the function of the same name
+  Tensor mean(const Axes& axes = {}, Flag keepdim = false) const;  ///< the function of the same name
+  Tensor view(const Shape& shape) const = delete;                  // write reshape(shape)
+  void backward(auto&&...) const = delete;  // write Gradients grads = tape.backward(loss), with a Tape tape
+  Tensor grad() const = delete;             // write grads[x], with the Gradients of tape.backward(loss)
 
   // --- copies, recorded on the tape ---
 

@@ -17,7 +17,7 @@ namespace tapegrad::optim {
 struct Constant {
   double lr;  ///< learning rate
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5). Vaswani et al. 2017.
@@ -26,7 +26,7 @@ struct Noam {
   int64_t warmup = 4000;  ///< steps of the rise
   double factor = 1;      ///< of all rates
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Rises linearly to lr over `warmup` steps, then stays there.
@@ -34,7 +34,7 @@ struct LinearWarmup {
   double lr;       ///< learning rate
   int64_t warmup;  ///< steps of the rise
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Half a cosine from lr to min_lr within `total` steps, and back to lr within as many, as CosineAnnealingLR.
@@ -43,7 +43,7 @@ struct Cosine {
   int64_t total;      ///< steps
   double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Rises linearly to lr over `warmup` steps, falls along half a cosine to min_lr at step `total`, then stays there.
@@ -55,7 +55,7 @@ struct WarmupCosine {
   int64_t total;      ///< steps
   double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// lr gamma^floor((step - 1) / every).
@@ -64,7 +64,7 @@ struct StepDecay {
   int64_t every;       ///< steps between two falls
   double gamma = 0.1;  ///< factor of each fall
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// lr gamma^n, where n is the number of milestones smaller than the step: the rate drops at step m + 1.
@@ -73,7 +73,7 @@ struct MultiStep {
   std::vector<int64_t> milestones;  ///< in steps, as MultiStepLR has them; one that occurs twice counts twice
   double gamma = 0.1;               ///< factor of each fall
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// lr gamma^(step - 1).
@@ -81,7 +81,7 @@ struct Exponential {
   double lr;     ///< learning rate
   double gamma;  ///< factor per step
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Changes linearly from start_factor lr at step 1 to end_factor lr after `total` steps, then stays there.
@@ -91,7 +91,7 @@ struct Linear {
   double start_factor = 1;  ///< of lr, at step 1
   double end_factor = 0;    ///< of lr, at the end
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// lr (1 - (step - 1) / total)^power; 0 after `total` steps.
@@ -100,7 +100,7 @@ struct Polynomial {
   int64_t total;     ///< steps
   double power = 1;  ///< 1: linear
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Rises linearly to lr over `warmup` steps, then falls as lr sqrt(warmup / step).
@@ -108,7 +108,7 @@ struct InverseRoot {
   double lr;       ///< learning rate
   int64_t warmup;  ///< steps of the rise
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Rises linearly to lr over `warmup` steps, stays there for `stable` steps, and falls linearly to min_lr over `decay`
@@ -120,7 +120,7 @@ struct WarmupStableDecay {
   int64_t decay;      ///< steps of the fall
   double min_lr = 0;  ///< the lowest rate
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Falls along half a cosine from lr to min_lr within `period` steps, then starts again with a period `growth` times as
@@ -131,7 +131,7 @@ struct CosineRestarts {
   int64_t growth = 1;  ///< factor of each period
   double min_lr = 0;   ///< the lowest rate
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Rises from start = max_lr / div_factor to max_lr within the first pct_start of `total` steps, then falls to start /
@@ -147,7 +147,7 @@ struct OneCycle {
   Anneal anneal = Anneal::cosine;        ///< form of the rise and the falls
   bool three_phase = false;              ///< the fall to start is as long as the rise, and a third phase follows
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Any of the above, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
@@ -181,7 +181,7 @@ struct Chain {
   };
   std::vector<Part> parts;  ///< in order; not empty
   double operator()(int64_t step) const;
-  void check() const;
+  void check() const;  ///< Error for an option out of range
 };
 
 /// Multiplies the learning rate by `factor` when a metric has not improved for more than `patience` calls. Unlike a

@@ -128,9 +128,9 @@ class Maker {
     if (below(2) == 0) add(m, "GroupNorm", nn::GroupNorm(2, 2));
     activation(m);
     if (below(2) == 0) {
-      add(m, "max_pool2d", [](const Tensor& x) { return max_pool2d(x, {.kernel = {2, 2}}); });
+      add(m, "max_pool2d", [](const Tensor& x) { return max_pool2d(x, 2); });
     } else {
-      add(m, "avg_pool2d", [](const Tensor& x) { return avg_pool2d(x, {.kernel = {2, 2}}); });
+      add(m, "avg_pool2d", [](const Tensor& x) { return avg_pool2d(x, 2); });
     }
     add(m, "flatten", [](const Tensor& x) { return x.flatten(1); });
     add(m, "Linear", nn::Linear(8, 2));

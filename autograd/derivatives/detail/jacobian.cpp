@@ -211,7 +211,7 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   if (!std::isfinite(slope.error) && error_) std::rethrow_exception(error_);
   const double analytic = rows_[k][place.at];
   const double error = std::abs(analytic - slope.value);
-  const auto [low, high] = std::minmax(slope.below, slope.above);
+  const double low = std::min(slope.below, slope.above), high = std::max(slope.below, slope.above);
   const auto agrees = [&](double noise) {
     return slope.broken ? analytic >= low - slope.error - noise && analytic <= high + slope.error + noise
                         : error <= tolerance(slope.value, slope.error + noise);

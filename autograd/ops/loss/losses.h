@@ -22,11 +22,12 @@ class Reduction {
  public:
   static const Reduction none, sum, mean;  ///< as PyTorch's
   constexpr Reduction() = default;         ///< none
+  /// The options of a loss with this reduction: cross_entropy(logits, classes, Reduction::sum).
   template <class Options>
   requires requires(Options& o) {
     { o.reduction } -> std::same_as<Reduction&>;
   }
-  operator Options() const {  // NOLINT: cross_entropy(logits, classes, Reduction::sum)
+  operator Options() const {  // NOLINT: converts
     Options options;
     options.reduction = *this;
     return options;

@@ -34,6 +34,7 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
+  /// As it was given.
   const std::string& path() const { return path_; }
   /// Everything that is in the file.
   std::string contents() const;

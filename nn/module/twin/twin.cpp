@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <ranges>
 
 namespace tapegrad::nn::detail {
 
@@ -132,7 +131,8 @@ class TwinRun {
     double top = 0;
     for (const NamedTensor& g : twin_.under(of_ + "gradient.")) top = std::max(top, largest(g.tensor));
     const std::vector<NamedParameter> all = named_parameters(model_.model, true);
-    for (const NamedParameter& p : std::views::reverse(all)) {
+    for (auto at = all.rbegin(); at != all.rend(); ++at) {
+      const NamedParameter& p = *at;
       if (p.parameter.frozen()) continue;
       const Tensor* const stored = twin_.file.find(of_ + "gradient." + p.name);
       const Tensor* const found = grads.find(p.parameter);

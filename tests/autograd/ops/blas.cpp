@@ -155,6 +155,7 @@ TEST(Blas, LargeProductsOnBlis) {
 }
 
 // At sizes for which gemm would not choose BLIS, with edges of its micro-kernels and of the packed blocks.
+// Skipped in builds without BLIS and for instruction sets for which it has no kernel.
 TEST(Blas, EdgesOnBlis) {
   if (!blas::has_blis_kernel<float>()) GTEST_SKIP() << blis_description();
   for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {

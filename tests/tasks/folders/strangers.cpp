@@ -183,7 +183,8 @@ TEST(Pages, RunNoScriptsButTheirOwn) {
   EXPECT_GE(scripts, 2);
 }
 
-// The command and tapegrad_train read files of others.
+// The command and tapegrad_train read files of others. Skipped in sanitized builds, which are not hardened, and without
+// readelf (binutils), which a machine that only runs the tests may lack.
 TEST(Build, IsHardened) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers find more";

@@ -309,7 +309,8 @@ TEST(TutorialPages, BothLanguagesHaveTheSameCodeAndNumbers) {
     EXPECT_EQ(elements(ko, "h2").size(), elements(en, "h2").size());
     EXPECT_NE(ko.find("<html lang=\"ko\">"), std::string::npos);
     EXPECT_NE(en.find("<html lang=\"en\">"), std::string::npos);
-    for (const std::string& html : {ko, en}) EXPECT_EQ(html.find("http"), std::string::npos);
+    for (const std::string& html : {ko, en})
+      for (const char* address : {"http:", "https:"}) EXPECT_EQ(html.find(address), std::string::npos) << address;
     const std::vector<drawing::Drawing> english = drawings_of(made), korean = drawings_of(korean_pages()[at]);
     ASSERT_EQ(english.size(), korean.size());
     for (std::size_t i = 0; i < english.size(); ++i) {

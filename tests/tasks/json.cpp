@@ -198,8 +198,11 @@ TEST(ForeignFiles, AreRecognisedByTheirFirstBytes) {
            {"PK\n1\n", ""},
            {"<TICKER>,<DATE>\n", ""},
            {"\xEF\xBB\xBFname\n", ""},
-       })
+       }) {
     EXPECT_EQ(foreign_kind(start), kind) << start;
+    for (std::size_t size = 0; size < start.size(); ++size)  // a file may end anywhere
+      EXPECT_NO_THROW(foreign_kind(start.substr(0, size))) << start << " of " << size;
+  }
 }
 
 TEST(ForeignFiles, EveryReaderNamesThem) {

@@ -48,8 +48,9 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
   build/several_processes one
   if command -v mpirun >/dev/null; then  # finds the installed libtapegrad_mpi.so
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none \
+      OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none \
       OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
-    mpirun -q --oversubscribe -n 2 build/several_processes two
+    mpirun -n 2 build/several_processes two
     cmp one/model.safetensors two/model.safetensors
   fi
 )

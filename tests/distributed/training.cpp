@@ -126,7 +126,7 @@ TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
     return joined({"-n", "1", kCommand}, small_gpt_run(folder, "run", joined(more, {"--accumulate", "2"})));
   };
   const Arguments second = rank({"--text", folder / "missing.txt"});
-  const Ran ran = run_program(joined(joined({"mpirun", "-q"}, joined(rank({}), {":"})), second));
+  const Ran ran = run_program(joined(joined({"mpirun"}, joined(rank({}), {":"})), second));
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("rank 1: [--text]"), std::string::npos) << ran.err;
 }

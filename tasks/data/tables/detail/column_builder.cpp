@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/data/tables/detail/column_builder.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -129,7 +130,7 @@ std::string ColumnBuilder::add_number(std::string_view text) {
 
 std::string ColumnBuilder::add(double number) {
   if (std::holds_alternative<std::vector<int64_t>>(values_))
-    return fmt::format("expected a whole number, got {:#}", number);
+    return "expected a whole number, got " + nlohmann::json(number).dump();
   if (std::holds_alternative<std::vector<float>>(values_) && std::isinf(static_cast<float>(number)))
     return fmt::format("{} is out of the range of float32", number);
   append(number);

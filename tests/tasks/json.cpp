@@ -151,7 +151,7 @@ TEST(Json, UsualMistakesAreNamed) {
     EXPECT_EQ(why("[\"" + text + "\t\"]"),
               "has the control character 0x09 in a string (at byte " + at + "; JSON writes it as \\u0009)");
     EXPECT_EQ(why("[\"" + text + "\", nan]"),
-              "has nan, which is not a number of JSON (at byte " + std::to_string(text.size() + 5) + "; write null)");
+              "has nan, which is not a number of JSON (at byte " + std::to_string(text.size() + 6) + "; write null)");
   }
   EXPECT_EQ(why("[1,2,]"), "has a comma before ] (at byte 4)");
   EXPECT_EQ(why("{\"a\":1,\n}"), "has a comma before } (at byte 6)");

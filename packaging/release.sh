@@ -44,7 +44,7 @@ bundle() {
     while read -r file; do
       cp -L "$file" "$inner/"
       file=$(readlink -f "$file")
-      package=$(dpkg-query -S "$file" "${file#/usr}" 2>/dev/null | sed -n '1s/:.*//p')
+      package=$(dpkg-query -S "$file" "${file#/usr}" 2>/dev/null | sed -n '1s/:.*//p' || true)
       cp "/usr/share/doc/$package/copyright" "$prefix/share/doc/tapegrad/licences/$package"
     done
   find "$inner" -type f -exec patchelf --set-rpath '$ORIGIN:$ORIGIN/..' {} +

@@ -61,11 +61,11 @@ int self_test(bool as_json) {
     out["differ"] = others;
     print_now(out.dump() + "\n");
   } else if (others.empty()) {
-    print_mark(fmt::format("All {} have the published bits.\n", all.size()), true);
+    print_mark(fmt::format("All {} match the published fingerprints.\n", all.size()), true);
   } else {
-    print_mark(
-        fmt::format("{} of {} differ from the published bits, {} first.\n", others.size(), all.size(), others[0]),
-        false);
+    print_mark(fmt::format("{} of {} differ from the published fingerprints, {} first.\n", others.size(), all.size(),
+                           others[0]),
+               false);
   }
   return others.empty() ? 0 : 1;
 }
@@ -105,9 +105,10 @@ int info(const InfoRequest& request) {
     return 0;
   }
   print_machine();
-  print_text(fmt::format(
-      "fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix products, GFLOP/s:\n{}reading memory: {:.1f} GB/s\n",
-      fma, table, read));
+  print_text(
+      fmt::format("fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix multiplication, GFLOP/s:\n{}reading "
+                  "memory: {:.1f} GB/s\n",
+                  fma, table, read));
   return 0;
 }
 

@@ -94,7 +94,7 @@ void add_info(CLI::App* app, Parsed& parsed) {
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
       "or portable (default: the widest vectors that the processor has); neon is the\n"
       "only one on arm64.\n"
-      "TAPEGRAD_PRODUCTS chooses what computes matrix products: blis (all of them),\n"
+      "TAPEGRAD_PRODUCTS chooses what multiplies matrices: blis (all of them),\n"
       "own (never BLIS) or auto (default: the faster one for each shape).");
 }
 
@@ -133,12 +133,12 @@ constexpr Verb kVerbs[] = {
     {"generate", "continue a text with a trained model", add_kinds},
     {"chat", "chat with a trained model at the terminal", add_conversation, kNoStatus},
     {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations},
-    {"attention", "draw a trained model's attention weights", add_kinds},
+    {"attention", "plot a trained model's attention weights", add_kinds},
     {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds},
-    {"show", "print the tutorials' tables, draw their figures", add_topics, kPlain, "topic"},
+    {"show", "print the tutorials' tables and plot their figures", add_topics, kPlain, "topic"},
     {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
      add_computing<tutorial::Request, tutorial::run>, kOwnLanguage},
-    {"plot", "draw the curves of several runs over one another", add_alone<PlotRequest, plot>},
+    {"plot", "plot the curves of several runs in one chart", add_alone<PlotRequest, plot>},
     {"exercise", "programming exercises about the tutorials, checked number by number",
      add_alone<exercises::Request, exercises::run>, kOwnLanguage},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kPlain, "topic"},

@@ -21,7 +21,7 @@ void expect_drawn(const std::string& topic, const Arguments& more) {
   const Ran ran = run_command(joined({"show", topic, "--out", folder / "p"}, more));
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
-  expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
+  expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / ("p/" + topic + ".svg"))), std::vector<std::string>());
   EXPECT_EQ(faults_of_page(slurp(folder / ("p/" + topic + ".html"))), std::vector<std::string>());
 }

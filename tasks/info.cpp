@@ -106,7 +106,7 @@ int info(const InfoRequest& request) {
   }
   print_machine();
   print_text(
-      fmt::format("fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix multiplication, GFLOP/s:\n{}reading "
+      fmt::format("fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatmul, GFLOP/s:\n{}reading "
                   "memory: {:.1f} GB/s\n",
                   fma, table, read));
   return 0;

@@ -46,7 +46,7 @@ for name in $(printf '%s\n' "${!runs[@]}" | sort); do
           # shellcheck disable=SC2086
           TAPEGRAD_KERNELS=$kernels ${launch[@]+"${launch[@]}"} "$command" train ${runs[$name]} --accumulate 4 --max-steps 50 --threads $threads \
             --no-progress --out "out-$name" >log 2>&1 || [ $? = 1 ] || { cat log; exit 1; }
-          bits=$(grep -oE 'fingerprint [0-9a-f]{4}( [0-9a-f]{4})*' log | tail -n 1) || true
+          bits=$(grep -oE 'bits [0-9a-f]{4}( [0-9a-f]{4})*' log | tail -n 1) || true
           [ -n "$bits" ] || { echo "$name: no hash"; cat log; exit 1; }
           seen[$bits]+=" $kernels/${threads}t/${processes}p"
           count=$((count + 1))

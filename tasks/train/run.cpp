@@ -286,8 +286,9 @@ void Loop::write_results(const RunFiles& files, const fs::path& folder) {
     const auto eval = model_.eval_mode();
     replace_file(in_its_folder(report), report_html(files.report, metrics, steps_per_epoch(), model_.parameters()));
   }
-  say(files.messages, fmt::format("Model saved to {}\nReport: {}\nfingerprint {} (same fingerprint = same model)",
-                                  model.string(), report.string(), metrics.bits));
+  say(files.messages,
+      fmt::format("Model saved to {}\nReport: {}\nFingerprint of the model (same fingerprint = same model):\nbits {}",
+                  model.string(), report.string(), metrics.bits));
 }
 
 }  // namespace tapegrad::train

@@ -45,6 +45,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
 (cd "$work" && for program in readme_data readme_tables readme_drawing; do "build/$program"; done)
 sed -n 's|^// ||p' "$work/readme.cpp" >"$work/expected"  # what README.md's program prints, on every machine
 [ -s "$work/expected" ]
+sed -n 's|^// ||p' "$here/../../README.ko.md" | diff "$work/expected" -
 "$work/build/readme" | diff "$work/expected" -
 (
   cd "$work"

@@ -62,11 +62,11 @@ int self_test(bool as_json) {
     print_now(out.dump() + "\n");
   } else if (others.empty()) {
     print_text("Each line ends with a fingerprint: same fingerprint = same numbers, bit for bit.\n");
-    print_mark(fmt::format("All {} have the published bits.\n", all.size()), true);
+    print_mark(fmt::format("All {} match the published fingerprints.\n", all.size()), true);
   } else {
-    print_mark(
-        fmt::format("{} of {} differ from the published bits, {} first.\n", others.size(), all.size(), others[0]),
-        false);
+    print_mark(fmt::format("{} of {} differ from the published fingerprints, {} first.\n", others.size(), all.size(),
+                           others[0]),
+               false);
   }
   return others.empty() ? 0 : 1;
 }

@@ -94,8 +94,8 @@ void add_info(CLI::App* app, Parsed& parsed) {
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
       "or portable (default: the widest vectors that the processor has); neon is the\n"
       "only one on arm64.\n\n"
-      "TAPEGRAD_PRODUCTS chooses what computes matrix multiplications: blis (all of\n"
-      "them), own (never BLIS) or auto (default: the faster one for each shape).");
+      "TAPEGRAD_PRODUCTS chooses what multiplies matrices: blis (all of them),\n"
+      "own (never BLIS) or auto (default: the faster one for each shape).");
 }
 
 void add_conversation(CLI::App* app, Parsed& parsed) {
@@ -142,13 +142,13 @@ constexpr Verb kVerbs[] = {
      kPlain, "source"},
     {"tokenize", "tokenize text, or train a new tokenizer", add_computing<TokenizeRequest, tokenize>, kUse,
      "tokenize --train bpe --text book.txt --out tokenizer", "tokenize --tokenizer tokenizer < book.txt > ids.txt"},
-    {"attention", "draw a trained model's attention weights", add_kinds, kInside, "attention copy",
+    {"attention", "plot a trained model's attention weights", add_kinds, kInside, "attention copy",
      "attention gpt --prompt \"Once upon a time\""},
     {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations, kInside,
      "explain copy", "explain step --model out/copy"},
     {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds, kInside,
      "graph copy --out step.dot", "graph gpt --model out/book --out gpt.dot"},
-    {"plot", "draw the curves of several runs over one another", add_alone<PlotRequest, plot>, kInside,
+    {"plot", "plot the curves of several runs in one chart", add_alone<PlotRequest, plot>, kInside,
      "plot out/copy out/book", "plot out/copy --log-loss --smooth 0.95"},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kInside,
      "compare positions --kinds none,sinusoidal,rope", "compare text --seconds 20", kPlain, "topic"},
@@ -158,7 +158,7 @@ constexpr Verb kVerbs[] = {
     {"exercise", "programming exercises about the tutorials, checked number by number",
      add_alone<exercises::Request, exercises::run>, kLearn, "exercise 004-31", "exercise 004-31 --skeleton > mine.cpp",
      kOwnLanguage},
-    {"show", "print the tutorials' tables, draw their figures", add_topics, kLearn, "show causal-mask",
+    {"show", "print the tutorials' tables and plot their figures", add_topics, kLearn, "show causal-mask",
      "show positional-encoding --out figures", kPlain, "topic"},
     {"gradcheck", "check every gradient against finite differences", add_computing<GradcheckRequest, gradcheck>, kTools,
      "gradcheck --op softmax", "gradcheck --module MultiHeadAttention"},

@@ -242,7 +242,7 @@ std::string GPTRecipe::maps_html() {
 std::vector<NextCall> GPTRecipe::next() {
   const std::string prompt = shell_word(data::valid_utf8(tokenizer().decode(data_->start)));
   return {{fmt::format("generate gpt --prompt {}", prompt), said("continue a text")},
-          {fmt::format("attention gpt --prompt {}", prompt), said("draw its attention weights")}};
+          {fmt::format("attention gpt --prompt {}", prompt), said("plot its attention weights")}};
 }
 
 train::ReportText GPTRecipe::report() {

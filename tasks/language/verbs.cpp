@@ -14,8 +14,8 @@ constexpr Message kVerbs[] = {
     {"Examples", "예"},
     {"\nNext:\n", "\n다음 명령:\n"},
     {"test it on new examples", "새 예제로 시험"},
-    {"draw its attention weights", "어텐션 가중치 그리기"},
-    {"draw its curves", "곡선 그리기"},
+    {"plot its attention weights", "어텐션 가중치 그리기"},
+    {"plot its curves", "곡선 그리기"},
     {"read its report", "보고서 읽기"},
     {"continue a text", "글 이어 쓰기"},
     {"Usage", "사용법"},
@@ -49,7 +49,7 @@ constexpr Message kVerbs[] = {
      "태스크의 데이터, 마스크, 손실이나 학습 한 단계의 모든 수를 설명합니다"},
     {"every number of one training step of your own model, on a page",
      "내 모델이 학습하는 한 단계의 모든 수를 한 페이지에 보여 줍니다"},
-    {"draw the curves of several runs over one another", "여러 실행의 곡선을 겹쳐 그립니다"},
+    {"plot the curves of several runs in one chart", "여러 실행의 곡선을 겹쳐 그립니다"},
     {"print a script that completes verbs, options and values in a shell",
      "셸에서 명령, 옵션, 값을 자동 완성하는 스크립트를 출력합니다"},
     {"print this help as a man page: all verbs, tasks and options",
@@ -58,10 +58,10 @@ constexpr Message kVerbs[] = {
     {"the script for bash", "bash용 스크립트"},
     {"the script for fish", "fish용 스크립트"},
     {"the script for zsh", "zsh용 스크립트"},
-    {"draw a trained model's attention weights", "학습한 모델의 어텐션 가중치를 그립니다"},
+    {"plot a trained model's attention weights", "학습한 모델의 어텐션 가중치를 그립니다"},
     {"write the operations of a training step as a graph, for Graphviz",
      "학습 한 단계의 연산을 Graphviz용 그래프로 씁니다"},
-    {"print the tutorials' tables, draw their figures", "튜토리얼의 표를 출력하고 그림을 그립니다"},
+    {"print the tutorials' tables and plot their figures", "튜토리얼의 표를 출력하고 그림을 그립니다"},
     {"read the tutorials section by section, in Korean or English, with numbers computed now",
      "튜토리얼을 절마다 한국어나 영어로 읽습니다. 수는 그 자리에서 계산합니다"},
     {"programming exercises about the tutorials, checked number by number",
@@ -81,9 +81,8 @@ constexpr Message kVerbs[] = {
      "줍니다.\n--lang ko 또는 한국어 로캘에서 도움말이 "
      "한국어로 나옵니다.\n종료 상태: 0 성공, 1 실행이 실패했거나 목표에 못 미침, 2 잘못된 인수"},
     {"The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\nor portable (default: the widest "
-     "vectors that the processor has); neon is the\nonly one on arm64.\n\nTAPEGRAD_PRODUCTS chooses what computes "
-     "matrix "
-     "multiplications: blis (all of\nthem), own (never BLIS) or auto (default: the faster one for each shape).",
+     "vectors that the processor has); neon is the\nonly one on arm64.\n\nTAPEGRAD_PRODUCTS chooses what multiplies "
+     "matrices: blis (all of them),\nown (never BLIS) or auto (default: the faster one for each shape).",
      "환경 변수 TAPEGRAD_KERNELS는 커널을 고릅니다: avx512, avx2, portable\n(기본값: 프로세서가 지원하는 가장 넓은 "
      "벡터). arm64에는 neon만 있습니다.\n\nTAPEGRAD_PRODUCTS는 행렬 곱을 계산할 방법을 고릅니다: blis(모두 "
      "BLIS로),\nown(BLIS 없이), auto(기본값: 모양마다 더 빠른 쪽)."},

@@ -9,6 +9,7 @@
 #include <tapegrad/tasks/train/profile.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 namespace tapegrad::tasks {
@@ -144,8 +145,8 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
 // Three commands that lead on from a run, and what they do.
 std::string next_text(Recipe& recipe, const fs::path& folder) {
   std::vector<NextCall> calls = recipe.next();
-  if (calls.size() < 2) calls.emplace_back("plot " + shell_word(folder.string()), said("draw its curves"));
-  for (auto& [call, what] : calls) call = "tapegrad " + call;
+  if (calls.size() < 2) calls.emplace_back("plot " + shell_word(folder.string()), said("plot its curves"));
+  for (auto& [call, what] : calls) call = shell_word(program_invocation_name) + " " + call;  // as this one was typed
   calls.emplace_back("xdg-open " + shell_word((folder / train::kReportFile).string()), said("read its report"));
   std::size_t width = 0;
   for (const auto& [call, what] : calls) width = std::max(width, call.size());

@@ -133,7 +133,7 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
 
 std::vector<NextCall> Seq2SeqRecipe::next() {
   std::vector<NextCall> calls = Recipe::next();
-  calls.emplace_back(fmt::format("attention {}", name()), said("draw its attention weights"));
+  calls.emplace_back(fmt::format("attention {}", name()), said("plot its attention weights"));
   return calls;
 }
 

@@ -160,8 +160,8 @@ void CompareTextRequest::list(Fields& f) {
          .limits = {.least = 0, .most = 1e6, .open_below = true}},
         seconds);
   f.add({.name = "count", .help = "test on the first N examples; 0: all", .limits = kCountOrNone}, count);
-  f.add({.name = "seed", .help = "seed of all random draws"}, seed);
-  f.add({.name = "out", .help = "folder for the picture", .type = "DIR"}, out);
+  f.add({.name = "seed", .help = "seed of all random numbers"}, seed);
+  f.add({.name = "out", .help = "folder for the plot", .type = "DIR"}, out);
   f.add({.name = "json", .help = "print one JSON list"}, json);
 }
 

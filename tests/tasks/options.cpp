@@ -217,7 +217,7 @@ TEST(TaskOptions, ProfilesOfRuns) {
   expect_error(run_command({"train", "copy", "--profile-steps", "5"}, folder), 2,
                {"[--profile-steps] sets the steps of --profile, which is missing"});
   expect_error(run_command({"train", "parser", "--json"}, folder), 2,
-               {"[--json] prints the figures of --profile, which is missing"});
+               {"[--json] prints the metrics of --profile, which is missing"});
   expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, folder), 2, {"[--profile-steps]"});
   expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), folder), 2, {"[--out]", "/proc/nowhere"});
 }

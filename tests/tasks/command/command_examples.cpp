@@ -42,7 +42,7 @@ std::vector<std::string> examples_in(const std::string& help) {
 constexpr std::pair<std::string_view, std::string_view> kShorter[] = {
     {"tapegrad train", " --max-steps 2"},
     {"tapegrad test copy", " --target 0"},
-    {"tapegrad compare positions", " --steps 2 --count 5"},
+    {"tapegrad compare positions", " --steps 2 --count 5 --seeds 1 --tasks addition"},
     {"tapegrad compare text", " --seconds 0.01 --count 5"},
     {"tapegrad info --self-test", " --help"},  // self_test.cpp runs it
 };

@@ -390,7 +390,7 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   }
   if (!on_its_thread())
     fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");
-  if (*thread_ != this) fail(kBackward, "an inner tape is still alive (end its scope first)");
+  if (*thread_ != this) fail(kBackward, "an inner tape is still in scope (end its scope first)");
   if (position_of(loss) < 0) fail_unrecorded();
   if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
   if (options.per_example) require_per_example(loss, options);

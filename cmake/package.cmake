@@ -1,10 +1,10 @@
-# Debian packages: `cd build/release && cpack -G DEB` writes libtapegrad0.2, libtapegrad0.2-mpi, libtapegrad-dev and tapegrad, the
+# Debian packages: `cd build/release && cpack -G DEB` writes libtapegrad0.3, libtapegrad0.3-mpi, libtapegrad-dev and tapegrad, the
 # command with its man page and completions. Their files are the components of install.cmake. Configure with -D CMAKE_INSTALL_PREFIX=/usr.
 set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(library_package libtapegrad${soversion})  # named after the soname, by Debian's policy: those of two versions can be installed together
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tapegrad)
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "automatic differentiation on a tape")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "deep learning in C++20 on CPUs, reproducible to the last bit")
 set(CPACK_PACKAGE_VENDOR tapegrad)
 set(CPACK_PACKAGE_CONTACT "tapegrad maintainers <maintainers@tapegrad.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -47,7 +47,7 @@ file(WRITE ${debian}/changelog "tapegrad (${PROJECT_VERSION}) unstable; urgency=
 
   * See CHANGELOG.md in the sources.
 
- -- tapegrad maintainers <maintainers@tapegrad.invalid>  Thu, 26 Nov 2026 12:00:00 +0000
+ -- tapegrad maintainers <maintainers@tapegrad.invalid>  Sun, 29 Nov 2026 12:00:00 +0000
 ")
 execute_process(COMMAND gzip -9nf ${debian}/changelog)
 set(shlibs "")

@@ -370,11 +370,10 @@ double Share::update() {
     world.agree(
         unknown.empty()
             ? std::string()
-            : error_text(kWhere,
-                         fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
-                                     "a visit leave out a member? ignore(nn::parameters(other)) is for those of "
-                                     "another model)",
-                                     unknown)));
+            : error_text(kWhere, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
+                                             "a visit leave out a member? ignore(nn::parameters(other)) is for the "
+                                             "parameters of another model)",
+                                             unknown)));
   const double norm = options.clip_grad_norm > 0 ? clip(sums_of, present, options.clip_grad_norm) : 0;
   std::vector<Tensor> grads(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)

@@ -18,16 +18,17 @@ curve() {
   svg "plots/$1/plot.svg" "$1"
 }
 
-# The pictures of README.md, and what tasks/run.sh prints at its end, without the lines that show the speed.
+# The picture of README.md, and what tasks/run.sh prints at its end, without the lines that show the speed.
 copy() {
   {
-    "$build/tapegrad" train copy --seed 0 --out out/copy
+    PATH=$build:$PATH tapegrad train copy --seed 0 --out out/copy  # names the next commands by the word that called it
     printf '\n== %s\n' "tapegrad test copy"
     "$build/tapegrad" test copy
   } | grep -v '^step ' >"$pictures/copy.txt"
-  curve copy_loss Loss out/copy
-  "$build/tapegrad" attention copy --only "cross layer 1" --quiet
-  svg out/copy/attention.svg copy_attention
+  "$build/tapegrad" train copy --seed 0 --num-epochs 0 --out out/begin --no-progress
+  "$build/tapegrad" train copy --seed 0 --max-steps 800 --out out/middle --no-progress
+  for run in begin middle copy; do "$build/tapegrad" attention copy --model out/$run --quiet; done
+  python3 "$pictures/../hero.py" 0=out/begin 800=out/middle 5000=out/copy "$pictures/hero.svg"
 }
 
 example() {

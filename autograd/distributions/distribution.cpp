@@ -108,7 +108,7 @@ Tensor Distribution::sample(const Shape& shape, Generator* generator) const {
 }
 
 Tensor Distribution::rsample(const Shape& shape, Generator* generator) const {
-  if (!has_rsample()) fail("has no rsample: its draws are not a differentiable function (use sample and log_prob)");
+  if (!has_rsample()) fail("has no rsample: its samples are not a differentiable function (use sample and log_prob)");
   return draw(drawn(shape), generator);
 }
 

@@ -34,7 +34,7 @@ DrawLog::Replay::~Replay() {
 }
 
 void DrawLog::Replay::require_end() const {
-  if (next_ < log_.draws_.size()) fail(where_, "the function draws fewer random numbers in backward than in forward");
+  if (next_ < log_.draws_.size()) fail(where_, "the function samples fewer random numbers in backward than in forward");
 }
 
 bool DrawLog::replaying() { return replay != nullptr; }
@@ -46,7 +46,7 @@ Generator::State& DrawLog::draw(Generator::State& state) {
   if (replay) {
     DrawLog& log = replay->log_;
     if (replay->next_ == log.draws_.size()) {
-      fail(replay->where_, "the function draws more random numbers in backward than in forward");
+      fail(replay->where_, "the function samples more random numbers in backward than in forward");
     }
     from = &log.runs_[log.draws_[replay->next_++]].state;
   }

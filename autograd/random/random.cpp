@@ -282,7 +282,7 @@ void Generator::multinomial_of(int64_t* out, int64_t samples, const T* weights, 
   if (samples < 1) fail("multinomial", fmt::format("expected at least 1 sample, got {}", samples));
   const int64_t needed = replacement ? 1 : samples;
   if (positive < needed) {
-    fail("multinomial", fmt::format("expected at least {2} positive weights to draw {3}{4}, got {0} of {1}", positive,
+    fail("multinomial", fmt::format("expected at least {2} positive weights to sample {3}{4}, got {0} of {1}", positive,
                                     n, needed, samples, replacement ? "" : " without replacement"));
   }
   std::vector<T> x(static_cast<size_t>(n));

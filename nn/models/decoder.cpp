@@ -70,7 +70,7 @@ Tensor Decoder::hidden_each(const Tensor& ids, std::span<KVCache* const> caches)
     const auto earlier = caches.first(static_cast<std::size_t>(b));
     if (!cache || std::find(earlier.begin(), earlier.end(), cache) != earlier.end()) {
       fail(names().model, fmt::format("expected a separate cache for each row, got {} for row {}",
-                                      cache ? "that of an earlier row" : "none", b));
+                                      cache ? "the cache of an earlier row" : "none", b));
     }
     const int64_t start = cache->length();
     require_length(*this, start + 1);

@@ -35,7 +35,7 @@ std::string Mismatch::cause() const {
   }
   const bool alike =
       std::all_of(missing_.begin(), missing_.end(), [&](const Parameter& p) { return same_name(p) != unknown_.end(); });
-  return alike ? "this optimiser was made for another model of the same names: is the loss that of a clone?"
+  return alike ? "this optimiser was made for another model of the same names: is the loss of a clone?"
                : "this optimiser was made for another model, or a visit leaves out a member";
 }
 
@@ -64,7 +64,7 @@ void Mismatch::require_none(std::string_view where) const {
   if (!unknown_.empty())
     fail(where,
          fmt::format("{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a "
-                     "member? ignore(nn::parameters(other)) is for those of another model)",
+                     "member? ignore(nn::parameters(other)) is for the parameters of another model)",
                      unknown_.size(), list));
 }
 

@@ -17,7 +17,7 @@ SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "autograd/*", "nn/*", "optim/
 
 class Tapegrad(ConanFile):
     name = "tapegrad"
-    description = "Reverse-mode automatic differentiation on a tape, and the Transformers made of it"
+    description = "Deep learning in C++20 on CPUs, reproducible to the last bit"
     license = "MIT"
     topics = ("automatic differentiation", "deep learning", "transformer")
     package_type = "library"

@@ -117,7 +117,7 @@ std::vector<drawing::Drawing> charts(const std::vector<HeadFigures>& figures) {
                                                  .y_high = 1},
                                                 held, 1)};
   if (!falling.empty())
-    out.push_back(head_curves({.title = said("Energy of the Hopfield update, minus that of the query"),
+    out.push_back(head_curves({.title = said("Energy of the Hopfield update, minus the energy of the query"),
                                .x_label = said("updates"),
                                .y_label = said("energy")},
                               falling, 1));

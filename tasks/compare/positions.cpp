@@ -264,7 +264,7 @@ void ComparePositionsRequest::list(Fields& f) {
   f.add({"seeds", "runs per positional encoding", Group::training, {.least = 1, .most = 1000}}, seeds);
   f.add({"steps", "steps per run", Group::training, kCount}, steps);
   add_fields(f, picked(training, {"batch-size", "lr", "warmup"}));
-  f.add({.name = "out", .help = "folder for the results and the pictures", .group = Group::run, .type = "DIR"}, out);
+  f.add({.name = "out", .help = "folder for the results and the plots", .group = Group::run, .type = "DIR"}, out);
   add_json(f, json);
 }
 
@@ -331,7 +331,7 @@ int compare_positions(ComparePositionsRequest request) {
   if (request.json) {
     print_now(json.dump() + "\n");
   } else {
-    print_text(fmt::format("{}Mean and standard deviation over {} {}.\nPictures: {}, {}\n", tables, request.seeds,
+    print_text(fmt::format("{}Mean and standard deviation over {} {}.\nPlots: {}, {}\n", tables, request.seeds,
                            request.seeds == 1 ? "seed" : "seeds", svg.string(), html.string()));
   }
   return 0;

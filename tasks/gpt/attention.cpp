@@ -111,7 +111,7 @@ int attention_gpt(const GPTAttentionRequest& request) {
   body += player_html(drawn, decoding_of(drawn, logits, ids, static_cast<int64_t>(given), trained.tokenizer.get()));
   body += fmt::format("<h2>{}</h2>\n<p>{}{}</p>\n<div class=\"card\">{}</div>\n{}", said("Attention"),
                       said("Each row has the attention weights of one token, which add up to 1."),
-                      cut ? said(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : std::string(),
+                      cut ? said(" The first {} of {} tokens are shown.", drawn[0].rows(), ids.size()) : std::string(),
                       drawing::escape_markup(text), heads_html(drawn));
   files.write(draw(heads_named(drawn, request.only)),
               drawing::page("tapegrad: attention of gpt", body, tutorial::widget_page()));

@@ -68,7 +68,7 @@ void GPTGenerateRequest::list(Fields& f) {
   SamplingOptions::list(f);
   BeamOptions::list(f);
   f.add({.name = "num_samples",
-         .help = "number of continuations to draw for each prompt; more than one needs a --temperature above 0",
+         .help = "number of continuations to sample for each prompt; more than one needs a --temperature above 0",
          .limits = {.least = 1, .most = 1000}},
         num_samples);
   f.add({.name = "stop", .help = "stop after the token that completes this text", .type = "TEXT"}, stop);
@@ -112,7 +112,7 @@ void ChatRequest::list(Fields& f) {
          .help = "form of the conversation: plain, chatml, llama2, llama3, zephyr, or a text with {message} and "
                  "{answer}",
          .type = "NAME_OR_TEXT",
-         .otherwise = "that of the model's folder, or plain"},
+         .otherwise = "the template of the model's folder, or plain"},
         chat_template);
   SamplingOptions::list(f);
   f["max_new_tokens"].help = "most tokens of an answer";

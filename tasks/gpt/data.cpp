@@ -70,7 +70,7 @@ data::TextLoader loader(const GPTOptions& o, PartOfTexts part) {
   const int64_t context = o.sizes().context, length = o.seq_length > 0 ? o.seq_length : context;
   for (const data::Tokens& tokens : part.tokens) {
     if (tokens.size() > length) continue;
-    bad_request("--text", fmt::format("the {} part{} has {} tokens, a window of {} {} takes {} (a longer text, "
+    bad_request("--text", fmt::format("the {} split{} has {} tokens, a window of {} {} takes {} (a longer text, "
                                       "shorter windows, or another --train-ratio)",
                                       part.training ? "training" : "validation",
                                       part.weights.empty() ? "" : " of one of the files", tokens.size(),
@@ -80,7 +80,7 @@ data::TextLoader loader(const GPTOptions& o, PartOfTexts part) {
   const data::LoaderOptions options = loader_options(o, part, windows);
   data::TextLoader made(std::move(windows), options);
   if (made.size() == 0) {
-    bad_request("--batch-size", fmt::format("a batch of {} windows does not fit: the training part has {}",
+    bad_request("--batch-size", fmt::format("a batch of {} windows does not fit: the training split has {}",
                                             o.batch_size, made.dataset().size()));
   }
   return made;

@@ -110,13 +110,14 @@ void TextSettings::list(Fields& f) {
          .limits = kCountOrNone,
          .special = "0: the value of --seq-length"},
         stride);
-  f.add({.name = "window-order",
-         .help =
-             "random order of the windows in an epoch: pytorch, that of PyTorch's DataLoader, a list in memory; or "
-             "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
-         .group = Group::data,
-         .choices = kWindowOrders},
-        window_order);
+  f.add(
+      {.name = "window-order",
+       .help =
+           "random order of the windows in an epoch: pytorch, the order of PyTorch's DataLoader, a list in memory; or "
+           "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
+       .group = Group::data,
+       .choices = kWindowOrders},
+      window_order);
   f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
          kShare},
         train_ratio);
@@ -147,8 +148,8 @@ void StartSettings::list(Fields& f) {
   f.add({"lora-alpha", "the updates are multiplied by this value divided by the rank", Group::start, kPositive},
         lora_alpha, lora);
   f.add({.name = "lora-targets",
-         .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj if "
-                 "none are given) or tapegrad's",
+         .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj by "
+                 "default) or tapegrad's",
          .group = Group::start},
         lora_targets, lora);
   f.add({"lora-dropout", "dropout probability of the updates' inputs", Group::start, kProbability}, lora_dropout, lora);
@@ -167,13 +168,15 @@ void GPTOptions::list(Fields& f) {
         preset);
   add_fields(f, std::visit([](auto& c) { return model_fields(c); }, config));
   add_fields(f, fields_of(attention));
-  f.add({"recompute", "recompute each block in backward: same results, less memory", Group::model}, recompute);
+  f.add({"recompute", "gradient checkpointing: compute each block again in backward; same results, less memory",
+         Group::model},
+        recompute);
   PositionSettings::list(f);
   TextSettings::list(f);
   StartSettings::list(f);
   TrainingSettings::list(f);
   f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
-  f.add({"eval-batches", "batches of each part of the text per evaluation", Group::training, kCount}, eval_batches);
+  f.add({"eval-batches", "batches of each split of the text per evaluation", Group::training, kCount}, eval_batches);
   f.add({.name = "patience",
          .help = "stop after N evaluations in a row without a lower validation loss",
          .group = Group::training,

@@ -122,7 +122,7 @@ std::unique_ptr<data::Tokenizer> take_tokenizer(TrainedGPT& start, const GPTOpti
         as_bad_request(kTokenizer, [&] { return data::load_tokenizer(options.tokenizer); });
     const int64_t other = own ? first_difference(*named, *own) : -1;
     require(other < 0, kTokenizer,
-            fmt::format("the vocabulary of {} differs from that of {} (the first different token is {})",
+            fmt::format("the vocabulary of {} differs from the vocabulary of {} (the first different token is {})",
                         options.tokenizer, options.from, other));
     own = std::move(named);
   }

@@ -71,7 +71,7 @@ constexpr Message kAnalysis[] = {
     {"mean of the heads; pale: one head", "헤드의 평균. 옅은 선: 헤드 하나"},
     {"Share of the squared singular values", "특잇값 제곱의 누적 비율"},
     {"number of singular values", "특잇값의 수"},
-    {"Energy of the Hopfield update, minus that of the query", "홉필드 갱신의 에너지에서 쿼리의 에너지를 뺀 값"},
+    {"Energy of the Hopfield update, minus the energy of the query", "홉필드 갱신의 에너지에서 쿼리의 에너지를 뺀 값"},
     {"updates", "갱신"},
     {"Effective rank / n", "유효 랭크 / n"},
     {"Low frequencies", "저주파"},

@@ -7,9 +7,9 @@ namespace {
 constexpr Message kData[] = {
     {"tokens per sequence", "시퀀스의 토큰 수"},
     {"digits of each operand, and of the answer", "피연산자와 답의 자릿수"},
-    {"seed of NumPy's stream, which draws the expressions", "수식을 뽑는 NumPy 난수열의 시드"},
+    {"seed of NumPy's random numbers, which make the expressions", "수식을 뽑는 NumPy 난수열의 시드"},
     {"the value of --seed", "--seed의 값"},
-    {"pad expressions and trees to N tokens; those of depth 1 have 5, as in the tutorial",
+    {"pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
      "수식과 트리를 N개의 토큰까지 패딩합니다. 튜토리얼처럼 깊이가 1이면 5개입니다"},
     {"the longest of a batch", "배치에서 가장 긴 것"},
     {"folder with tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
@@ -45,7 +45,7 @@ constexpr Message kData[] = {
     {"the value of --context-length", "--context-length의 값"},
     {"tokens from the start of one window to the next", "한 구간의 시작에서 다음 구간의 시작까지의 토큰 수"},
     {"the value of --seq-length", "--seq-length의 값"},
-    {"random order of the windows in an epoch: pytorch, that of PyTorch's DataLoader, a list in memory; or "
+    {"random order of the windows in an epoch: pytorch, the order of PyTorch's DataLoader, a list in memory; or "
      "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
      "한 에포크에서 구간의 무작위 순서: pytorch는 PyTorch의 DataLoader와 같고 목록을 메모리에 둡니다. permutation은 "
      "계산하므로 메모리를 쓰지 않습니다. auto는 글이 하나면 pytorch, 여럿이면 permutation입니다"},
@@ -57,7 +57,7 @@ constexpr Message kData[] = {
      "이름이 이 패턴에 맞는 파라미터를 고정합니다. 여러 번 쓸 수 있습니다"},
     {"train updates of this rank, and freeze the rest (LoRA)", "이 랭크의 갱신만 학습하고 나머지는 고정합니다 (LoRA)"},
     {"train the parameters themselves", "파라미터 자체를 학습"},
-    {"linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj if none are given) "
+    {"linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj by default) "
      "or tapegrad's",
      "갱신을 붙일 선형 층: 이름이나 패턴. GPT-2에는 PEFT의 이름(Llama에서 생략하면 q_proj와 v_proj) 또는 tapegrad의 "
      "이름을 씁니다"},

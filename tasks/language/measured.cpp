@@ -42,7 +42,7 @@ constexpr Message kMeasured[] = {
      "파라미터가 들어 있지 않습니다. {3:.0f}초가 넘는 계산은 뺐습니다.\n\n"},
     {"Time in milliseconds", "시간 (밀리초)"},
     {"Memory in megabytes", "메모리 (메가바이트)"},
-    {"The slope is that of a line fitted to the logarithms, from {} tokens on: 1 for\n"
+    {"The slope belongs to a line fitted to the logarithms, from {} tokens on: 1 for\n"
      "a cost proportional to the length, 2 for a cost proportional to its square.\n"
      "Full attention does not store the scores of all pairs, so its memory is also\n"
      "proportional to the length.\n",
@@ -54,7 +54,7 @@ constexpr Message kMeasured[] = {
     // performer-error
     {"The error of Performer's attention", "Performer 어텐션의 오차"},
     {"Attention of {} tokens, heads of size {}. Error: root mean square of the\n"
-     "difference from softmax attention, over {} draws of orthogonal features.\n"
+     "difference from softmax attention, over {} samples of orthogonal features.\n"
      "Queries, keys and values are normal; the columns give the standard deviation of\n"
      "queries and keys.\n\n",
      "토큰 {}개, 크기가 {}인 헤드의 어텐션. 오차는 소프트맥스 어텐션과의 차이의\n"
@@ -62,7 +62,7 @@ constexpr Message kMeasured[] = {
      "값은 정규분포를 따르고, 열의 수는 쿼리와 키의 표준편차입니다.\n\n"},
     {"features", "특징"},
     {"1/4, causal", "1/4, 인과"},
-    {"\n\nThe slope is that of a line fitted to the logarithms. In theory it is -1/2,\n"
+    {"\n\nThe slope belongs to a line fitted to the logarithms. In theory it is -1/2,\n"
      "because the estimate is a mean over the features. Larger queries and keys have\n"
      "larger errors, and need more features to reach this slope.\n",
      "\n\n기울기는 로그에 맞춘 직선의 기울기입니다. 추정값이 특징에 걸친 평균이므로\n"
@@ -91,7 +91,7 @@ constexpr Message kMeasured[] = {
      "역전파 동안 입력 말고 쓴 메모리입니다.\n\n"},
     {"One sequence", "시퀀스 하나"},
     {"Sequences of {} tokens", "토큰이 {}개인 시퀀스"},
-    {"The slope is that of the line through the logarithms, from {} tokens on:\n"
+    {"The slope belongs to the line through the logarithms, from {} tokens on:\n"
      "1 where the cost grows with the tokens, 2 where it grows with their square.\n",
      "기울기는 토큰 {}개부터 로그에 맞춘 직선의 기울기입니다. 비용이 토큰 수에\n"
      "비례하면 1, 그 제곱에 비례하면 2입니다.\n"},
@@ -114,7 +114,7 @@ constexpr Message kMeasured[] = {
      "마스크가 없어도 손실이 언어의 엔트로피보다 낮지 않습니다: 모델이 다음 토큰을\n"
      "읽는 법을 (아직) 배우지 못했습니다.\n"},
     {"When later tokens are hidden, as in generation, its loss is {:.3f}, {} than\n"
-     "that of guessing ({:.3f}). {:.0f} % of the successions that it writes are allowed,\n"
+     "guessing's ({:.3f}). {:.0f} % of the successions that it writes are allowed,\n"
      "with the mask {:.0f} %; by chance it would be {:.0f} %.\n",
      "생성할 때처럼 뒤의 토큰을 숨기면 손실이 {0:.3f}이고, 아무렇게나 고를 때의\n"
      "{2:.3f}보다 {1}. 이 모델이 이어 쓴 토큰의 {3:.0f} %가 허용된 것입니다.\n"
@@ -126,12 +126,12 @@ constexpr Message kMeasured[] = {
     {"Training without the causal mask (8.2.5)", "인과 마스크 없는 학습 (8.2.5)"},
     {"A language of {} tokens; each has {} equally likely successors. Its entropy is\n"
      "log {} = {:.3f} per token. Two equal models (2 layers, width 64, 4 heads) predict\n"
-     "the next token of texts of {} tokens, {} steps with batches of {}. Losses and\n"
-     "generated texts are those of {} new texts; a text begins with one given token.\n\n",
+     "the next token of texts of {} tokens, {} steps with batches of {}. Losses are\n"
+     "measured on {} new texts; a text to be continued begins with one token.\n\n",
      "토큰이 {0}개인 언어입니다. 한 토큰 뒤에는 {1}개의 토큰이 같은 확률로 올 수 있고,\n"
      "엔트로피는 토큰마다 log {2} = {3:.3f}입니다. 같은 두 모델(층 2개, 폭 64, 헤드\n"
      "4개)이 토큰 {4}개인 글의 다음 토큰을 {5}단계 동안 배웁니다 (배치 크기 {6}).\n"
-     "손실과 생성한 글은 새 글 {7}개의 것이고, 글은 주어진 토큰 하나로 시작합니다.\n\n"},
+     "손실은 새 글 {7}개로 잽니다. 이어 쓸 글은 토큰 하나로 시작합니다.\n\n"},
     {"loss before the first step", "첫 단계 전의 손실"},
     {"loss after the last step", "마지막 단계 뒤의 손실"},
     {"the same when later tokens are hidden", "뒤의 토큰을 숨겼을 때의 손실"},
@@ -166,7 +166,7 @@ constexpr Message kMeasured[] = {
     {"tells them apart", "두 문장을 구별하는가"},
     {"yes", "예"},
     {"no", "아니요"},
-    {"\nNot told apart with: {}. There the vectors of the second sentence are those of the first one in another "
+    {"\nNot distinguished with: {}. There the vectors of the second sentence are the first sentence's in another "
      "order, up to rounding, whatever is learned later: \"who is the cat\" has one answer for both. (\"index\" adds "
      "the position to every feature, and the layer normalisation after the embeddings removes what all features have "
      "in common. With a causal mask, the number of words that a word can see depends on its position.)\n",
@@ -185,9 +185,9 @@ constexpr Message kMeasured[] = {
     {"Write it down again", "그대로 다시 쓰기"},
     {"  {:<16}{:>8} parameters\n", "  {:<16}파라미터 {:>8}개\n"},
     {"Sequences of {} symbols. Each model took {} steps with batches of {}, whose\n"
-     "lengths go round those of the table. Share of right symbols in what the model\n"
+     "lengths follow the table. Share of right symbols in what the model\n"
      "writes, its own symbols being its input, for {} new sequences of each length;\n"
-     "guessing gives {:.3f}. Seconds: processor time of the training.\n{}",
+     "guessing gives {:.3f}. Seconds: processor time of the training run.\n{}",
      "기호 {0}가지로 된 시퀀스입니다. 모델마다 {1}단계 학습했고(배치 크기 {2}), 배치의\n"
      "길이는 표의 길이를 차례로 씁니다. 값은 모델이 쓴 기호 가운데 맞은 것의 비율로,\n"
      "길이마다 새 시퀀스 {3}개로 쟀습니다 (모델은 자신이 쓴 기호를 입력으로\n"
@@ -214,7 +214,7 @@ constexpr Message kMeasured[] = {
     {"at first", "처음"},
     {"at last", "마지막"},
     {"of {}", "{}번 중"},
-    {"Energy, minus that of the start", "에너지, 시작할 때와의 차이"},
+    {"Energy, minus the energy of the start", "에너지, 시작할 때와의 차이"},
     {"Similarity of the states", "상태의 유사도"},
     {"{}: the energy never rises.\n", "{}: 에너지가 한 번도 늘지 않습니다.\n"},
     {"{}: the energy rises in {} of {} intervals.\n", "{0}: {2}구간 가운데 {1}구간에서 에너지가 늡니다.\n"},
@@ -240,7 +240,7 @@ constexpr Message kMeasured[] = {
     {"From layer to layer the ratio of signal to noise is multiplied by e^{:.2f} (the tutorial: e^{}){}. ",
      "층마다 신호 대 잡음의 비가 e^{:.2f}배가 됩니다 (튜토리얼: e^{}배){}. "},
     {"; after layer {} only rounding is left", "; {}층 뒤에는 반올림 오차만 남습니다"},
-    {"The gradient of the first of {} layers is {:.2g} times that of the last one.\n",
+    {"The gradient of the first of {} layers is {:.2g} times the gradient of the last one.\n",
      "{}층 가운데 첫 층의 기울기는 마지막 층의 {:.2g}배입니다.\n"},
     {"Tokens and gradients in deep stacks of random layers (8.2.3, 8.4)",
      "깊이 쌓은 무작위 층의 토큰과 기울기 (8.2.3, 8.4)"},
@@ -252,7 +252,7 @@ constexpr Message kMeasured[] = {
      "                   change by noise in the input (deviation {:g}, the tokens' 1)\n"
      "  weights' rank    the same rank of a head's attention weights, a mean\n"
      "  gradient ratio   norm of the gradient of the first layer's parameters, over\n"
-     "                   that of the last layer's, in a stack of this depth with a\n"
+     "                   the last layer's, in a stack of this depth with a\n"
      "                   final normalisation and a random linear loss\n",
      "폭이 {1}인 무작위 토큰 {0}개가 무작위 인코더 층을 지납니다 (헤드 {2}개,\n"
      "폭이 {3}인 피드포워드 블록, xavier-uniform, float64). 각 층 뒤에 잽니다:\n"
@@ -267,7 +267,7 @@ constexpr Message kMeasured[] = {
     {"Similarity of the tokens", "토큰의 유사도"},
     {"Signal to noise", "신호 대 잡음"},
     {"ratio of variances", "분산의 비"},
-    {"Gradient of the first layer over that of the last one", "마지막 층의 기울기에 대한 첫 층의 기울기의 비"},
+    {"Gradient of the first layer over the last layer's", "마지막 층의 기울기에 대한 첫 층의 기울기의 비"},
     {"layers of the stack", "쌓은 층의 수"},
     {"ratio of norms", "노름의 비"},
     {"Attention alone, without residuals", "어텐션만, 잔차 연결 없이"},

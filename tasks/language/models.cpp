@@ -5,7 +5,7 @@ namespace tapegrad::tasks::language {
 namespace {
 
 constexpr Message kModels[] = {
-    {"default sizes: tutorial (those of the task), base and big (Vaswani et al.), BERT or T5",
+    {"default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
      "기본 크기: tutorial(태스크의 크기), base와 big(Vaswani 외), BERT, T5 중 하나"},
     {"default sizes and rates", "기본 크기와 학습률"},
     {"number of tokens, including the padding token 0", "패딩 토큰 0을 포함한 토큰의 수"},
@@ -84,7 +84,7 @@ constexpr Message kModels[] = {
     {"adds learned waves", "학습한 파동을 더함"},
     {"an added and a relative one, with learned weights", "더하는 인코딩과 상대 인코딩을 학습한 가중치로 합침"},
     {"adds the output of a network", "신경망의 출력을 더함"},
-    {"recompute each block in backward: same results, less memory",
+    {"gradient checkpointing: compute each block again in backward; same results, less memory",
      "역전파에서 블록마다 다시 계산합니다. 결과는 같고 메모리를 덜 씁니다"},
     {"also save the causal masks, att.mask, which tutorial 000's code expects in a model",
      "튜토리얼 000의 코드가 모델에서 찾는 인과 마스크 att.mask도 저장합니다"},

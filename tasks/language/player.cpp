@@ -27,7 +27,7 @@ constexpr Message kPlayer[] = {
      "각 행은 한 토큰의 어텐션 가중치이고, 더하면 1입니다. 진할수록(어두운 모드에서는 밝을수록) 가중치가 큽니다."},
     {"Each row has the attention weights of one token, which add up to 1.",
      "각 행은 한 토큰의 어텐션 가중치이고, 더하면 1입니다."},
-    {" The first {} of {} tokens are drawn.", " 토큰 {1}개 가운데 처음 {0}개를 그렸습니다."},
+    {" The first {} of {} tokens are shown.", " 토큰 {1}개 가운데 처음 {0}개를 그렸습니다."},
     {"read by the decoder", "디코더가 읽은 토큰"},
     {"read by the decoder (key)", "디코더가 읽은 토큰 (키)"},
     {"source (query)", "소스 (쿼리)"},

@@ -6,7 +6,7 @@ namespace {
 
 constexpr Message kTopics[] = {
     {"Step by step", "단계별로"},
-    {"Pictures: {}, {}\n", "그림: {}, {}\n"},
+    {"Plots: {}, {}\n", "그림: {}, {}\n"},
     {"· below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above", "· 0.02 미만, ░ 0.1, ▒ 0.3, ▓ 0.6, █ 그 이상"},
     // attention-steps
     {"{} shape: {}\n", "{}의 모양: {}\n"},
@@ -121,7 +121,7 @@ constexpr Message kTopics[] = {
      "5. 크기 조정\n점수는 곱 {}개의 합이므로 표준편차가 약 {:.0f}이고, 여기서는 {:.2f}입니다.\n"
      "튜토리얼처럼 sqrt(d_model) = {:.0f}로 나누면 {:.2f},\n"
      "sqrt(head_dim) = {:.0f}로 나누면 {:.2f}입니다.\n\n"},
-    {"6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
+    {"6. No padding\nThe tutorial samples a length from 0 and writes mask[i, -length:] = True. With 0\n"
      "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\n"
      "gives zeros, never NaN: softmax of a masked row sums to {:.0f}.\n",
      "6. 패딩이 없을 때\n튜토리얼은 0부터의 길이를 뽑아 mask[i, -length:] = True를 씁니다. 길이가 0이면\n"

@@ -13,11 +13,11 @@ constexpr Message kTraining[] = {
     {"sequences per batch", "배치의 시퀀스 수"},
     {"batches per step, a multiple of the number of processes; their gradients are averaged",
      "한 단계의 배치 수. 프로세스 수의 배수이며 기울기의 평균을 씁니다"},
-    {"type of matrix products; with bfloat16 their operands are rounded, weights and sums stay float32",
+    {"type of matrix multiplications; with bfloat16 their operands are rounded, weights and sums stay float32",
      "행렬 곱의 자료형. bfloat16이면 피연산자만 반올림하고 가중치와 합은 float32로 둡니다"},
     {"type of the gradients that processes of mpirun exchange; bfloat16 halves their size, with rounding",
      "mpirun의 프로세스가 주고받는 기울기의 자료형. bfloat16이면 반올림하여 크기를 절반으로 줄입니다"},
-    {"seed of all random draws", "모든 난수의 시드"},
+    {"seed of all random numbers", "모든 난수의 시드"},
     {"random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
      "드롭아웃 마스크의 난수열: mt19937, 또는 인텔 프로세서에서 MKL을 쓰는 PyTorch의 mkl"},
     {"steps per epoch", "에포크의 단계 수"},
@@ -65,8 +65,8 @@ constexpr Message kTraining[] = {
     {"dropout probability of the updates' inputs", "갱신에 들어가는 입력의 드롭아웃 확률"},
     {"the updates are multiplied by this value divided by the rank", "갱신에 이 값을 랭크로 나눈 수를 곱합니다"},
     {"write the model with the updates added to its weights", "갱신을 가중치에 더한 모델을 씁니다"},
-    {"batches of each part of the text per evaluation", "평가할 때 글의 부분마다 쓰는 배치의 수"},
-    {"examples of the validation part per evaluation", "평가할 때 쓰는 검증 부분의 예제 수"},
+    {"batches of each split of the text per evaluation", "평가할 때 글의 부분마다 쓰는 배치의 수"},
+    {"examples of the validation split per evaluation", "평가할 때 쓰는 검증 부분의 예제 수"},
 };
 
 }  // namespace

@@ -188,11 +188,11 @@ std::string figure_text(double value, int digits) {
 
 // Names come last: they may be long.
 std::string table_of(std::span<const NamedRun> runs, double keep) {
-  std::string out = fmt::format("{:>9} {:>9} {:>9} {:>10} {:>9} {:>10}  {}\n", "steps", "loss", "accuracy",
+  std::string out = fmt::format("{:>7} {:>9} {:>8} {:>10} {:>7} {:>10}  {}\n", "steps", "loss", "accuracy",
                                 "validation", "at step", "per second", "run");
   for (const NamedRun& run : runs) {
     const End end = end_of(run, keep);
-    out += fmt::format("{:>9} {:>9} {:>9} {:>10} {:>9} {:>10}  {}\n", end.steps, figure_text(end.loss, 4),
+    out += fmt::format("{:>7} {:>9} {:>8} {:>10} {:>7} {:>10}  {}\n", end.steps, figure_text(end.loss, 4),
                        figure_text(end.accuracy, 4), figure_text(end.validation, 4),
                        end.validation_step > 0 ? std::to_string(end.validation_step) : "-",
                        figure_text(end.per_second, 0), run.name);
@@ -250,7 +250,7 @@ void PlotRequest::list(Fields& f) {
   f.add({.name = "first-step", .help = "leave out earlier steps", .limits = {.least = 1}}, first_step);
   f.add({.name = "log-loss", .help = "logarithmic axes of losses"}, log_loss);
   f.add({.name = "only", .help = "only the charts whose title contains this, as Loss", .type = "TEXT"}, only);
-  f.add({.name = "quiet", .help = "write the pictures, and print no table"}, quiet);
+  f.add({.name = "quiet", .help = "write the plots, and print no table"}, quiet);
   add_json(f, json);
 }
 
@@ -282,7 +282,7 @@ std::vector<LineChart> charts_of(std::span<const NamedRun> runs, const PlotReque
 }
 
 int plot(const PlotRequest& request) {
-  require(!request.json || !request.quiet, "--json", "prints the figures that --quiet leaves out");
+  require(!request.json || !request.quiet, "--json", "prints the metrics that --quiet leaves out");
   const std::vector<NamedRun> runs = read_runs(request);
   std::vector<drawing::Drawing> drawings;
   for (const LineChart& chart : chosen(charts_of(runs, request), request.only)) drawings.push_back(draw(chart));
@@ -295,7 +295,7 @@ int plot(const PlotRequest& request) {
     return 0;
   }
   if (!request.quiet) print_text(table_of(runs, request.smooth) + "\n");
-  print_text(fmt::format("Pictures: {}, {}\n", svg.string(), html.string()));
+  print_text(fmt::format("Plots: {}, {}\n", svg.string(), html.string()));
   return 0;
 }
 

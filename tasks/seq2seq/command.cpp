@@ -32,14 +32,17 @@ void TestRequest::list(Fields& f) {
   BeamOptions::list(f);
   add_json(f, json);
   if (options.info->draws)
-    f.add({.name = "draw", .help = "draw the answer to --expression into this .svg or .html file", .type = "FILE"},
+    f.add({.name = "draw",
+           .help = "write a plot of the answer to --expression to this .svg or .html file",
+           .type = "FILE"},
           draw);
   list_examples(f);
   add_changes(f, fields_of(reach));
 }
 
 void ExplainRequest::list(Fields& f) {
-  f.add({.name = "seed", .help = "draw an example with this random seed", .otherwise = "the tutorial's example"}, seed);
+  f.add({.name = "seed", .help = "sample an example with this random seed", .otherwise = "the tutorial's example"},
+        seed);
   if (options.info->explains_many)
     f.add({.name = "num_examples",
            .help = "number of random examples",

@@ -50,11 +50,12 @@ RunOptions::RunOptions(const TaskInfo& task, std::any own) : info(&task), own(st
 }
 
 void RunOptions::list(Fields& f) {
-  f.add({.name = "preset",
-         .help = "default sizes: tutorial (those of the task), base and big (Vaswani et al.), BERT or T5",
-         .group = Group::model,
-         .choices = names_of_sizes()},
-        preset);
+  f.add(
+      {.name = "preset",
+       .help = "default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
+       .group = Group::model,
+       .choices = names_of_sizes()},
+      preset);
   Fields model = model_fields(config);
   model.insert_after("max_position_embeddings", fields_of(attention));
   add_fields(f, model);

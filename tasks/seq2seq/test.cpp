@@ -58,7 +58,7 @@ Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, co
 // The picture of an answer, as SVG or as a page.
 std::string picture_of(const Task& task, const Answer& answer, const fs::path& file) {
   const std::optional<drawing::Drawing> drawing = task.picture(answer);
-  if (!drawing) bad_request("--draw", "this task has no pictures of answers");
+  if (!drawing) bad_request("--draw", "this task has no plots of answers");
   const bool page = file.extension() == ".html";
   return page ? drawing_html(task.source_text(answer.input), *drawing) : drawing::svg_file(*drawing);
 }
@@ -128,7 +128,7 @@ Tested test_examples(const TestRequest& request, const fs::path& file, const Seq
 void check(const TestRequest& request) {
   request.BeamOptions::check();
   if (!request.draw.empty() && !request.expression)
-    bad_request("--draw", "draws the answer to --expression, which is missing");
+    bad_request("--draw", "plots the answer to --expression, which is missing");
   check_drawing(request.draw, ".svg", ".html");
 }
 

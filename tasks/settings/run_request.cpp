@@ -38,7 +38,7 @@ void RunRequest::list(Fields& f) {
 void RunRequest::check() const {
   require(profile || profile_steps == RunRequest().profile_steps, "--profile-steps",
           "sets the steps of --profile, which is missing");
-  require(profile || !json, "--json", "prints the figures of --profile, which is missing");
+  require(profile || !json, "--json", "prints the metrics of --profile, which is missing");
 }
 
 fs::path default_folder(std::string_view task) { return fs::path("out") / task; }

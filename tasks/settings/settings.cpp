@@ -159,7 +159,7 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
     return found == json.end() ? otherwise : *found;
   };
   const std::string found = text_setting(where, "task", member("task", nullptr));
-  if (found != task) fail(where, fmt::format("expected the settings of the task {}, got those of {}", task, found));
+  if (found != task) fail(where, fmt::format("expected the settings of the task {}, got settings of {}", task, found));
   const nlohmann::json version = member("version", 1);
   if (!version.is_number_integer()) refuse_setting(where, "version", version);
   if (version > kJsonVersion) {

@@ -88,7 +88,8 @@ void TrainingSettings::list(Fields& f) {
         accumulate);
   f.add_named(
       {.name = "dtype",
-       .help = "type of matrix products; with bfloat16 their operands are rounded, weights and sums stay float32",
+       .help =
+           "type of matrix multiplications; with bfloat16 their operands are rounded, weights and sums stay float32",
        .group = Group::training,
        .choices = kProductTypes},
       dtype, kTypes);
@@ -98,7 +99,7 @@ void TrainingSettings::list(Fields& f) {
        .group = Group::training,
        .choices = kProductTypes},
       wire, kTypes);
-  f.add({"seed", "seed of all random draws", Group::training}, seed);
+  f.add({"seed", "seed of all random numbers", Group::training}, seed);
   f.add_named(
       {.name = "mask-stream",
        .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",

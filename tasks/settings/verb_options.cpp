@@ -39,20 +39,20 @@ void AttentionOutput::list(Fields& f) {
   f.add(
       {.name = "out", .help = "folder for attention.svg and attention.html", .type = "DIR", .otherwise = "the model's"},
       out);
-  f.add({.name = "quiet", .help = "write the files, and draw nothing in the terminal"}, quiet);
+  f.add({.name = "quiet", .help = "write the files, and print nothing in the terminal"}, quiet);
   f.add({.name = "analyze",
          .help = "also compute singular values, entropy, frequencies and energy of every head, and check the "
                  "tutorial's claims"},
         analyze);
-  f.add({.name = "json", .help = "print the figures of --analyze as one JSON object"}, json);
+  f.add({.name = "json", .help = "print the metrics of --analyze as one JSON object"}, json);
   f.add({.name = "only",
-         .help = "draw into attention.svg only the heads whose name contains this, as \"layer 1\"",
+         .help = "plot in attention.svg only the heads whose name contains this, as \"layer 1\"",
          .type = "TEXT"},
         only);
 }
 
 void AttentionOutput::check() const {
-  require(!json || analyze, "--json", "expected --analyze, whose figures it prints");
+  require(!json || analyze, "--json", "expected --analyze, whose metrics it prints");
 }
 
 void add_changes(Fields& f, const Fields& settings, std::string_view otherwise) {

@@ -142,7 +142,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text += table(said("Time in milliseconds"), lengths, costs, &Cost::milliseconds, first);
   exhibit.text += table(said("Memory in megabytes"), lengths, costs, &Cost::megabytes, first);
   exhibit.text += said(
-      "The slope is that of a line fitted to the logarithms, from {} tokens on: 1 for\n"
+      "The slope belongs to a line fitted to the logarithms, from {} tokens on: 1 for\n"
       "a cost proportional to the length, 2 for a cost proportional to its square.\n"
       "Full attention does not store the scores of all pairs, so its memory is also\n"
       "proportional to the length.\n",

@@ -165,7 +165,7 @@ std::string verdict(const Stack& stack, const Measured& m, int64_t length) {
       said("From layer to layer the ratio of signal to noise is multiplied by e^{:.2f} (the tutorial: e^{}){}. ",
            decay.second, kTutorialDecay,
            decay.first < m.signal.size() ? said("; after layer {} only rounding is left", decay.first) : std::string());
-  out += said("The gradient of the first of {} layers is {:.2g} times that of the last one.\n", kDeepest,
+  out += said("The gradient of the first of {} layers is {:.2g} times the gradient of the last one.\n", kDeepest,
               m.gradient.back());
   return drawing::wrapped(out);
 }
@@ -185,7 +185,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
       "                   change by noise in the input (deviation {:g}, the tokens' 1)\n"
       "  weights' rank    the same rank of a head's attention weights, a mean\n"
       "  gradient ratio   norm of the gradient of the first layer's parameters, over\n"
-      "                   that of the last layer's, in a stack of this depth with a\n"
+      "                   the last layer's, in a stack of this depth with a\n"
       "                   final normalisation and a random linear loss\n",
       length, dim, kHeads, 4 * dim, kTolerance, kNoise);
   drawing::LineChart rank{
@@ -197,7 +197,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
                                 .y_high = 1};
   drawing::LineChart signal{
       .title = said("Signal to noise"), .x_label = said("layer"), .y_label = said("ratio of variances"), .log_y = true};
-  drawing::LineChart gradient{.title = said("Gradient of the first layer over that of the last one"),
+  drawing::LineChart gradient{.title = said("Gradient of the first layer over the last layer's"),
                               .x_label = said("layers of the stack"),
                               .y_label = said("ratio of norms"),
                               .log_y = true};

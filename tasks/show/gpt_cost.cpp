@@ -205,7 +205,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text += table(said("One sequence"), lengths, threads, first);
   exhibit.text += table(said("Sequences of {} tokens", sequence), batches, threads, first);
   exhibit.text += said(
-      "The slope is that of the line through the logarithms, from {} tokens on:\n"
+      "The slope belongs to the line through the logarithms, from {} tokens on:\n"
       "1 where the cost grows with the tokens, 2 where it grows with their square.\n",
       first);
 

@@ -88,7 +88,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
                   said("energy"), said("rises"), said("similarity"), said("similarity"), "", said("at first"),
                   said("at last"), said("of {}", kTimes - 1), said("at first"), said("at last"));
   drawing::LineChart energy{
-      .title = said("Energy, minus that of the start"), .x_label = "t / tau", .y_label = said("energy")};
+      .title = said("Energy, minus the energy of the start"), .x_label = "t / tau", .y_label = said("energy")};
   drawing::LineChart similarity{.title = said("Similarity of the states"),
                                 .x_label = "t / tau",
                                 .y_label = said("mean cosine"),

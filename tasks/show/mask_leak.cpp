@@ -171,7 +171,7 @@ std::string verdict(const Run& masked, const Run& open, double entropy) {
   const double chance = static_cast<double>(kSuccessors) / kTokens;
   out += said(
       "When later tokens are hidden, as in generation, its loss is {:.3f}, {} than\n"
-      "that of guessing ({:.3f}). {:.0f} % of the successions that it writes are allowed,\n"
+      "guessing's ({:.3f}). {:.0f} % of the successions that it writes are allowed,\n"
       "with the mask {:.0f} %; by chance it would be {:.0f} %.\n",
       open.last.hidden_loss, open.last.hidden_loss > std::log(kTokens) ? said("more") : said("not more"),
       std::log(static_cast<double>(kTokens)), 100 * open.last.allowed, 100 * masked.last.allowed, 100 * chance);
@@ -206,8 +206,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text = said(
       "A language of {} tokens; each has {} equally likely successors. Its entropy is\n"
       "log {} = {:.3f} per token. Two equal models (2 layers, width 64, 4 heads) predict\n"
-      "the next token of texts of {} tokens, {} steps with batches of {}. Losses and\n"
-      "generated texts are those of {} new texts; a text begins with one given token.\n\n",
+      "the next token of texts of {} tokens, {} steps with batches of {}. Losses are\n"
+      "measured on {} new texts; a text to be continued begins with one token.\n\n",
       kTokens, kSuccessors, kSuccessors, entropy, length, steps, kBatch, kTexts);
   exhibit.text += fmt::format("{:<46}{:>12}{:>12}\n", "", said("causal mask"), said("no mask"));
   const auto row = [&](std::string_view name, double a, double b) {

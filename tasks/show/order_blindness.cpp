@@ -102,9 +102,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
     if (!apart) blind.push_back(seen.name);
   }
   exhibit.text += drawing::wrapped(said(
-      "\nNot told apart with: {}. There the vectors of the second sentence are those of the first one in another "
-      "order, "
-      "up to rounding, whatever is learned later: \"who is the cat\" has one answer for both. (\"index\" adds the "
+      "\nNot distinguished with: {}. There the vectors of the second sentence are the first sentence's in another "
+      "order, up to rounding, whatever is learned later: \"who is the cat\" has one answer for both. (\"index\" adds "
+      "the "
       "position to every feature, and the layer normalisation after the embeddings removes what all features have in "
       "common. With a causal mask, the number of words that a word can see depends on its position.)\n",
       list_of(blind)));

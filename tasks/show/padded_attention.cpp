@@ -74,7 +74,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
       spread(theirs), std::sqrt(static_cast<double>(kHeadDim)), spread(ours));
   const Tensor empty = softmax(masked_fill(ours, ones({length, length}, kBool), kMinusInfinity));
   out += said(
-      "6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
+      "6. No padding\nThe tutorial samples a length from 0 and writes mask[i, -length:] = True. With 0\n"
       "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\n"
       "gives zeros, never NaN: softmax of a masked row sums to {:.0f}.\n",
       sum(empty[0]).item());

@@ -58,7 +58,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.columns = 1;
   exhibit.text = said(
       "Attention of {} tokens, heads of size {}. Error: root mean square of the\n"
-      "difference from softmax attention, over {} draws of orthogonal features.\n"
+      "difference from softmax attention, over {} samples of orthogonal features.\n"
       "Queries, keys and values are normal; the columns give the standard deviation of\n"
       "queries and keys.\n\n",
       kTokens, dim, kDraws);
@@ -71,7 +71,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text += fmt::format("\n{:>9}", said("slope"));
   for (const Column& column : columns) exhibit.text += fmt::format("{:>13.3f}", log_slope(counts, column.errors));
   exhibit.text += said(
-      "\n\nThe slope is that of a line fitted to the logarithms. In theory it is -1/2,\n"
+      "\n\nThe slope belongs to a line fitted to the logarithms. In theory it is -1/2,\n"
       "because the estimate is a mean over the features. Larger queries and keys have\n"
       "larger errors, and need more features to reach this slope.\n");
 

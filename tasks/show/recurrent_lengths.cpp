@@ -221,9 +221,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
   for (const Run& run : runs) models += said("  {:<16}{:>8} parameters\n", run.name, run.parameters);
   exhibit.text = said(
                      "Sequences of {} symbols. Each model took {} steps with batches of {}, whose\n"
-                     "lengths go round those of the table. Share of right symbols in what the model\n"
+                     "lengths follow the table. Share of right symbols in what the model\n"
                      "writes, its own symbols being its input, for {} new sequences of each length;\n"
-                     "guessing gives {:.3f}. Seconds: processor time of the training.\n{}",
+                     "guessing gives {:.3f}. Seconds: processor time of the training run.\n{}",
                      kSymbols, steps, kBatch, kTested, 1.0 / kSymbols, models) +
                  exhibit.text;
   return exhibit;

@@ -41,7 +41,7 @@ constexpr Topic kTopics[] = {
     {.name = "positional-encoding",
      .help = "position indices, and sines and cosines of many wavelengths (8.3.1, 8.3.2)",
      .make = show_positional_encoding,
-     .length = {.help = "number of positions to draw, from 2 to 1000",
+     .length = {.help = "number of positions to plot, from 2 to 1000",
                 .limits = {.least = 2, .most = 1000},
                 .otherwise = "100"},
      .dim = {.help = "width of the model, a multiple of 4 from 16 to 4096",
@@ -193,8 +193,8 @@ void ShowRequest::list(Fields& f) {
   add("steps", found->steps, steps);
   add("example", found->example, example);
   add("model", found->model, model);
-  f.add({.name = "out", .help = "folder for the pictures", .type = "DIR"}, out);
-  f.add({.name = "quiet", .help = "write the pictures, and print no tables"}, quiet);
+  f.add({.name = "out", .help = "folder for the plots", .type = "DIR"}, out);
+  f.add({.name = "quiet", .help = "write the plots, and print no tables"}, quiet);
 }
 
 double log_slope(std::span<const double> x, std::span<const double> y) {
@@ -237,7 +237,7 @@ int show(const ShowRequest& request) {
       drawing::svg_file(exhibit.whole.body.empty() ? drawing::grid(exhibit.drawings, exhibit.columns) : exhibit.whole));
   train::replace_file(train::in_its_folder(html), html_of(exhibit));
   if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
-  print_text(said("Pictures: {}, {}\n", svg.string(), html.string()));
+  print_text(said("Plots: {}, {}\n", svg.string(), html.string()));
   return 0;
 }
 

@@ -152,9 +152,9 @@ void Request::list(Fields& f) {
   f.add({.name = "text",
          .help = "the example: tokens (copy), an expression (addition, parser), or a text (gpt)",
          .type = "TEXT",
-         .otherwise = "a drawn example; of a GPT required"},
+         .otherwise = "a sampled example; of a GPT required"},
         text);
-  f.add({.name = "seed", .help = "random seed of a drawn example"}, seed);
+  f.add({.name = "seed", .help = "random seed of a sampled example"}, seed);
   f.add({.name = "out", .help = "folder for step.html", .type = "DIR", .otherwise = "the model's"}, out);
   f.add({.name = "limit",
          .help = "largest page to write, in MB",

@@ -81,13 +81,13 @@ Result run_baseline(const TextTask& task, const CompareTextRequest& request, int
 
 std::string heading(const TextScores& scores) {
   std::string out;
-  for (const auto& [name, value] : scores.values) out += fmt::format("{:>12}", name);
+  for (const auto& [name, value] : scores.values) out += fmt::format("{:>11}", name);
   return out;
 }
 
 std::string row(const Result& result) {
   std::string out = fmt::format("{:<26}{:>7}", result.name, result.steps > 0 ? std::to_string(result.steps) : "");
-  for (const auto& [name, value] : result.scores.values) out += fmt::format("{:>12.4f}", value);
+  for (const auto& [name, value] : result.scores.values) out += fmt::format("{:>11.4f}", value);
   return out + '\n';
 }
 
@@ -160,8 +160,8 @@ void CompareTextRequest::list(Fields& f) {
          .limits = {.least = 0, .most = 1e6, .open_below = true}},
         seconds);
   f.add({.name = "count", .help = "test on the first N examples; 0: all", .limits = kCountOrNone}, count);
-  f.add({.name = "seed", .help = "seed of all random draws"}, seed);
-  f.add({.name = "out", .help = "folder for the picture", .type = "DIR"}, out);
+  f.add({.name = "seed", .help = "seed of all random numbers"}, seed);
+  f.add({.name = "out", .help = "folder for the plot", .type = "DIR"}, out);
   f.add({.name = "json", .help = "print one JSON list"}, json);
 }
 

@@ -36,7 +36,7 @@ void TextOptions::list(Fields& f) {
         data);
   TrainingSettings::list(f);
   f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
-  f.add({"eval-examples", "examples of the validation part per evaluation", Group::training, kCount}, eval_examples);
+  f.add({"eval-examples", "examples of the validation split per evaluation", Group::training, kCount}, eval_examples);
 }
 
 TextModelConfig TextOptions::model(int64_t vocab_size, int64_t classes) const {

@@ -72,10 +72,10 @@ TextScores TextRecipe::baseline(std::span<const TextExample> training, std::span
 EncodedExamples TextRecipe::encode_part(Part part) const {
   EncodedExamples encoded = encode(options_, corpus_[part], code(), true);
   const std::string learnable = task().has_classes
-                                    ? "whose label occurs in the train part"
+                                    ? "whose label occurs in the train split"
                                     : fmt::format("whose answer is within --context {}", options_.config.context);
   require(encoded.size() > 0, "--data",
-          fmt::format("the {} part has no example {}", kPartNames[static_cast<std::size_t>(part)], learnable));
+          fmt::format("the {} split has no example {}", kPartNames[static_cast<std::size_t>(part)], learnable));
   return encoded;
 }
 
@@ -149,7 +149,7 @@ std::string TextRecipe::sections() {
   std::string out = fmt::format(
       "<h2>{}</h2>\n<p>{}</p>\n<div class=\"card\"><table>\n<tr><th></th><th>{}</th><th>{}"
       "</th></tr>\n",
-      shown("Validation part"), said("{} examples.", found.examples), shown("model"), shown(task().words.baseline));
+      shown("Validation split"), said("{} examples.", found.examples), shown("model"), shown(task().words.baseline));
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("<tr><th>{}</th><td>{:.4f}</td><td>{:.4f}</td></tr>\n", found.values[i].first,
                        found.values[i].second, naive.values[i].second);

@@ -25,7 +25,7 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
   std::string out = fmt::format("=== Test: {} ===\n", request.task->words.name);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, predictions.size()); ++i)
     out += fmt::format("  expected  {}\n  predicted {}\n", examples[i].target, predictions[i]);
-  out += fmt::format("{} examples of the {} part\n{:<14}{:>8}  {}\n", found.examples, name_of(request.part), "",
+  out += fmt::format("{} examples of the {} split\n{:<14}{:>8}  {}\n", found.examples, name_of(request.part), "",
                      "model", request.task->words.baseline);
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("  {:<12}{:>8.4f}  {:.4f}\n", found.values[i].first, found.values[i].second,

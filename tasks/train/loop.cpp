@@ -107,9 +107,9 @@ void Loop::check_own_step() const {
                                      {o.schedule.has_value(), "schedule"},
                                      {o.world && o.world->size() > 1, "a world of several processes"}}) {
     if (is_set)
-      fail("loop",
-           fmt::format("{} is for a loop with a function from a batch to a loss, not for one with a step of your own",
-                       name));
+      fail(
+          "loop",
+          fmt::format("{} is for a loop with a function from a batch to a loss, not for one with your own step", name));
   }
 }
 
@@ -181,7 +181,7 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
   if (optimizers_.front()->steps() != updates)
     fail("loop",
          "the function from a batch to a loss has called step() of the optimiser, which the loop does (return the "
-         "loss alone, or give the loop Parts and a step of your own)");
+         "loss alone, or give the loop Parts and your own step)");
   if (found.loss.numel() != 1)
     fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
                               str(found.loss.shape())));
@@ -191,14 +191,13 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
 }
 
 void Loop::own_step(StepMetrics& metrics) {
-  if (trap_nan_)
-    fail("loop", "a step of your own has its own tapes: call trap_nan() of each instead of setting it here");
+  if (trap_nan_) fail("loop", "your own step has its own tapes: call trap_nan() of each instead of setting it here");
   next_batch(true);
   StepResult found = source_.step();
   std::set<std::string_view> names;
   for (const Figure& one : found.figures)
     if (!names.insert(one.name).second)
-      fail("loop", fmt::format("expected figures of different names, got \"{}\" twice", one.name));
+      fail("loop", fmt::format("expected metrics with different names, got \"{}\" twice", one.name));
   if (!std::isfinite(found.loss))
     fail_not_finite(fmt::format("the loss of step {} is", metrics.step), metrics.step - 1);
   metrics.loss = found.loss;
@@ -262,7 +261,7 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
     if (theirs[0] != all[0])
       fail("train",
            fmt::format("expected the same random numbers in every process, but the default generators of ranks "
-                       "0 and {} differ in step {} (seed all processes alike, or draw from your own generator)",
+                       "0 and {} differ in step {} (seed all processes alike, or sample from your own generator)",
                        r, step));
     interrupted_ = interrupted_ || theirs[1] != 0;
     for (std::size_t i = 0; i < figures.size(); ++i) {
@@ -273,7 +272,7 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
 }
 
 BatchLoss Loop::next_loss(Tape& tape) {
-  if (source_.step) fail("loop", "a step of your own has its own tapes: look at those instead of next_loss()");
+  if (source_.step) fail("loop", "your own step has its own tapes: look at them instead of next_loss()");
   failed_ = true;
   next_batch(true);
   return forward(tape, steps_ + 1);
@@ -394,7 +393,7 @@ void Loop::restore(const Checkpoint& in) {
   const auto steps = in.get<int64_t>("steps"), each = in.get<int64_t>("steps_per_epoch");
   if (each != steps_per_epoch())
     fail("train", fmt::format("expected a checkpoint with {} steps per epoch, got {} (the data, the batch size and "
-                              "accumulate must be those of the run that wrote it)",
+                              "accumulate must be as in the run that wrote it)",
                               steps_per_epoch(), each));
   const auto batch = in.get<int64_t>("batch"), stale = in.get<int64_t>("stale");
   MeanOfGroups loss{in.get<double>("loss_sum")}, accuracy{in.get<double>("accuracy_sum")};

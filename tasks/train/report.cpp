@@ -41,7 +41,7 @@ std::vector<Series> curve(const ReportText& text, const Metrics& metrics, int64_
 
 // Where steps were evaluated, those losses over the single steps.
 std::vector<Series> losses(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
-  Series training{in(text, "training part"), {}, {}, false}, validation{in(text, "validation part"), {}, {}, false};
+  Series training{in(text, "training split"), {}, {}, false}, validation{in(text, "validation split"), {}, {}, false};
   for (const StepMetrics& m : metrics.steps) {
     if (m.train_loss) add(training, static_cast<double>(m.step), *m.train_loss);
     if (m.validation_loss) add(validation, static_cast<double>(m.step), *m.validation_loss);
@@ -101,7 +101,7 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
   if (!speeds.empty() && *middle > 0)
     fact(out, grouped(static_cast<int64_t>(*middle)),
          fmt::format(fmt::runtime(in(text, "{unit} per second (median)")), fmt::arg("unit", in(text, text.unit))));
-  if (!metrics.bits.empty()) fact(out, metrics.bits, in(text, "bits of the model"));
+  if (!metrics.bits.empty()) fact(out, metrics.bits, in(text, "fingerprint (same fingerprint = same model)"));
   out += "</div>\n";
 }
 

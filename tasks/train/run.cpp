@@ -287,7 +287,8 @@ void Loop::write_results(const RunFiles& files, const fs::path& folder) {
     replace_file(in_its_folder(report), report_html(files.report, metrics, steps_per_epoch(), model_.parameters()));
   }
   say(files.messages,
-      fmt::format("Model saved to {}\nReport: {}\nbits {}", model.string(), report.string(), metrics.bits));
+      fmt::format("Model saved to {}\nReport: {}\nFingerprint of the model (same fingerprint = same model):\nbits {}",
+                  model.string(), report.string(), metrics.bits));
 }
 
 }  // namespace tapegrad::train

@@ -92,7 +92,7 @@ TEST(TapeRejects, InvalidLosses) {
               Tape inner;
               tape.backward(sum(y));
             }),
-            "[backward] an inner tape is still alive (end its scope first)");
+            "[backward] an inner tape is still in scope (end its scope first)");
   std::string elsewhere;
   std::thread([&] { elsewhere = error_of([&] { tape.backward(sum(y)); }); }).join();
   EXPECT_EQ(elsewhere,

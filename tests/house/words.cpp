@@ -1,4 +1,5 @@
-// The words of comments and documents: phrases that the house's style replaces by plainer ones.
+// The words of comments, documents and programs: phrases that the house's style replaces by plainer ones, and private
+// words that README.md and what the command prints say in the words of the field.
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
 
@@ -6,6 +7,8 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -42,6 +45,41 @@ constexpr Phrase kPhrases[] = {
     {"one's own", "your own"},
     {"right as a whole", "exact match"},
     {"seed 000|001|002|003|004", "tutorial 004, with its title"},
+};
+
+// Private words, in README.md, help, errors and reports: what PyTorch's and NumPy's documents say instead. (The other
+// documents still have some.)
+constexpr Phrase kPrivate[] = {
+    {"same|the|published|has|have|give|gives bits", "bit-identical; fingerprint"},
+    {"bits of|are|is", "bit-identical; fingerprint"},
+    {"matrix product|products", "matrix multiplication"},
+    {"products of matrices", "matrix multiplication"},
+    {"draw|draws|drawn", "plot; sample"},
+    {"picture|pictures", "plot, figure"},
+    {"figures of|that|whose", "metrics"},
+    {"fault|faults|defect|defects", "bug"},
+    {"is|are an error|errors", "throws Error"},
+    {"refuse|refused|refusal", "reject"},
+    {"recompute|recomputes|recomputed|recomputation|recomputing", "gradient checkpointing"},
+    {"tensor|tensors|result|results in between", "intermediate tensor"},
+    {"training|train|validation|test part|parts", "split"},
+    {"in turns", "interleaved"},
+    {"family|families", "instruction set"},
+    {"ours|numeric|theirs", "analytic, numerical; repeat the noun"},
+    {"tape|tapes alive", "in scope"},
+    {"still alive", "in scope"},
+    {"ended tape|tapes", "a tape that has gone out of scope"},
+    {"floor|floors|room|rooms|house|door|doors", "layer, folder, layout"},
+    {"told|said|asked", "documented, printed, queried"},
+    {"trainings", "training runs"},
+    {"a training .", "a training run"},
+    {"the trained one", "the trained model"},
+    {"those|that of", "repeat the noun"},
+    {"of the above", "repeat the noun"},
+    {"of its|their|your|our own .", "its own ..."},
+    {"as a whole", "all of it"},
+    {"the given", "repeat the noun"},
+    {"page|file|table|document|report|manual|library has", "contains, lists, describes, is"},
 };
 
 std::vector<std::string> divided(std::string_view text, char at) {
@@ -88,6 +126,40 @@ std::string comments_of(const std::string& source) {
   return comments;
 }
 
+// The literals of a source, with those that follow one another joined, except single words and style sheets.
+std::vector<std::string> literals_of(const std::string& source) {
+  std::vector<std::string> literals;
+  std::string text;
+  const auto end = [&] {
+    const bool style_sheet = text.find("; }") != std::string::npos;
+    if (text.find(' ') != std::string::npos && !style_sheet) literals.push_back(text);
+    text.clear();
+  };
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const char c = source[i];
+    if (source.compare(i, 2, "//") == 0) {
+      i = std::min(source.find('\n', i), source.size());
+    } else if (c == '\'' && i > 0 && !std::isalnum(static_cast<unsigned char>(source[i - 1]))) {
+      i += source[i + 1] == '\\' ? 3 : 2;
+    } else if (source.compare(i, 2, "R\"") == 0) {
+      const std::size_t open = source.find('(', i);
+      const std::size_t close = source.find(")" + source.substr(i + 2, open - i - 2) + "\"", open);
+      text += source.substr(open + 1, close - open - 1);
+      i = close + open - i - 1;
+    } else if (c == '"') {
+      for (++i; source[i] != '"'; ++i) {
+        const bool escaped = source[i] == '\\';
+        if (escaped) ++i;
+        text += escaped && source[i] == 'n' ? '\n' : source[i];
+      }
+    } else if (!std::isspace(static_cast<unsigned char>(c))) {
+      end();
+    }
+  }
+  end();
+  return literals;
+}
+
 // A document without its blocks of code.
 std::string sentences_of(const std::string& document) {
   std::string sentences, line;
@@ -100,10 +172,17 @@ std::string sentences_of(const std::string& document) {
   return sentences;
 }
 
-// Each phrase of `words` that kPhrases has, with what to write.
-std::vector<std::string> house_words(const std::vector<std::string>& words) {
+// The same without the targets of links.
+std::string without_targets(const std::string& sentences) {
+  static const std::regex target(R"(\]\([^)]*\))");
+  return std::regex_replace(sentences, target, "]");
+}
+
+// Each phrase of `words` that `phrases` has, with what to write.
+std::vector<std::string> house_words(const std::vector<std::string>& words,
+                                     std::span<const Phrase> phrases = kPhrases) {
   std::vector<std::string> found;
-  for (const Phrase& phrase : kPhrases) {
+  for (const Phrase& phrase : phrases) {
     std::vector<std::vector<std::string>> pattern;
     for (const std::string& alternatives : divided(phrase.words, ' ')) pattern.push_back(divided(alternatives, '|'));
     for (std::size_t i = 0; i + pattern.size() <= words.size(); ++i) {
@@ -118,6 +197,21 @@ std::vector<std::string> house_words(const std::vector<std::string>& words) {
   return found;
 }
 
+std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// What is no text of the command: data, programs and pages that have documents' or tutorials' words.
+bool has_other_words(const std::string& path) {
+  for (const char* const folder : {"tasks/exercises/", "tasks/tutorials/", "tasks/tutorial/pages/", "tasks/examples/",
+                                   "tasks/gradcheck/cases/", "tasks/text/corpus/made_packages"}) {
+    if (path.starts_with(folder)) return true;
+  }
+  return false;
+}
+
 TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
   const std::filesystem::path checkout = kSourceDir;
   int files = 0;
@@ -127,16 +221,46 @@ TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
       const std::filesystem::path& path = entry->path();
       const bool document = path.extension() == ".md";
       if (!document && path.extension() != ".h" && path.extension() != ".cpp") continue;
-      std::ostringstream text;
-      text << std::ifstream(path).rdbuf();
+      const std::string text = text_of(path);
       ++files;
-      for (const std::string& fault :
-           house_words(words_of_text(document ? sentences_of(text.str()) : comments_of(text.str())))) {
+      for (const std::string& fault : house_words(words_of_text(document ? sentences_of(text) : comments_of(text)))) {
         ADD_FAILURE() << std::filesystem::relative(path, checkout).generic_string() << ": " << fault;
       }
     }
   }
   EXPECT_GT(files, 500);
+}
+
+// Help, errors and reports are literals of the sources. Korean words are none of the phrases'.
+TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
+  const std::filesystem::path checkout = kSourceDir;
+  for (const char* const name : {"README.md", "README.ko.md"}) {
+    for (const std::string& fault :
+         house_words(words_of_text(without_targets(sentences_of(text_of(checkout / name)))), kPrivate))
+      ADD_FAILURE() << name << ": " << fault;
+  }
+  int literals = 0;
+  for (const char* const folder : {"autograd", "nn", "optim", "distributed", "tasks"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(checkout / folder)) {
+      const std::string path = std::filesystem::relative(entry.path(), checkout).generic_string();
+      if ((entry.path().extension() != ".h" && entry.path().extension() != ".cpp") || has_other_words(path)) continue;
+      for (const std::string& text : literals_of(text_of(entry.path()))) {
+        ++literals;
+        const std::vector<std::string> words = words_of_text(text);
+        for (const auto& faults : {house_words(words, kPrivate), house_words(words)})
+          for (const std::string& fault : faults) ADD_FAILURE() << path << ": " << fault << "\n  " << text;
+      }
+    }
+  }
+  EXPECT_GT(literals, 2000);
+}
+
+TEST(Words, LiteralsAreFoundAndTheirPrivateWords) {
+  EXPECT_EQ(literals_of("f(\"a b\" // \"c d\"\n  \" \\\"e\\n\", '\"', x ? \"f\" : R\"(g \"h)\", 1'000, \"i j\");"),
+            (std::vector<std::string>{"a b \"e\n", "g \"h", "i j"}));
+  const auto found = [](const std::string& text) { return house_words(words_of_text(text), kPrivate).size(); };
+  EXPECT_EQ(found("Draws a picture of the same bits. A training, and those of others; the file has it."), 6U);
+  EXPECT_EQ(found("Plots of 32 bits, `the same bits`. The house_words of a training run; numerical."), 0U);
 }
 
 TEST(Words, AnyOfThePhrasesIsFound) {

@@ -27,11 +27,11 @@ TEST(Mistakes, AForgottenLayerIsFoundByTheFirstStep) {
   };
   EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [2, 3], [2] (does a visit leave "
-            "out a member? ignore(nn::parameters(other)) is for those of another model)");
+            "out a member? ignore(nn::parameters(other)) is for the parameters of another model)");
   nn::parameters(model.down);
   EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: \"weight\" [2, 3], \"bias\" [2] "
-            "(does a visit leave out a member? ignore(nn::parameters(other)) is for those of another model)");
+            "(does a visit leave out a member? ignore(nn::parameters(other)) is for the parameters of another model)");
   sgd.ignore(nn::parameters(model.down));
   sgd.step(grads_of());
 }
@@ -89,9 +89,8 @@ TEST(Mistakes, AnOptimiserOfOtherParametersSaysWhy) {
                 replaced);
   EXPECT_EQ(rejected([](TwoLayers&, auto step) { step(TwoLayers()); }),
             all + unnamed + "(this optimiser was made for another model, or a visit leaves out a member)");
-  EXPECT_EQ(
-      rejected([](TwoLayers& model, auto step) { step(nn::clone(model)); }),
-      all + named + "(this optimiser was made for another model of the same names: is the loss that of a clone?)");
+  EXPECT_EQ(rejected([](TwoLayers& model, auto step) { step(nn::clone(model)); }),
+            all + named + "(this optimiser was made for another model of the same names: is the loss of a clone?)");
   // Without other leaves, as before; a parameter that is gone says so.
   EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
               struct First {

@@ -141,12 +141,12 @@ TEST(Recompute, DetectsThatTheFunctionChanged) {
   Tape tape;
   const Tensor y = nn::recompute(x, [&](const Tensor& in) { return ++calls == 1 ? in * 2 : dropout(in, 0.5); });
   EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }),
-            "[recompute] the function draws more random numbers in backward than in forward");
+            "[recompute] the function samples more random numbers in backward than in forward");
   calls = 0;
   Tape second;
   const Tensor z = nn::recompute(x, [&](const Tensor& in) { return ++calls == 1 ? dropout(in, 0.5) : in * 2; });
   EXPECT_EQ(error_of([&] { second.backward(sum(z)); }),
-            "[recompute] the function draws fewer random numbers in backward than in forward");
+            "[recompute] the function samples fewer random numbers in backward than in forward");
 }
 
 nn::GPTModel small_gpt() {

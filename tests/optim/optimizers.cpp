@@ -248,7 +248,7 @@ TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {
   EXPECT_EQ(found.size(), 4U);
   EXPECT_EQ(error_of([&] { sgd.step(found); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [3, 4], [5] (does a visit leave "
-            "out a member? ignore(nn::parameters(other)) is for those of another model)");
+            "out a member? ignore(nn::parameters(other)) is for the parameters of another model)");
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
   optim::SGD all(NamedTensors{{"a", a}}, {.lr = 0});
   all.allow_unknown(true);

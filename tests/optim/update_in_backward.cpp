@@ -380,7 +380,7 @@ TEST(UpdateInBackward, MissingUnknownAndFrozenParameters) {
             "parameters as they are; call nn::to before the optimiser is made)");
   EXPECT_EQ(step([&] { return sum(a) + sum(b) + sum(c); }),
             "[optimizer] 1 of the gradients belong to no parameter of this optimiser: [4] (does a visit leave out a "
-            "member? ignore(nn::parameters(other)) is for those of another model)");
+            "member? ignore(nn::parameters(other)) is for the parameters of another model)");
   EXPECT_EQ(step([&] { return ones({}); }),
             "[backward] the loss was not recorded on this tape: nothing was recorded since the tape began (begin it "
             "before the forward pass, whose parameters are leaves)");

@@ -139,7 +139,7 @@ TEST(AttentionCommand, AnalysesEveryTask) {
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
   }
   expect_error(run_command({"attention", "copy", "--json"}), 2,
-               {"[--json] expected --analyze, whose figures it prints"});
+               {"[--json] expected --analyze, whose metrics it prints"});
   const Arguments chosen{"attention", "copy", "--model", folder / "copy", "--out", folder / "one", "--only"};
   const Ran one = successful(run_command(joined(chosen, {"cross layer 0, head 1"})));
   EXPECT_NE(one.out.find("encoder layer 0, head 0"), std::string::npos) << one.out;  // the text and the page have all
@@ -173,7 +173,7 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
                {"[--prompt] expected at least one token, got none"});
   expect_error(run_command({"attention", "gpt", "--model", run, "--prompt-ids", "1,99999"}), 2,
                {"[--prompt-ids] expected token ids from 0 to "});
-  expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] expected --analyze, whose figures it prints"});
+  expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] expected --analyze, whose metrics it prints"});
 }
 
 TEST(AttentionCommand, LabelsShowControlCharacters) {

@@ -220,7 +220,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   const std::string out = folder / "run";
   const auto train = [&](const Arguments& more) { return run_command(joined({"train", "gpt", "--out", out}, more)); };
   expect_error(train({"--text", folder / "short.txt"}), 2,
-               {"[--text]", "the training part has 8 tokens", "a window of --context-length 64 takes 65"});
+               {"[--text]", "the training split has 8 tokens", "a window of --context-length 64 takes 65"});
   expect_error(train({"--text", folder / "none.txt"}), 2, {"[--text]", "there is no file"});
   expect_error(train({"--tokenizer", folder / "none"}), 2, {"[--tokenizer]"});
   expect_error(train({"--preset", "book"}), 2, {"[--tokenizer]", "vocab.bpe and encoder.json"});
@@ -231,7 +231,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(train({"--emb-dim", "10000000", "--n-heads", "1"}), 2, {"[train] a model with batches of these sizes"});
   expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
   expect_error(train({"--batch-size", "5000"}), 2,
-               {"[--batch-size] a batch of 5000 windows does not fit: the training part has "});
+               {"[--batch-size] a batch of 5000 windows does not fit: the training split has "});
   expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam, warmup-cosine"});
   expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2,
                {"[--warmup] must be at least 1 with --schedule noam, got 0"});

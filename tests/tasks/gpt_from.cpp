@@ -193,10 +193,10 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   expect_error(with("tokenizer.json", slurp(folder / "letters/tokenizer.json")), 2,
                {"[--from] expected a tokenizer for the model's vocabulary of 296, got one with "});
   expect_error(train({"--from", hf, "--tokenizer", folder / "other"}), 2,
-               {"[--tokenizer] the vocabulary of " + folder / "other" + " differs from that of " + hf +
+               {"[--tokenizer] the vocabulary of " + folder / "other" + " differs from the vocabulary of " + hf +
                 " (the first different token is "});
   expect_error(train({"--from", hf, "--tokenizer", cut}), 2,
-               {"[--tokenizer] the vocabulary of " + cut + " differs from that of"});
+               {"[--tokenizer] the vocabulary of " + cut + " differs from the vocabulary of"});
   expect_error(train({"--from", hf, "--tokenizer", "char"}), 2,
                {"[--tokenizer] expected the vocabulary of " + hf + ", got char (omit the option)"});
   std::filesystem::remove(hf + "/tokenizer.json");

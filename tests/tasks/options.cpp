@@ -193,7 +193,7 @@ TEST(TaskOptions, ProfilesOfRuns) {
   const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
   const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), folder));
   EXPECT_EQ(weights("run"), weights("plain"));
-  for (const char* const part : {"3 steps (the first ", "linear backward", "optimizer.step", "encoder.layers.",
+  for (const char* const part : {"3 steps (first ", "linear backward", "optimizer.step", "encoder.layers.",
                                  "of peak", "peak rates", "Trace: "}) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << ran.out;
   }
@@ -217,7 +217,7 @@ TEST(TaskOptions, ProfilesOfRuns) {
   expect_error(run_command({"train", "copy", "--profile-steps", "5"}, folder), 2,
                {"[--profile-steps] sets the steps of --profile, which is missing"});
   expect_error(run_command({"train", "parser", "--json"}, folder), 2,
-               {"[--json] prints the figures of --profile, which is missing"});
+               {"[--json] prints the metrics of --profile, which is missing"});
   expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, folder), 2, {"[--profile-steps]"});
   expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), folder), 2, {"[--out]", "/proc/nowhere"});
 }

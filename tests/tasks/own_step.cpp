@@ -207,17 +207,17 @@ TEST(OwnStep, Errors) {
       {"[loop] expected the models of all optimisers among the parts, got none that has \"weight\" of shape [1, 1] "
        "(checkpoints would not have it: parts.add(\"name\", model))",
        [&] { loop_of(forgotten, {}); }},
-      {"[loop] expected figures of different names, got \"a\" twice",
+      {"[loop] expected metrics with different names, got \"a\" twice",
        [&] {
          const auto twice = [](int64_t) -> StepResult { return {.figures = {{"a", 1}, {"a", 2}}}; };
          Loop(parts, source, twice).step();
        }},
-      {"[loop] accumulate is for a loop with a function from a batch to a loss, not for one with a step of your own",
+      {"[loop] accumulate is for a loop with a function from a batch to a loss, not for one with your own step",
        [&] { loop_of(parts, {.accumulate = 2}); }},
       {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with a step of your "
        "own",
        [&] { loop_of(parts, {.clip_grad_norm = 1}); }},
-      {"[loop] a step of your own has its own tapes: call trap_nan() of each instead of setting it here",
+      {"[loop] your own step has its own tapes: call trap_nan() of each instead of setting it here",
        [&] {
          const TemporaryFolder folder;
          loop_of(parts, {}).run({.folder = folder / "run", .progress = false, .trap_nan = true, .messages = stderr});
@@ -249,7 +249,7 @@ TEST(Loop, AnUpdateInTheLossIsAnError) {
   EXPECT_EQ(
       error_of([&] { loop.step(); }),
       "[loop] the function from a batch to a loss has called step() of the optimiser, which the loop does (return "
-      "the loss alone, or give the loop Parts and a step of your own)");
+      "the loss alone, or give the loop Parts and your own step)");
 }
 
 TEST(Loop, TheNextLossIsThatOfTheNextStepAndUpdatesNothing) {
@@ -274,7 +274,7 @@ TEST(Loop, TheNextLossIsThatOfTheNextStepAndUpdatesNothing) {
   Players players;
   Tape tape;
   EXPECT_EQ(error_of([&] { players.loop.next_loss(tape); }),
-            "[loop] a step of your own has its own tapes: look at those instead of next_loss()");
+            "[loop] your own step has its own tapes: look at them instead of next_loss()");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
 
   const auto test = [&](const Arguments& more) { return run_command(joined({"test", "parser"}, more), folder); };
   const Ran rates = successful(test({"--count", "60", "--target", "0"}));
-  expect_parts(rates.out, {"60 expressions up to depth 2 that training has not drawn", "exact match", "node accuracy",
+  expect_parts(rates.out, {"60 expressions up to depth 2 that training has not sampled", "exact match", "node accuracy",
                            "structure", "well-formed", "depth  expressions  exact trees", "Input: y=(1+2)*3"});
   expect_error(test({"--count", "60"}), 1, {"[test parser] exact match", "is below the target 0.99"});
   const nlohmann::json told = nlohmann::json::parse(test({"--count", "60", "--target", "0", "--json"}).out);

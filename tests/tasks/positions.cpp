@@ -236,7 +236,7 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   EXPECT_NE(first.out.find("\nconv-multiscale  0."), std::string::npos) << first.out;
   EXPECT_NE(first.out.find("Mean and standard deviation over 1 seed."), std::string::npos);
   EXPECT_NE(first.err.find("4 of 4: parser with conv-multiscale, seed 0: exact "), std::string::npos) << first.err;
-  tests::expect_narrow(first.out.substr(0, first.out.find("Pictures")));
+  tests::expect_narrow(first.out.substr(0, first.out.find("Plots")));
   const std::string four = tests::slurp(results);
   ASSERT_EQ(tests::lines(four).size(), 5u);  // the settings, and four runs
 

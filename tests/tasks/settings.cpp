@@ -72,7 +72,7 @@ TEST(Settings, OlderJsonLacksSettingsAndNewerJsonIsRejected) {
   };
   EXPECT_EQ(error(R"({"task":"sample","version":99})"),
             "[here] expected settings of version 2 or older, got version 99 (written by a newer tapegrad)");
-  EXPECT_EQ(error(R"({"task":"other"})"), "[here] expected the settings of the task sample, got those of other");
+  EXPECT_EQ(error(R"({"task":"other"})"), "[here] expected the settings of the task sample, got settings of other");
   for (const char* json : {"", "[]", "{}", R"({"task":"sample","item_count":"3"})", R"({"task":"sample","share":[1]})",
                            R"({"task":"sample","item_count":2.5})", R"({"task":"sample","flag":1})"})
     EXPECT_TRUE(error(json).starts_with("[here] the settings ")) << json << ": " << error(json);

@@ -32,7 +32,7 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
   arguments.insert(arguments.end(), more.begin(), more.end());
   const Ran ran = successful(run_command(arguments));
   EXPECT_EQ(ran.err, "");
-  expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
+  expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / (file + ".svg"))), Faults());
   EXPECT_EQ(faults_of_page(slurp(folder / (file + ".html"))), Faults());
 }
@@ -85,7 +85,7 @@ TEST(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds",
 TEST(Show, PerformerError) {
   const TemporaryFolder folder;
   const Ran ran = successful(run_command({"show", "performer-error", "--dim", "8", "--out", folder / "p"}));
-  expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
+  expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / "p/performer-error.svg")), Faults());
   const std::size_t at = ran.out.find("\n    slope");
   ASSERT_NE(at, std::string::npos) << ran.out;
@@ -112,7 +112,7 @@ TEST(Show, SameSeedSamePicture) {
 TEST(Show, QuietWritesOnlyFiles) {
   const TemporaryFolder folder;
   const Ran ran = run_command({"show", "causal-mask", "--quiet", "--out", folder / "p"});
-  EXPECT_EQ(ran.out, "Pictures: " + (folder / "p/causal-mask.svg") + ", " + (folder / "p/causal-mask.html") + "\n");
+  EXPECT_EQ(ran.out, "Plots: " + (folder / "p/causal-mask.svg") + ", " + (folder / "p/causal-mask.html") + "\n");
   EXPECT_NE(slurp(folder / "p/causal-mask.html").find("[      0.45][      0.55]"), std::string::npos);
 }
 

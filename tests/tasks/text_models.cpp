@@ -230,7 +230,7 @@ TEST(TextCommand, LearnsClasses) {
                                         "train", "--count", "9", "--target", "1"});
   EXPECT_EQ(below.err, "[--data] there is no file " + (folder / "none/classify.train.jsonl") + "\n");
   const tests::Ran few = run_command({"test", "classify", "--model", model, "--part", "train", "--count", "9"});
-  EXPECT_NE(few.out.find("9 examples of the train part"), std::string::npos);
+  EXPECT_NE(few.out.find("9 examples of the train split"), std::string::npos);
   EXPECT_EQ(run_command({"test", "answer", "--model", model}).err,
             "[--model] " + model + "/model.safetensors was trained for the task classify, not for answer\n");
 }
@@ -258,7 +258,7 @@ TEST(TextCommand, TestsOnOtherLabels) {
   // The validation part has no label of the train part.
   tests::spill(folder / "classify.train.jsonl", many);
   EXPECT_EQ(run_command({"train", "classify", "--data", folder.path(), "--out", folder / "run"}).err,
-            "[--data] the validation part has no example whose label occurs in the train part\n");
+            "[--data] the validation split has no example whose label occurs in the train split\n");
 }
 
 // 160 records are too few to learn to copy or to look up: these runs must learn what they were shown.
@@ -310,7 +310,7 @@ TEST(TextCommand, Errors) {
   EXPECT_EQ(error({"train", "classify", "--data", "/nowhere"}),
             "[--data] there is no file /nowhere/classify.train.jsonl\n");
   EXPECT_EQ(error({"train", "answer", "--context", "1", "--out", folder / "x"}),
-            "[--data] the train part has no example whose answer is within --context 1\n");
+            "[--data] the train split has no example whose answer is within --context 1\n");
   EXPECT_EQ(error({"test", "classify", "--model", folder / "none"}),
             "[test classify] there is no file " + (folder / "none") + "\n");
   EXPECT_EQ(error({"test", "classify", "--draw", "x.png"}), "[--draw] x.png does not end in .svg\n");

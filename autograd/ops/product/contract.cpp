@@ -183,7 +183,7 @@ class Contraction {
     const Set of_a = set_of(a.labels), of_b = set_of(b.labels);
     const Set inner = of_a & of_b & ~kept;
     if (std::popcount((of_a | of_b) & ~inner) > kMaxRank || (inner == 0 && std::popcount(of_a | of_b) > kMaxRank)) {
-      fail(where_, fmt::format("expected products with at most {} axes, got one with {}", kMaxRank,
+      fail(where_, fmt::format("expected matrix multiplications with at most {} axes, got one with {}", kMaxRank,
                                std::popcount((of_a | of_b) & ~inner)));
     }
     if (inner == 0 || !is_floating(a.x.dtype())) return elementwise(a, b, inner);

@@ -176,7 +176,7 @@ Batch AdditionTask::draw_training(int64_t count, Generator& generator) {
 
 void AdditionTask::set_state(std::span<const std::byte> state) {
   if (state.size() != drawn_.size())
-    fail("addition", fmt::format("expected a record of drawn problems of {} bytes, for {} digits, got {} bytes",
+    fail("addition", fmt::format("expected a record of sampled problems of {} bytes, for {} digits, got {} bytes",
                                  drawn_.size(), max_digits_, state.size()));
   drawn_.assign(state.begin(), state.end());
 }
@@ -232,7 +232,7 @@ std::string AdditionTask::answer_text(const Answer& answer) const {
   return drawing::wrapped(
       fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input), target_text(answer.output),
                   target_text(answer.target), answer.right() ? "True" : "False",
-                  beyond ? fmt::format("(training draws numbers up to {})\n", limit_ - 1) : ""),
+                  beyond ? fmt::format("(training samples numbers up to {})\n", limit_ - 1) : ""),
       4);
 }
 

@@ -37,7 +37,7 @@ void explain_data(std::string& out, const Tokens& source, const Tokens& target, 
       "   Each digit is its own token and 10 is the plus sign: 11 tokens. Leading zeros\n"
       "   make all numbers equally long; with three digits:\n"
       "      7 -> \"007\" -> [0, 0, 7]\n     25 -> \"025\" -> [0, 2, 5]\n    348 -> \"348\" -> [3, 4, 8]\n"
-      "   Both numbers are drawn from 0 to {}, so the sum has at most {} digits.\n"
+      "   Both numbers are sampled from 0 to {}, so the sum has at most {} digits.\n"
       "   The answer starts with its highest digit. Each digit may depend on a carry\n"
       "   from lower digits, which the decoder has not written yet.\n\n",
       limit - 1, width);

@@ -104,13 +104,13 @@ void ParserTask::Settings::list(Fields& f) {
          {.least = 1, .most = kDeepest}},
         depth);
   f.add({.name = "data-seed",
-         .help = "seed of NumPy's stream, which draws the expressions",
+         .help = "seed of NumPy's random numbers, which make the expressions",
          .group = Group::data,
          .limits = {.least = -1, .most = 0xffffffff},  // what NumPy accepts
          .special = "-1: the value of --seed"},
         data_seed);
   f.add({.name = "max-tokens",
-         .help = "pad expressions and trees to N tokens; those of depth 1 have 5, as in the tutorial",
+         .help = "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
          .group = Group::data,
          .limits = kCountOrNone,
          .special = "0: the longest of a batch"},
@@ -231,7 +231,7 @@ TestSet ParserTask::test_set(int64_t count, Generator& generator) const {
   NumpyRandom stream(generator.random32());
   for (int64_t tried = 0; static_cast<int64_t>(trees.size()) < count; ++tried) {
     if (tried > 100 * count + 10'000)
-      bad_request("--count", fmt::format("there are fewer than {} expressions that training has not drawn", count));
+      bad_request("--count", fmt::format("there are fewer than {} expressions that training has not sampled", count));
     Tree tree = draw_expression(stream, depth_);
     if (!std::binary_search(seen.begin(), seen.end(), expression_text(tree))) trees.push_back(std::move(tree));
   }
@@ -239,7 +239,7 @@ TestSet ParserTask::test_set(int64_t count, Generator& generator) const {
   std::stable_sort(trees.begin(), trees.end(),
                    [](const Tree& a, const Tree& b) { return count_nodes(a) < count_nodes(b); });
   return {batch_of(trees, 0, longest_tree(depth_, form_)),
-          fmt::format("{} expressions up to depth {} that training has not drawn", count, depth_)};
+          fmt::format("{} expressions up to depth {} that training has not sampled", count, depth_)};
 }
 
 Batch ParserTask::read_expression(std::string_view text) const {

@@ -14,7 +14,7 @@ namespace tapegrad::tasks {
 // operator, and their trees are written without brackets. With brackets in the vocabulary, trees of any depth are
 // written; rows are padded with 0 to the longest of a batch. Padding is masked and does not count in the loss. Training
 // draws from NumPy's legacy stream, as the tutorial does. `test` takes all expressions of the flat form, or nested ones
-// that training has not drawn.
+// that training has not sampled.
 class ParserTask : public Task {
  public:
   static const TaskInfo kInfo;

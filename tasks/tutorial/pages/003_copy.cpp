@@ -240,7 +240,7 @@ std::string picture_and_heads() {
   static_cast<void>(model(src, shifted_right(src), mask, nn::causal_mask(20), &maps));
   const Tensor memory = model.encode(src, mask)[0];
   const Tensor picture = softmax(matmul(memory, memory.t()) / std::sqrt(64.0));
-  std::string out = said("largest difference of a weight to the picture\n");
+  std::string out = said("largest difference of a weight to the figure\n");
   for (const auto& map : maps) {
     if (map.name.find("encoder.layers") == std::string::npos) continue;
     for (int64_t head = 0; head < 2; ++head)

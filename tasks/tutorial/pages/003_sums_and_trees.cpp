@@ -168,7 +168,7 @@ std::string tree_as_mask() {
 }
 
 std::string digits_one_too_high() {
-  std::string out = said("printed by the tutorial    its tokens are those of\n");
+  std::string out = said("printed by the tutorial    what its tokens mean\n");
   for (const auto& [printed, real] : {std::pair{"x=1+2 -> ADD 2 3", "x=1+2"}, {"y=3*4 -> MUL 4 5", "y=3*4"}})
     out += fmt::format("{:<26} {}\n", printed, list_text(linearise(parse_expression(real), TreeForm::flat)));
   return out;

@@ -312,7 +312,7 @@ TEST(Distributions, Errors) {
       {"[LogNormal] expected value > 0, got -2 at element 1 of [2]", [&] { LogNormal(0, 1).log_prob(x); }},
       {"[Bernoulli] expected 0 <= probs <= 1, got 1.5", [&] { Bernoulli(1.5); }},
       {"[Bernoulli] expected a value of 0 or 1, got -2 at element 1 of [2]", [&] { Bernoulli(0.5).log_prob(x); }},
-      {"[Bernoulli] has no rsample: its draws are not a differentiable function (use sample and log_prob)",
+      {"[Bernoulli] has no rsample: its samples are not a differentiable function (use sample and log_prob)",
        [&] { Bernoulli(0.5).rsample(); }},
       {"[Categorical] expected probs >= 0 and finite, got -2 at element 1 of [2]", [&] { Categorical{x}; }},
       {"[Categorical] expected probs with a sum > 0, got 0 at element 0 of [1]", [&] { Categorical(zeros({3})); }},

@@ -374,11 +374,11 @@ TEST(Random, BadArguments) {
   EXPECT_EQ(error_of([&] { g.multinomial(k, 1, negative, 2); }),
             "[multinomial] expected finite weights of 0 or more, got -1 at index 1");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 1, zero, 2); }),
-            "[multinomial] expected at least 1 positive weights to draw 1 without replacement, got 0 of 2");
+            "[multinomial] expected at least 1 positive weights to sample 1 without replacement, got 0 of 2");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 2, one, 2); }),
-            "[multinomial] expected at least 2 positive weights to draw 2 without replacement, got 1 of 2");
+            "[multinomial] expected at least 2 positive weights to sample 2 without replacement, got 1 of 2");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 3, zero, 2, true); }),
-            "[multinomial] expected at least 1 positive weights to draw 3, got 0 of 2");
+            "[multinomial] expected at least 1 positive weights to sample 3, got 0 of 2");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 0, one, 2); }), "[multinomial] expected at least 1 sample, got 0");
   EXPECT_EQ(error_of([] { NumpyRandom(1).randint(2, 2); }), "[NumpyRandom.randint] expected low < high, got 2 and 2");
   EXPECT_EQ(error_of([] { NumpyRandom(1).choice_index(0); }),

@@ -288,7 +288,7 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
   };
   EXPECT_EQ(of(LinformerAttention{.rank = 0}), "[attention_choice] linformer_rank must be positive, got 0");
   EXPECT_EQ(of(LinformerAttention{.length = -1}),
-            "[attention_choice] length must be positive, or 0 for that of the model, got -1");
+            "[attention_choice] length must be positive, or 0 for the model's, got -1");
   EXPECT_EQ(of(PerformerAttention{.features = -1}),
             "[attention_choice] performer_features must not be negative, got -1");
   EXPECT_EQ(of(ReformerAttention{.bucket_size = 0}), "[attention_choice] reformer_bucket_size must be positive, got 0");

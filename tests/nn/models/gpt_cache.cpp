@@ -125,7 +125,7 @@ TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
   EXPECT_EQ(error_of([&] {
               model.hidden_each(next, std::vector<nn::KVCache*>{&cache, &cache});
             }),
-            "[gpt] expected a separate cache for each row, got that of an earlier row for row 1");
+            "[gpt] expected a separate cache for each row, got the cache of an earlier row for row 1");
   EXPECT_EQ(error_of([&] {
               model.hidden_each(next, std::vector<nn::KVCache*>{&cache, nullptr});
             }),

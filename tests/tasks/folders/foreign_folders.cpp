@@ -100,10 +100,10 @@ TEST_F(FilesNextToTokenizers, SettingsThatChangeIdsAreErrors) {
                 at + "expected only keys whose meaning is known, got \"strip_accents\": true (remove the key if the "
                      "result does not depend on it)");
       EXPECT_EQ(error(name, {{"strip_accents", nullptr}}), "no error");
-      EXPECT_EQ(error(name, {{"pad_token", "[PAD]"}}),
-                at +
-                    "expected tokens of the vocabulary, got \"[PAD]\", which has no id (added_tokens.json has those of "
-                    "other tokens)");
+      EXPECT_EQ(
+          error(name, {{"pad_token", "[PAD]"}}),
+          at + "expected tokens of the vocabulary, got \"[PAD]\", which has no id (added_tokens.json lists the ids of "
+               "other tokens)");
       EXPECT_EQ(error(name, {{"mask_token", {{"content", "<pad>"}, {"lstrip", true}}}}),
                 at + "lstrip of the added token \"<pad>\" is not supported");
       EXPECT_EQ(error(name, {{"additional_special_tokens", {3}}}), at + "expected tokens with a text and an id, got 3");

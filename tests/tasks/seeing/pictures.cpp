@@ -8,6 +8,7 @@
 #include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -23,13 +24,14 @@ const fs::path kPictures = fs::path(kSourceDir) / "docs/pictures";
 
 std::string picture(const std::string& name) { return slurp((kPictures / name).string()); }
 
-// The losses that the first chart of a picture shows: the heights of its curve, measured by the first and last tick.
+// The losses per token that the picture of README.md shows: the heights of its curve, measured by the first and last
+// tick of the logarithmic axis.
 std::vector<double> losses_shown(const std::string& svg) {
-  static const std::regex tick(R"-(d="M80\.0 ([0-9.]+)h[0-9.]+"/>\n<text [^>]*>([0-9.e+-]+)</text>)-");
+  static const std::regex tick(R"-(<path class="rule" d="M60 ([0-9.]+)H304"/>\n<text [^>]*>([0-9.]+)</text>)-");
   static const std::regex curve(R"-(<path class="line c0" d="M([^"]+)")-"), point("[0-9.]+ ([0-9.]+)");
-  std::vector<std::pair<double, double>> ticks;  // height, loss
+  std::vector<std::pair<double, double>> ticks;  // height, logarithm of the loss
   for (std::sregex_iterator at(svg.begin(), svg.end(), tick), end; at != end; ++at)
-    ticks.emplace_back(std::stod((*at)[1]), std::stod((*at)[2]));
+    ticks.emplace_back(std::stod((*at)[1]), std::log(std::stod((*at)[2])));
   std::smatch line;
   std::vector<double> losses;
   if (ticks.size() < 2 || !std::regex_search(svg, line, curve)) return losses;
@@ -37,15 +39,16 @@ std::vector<double> losses_shown(const std::string& svg) {
   const auto [high, loss_high] = ticks.back();
   const std::string points = line[1];
   for (std::sregex_iterator at(points.begin(), points.end(), point), end; at != end; ++at)
-    losses.push_back(loss_low + (std::stod((*at)[1]) - low) / (high - low) * (loss_high - loss_low));
+    losses.push_back(std::exp(loss_low + (std::stod((*at)[1]) - low) / (high - low) * (loss_high - loss_low)));
   return losses;
 }
 
-// A point of the curve of 5,000 steps is the mean of 11.
+// A point of the curve of 5,000 steps is the mean of 25.
 TEST(Pictures, TheCurveOfTheReadmeIsThatOfTheCommand) {
-  constexpr std::size_t kSteps = 5000, kPoint = 11, kPoints = 9;
-  const std::vector<double> shown = losses_shown(picture("copy_loss.svg"));
-  ASSERT_EQ(shown.size(), (kSteps + kPoint - 1) / kPoint);
+  constexpr std::size_t kSteps = 5000, kPoint = 25, kPoints = 4;
+  constexpr double kTokens = 20;
+  const std::vector<double> shown = losses_shown(picture("hero.svg"));
+  ASSERT_EQ(shown.size(), kSteps / kPoint);
   const TemporaryFolder folder;
   successful(run_command({"train", "copy", "--seed", "0", "--out", folder / "copy", "--no-progress", "--max-steps",
                           std::to_string(kPoints * kPoint)}));
@@ -53,8 +56,8 @@ TEST(Pictures, TheCurveOfTheReadmeIsThatOfTheCommand) {
   ASSERT_EQ(steps.size(), kPoints * kPoint);
   for (std::size_t p = 0; p < kPoints; ++p) {
     double mean = 0;
-    for (std::size_t i = 0; i < kPoint; ++i) mean += steps[p * kPoint + i].loss / kPoint;
-    EXPECT_NEAR(shown[p], mean, 0.06) << "point " << p;  // a tenth of a pixel is 0.03
+    for (std::size_t i = 0; i < kPoint; ++i) mean += steps[p * kPoint + i].loss / kTokens / kPoint;
+    EXPECT_NEAR(shown[p] / mean, 1, 0.006) << "point " << p;  // a tenth of a pixel is 0.0054
   }
 }
 
@@ -62,23 +65,33 @@ TEST(Pictures, TheCurveOfTheReadmeIsThatOfTheCommand) {
 TEST(Pictures, AllOfTheReadmeIsWhatTheCommandWritesNow) {
   if (!long_tests_are_wanted()) GTEST_SKIP() << "set TAPEGRAD_LONG=1 to train all 5,000 steps";
   const TemporaryFolder folder;
-  successful(run_command({"train", "copy", "--seed", "0", "--out", "out/copy", "--no-progress"}, folder));
-  successful(run_command({"plot", "out/copy", "--only", "Loss", "--out", "plot", "--quiet"}, folder));
-  successful(run_command({"attention", "copy", "--only", "cross layer 1", "--quiet"}, folder));
-  EXPECT_EQ(slurp(folder / "plot/plot.svg"), picture("copy_loss.svg"));
-  EXPECT_EQ(slurp(folder / "out/copy/attention.svg"), picture("copy_attention.svg"));
+  const auto run = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> train{"train", "copy", "--seed", "0", "--no-progress", "--out", folder / name};
+    train.insert(train.end(), more.begin(), more.end());
+    successful(run_command(train));
+    successful(run_command({"attention", "copy", "--model", folder / name, "--quiet"}));
+  };
+  run("begin", {"--num-epochs", "0"});
+  run("middle", {"--max-steps", "800"});
+  run("copy", {});
+  const std::string draw = "cd " + std::string(folder / "") + " && python3 -B " + kSourceDir +
+                           "/docs/hero.py 0=begin 800=middle 5000=copy hero.svg";
+  ASSERT_EQ(std::system(draw.c_str()), 0);
+  EXPECT_EQ(slurp(folder / "hero.svg"), picture("hero.svg"));
 }
 
 TEST(Pictures, TheReadmeHasTheLastLinesOfTheCommand) {
   const std::string printed = picture("copy.txt"), manual = slurp(std::string(kSourceDir) + "/tasks/README.md");
+  std::smatch fingerprint;
+  ASSERT_TRUE(std::regex_search(printed, fingerprint, std::regex("\nbits ([0-9a-f ]{19})"))) << printed;
+  EXPECT_NE(manual.find("`tapegrad train copy` | 5000 | `" + fingerprint[1].str() + "`"), std::string::npos);
+  EXPECT_NE(picture("hero.svg").find(">" + fingerprint[1].str() + "<"), std::string::npos);
   for (const char* const name : {"README.md", "README.ko.md"}) {
     const std::string page = slurp((fs::path(kSourceDir) / name).string()), fence = "```text\n";
     const std::size_t begin = page.find(fence) + fence.size();
     const std::string lines = page.substr(begin, page.find("```", begin) - begin);
     EXPECT_TRUE(printed.ends_with(lines)) << name << " has\n" << lines;
-    std::smatch bits;
-    ASSERT_TRUE(std::regex_search(lines, bits, std::regex("bits [0-9a-f ]{19}"))) << lines;
-    EXPECT_NE(manual.find("`tapegrad train copy` | 5000 | `" + bits.str() + "`"), std::string::npos) << bits.str();
+    EXPECT_NE(page.find(fingerprint[1].str()), std::string::npos) << name;
   }
 }
 

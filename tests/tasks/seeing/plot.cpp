@@ -91,7 +91,7 @@ TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   EXPECT_TRUE(rows[2]["validation_loss"].is_null());  // of step 1, which is left out
   EXPECT_TRUE(rows[2]["bits"].is_null());
   const Ran quiet = successful(run_command(joined(runs, {"--out", folder / "p", "--quiet", "--log-loss"})));
-  EXPECT_TRUE(quiet.out.starts_with("Pictures: ")) << quiet.out;
+  EXPECT_TRUE(quiet.out.starts_with("Plots: ")) << quiet.out;
   successful(run_command(joined(runs, {"--out", folder / "p", "--only", "critic"})));
   EXPECT_NE(slurp(folder / "p/plot.svg").find("critic loss"), std::string::npos);
   EXPECT_EQ(slurp(folder / "p/plot.svg").find("Learning rate"), std::string::npos);

@@ -21,7 +21,7 @@ void expect_drawn(const std::string& topic, const Arguments& more) {
   const Ran ran = run_command(joined({"show", topic, "--out", folder / "p"}, more));
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
-  expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
+  expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / ("p/" + topic + ".svg"))), std::vector<std::string>());
   EXPECT_EQ(faults_of_page(slurp(folder / ("p/" + topic + ".html"))), std::vector<std::string>());
 }
@@ -57,7 +57,7 @@ TEST(ShowExperiments, OrderBlindness) {
   expect_drawn("order-blindness", {"--dim", "8", "--seed", "3"});
   const TemporaryFolder folder;
   const Ran ran = run_command({"show", "order-blindness", "--out", folder / "p"});
-  EXPECT_NE(ran.out.find("Not told apart with: none and index."), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("Not distinguished with: none and index."), std::string::npos) << ran.out;
   EXPECT_LT(shown_number(ran.out, "none", 0), 1e-12);
   EXPECT_GT(shown_number(ran.out, "sinusoidal", 0), 0.01);
   EXPECT_GT(shown_number(ran.out, "none, causal", 0), 0.01);

@@ -36,7 +36,7 @@ Vocabulary parse_vocabulary(const FileName& place, const Json& json) {
 
 std::string no_id(const detail::FolderToken& token) {
   return fmt::format(
-      "expected tokens of the vocabulary, got \"{}\", which has no id (added_tokens.json has those of "
+      "expected tokens of the vocabulary, got \"{}\", which has no id (added_tokens.json lists the ids of "
       "other tokens)",
       token.content);
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/data/byte_pair_train.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
@@ -66,9 +67,18 @@ void check(const TokenizeRequest& r) {
 // Reads the whole text, which may come from a pipe. A pipe may have no end: a quarter of the memory is the most.
 std::string read_input(const TokenizeRequest& request) {
   const uint64_t most = memory_bytes() / 4;
-  if (!request.text.empty()) return as_bad_request("--text", [&] { return read_file_or_pipe(request.text, most); });
-  const StatusHidden hidden("");  // the text may be typed
-  return read_stream(STDIN_FILENO, "standard input", most);
+  std::string text;
+  if (!request.text.empty()) {
+    as_bad_request("--text", [&] {
+      text = read_file_or_pipe(request.text, most);
+      require_plain_text(request.text, text);
+    });
+  } else {
+    const StatusHidden hidden("");  // the text may be typed
+    text = read_stream(STDIN_FILENO, "standard input", most);
+    require_plain_text("standard input", text);
+  }
+  return text;
 }
 
 // Ids separated by white space, commas or brackets.

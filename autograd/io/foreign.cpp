@@ -1,4 +1,6 @@
 // Recognises files that are often found where weights, JSON or tables are expected.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 
 #include <algorithm>
@@ -60,7 +62,7 @@ std::string kind_of_markup(std::string_view start) {
 
 }  // namespace
 
-std::string foreign_kind(std::string_view start) {
+std::string foreign_to_text(std::string_view start) {
   for (const Signature& one : kSignatures)
     if (start.starts_with(one.begin)) return std::string(one.kind);
   if (start.starts_with("PK\3\4")) return kind_of_zip(start);
@@ -83,7 +85,25 @@ std::string foreign_kind(std::string_view start) {
            start[3 - zero] != 0;
   };
   if (wide(0) || wide(1)) return "a text in UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)";
-  return kind_of_markup(start);
+  return "";
+}
+
+std::string foreign_kind(std::string_view start) {
+  const std::string kind = foreign_to_text(start);
+  return kind.empty() ? kind_of_markup(start) : kind;
+}
+
+std::string kind_of_text(std::string_view start) {
+  constexpr std::size_t kMostShown = 40;
+  const auto is_text = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; };
+  if (start.empty() || !std::all_of(start.begin(), start.end(), is_text)) return "";
+  const std::string_view line = start.substr(0, start.find_first_of("\r\n\t"));
+  return fmt::format("a text that begins with \"{}\"", line.substr(0, kMostShown));
+}
+
+void require_plain_text(const std::string& path, std::string_view start) {
+  if (const std::string kind = foreign_to_text(start.substr(0, 512)); !kind.empty())
+    fail("file", fmt::format("{}: expected a text, got {}", path, kind));
 }
 
 }  // namespace tapegrad

@@ -128,7 +128,8 @@ void read_entry(const File& file, int from, const Entry& entry, std::span<std::b
 void refuse_foreign(const File& file, int from, uint64_t size) {
   std::string start(static_cast<std::size_t>(std::min<uint64_t>(size, 512)), '\0');
   read_all(file, from, 0, std::as_writable_bytes(std::span(start.data(), start.size())));
-  const std::string kind = start.starts_with('{') ? "a JSON text" : foreign_kind(start);
+  std::string kind = start.starts_with('{') ? "a JSON text" : foreign_kind(start);
+  if (kind.empty()) kind = kind_of_text(start);
   const bool cut = start.size() > 8 && start[8] == '{' && start.substr(4, 4) == std::string(4, '\0');
   if (!kind.empty() && !cut) file.refuse("expected a safetensors file, got {}", kind);
 }

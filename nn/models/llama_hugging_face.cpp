@@ -111,6 +111,8 @@ LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view
   if (type != "llama") fail(where, fmt::format("expected the model_type llama, got \"{}\"", type));
   if (config.has("quantization_config")) fail(where, "expected floating weights, got a quantization_config");
   config.require_known({kKeysOfAnyModel, kLlamaKeys});
+  if (config.has("num_key_value_heads") && config.size("num_key_value_heads") == 0)
+    config.refuse("num_key_value_heads", "at least 1", json["num_key_value_heads"]);
   const std::string activation = config.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish")
     fail(where, fmt::format("expected the hidden_act silu, got \"{}\"", activation));

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/data/detail/text_pieces.h>
 #include <tapegrad/tasks/data/detail/token_file.h>
@@ -130,6 +131,7 @@ int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_pat
   std::error_code none;  // if there is no file yet, nothing is overwritten
   if (fs::equivalent(text_path, path, none)) fail("write_token_file", fmt::format("{} is the text itself", path));
   const detail::InputFile text(text_path);
+  require_plain_text(text_path, read_start_of_file(text_path, 512));
   detail::TextPieces pieces(text, 0, text.size(), options.piece,
                             [&](std::string_view part, std::size_t from) { return tokenizer.cut(part, from); });
   TokenFileWriter writer(path, tokenizer.size() <= 65536 ? 2 : 4);

@@ -1,6 +1,7 @@
 // The known forms of conversations, and how a folder's form is recognised.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/chat_template.h>
@@ -63,7 +64,11 @@ ChatTemplate written_out(const std::string& text) {
 // several with names. An empty text: none.
 std::string template_of_folder(const fs::path& folder) {
   if (folder.empty()) return {};
-  if (const fs::path own = folder / "chat_template.jinja"; is_there(own)) return train::read_file(own, json::kMaxBytes);
+  if (const fs::path own = folder / "chat_template.jinja"; is_there(own)) {
+    const std::string text = train::read_file(own, json::kMaxBytes);
+    require_plain_text(own.string(), text);
+    return text;
+  }
   const fs::path file = folder / "tokenizer_config.json";
   if (!is_there(file)) return {};
   const nlohmann::json settings =

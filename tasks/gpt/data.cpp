@@ -1,6 +1,7 @@
 // Reads or makes the text that a GPT is trained on: split by characters, encoded, cut into windows.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
@@ -235,6 +236,7 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
     if (several || data::is_safetensors_file(o.text)) return of_token_files(o, files, std::move(tokenizer), expected);
   }
   const std::string text = o.text.empty() ? made_text() : train::read_file(o.text);
+  if (!o.text.empty()) as_bad_request("--text", [&] { require_plain_text(o.text, text); });
   const uint64_t sum = checksum(bytes_of(text));
   if (expected) require_text(o, sum, *expected);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
@@ -149,16 +150,24 @@ int generate_gpt(const GPTGenerateRequest& request) {
   return 0;
 }
 
+namespace {
+
+data::Tokens tokens_of(const std::string& file, const data::Tokenizer* tokenizer) {
+  if (data::is_safetensors_file(file)) return data::Tokens::open(file);
+  require(tokenizer != nullptr, "--model", "its folder has no tokenizer (give --text a token file)");
+  const std::string text = train::read_file(file);
+  as_bad_request("--text", [&] { require_plain_text(file, text); });
+  return data::Tokens(tokenizer->encode(text));
+}
+
+}  // namespace
+
 int test_gpt(const GPTTestRequest& request) {
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
   const TrainedGPT trained = load_gpt(request.model, {.dtype = request.dtype, .adapter = request.adapter});
   const int64_t length = std::min(trained.model->context_length(), kLongestWindow);
-  if (!trained.tokenizer && !data::is_safetensors_file(request.text))
-    bad_request("--model", "its folder has no tokenizer (give --text a token file)");
-  data::Tokens tokens = data::is_safetensors_file(request.text)
-                            ? data::Tokens::open(request.text)
-                            : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
+  data::Tokens tokens = tokens_of(request.text, trained.tokenizer.get());
   if (request.max_tokens > 0 && request.max_tokens < tokens.size()) {
     tokens = tokens.slice(0, request.max_tokens);
   } else {

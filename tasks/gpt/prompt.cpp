@@ -1,5 +1,6 @@
 // Prompts: texts or token ids.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/settings/run_request.h>
@@ -55,9 +56,13 @@ std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const
   constexpr std::string_view kAsked = "--prompt-file";
   require_file(kAsked, file);
   require(trained.tokenizer != nullptr, kAsked, "the model's folder has no tokenizer (use --prompt-ids and --ids)");
-  std::istringstream text(train::read_file(file));
+  std::string all = train::read_file(file);
+  as_bad_request(kAsked, [&] { require_plain_text(file, all); });
+  if (constexpr std::string_view kMark = "\xEF\xBB\xBF"; all.starts_with(kMark)) all.erase(0, kMark.size());
+  std::istringstream text(std::move(all));
   std::vector<std::vector<int64_t>> prompts;
   for (std::string line; std::getline(text, line);) {
+    if (line.ends_with('\r')) line.pop_back();  // of Windows
     if (line.empty()) continue;
     prompts.push_back(encoded(line, trained));
     check_length(kAsked, prompts.back(), *trained.model);

@@ -7,9 +7,11 @@
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/linear.h>
+#include <tapegrad/tasks/data/byte_pair_train.h>
 #include <tapegrad/tasks/data/csv.h>
 #include <tapegrad/tasks/data/json_lines.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/train/metrics.h>
@@ -250,6 +252,33 @@ TEST(ForeignFiles, EveryReaderNamesThem) {
   spill(folder / "config.json", kPointer);
   expect_error(run_command({"generate", "gpt", "--model", folder.path(), "--prompt", "x"}), 1,
                {"config.json", "is not JSON, but " + kLfs});
+}
+
+// Any bytes are a text; but not these, which were meant to become one.
+TEST(ForeignFiles, AreErrorsWhereAnyTextIsExpected) {
+  const TemporaryFolder folder;
+  const std::string text = folder / "text.txt", tokens = folder / "tokens.safetensors";
+  const std::string said = text + ": expected a text, got " + kLfs;
+  const std::string gpt2 = std::string(tests::kTestsDir) + "/data/hugging_face_gpt2";
+  spill(text, kPointer);
+  expect_error(run_command({"train", "gpt", "--text", text, "--out", folder / "run"}), 2, {"[--text] " + said});
+  expect_error(run_command({"test", "gpt", "--model", gpt2, "--text", text}), 2, {"[--text] " + said});
+  expect_error(run_command({"generate", "gpt", "--model", gpt2, "--prompt-file", text}), 2,
+               {"[--prompt-file] " + said});
+  expect_error(run_command({"tokenize", "--tokenizer", gpt2, "--text", text}), 2, {"[--text] " + said});
+  expect_error(run_command({"tokenize", "--tokenizer", gpt2}, {.input = kPointer}), 1,
+               {"[file] standard input: expected a text, got " + kLfs});
+  for (const char* kind : {"bpe", "char"})
+    EXPECT_NE(run_command({"tokenize", "--train", kind, "--text", text, "--out", folder / "new"}).err.find(said),
+              std::string::npos);
+  EXPECT_EQ(error_of([&] { data::write_token_file(*data::load_tokenizer(gpt2), text, tokens); }), "[file] " + said);
+  EXPECT_EQ(error_of([&] { data::train_byte_pairs_on_file(text, 300); }), "[file] " + said);
+  EXPECT_FALSE(std::filesystem::exists(tokens));
+  spill(text, "<html>\n");  // a text, too
+  EXPECT_EQ(run_command({"tokenize", "--tokenizer", gpt2, "--text", text}).code, 0);
+  for (const char* start : {"<!doctype html>", "<?xml version", "{\"a\": 1}", "", "x"})
+    EXPECT_EQ(foreign_to_text(start), "");
+  EXPECT_EQ(foreign_to_text("\x1f\x8b\x08"), foreign_kind("\x1f\x8b\x08"));
 }
 
 TEST(Json, EveryReaderBoundsTheDepth) {

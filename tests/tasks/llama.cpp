@@ -123,6 +123,9 @@ TEST(LlamaTokenizers, Metaspace) {
   EXPECT_EQ(first->encode(" one"), legacy->encode("one"));
   EXPECT_NE(first->encode("one</s>two"), legacy->encode("one</s>two"));
   changed["pre_tokenizer"]["prepend_scheme"] = "never";
+  EXPECT_NE(error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); }).find("expected the decoder Replace"),
+            std::string::npos);
+  changed["decoder"]["decoders"].erase(3);  // Strip
   EXPECT_EQ(data::parse_tokenizer(changed.dump(), "never")->encode(" one"), legacy->encode("one"));
   changed["pre_tokenizer"]["prepend_scheme"] = "always";
   EXPECT_EQ(error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); }),

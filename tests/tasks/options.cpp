@@ -278,6 +278,8 @@ TEST(TaskOptions, Generation) {
   const Ran both = successful(from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6"}));
   ASSERT_EQ(lines(both.out).size(), 2U) << both.out;
   EXPECT_EQ(lines(both.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6"}).out);
+  spill(folder / "windows.txt", "\xEF\xBB\xBFThe cat\r\n\r\nThe\r\n");
+  EXPECT_EQ(from_file({folder / "windows.txt", "--ids", "--max-new-tokens", "6"}).out, both.out);
   const Ran searched = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6", "--beams", "2"});
   ASSERT_EQ(lines(searched.out).size(), 2U) << searched.err;
   EXPECT_EQ(lines(searched.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6", "--beams", "2"}).out);

@@ -1,5 +1,7 @@
 // Trains byte pairs. Words are counted once; a merge visits only the words that contain its pair.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/byte_pair_train.h>
@@ -246,6 +248,7 @@ std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab
 std::unique_ptr<Tokenizer> train_byte_pairs_on_file(const std::string& path, int64_t vocab_size,
                                                     const TextSample& sample) {
   check_size(vocab_size);
+  require_plain_text(path, read_start_of_file(path, 512));
   return trained(words_of(detail::InputFile(path), sample), vocab_size);
 }
 

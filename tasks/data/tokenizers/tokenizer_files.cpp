@@ -82,6 +82,11 @@ constexpr std::string_view kSplitterKeys[] = {
     "add_prefix_space", "behavior",       "invert", "pattern",  "pretokenizers", "split",
     "replacement",      "prepend_scheme", "type",   "use_regex"};
 constexpr std::string_view kSplitterHarmless[] = {"trim_offsets"};
+constexpr std::string_view kNormalizerKeys[] = {"content", "normalizers", "pattern", "prepend", "type"};
+constexpr std::string_view kAfterKeys[] = {"processors", "single", "special_tokens", "type"};
+constexpr std::string_view kAfterHarmless[] = {"add_prefix_space", "pair", "trim_offsets", "use_regex"};  // of offsets
+constexpr std::string_view kDecoderKeys[] = {"content", "decoders", "pattern", "start", "stop", "type"};
+constexpr std::string_view kDecoderHarmless[] = {"add_prefix_space", "trim_offsets", "use_regex"};
 
 // Error for a key of a part, named `part`, that no list has.
 void check_keys(const FileName& place, const char* part, const Json& object, const json::KnownKeys& known) {
@@ -89,14 +94,23 @@ void check_keys(const FileName& place, const char* part, const Json& object, con
   if (const std::string why = json::unknown_key(object, {known}); !why.empty()) place.fail_with("{}{}", part, why);
 }
 
+// The same for the part `name`, and for those of which it is a Sequence.
+void check_part(const FileName& place, const Json& json, const char* name, const char* list,
+                const json::KnownKeys& known) {
+  const Json part = json.value(name, Json());
+  const std::string prefix = fmt::format("{}: ", name);
+  check_keys(place, prefix.c_str(), part, known);
+  if (!part.is_object() || !part.contains(list) || !part[list].is_array()) return;
+  for (const Json& one : part[list]) check_keys(place, prefix.c_str(), one, known);
+}
+
 void check_all_keys(const FileName& place, const Json& json) {
-  const json::KnownKeys splitter{kSplitterKeys, kSplitterHarmless};
   check_keys(place, "", json, {kTopKeys, kTopHarmless});
   check_keys(place, "model: ", json["model"], {kModelKeys, kModelHarmless});
-  const Json cut = json.value("pre_tokenizer", Json());
-  check_keys(place, "pre_tokenizer: ", cut, splitter);
-  if (!cut.is_object() || !cut.contains("pretokenizers") || !cut["pretokenizers"].is_array()) return;
-  for (const Json& part : cut["pretokenizers"]) check_keys(place, "pre_tokenizer: ", part, splitter);
+  check_part(place, json, "pre_tokenizer", "pretokenizers", {kSplitterKeys, kSplitterHarmless});
+  check_part(place, json, "normalizer", "normalizers", {kNormalizerKeys});
+  check_part(place, json, "post_processor", "processors", {kAfterKeys, kAfterHarmless});
+  check_part(place, json, "decoder", "decoders", {kDecoderKeys, kDecoderHarmless});
 }
 
 // The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
@@ -110,6 +124,16 @@ std::optional<std::string> template_start(const Json& after) {
   if (!has(first, "SpecialToken") || !first["SpecialToken"].is_object()) return {};
   const auto id = first["SpecialToken"].find("id");
   return id != first["SpecialToken"].end() && id->is_string() ? id->get<std::string>() : std::optional<std::string>();
+}
+
+// Error if the template means other tokens by a name than the added token of this id.
+void check_template_token(const FileName& place, const Json& after, const std::string& name, int64_t id) {
+  const Json tokens = after.value("special_tokens", Json());
+  const Json ids = tokens.is_object() && tokens.contains(name) && tokens[name].is_object()
+                       ? tokens[name].value("ids", Json())
+                       : Json();
+  if (!ids.is_null() && ids != Json::array({id}))
+    place.fail_with("expected the ids [{}] of \"{}\" in the post_processor, got {}", id, name, json::shown(ids));
 }
 
 // Finds the token that the post-processor puts before a text among the special ones; -1 for none.
@@ -136,6 +160,7 @@ int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs
       place.fail_with("the post-processor {} is not supported", kind);
     }
     begin = *found;
+    check_template_token(place, *part, *start, begin);
   }
   return begin;
 }
@@ -200,6 +225,23 @@ PieceSpace piece_space_of(const FileName& place, const Json& json) {
   place.fail_with("expected the prepend_scheme first or never of the pre_tokenizer, got {}", shown(scheme));
 }
 
+// Error unless the decoder is none or a Sequence of these parts: decoding does not depend on it.
+void check_decoder(const FileName& place, const Json& json, const Json& parts, std::string_view names) {
+  if (is_set(json, "decoder") && json["decoder"] != Json{{"type", "Sequence"}, {"decoders", parts}})
+    place.fail_with("expected the decoder {}, got {}", names, json::shown(json["decoder"]));
+}
+
+// Of pieces: a space that was put before the text is removed again.
+void check_piece_decoder(const FileName& place, const Json& json, PieceSpace space) {
+  Json parts{{{"type", "Replace"}, {"pattern", {{"String", kPieceSpace}}}, {"content", " "}},
+             {{"type", "ByteFallback"}},
+             {{"type", "Fuse"}}};
+  const bool strips = space != PieceSpace::never;
+  if (strips) parts.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  check_decoder(place, json, parts,
+                strips ? "Replace, ByteFallback, Fuse and Strip (of one space)" : "Replace, ByteFallback and Fuse");
+}
+
 const Json& model_of(const FileName& place, const Json& json) {
   const auto model = json.is_object() ? json.find("model") : json.end();
   if (!json.is_object() || model == json.end() || !model->is_object()) {
@@ -246,6 +288,11 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
       if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
     }
+    if (is_set(added, "normalized") && is_set(json, "normalizer"))
+      place.fail_with(
+          "normalized true of the added token {} is not supported with a normalizer (write false if no text "
+          "has this token)",
+          shown(*content));
     assembly.add_special(place, content->get<std::string>(), id->get<int64_t>());
   }
 }
@@ -284,11 +331,20 @@ bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
   return changed;
 }
 
+// A tokenizer of single characters, as CharacterTokenizer::json writes it.
+std::unique_ptr<Tokenizer> characters_of(const FileName& place, const Json& json) {
+  if (begin_of(place, json, {}) >= 0)
+    place.fail_with("the post-processor {} is not supported", kind_of(json, "post_processor"));
+  check_decoder(place, json, {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}}, "ByteFallback and Fuse");
+  check_all_keys(place, json);
+  if (is_set(json, "added_tokens")) place.fail_with("added_tokens are not supported without merges");
+  return std::make_unique<CharacterTokenizer>(parse_vocabulary(place, json["model"]["vocab"]), place.file);
+}
+
 std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json, std::string_view text,
                                         const detail::FolderTokens& folder) {
   const Json& model = model_of(place, json);
-  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer"),
-                    after = kind_of(json, "post_processor");
+  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer");
   const bool whole_words = is_set(model, "ignore_merges");
   const auto finish = [&](Assembly& assembly) -> BytePairs& {
     add_merges(place, model, assembly);
@@ -303,6 +359,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json,
     if (folder.prefix_space == false && space != PieceSpace::never)
       FileName{folder.file}.fail_with("add_prefix_space false is not supported with the tokenizer.json");
     if (whole_words) place.fail_with("ignore_merges true of the model is not supported with byte_fallback");
+    check_piece_decoder(place, json, space);
     Assembly assembly(parse_vocabulary(place, model["vocab"]), false);
     BytePairs& pairs = finish(assembly);
     pairs.source = text;
@@ -314,12 +371,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json,
   }
   if (folder.prefix_space == true) FileName{folder.file}.fail_with("add_prefix_space true is not supported");
   if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
-  if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) {
-    if (begin_of(place, json, {}) >= 0) place.fail_with("the post-processor {} is not supported", after);
-    check_all_keys(place, json);
-    if (is_set(json, "added_tokens")) place.fail_with("added_tokens are not supported without merges");
-    return std::make_unique<CharacterTokenizer>(parse_vocabulary(place, model["vocab"]), place.file);
-  }
+  if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) return characters_of(place, json);
   if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
   WordPattern pattern = WordPattern::gpt2;
   if (cut == "Sequence") {

@@ -28,8 +28,15 @@ std::string line_of(const TextTask& task, const TextExample& example) {
   return json::text_of(json) + "\n";
 }
 
-TextExample read_line(const TextTask& task, std::string_view line, const std::string& where) {
-  const auto refuse = [&](const std::string& why) { bad_request("--data", fmt::format("{} {}", where, why)); };
+// `more`: whether other lines follow, so that what is not complete is not the end of a file that was cut.
+TextExample read_line(const TextTask& task, std::string_view line, const std::string& where, bool more) {
+  const auto refuse = [&](const std::string& why) {
+    const bool continues = more && why.starts_with(json::kIncomplete);
+    bad_request(
+        "--data",
+        fmt::format("{} {}", where,
+                    continues ? "continues in the next line, expected one object per line (jq -c . FILE)" : why));
+  };
   const nlohmann::json json = json::parse(line, refuse);
   if (!json.is_object()) refuse("is not a JSON object");
   const auto text = [&](std::string_view key) {
@@ -63,7 +70,8 @@ std::vector<TextExample> read_examples(const std::string& path, const TextTask& 
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!line.empty()) examples.push_back(read_line(task, line, fmt::format("{}, line {},", path, number)));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    examples.push_back(read_line(task, line, fmt::format("{}, line {},", path, number), !rest.empty()));
   }
   require(!examples.empty(), "--data", fmt::format("{} has no examples", path));
   return examples;

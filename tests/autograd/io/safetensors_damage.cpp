@@ -100,6 +100,8 @@ TEST_F(SafeTensorsTest, FilesOfAnotherKind) {
   const std::string got = "expected a safetensors file, got ";
   EXPECT_EQ(refusal("<!DOCTYPE html><html>"), got + "an HTML page (does its address lead to a page, or need a login?)");
   EXPECT_EQ(refusal(R"({"model_type":"gpt2"})"), got + "a JSON text");
+  EXPECT_EQ(refusal("Entry not found"), got + "a text that begins with \"Entry not found\"");
+  EXPECT_EQ(refusal("404: Not Found\nmore"), got + "a text that begins with \"404: Not Found\"");
   EXPECT_EQ(refusal("PK\3\4" + std::string(200, '\1')), got + "a ZIP archive (unzip it first)");
   // What is cut is not taken for another file because of the length of its header.
   EXPECT_EQ(refusal(std::string("\x80\x02\0\0\0\0\0\0{\"x\"", 12)),

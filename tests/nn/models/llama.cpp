@@ -276,6 +276,7 @@ TEST(Llama, RejectsWhatItDoesNotSupport) {
   EXPECT_EQ(with("vocab_size", -1), "[c.json] vocab_size must be a whole number up to 100000000, got -1");
   EXPECT_EQ(with("num_key_value_heads", 3),
             "[c.json] expected num_key_value_heads that divides num_attention_heads 4, got 3");
+  EXPECT_EQ(with("num_key_value_heads", 0), "[c.json] num_key_value_heads must be at least 1, got 0");
   EXPECT_EQ(with("head_dim", 3), "[c.json] rope rotates pairs of elements: the size of a head must be even, got 3");
   EXPECT_EQ(with("rope_parameters", {{"partial_rotary_factor", 0.5}}),
             "[c.json] expected a partial_rotary_factor of 1, got 0.5");

@@ -97,6 +97,9 @@ TEST(Corpus, FaultsOfFiles) {
   EXPECT_EQ(fault("classify", ""), "[--data] FILE has no examples");
   EXPECT_EQ(fault("classify", "{\"text\":\"a\",\"label\":\"b\"}\n[1"),
             "[--data] FILE, line 2, is not complete JSON: it ends after 2 bytes (was its download interrupted?)");
+  EXPECT_EQ(fault("classify", "{\n  \"text\": \"a\",\n  \"label\": \"b\"\n}\n"),
+            "[--data] FILE, line 1, continues in the next line, expected one object per line (jq -c . FILE)");
+  EXPECT_EQ(fault("classify", "{\"text\":\"a\",\"label\":\"b\"}\r\n\r\n"), "no error");  // of Windows
   EXPECT_EQ(fault("classify", R"({"text":"a","label":"b","label":"c"})"),
             "[--data] FILE, line 1, has the key \"label\" twice");
   EXPECT_EQ(fault("classify", "[1]"), "[--data] FILE, line 1, is not a JSON object");

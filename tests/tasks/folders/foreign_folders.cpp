@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
@@ -148,6 +149,37 @@ TEST_F(FilesNextToTokenizers, UnknownKeysOfATokenizerJsonAreErrors) {
                                     "t.json");
             }),
             "[tokenizer] t.json: added_tokens are not supported without merges");
+}
+
+// Parts of a tokenizer.json that change ids or texts: a decoder, a template, and tokens that a normalizer changes.
+TEST(LlamaFolders, PartsOfATokenizerJson) {
+  const json good = json::parse(slurp(data_folder("llama2_tiny/tokenizer.json")));
+  const auto with = [&](const char* pointer, const json& value) {
+    json changed = good;
+    changed[json::json_pointer(pointer)] = value;
+    const std::string what = error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
+    return what.substr(what.find(": ") + 2);
+  };
+  const std::string decoder = "expected the decoder Replace, ByteFallback, Fuse and Strip (of one space), got ";
+  const json byte_level = {{"type", "ByteLevel"}};
+  EXPECT_EQ(with("/decoder", byte_level), decoder + byte_level.dump());
+  EXPECT_NE(with("/decoder/decoders/0/content", "_").find(decoder), std::string::npos);
+  EXPECT_NE(with("/decoder/decoders/3/start", 2).find(decoder), std::string::npos);
+  EXPECT_EQ(with("/post_processor/special_tokens/<s>/ids", {5, 6}),
+            "expected the ids [1] of \"<s>\" in the post_processor, got [5,6]");
+  EXPECT_EQ(with("/added_tokens/1/normalized", true),
+            "normalized true of the added token \"<s>\" is not supported with a normalizer (write false if no text has "
+            "this token)");
+  const std::string end =
+      ": expected only keys whose meaning is known, got \"news\": 3 (remove the key if the result does not depend on "
+      "it)";
+  EXPECT_EQ(with("/post_processor/news", 3), "post_processor" + end);
+  EXPECT_EQ(with("/normalizer/normalizers/0/news", 3), "normalizer" + end);
+  json letters = json::parse(data::make_character_tokenizer("ab")->json());
+  EXPECT_NO_THROW(data::parse_tokenizer(letters.dump(), "t.json"));
+  letters["decoder"] = byte_level;
+  EXPECT_EQ(error_of([&] { data::parse_tokenizer(letters.dump(), "t.json"); }),
+            "[tokenizer] t.json: expected the decoder ByteFallback and Fuse, got " + byte_level.dump());
 }
 
 TEST(LlamaFolders, PrefixSpaceOfPieces) {

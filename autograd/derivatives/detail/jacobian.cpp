@@ -238,7 +238,7 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
   const double seen =
       std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
-  const bool remainder = j_.order == 2 && error <= 16 * kRounding * j_.cancelling * factors(place, k);
+  const bool remainder = j_.order == 2 && error <= 128 * kRounding * j_.cancelling * factors(place, k);
   if (error * size <= seen || remainder) {
     note_error(error, slope.value);
     return true;

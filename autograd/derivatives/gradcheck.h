@@ -75,7 +75,7 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 /// span of them, and returns a float64 tensor. float64 inputs are differentiated in the layout that they have; integers
 /// and bools are passed through.
 ///
-/// An entry that does not agree is measured again with steps from 8 times to 2^-34 times the size of x, and is wrong
+/// An entry that does not agree is measured again with steps from 8 times to 2^-42 times the size of x, and is wrong
 /// only if it differs by more than the rounding and truncation errors that these differences show. At a kink or jump of
 /// f (relu at 0) no step can decide: the entry is counted as undecidable, which is no failure, if the analytic
 /// derivative lies between the slopes of both sides. A function whose values differ when it is computed again fails.

@@ -3,9 +3,8 @@
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/additive.h>
+#include <tapegrad/nn/attention/detail/form.h>
 #include <tapegrad/nn/detail/check.h>
-
-#include <limits>
 
 namespace tapegrad::nn {
 
@@ -25,10 +24,12 @@ void require_width(std::string_view name, std::string_view shape, const Tensor& 
 
 Tensor masked(const Tensor& scores, const Tensor& mask) {
   if (!mask.defined()) return scores;
-  if (mask.dtype() == kBool) return masked_fill(scores, !mask, -std::numeric_limits<double>::infinity());
+  if (mask.dtype() == kBool) return masked_fill(scores, !mask, detail::kHidden);
   require_floating(kAdditive, {&mask});
   return scores + mask;
 }
+
+Tensor hidden_by(const Tensor& mask) { return mask.dtype() == kBool ? !mask : eq(mask.detach(), detail::kHidden); }
 
 }  // namespace
 
@@ -52,14 +53,17 @@ Tensor AdditiveAttention::attend(const Tensor& q, const AdditiveKeys& from, cons
     fail(kAdditive,
          fmt::format("expected as many queries as keys in the batch, got {} and {}", q.size(0), from.keys.size(0)));
   }
-  const Tensor scores = score(tanh(query(q).unsqueeze(2) + from.keys.unsqueeze(1))).squeeze(-1);  // [B, T, S]
+  Tensor keys = from.keys, values = from.values, seen_nan;
+  if (mask.defined()) seen_nan = detail::without_hidden_nan(keys, values, hidden_by(mask));
+  Tensor scores = score(tanh(query(q).unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1);  // [B, T, S]
   if (mask.defined() && !broadcasts_to(mask.shape(), scores.shape())) {
     fail(kAdditive,
          fmt::format("expected a mask that broadcasts to {}, got {}", str(scores.shape()), str(mask.shape())));
   }
+  if (seen_nan.defined()) scores = scores * seen_nan;
   const Tensor w = softmax(masked(scores, mask));
   if (weights != nullptr) *weights = w.detach();
-  return matmul(w, from.values);
+  return matmul(w, values);
 }
 
 }  // namespace tapegrad::nn

@@ -24,9 +24,12 @@ Tensor composed_attention(const AttentionInputs& in, const AttentionOptions& opt
     const int64_t queries = q.size(2), seen = in.from.keys.size(2);
     added = add_mask(added, tril(ones({queries, seen}, kBool), std::max<int64_t>(0, seen - queries)));
   }
-  const Tensor keys = detail::shared_heads(in.from.keys, q.size(1));
-  const Tensor values = detail::shared_heads(in.from.values, q.size(1));
-  const Tensor w = softmax(matmul(q, keys.t()) * scale + added, -1);  // [B, H, T, S]
+  Tensor keys = detail::shared_heads(in.from.keys, q.size(1));
+  Tensor values = detail::shared_heads(in.from.values, q.size(1));
+  const Tensor seen_nan = detail::without_hidden_nan(keys, values, eq(added.detach(), detail::kHidden));
+  Tensor scores = matmul(q, keys.t()) * scale + added;  // [B, H, T, S]
+  if (seen_nan.defined()) scores = scores * seen_nan;
+  const Tensor w = softmax(scores, -1);
   if (in.pass.weights) *in.pass.weights = w.detach();
   const Tensor kept = dropout(w, options.dropout, options.training, options.generator);
   return matmul(kept, values) + in.positions.values(kept, in.pass.positions);

@@ -124,14 +124,16 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
   if (!(scale >= 0)) fail(kWhere, fmt::format("expected a scale of at least 0, got {}", scale));
   const double root = std::sqrt(scale);
 
-  // The exponents, and weighted values with the weights as one more column.
-  const Tensor k = key * root;
+  // The exponents, and weighted values with the weights as one more column. NaN in a hidden key would spread: 0 NaN is
+  // NaN.
+  const auto seen = [&](const Tensor& x) { return mask.defined() ? masked_fill(x, logical_not(mask).t(), 0) : x; };
+  const Tensor k = seen(key) * root;
   Tensor of_keys = linear(k, features) - sum(square(k), -1, true) / 2;  // [..., S, M]
   if (mask.defined()) of_keys = masked_fill(of_keys, logical_not(mask).t(), detail::kHidden);
   const Tensor of_queries = linear(query * root, features);  // |q|^2 / 2 cancels
   Shape one = value.shape();
   one[-1] = 1;
-  const Tensor v = cat({value, ones(one, value.dtype())}, -1);
+  const Tensor v = cat({seen(value), ones(one, value.dtype())}, -1);
 
   const Tensor sums = options.causal ? causal_sums(of_queries, of_keys, v) : sums_over_all(of_queries, of_keys, v);
   const Tensor total = narrow(sums, -1, width, 1);

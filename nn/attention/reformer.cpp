@@ -94,7 +94,12 @@ Tensor reformer_attention(const Tensor& query_key, const Tensor& value, const Te
   require_floating(kWhere, {&query_key, &value});
   LshAttentionOptions all = options;
   all.mask = detail::mask_of_keys(kWhere, options.mask);
-  return lsh_attention(query_key, normalize(query_key, 2, -1), value, buckets, all);
+  Tensor of_tokens = query_key;
+  if (all.mask.defined() && !all_finite(query_key)) {  // a hidden token is a query, too: its NaN is 0
+    const Tensor hidden = logical_not(all.mask).t(), broken = logical_not(isfinite(query_key.detach()));
+    of_tokens = masked_fill(query_key, logical_and(hidden, broken), 0);
+  }
+  return lsh_attention(of_tokens, normalize(of_tokens, 2, -1), value, buckets, all);
 }
 
 AttentionTraits ReformerAttention::traits() const {

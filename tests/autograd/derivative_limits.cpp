@@ -129,6 +129,32 @@ void add_pairs(Functions& all) {
       [=](const Tensor& x) { return poisson_nll_loss(x, like(x, 2), {.reduction = Reduction::none}); }};
 }
 
+void add_functions_of_squares(Functions& all) {
+  const auto like = [](const Tensor& x, double y) { return full_like(x, y); };
+  const auto beside = [](const Tensor& x, double y) { return stack({x, full_like(x, y)}, -1); };
+  constexpr double kTiny = 1e-30F, kHuge = 1e30F, kEps = 0.125;
+  all["2 / x of tensors"] = {[=](const Tensor& x) { return like(x, 2) / x; }};
+  all["pow(x, -1.5)"] = in_both_ways([](auto x) { return pow(x, -1.5); });
+  all["atan2(x, 1e-30)"] = {[=](const Tensor& x) { return atan2(x, like(x, kTiny)); }};
+  all["atan2(1e-30, x)"] = {[=](const Tensor& x) { return atan2(like(x, kTiny), x); }};
+  all["atan2(x, 1e30)"] = {[=](const Tensor& x) { return atan2(x, like(x, kHuge)); }};
+  all["atan2(1e30, x)"] = {[=](const Tensor& x) { return atan2(like(x, kHuge), x); }};
+  all["norm(x, 1e-30)"] = {[=](const Tensor& x) { return norm(beside(x, kTiny), 2, -1); }};
+  all["norm(x, 1e30)"] = {[=](const Tensor& x) { return norm(beside(x, kHuge), 2, -1); }};
+  all["normalize(x, 1)"] = {[=](const Tensor& x) { return normalize(beside(x, 1), 2, -1).select(-1, 0); }};
+  all["cosine_similarity(x, 1)"] = {[=](const Tensor& x) {
+    return cosine_similarity(beside(x, 1), stack({like(x, 1), like(x, 2)}, -1), -1);
+  }};
+  all["rms_norm(x, 1)"] = {
+      [=](const Tensor& x) { return rms_norm(beside(x, 1), ones({2}, x.dtype()), kEps).select(-1, 0); }};
+  all["layer_norm(x, 1, 0)"] = {[=](const Tensor& x) {
+    return layer_norm(stack({x, like(x, 1), like(x, 0)}, -1), {}, {}, kEps).select(-1, 0);
+  }};
+  all["smooth_l1(x, 0)"] = {
+      [=](const Tensor& x) { return smooth_l1_loss(x, like(x, 0), {.reduction = Reduction::none}); }};
+  all["polygamma(1, x)"] = {[](const Tensor& x) { return polygamma(1, x); }};
+}
+
 // f and its derivatives at the points. x times 0 makes what is constant a function of x.
 std::vector<std::vector<double>> orders_of(const OfElements& f, const std::vector<double>& points, DType dtype) {
   const Tensor x = tensor(points, {static_cast<int64_t>(points.size())}).to(dtype).as_leaf();
@@ -155,7 +181,7 @@ bool is_right(double got, const nlohmann::json& exact, DType dtype) {
 
 TEST(DerivativeLimits, AreExactToThirdOrder) {
   Functions all;
-  add_functions(all), add_activations(all), add_pairs(all);
+  add_functions(all), add_activations(all), add_pairs(all), add_functions_of_squares(all);
   const nlohmann::json table = stored("derivatives.json");
   const std::vector<double> points = table["points"];
   EXPECT_EQ(table.size(), all.size() + 1);

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/no_threads.h>
+#include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <algorithm>
@@ -94,9 +95,7 @@ int64_t threads_of_this_process() {
 }
 
 TEST(ParallelDeathTest, OneThreadDoesWhereTheSystemMakesNoOther) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers make threads of their own";
-#endif
+  if (tests::kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
   if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(train_without_threads(), testing::ExitedWithCode(0), "");

@@ -23,6 +23,7 @@ def float32(x):
 
 
 POINTS = [s * float32(x) for x in (0.0, 1e-30, 0.25, 1, 5, 20, 100, 1e3, 1e10, 2e19, 1e30) for s in (1, -1)]
+TINY, HUGE, EPS = mp.mpf(float32(1e-30)), mp.mpf(float32(1e30)), mp.mpf(1) / 8
 SELU_SCALE, SELU_ALPHA = mp.mpf("1.0507009873554804934193349852946"), mp.mpf("1.6732632423543772848170429916717")
 
 
@@ -74,16 +75,26 @@ FUNCTIONS = {
     "huber(x, 0)": lambda x: x * x / 2 if abs(x) <= 1 else abs(x) - mp.mpf("0.5"),
     "poisson_nll(x, 2)": lambda x: mp.exp(x) - 2 * x,
     "swiglu(x, x)": lambda x: x * x * sigmoid(x),
+    "2 / x of tensors": lambda x: 2 / x, "pow(x, -1.5)": lambda x: mp.power(x, -1.5),
+    "atan2(x, 1e-30)": lambda x: mp.atan2(x, TINY), "atan2(1e-30, x)": lambda x: mp.atan2(TINY, x),
+    "atan2(x, 1e30)": lambda x: mp.atan2(x, HUGE), "atan2(1e30, x)": lambda x: mp.atan2(HUGE, x),
+    "norm(x, 1e-30)": lambda x: mp.sqrt(x * x + TINY**2), "norm(x, 1e30)": lambda x: mp.sqrt(x * x + HUGE**2),
+    "normalize(x, 1)": lambda x: x / mp.sqrt(x * x + 1),
+    "cosine_similarity(x, 1)": lambda x: (x + 2) / mp.sqrt(5 * (x * x + 1)),
+    "rms_norm(x, 1)": lambda x: x / mp.sqrt((x * x + 1) / 2 + EPS),
+    "layer_norm(x, 1, 0)": lambda x: (2 * x - 1) / 3 / mp.sqrt(2 * (x * x - x + 1) / 9 + EPS),
+    "smooth_l1(x, 0)": lambda x: x * x / 2 if abs(x) <= 1 else abs(x) - mp.mpf("0.5"),
+    "polygamma(1, x)": lambda x: mp.polygamma(1, x),
     "pow(x, 3) of tensors": lambda x: x**3, "pow(x, 2) of tensors": lambda x: x**2,
 }
 NO_DOMAIN = {"log": 0, "log1p": -1, "log2": 0, "log10": 0, "sqrt": 0, "rsqrt": 0, "xlogy(2, x)": 0, "xlog1py(2, x)": -1,
-             "pow(x, 0.5)": 0, "pow(x, 1.5)": 0, "acosh": 1}
+             "pow(x, 0.5)": 0, "pow(x, 1.5)": 0, "acosh": 1, "pow(x, -1.5)": 0, "polygamma(1, x)": 0}
 INSIDE = {"asin": (-1, 1), "acos": (-1, 1), "atanh": (-1, 1), "erfinv": (-1, 1), "logit": (0, 1)}
 BESSEL = {"i0", "i1", "i0e", "i1e"}
 
 
 def derivatives(name, f, kinks, x):
-    if name == "huber(x, 0)":
+    if name in ("huber(x, 0)", "smooth_l1(x, 0)"):
         kinks = [-1, 1]
     if any(abs(x - k) < 1e-20 for k in kinks):
         return None
@@ -91,7 +102,7 @@ def derivatives(name, f, kinks, x):
         return None
     if name in BESSEL and abs(x) > 1e3 or name in ("lgamma", "digamma") and x <= 0:
         return None
-    if name in ("reciprocal", "1 / x", "pow(x, -2)") and x == 0:
+    if name in ("reciprocal", "1 / x", "pow(x, -2)", "2 / x of tensors") and x == 0:
         return None
     with mp.workdps(400):
         h = min(abs(mp.mpf(x)), mp.mpf(1)) * mp.mpf(10)**-25 if x else mp.mpf(10)**-40

@@ -5,7 +5,8 @@ tests/autograd/random/large_parameters.cpp.
     python3 tests/data/make_large_parameters.py      (needs mpmath; takes a minute)
 
 [{"family", "parameters", and "value", "log_prob", "gradients" (of the parameters), or "entropy", "gradients", or "other"
-(parameters) and "kl", "gradients" (of the first)}, ...], from 60 digits. All numbers are float32 numbers.
+(parameters) and "kl", "gradients" (of the first)}, ...], from 60 digits. All numbers are float32 numbers. Where "of" names
+another family, it is that of "other", and the gradients are of both distributions.
 """
 import json
 import pathlib
@@ -159,7 +160,95 @@ def counts():
                 other=[n, f32(p * 0.999)])
 
 
-gammas(), betas(), dirichlets(), students(), counts()
+def mean_log(family, p):
+    if family == "Exponential":
+        return -mp.euler - mp.log(p[0])
+    if family == "Gamma":
+        return psi(p[0]) - mp.log(p[1])
+    if family == "Beta":
+        return psi(p[0]) - psi(p[0] + p[1])
+    if family == "Uniform":
+        low, high = p
+        return (high * mp.log(high) - low * mp.log(low)) / (high - low) - 1
+    return mp.mpf(0)
+
+
+def moments(family, p):
+    """Mean and variance."""
+    if family == "Exponential":
+        return 1 / p[0], 1 / p[0]**2
+    if family == "Gamma":
+        return p[0] / p[1], p[0] / p[1]**2
+    if family == "Beta":
+        s = p[0] + p[1]
+        return p[0] / s, p[0] * p[1] / (s * s * (s + 1))
+    if family == "Uniform":
+        return (p[0] + p[1]) / 2, (p[1] - p[0])**2 / 12
+    return p[0], 2 * p[1]**2  # Laplace
+
+
+def entropy(family, p):
+    if family == "Exponential":
+        return 1 - mp.log(p[0])
+    if family == "Gamma":
+        return gamma_entropy(*p)
+    if family == "Beta":
+        return dirichlet_entropy(*p)
+    if family == "Uniform":
+        return mp.log(p[1] - p[0])
+    return 1 + mp.log(2 * p[1])  # Laplace
+
+
+def divergence(family, p, other, q):
+    mean, variance = moments(family, p)
+    if other == "Normal":
+        log_q = -(variance + (mean - q[0])**2) / (2 * q[1]**2) - mp.log(q[1]) - mp.log(2 * mp.pi) / 2
+    elif other == "Exponential":
+        log_q = mp.log(q[0]) - q[0] * mean
+    elif other == "Gamma":
+        log_q = q[0] * mp.log(q[1]) - lg(q[0]) + (q[0] - 1) * mean_log(family, p) - q[1] * mean
+    else:  # Beta; p is uniform
+        of_rest = mean_log(family, (1 - p[1], 1 - p[0]))
+        log_q = lg(q[0] + q[1]) - lg(q[0]) - lg(q[1]) + (q[0] - 1) * mean_log(family, p) + (q[1] - 1) * of_rest
+    return -entropy(family, p) - log_q
+
+
+def between(family, p, other, q):
+    q = [f32(v) for v in q]
+    if max(q) > 1e14:
+        return
+    n = len(p)
+    add(family, (*p, *q), "kl", lambda *x: divergence(family, x[:n], other, x[n:]), of=other)
+    rows[-1]["parameters"], rows[-1]["other"] = list(p), q
+
+
+def between_families():
+    def all_from(family, p):
+        mean, variance = (float(v) for v in moments(family, p))
+        if family != "Beta":  # where the difference of means near 1 has the rounding errors of 1
+            between(family, p, "Normal", (mean + 0.1 * variance**0.5, variance**0.5))
+        if family == "Laplace":
+            return
+        if family != "Exponential":
+            between(family, p, "Exponential", (1 / mean,))
+        for shape in {mean * mean / variance, 1e-3, 0.3, 1e7} if family != "Gamma" else {}:
+            between(family, p, "Gamma", (shape, shape / mean))
+        if family == "Uniform":
+            total = mean * (1 - mean) / variance - 1
+            for sum_of in {total, 0.3, 1e12}:
+                between(family, p, "Beta", (mean * sum_of, (1 - mean) * sum_of))
+
+    for a in SIZES:
+        all_from("Gamma", (a, f32(a / 3)))
+        all_from("Exponential", (a,))
+        all_from("Laplace", (a, f32(a / 3)))
+        for b in {a, 1.0, f32(a * 3), SIZES[0], 7.5}:
+            all_from("Beta", (a, b))
+    for width in (0.3, 0.11, 0.07, 1e-2, 1e-4, 2.0**-20):
+        all_from("Uniform", (f32(0.4 - width), f32(0.4 + width)))
+
+
+gammas(), betas(), dirichlets(), students(), counts(), between_families()
 out = pathlib.Path(__file__).parent / "large_parameters.json"
 out.write_text("[" + ",\n".join(json.dumps(row) for row in rows) + "]\n")
 print(len(rows), "rows")

@@ -10,7 +10,10 @@
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/programs/programs.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 namespace tapegrad::tests {
@@ -18,6 +21,7 @@ namespace tapegrad::tests {
 namespace {
 
 constexpr int kSteps = 2;
+constexpr std::string_view kWhere = "update_fault_of";
 
 // Elements of a parameter: a thread takes 32,768 at a time in an update, and an update waits for 131,072.
 constexpr int64_t kSizes[] = {1,      5,       32'767,  32'768,  32'769,  65'535,
@@ -47,37 +51,56 @@ class Training {
     optimizer_ = below(4);
   }
 
-  // The bytes of all parameters and of the optimiser's state after some steps, or the text of an Error.
+  using Bytes = std::vector<std::vector<std::byte>>;
+
+  // The bytes of all parameters and of the optimiser's state after some steps, or the text of an Error, and the bytes
+  // of the parameters then.
   struct End {
-    std::vector<std::vector<std::byte>> bytes;
+    Bytes bytes;
     std::string error;
   };
-  End run(bool in_backward) const {
-    std::vector<Tensor> leaves;
-    for (const Tensor& start : start_) leaves.push_back(start.clone().as_leaf());
-    if (shares_memory_) leaves.back() = leaves[program_.inputs.size()].detach().as_leaf();
-    NamedTensors parameters;
-    for (const Tensor& leaf : leaves) parameters.push_back({fmt::format("p{}", parameters.size()), leaf});
-    const std::unique_ptr<optim::Optimizer> optimizer = made(parameters);
-    optimizer->allow_missing(true);
-    End end;
-    try {
-      for (int step = 0; step < kSteps; ++step) {
-        Tape tape;
-        const Tensor loss = loss_of(leaves);
-        if (in_backward) {
-          optimizer->step(tape, loss);
-        } else {
-          optimizer->step(tape.backward(loss));
-        }
+
+  // A step with gradients that are not finite. Some parameters may be updated before such a gradient is found.
+  struct NotFinite {
+    Bytes before, after;       // of parameters; after: by their gradients that are finite
+    std::vector<bool> finite;  // the gradient of each
+  };
+
+  End run_in_backward() const {
+    State state(*this);
+    return state.end([&](Tape& tape, const Tensor& loss) { state.optimizer->step(tape, loss); });
+  }
+
+  // `broken`: of a step with gradients that are not finite, if there is one, where it ends.
+  End run_at_end(NotFinite& broken) const {
+    State state(*this);
+    return state.end([&](Tape& tape, const Tensor& loss) {
+      if (const double value = loss.item(); !std::isfinite(value))
+        fail("optimizer",
+             fmt::format("the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", value));
+      const Gradients grads = tape.backward(loss);
+      Gradients finite;
+      for (const Tensor& leaf : state.leaves) {
+        const Tensor* const grad = grads.find(leaf);
+        broken.finite.push_back(!grad || all_finite(*grad));
+        if (grad && broken.finite.back()) finite.set(leaf, *grad);
       }
-    } catch (const Error& error) {
-      end.error = error.what();
-      return end;
-    }
-    for (const Tensor& leaf : leaves) end.bytes.push_back(bytes_of(leaf));
-    for (const NamedTensor& entry : optimizer->state()) end.bytes.push_back(bytes_of(entry.tensor));
-    return end;
+      if (std::ranges::find(broken.finite, false) == broken.finite.end()) {
+        broken.finite.clear();
+        state.optimizer->step(grads);
+        return;
+      }
+      broken.before = state.parameters();
+      try {
+        state.optimizer->step(grads);
+      } catch (const Error&) {
+        if (state.parameters() != broken.before) fail(kWhere, "parameters were updated before an Error");
+        state.optimizer->step(finite);
+        broken.after = state.parameters();
+        throw;
+      }
+      fail(kWhere, "gradients that are not finite were accepted");
+    });
   }
 
   std::string description() const {
@@ -104,6 +127,40 @@ class Training {
       default: return std::make_unique<optim::Adam>(parameters, optim::AdamOptions{.lr = 0.05});
     }
   }
+
+  // Where a run is.
+  struct State {
+    explicit State(const Training& t) : training(t) {
+      for (const Tensor& start : t.start_) leaves.push_back(start.clone().as_leaf());
+      if (t.shares_memory_) leaves.back() = leaves[t.program_.inputs.size()].detach().as_leaf();
+      NamedTensors named;
+      for (const Tensor& leaf : leaves) named.push_back({fmt::format("p{}", named.size()), leaf});
+      optimizer = t.made(named);
+      optimizer->allow_missing(true);
+    }
+    Bytes parameters() const {
+      Bytes all;
+      for (const Tensor& leaf : leaves) all.push_back(bytes_of(leaf));
+      return all;
+    }
+    End end(const std::function<void(Tape& tape, const Tensor& loss)>& step) {
+      try {
+        for (int k = 0; k < kSteps; ++k) {
+          Tape tape;
+          step(tape, training.loss_of(leaves));
+        }
+      } catch (const Error& error) {
+        return {parameters(), error.what()};
+      }
+      End end{parameters(), {}};
+      for (const NamedTensor& entry : optimizer->state()) end.bytes.push_back(bytes_of(entry.tensor));
+      return end;
+    }
+
+    const Training& training;
+    std::vector<Tensor> leaves;
+    std::unique_ptr<optim::Optimizer> optimizer;
+  };
 
   static std::vector<std::byte> bytes_of(const Tensor& x) {
     const Tensor packed = x.detach().contiguous();
@@ -173,27 +230,42 @@ class Training {
   int64_t optimizer_ = 0;
 };
 
+std::string difference(const Training::End& expected, const Training::End& found) {
+  if (found.error != expected.error)
+    return fmt::format("updates in backward end with \"{}\", not \"{}\"", found.error, expected.error);
+  for (std::size_t i = 0; i < expected.bytes.size(); ++i) {
+    if (found.bytes[i] != expected.bytes[i])
+      return fmt::format("parameter or state {} has other bits after updates in backward", i);
+  }
+  return {};
+}
+
+// Which of the gradients that are not finite is found first depends on the order. Its parameter is named, none of
+// theirs is updated, and the others are updated or not.
+std::string difference(const Training::NotFinite& expected, const Training::End& found) {
+  bool named = false;
+  for (std::size_t i = 0; i < expected.finite.size(); ++i) {
+    const bool finite = expected.finite[i];
+    named =
+        named || (!finite && found.error == fmt::format("[optimizer] the gradient of \"p{}\" is not finite, so it was "
+                                                        "not updated (Tape::trap_nan finds the operation)",
+                                                        i));
+    if (found.bytes[i] == expected.before[i] || (finite && found.bytes[i] == expected.after[i])) continue;
+    return fmt::format(
+        "parameter {}, whose gradient is {}, has other bits after updates in backward that end with \"{}\"", i,
+        finite ? "finite" : "not finite", found.error);
+  }
+  return named ? std::string() : fmt::format("updates in backward end with \"{}\"", found.error);
+}
+
 }  // namespace
 
 std::string update_fault_of(const Program& program, Reads custom_reads) {
   const Training training(program, custom_reads);
-  const Training::End expected = training.run(false), found = training.run(true);
-  // What is found first of what is not finite depends on the order: the loss, or the gradient of some parameter.
-  const auto is_finite = [](const Training::End& end) {
-    return end.error.find(" is not finite, so ") == std::string::npos &&
-           end.error.find("nan, so nothing") == std::string::npos &&
-           end.error.find("inf, so nothing") == std::string::npos;
-  };
-  if (!is_finite(found) && !is_finite(expected)) return {};
-  if (found.error != expected.error)
-    return fmt::format("updates in backward end with \"{}\", not \"{}\"; {}", found.error, expected.error,
-                       training.description());
-  for (std::size_t i = 0; i < expected.bytes.size(); ++i) {
-    if (found.bytes[i] != expected.bytes[i])
-      return fmt::format("parameter or state {} has other bits after updates in backward; {}", i,
-                         training.description());
-  }
-  return {};
+  Training::NotFinite broken;
+  const Training::End expected = training.run_at_end(broken), found = training.run_in_backward();
+  const std::string wrong = broken.after.empty() ? difference(expected, found) : difference(broken, found);
+  return wrong.empty() ? wrong : fmt::format("{}; {}", wrong, training.description());
 }
 
 }  // namespace tapegrad::tests

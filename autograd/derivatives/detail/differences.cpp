@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace tapegrad::detail {
 namespace {
@@ -19,25 +20,32 @@ class Levels {
   // The difference of every level, with its error. Third and fourth differences consist of rounding errors where the
   // step is small, and of what the step is too long for where it is large. A level's error takes the largest ones of
   // this level and of all smaller steps (that two of them are small by chance means nothing), and is no less than the
-  // change to the next smaller steps.
+  // change to the next smaller steps, and to all smaller ones whose rounding errors leave a slope to be seen: from
+  // afar, a function may be another one, or a quick oscillation look flat.
   std::vector<Slope> slopes() const {
     std::vector<Slope> all(static_cast<std::size_t>(count_), {.value = NAN, .error = INFINITY});
-    double noise = 0;
+    double noise = -1;
     for (int j = count_ - 1; j > 0; --j) {
       const double a1 = at(f_.above, j), a2 = at(f_.above, j - 1), b1 = at(f_.below, j), b2 = at(f_.below, j - 1);
       const double value = (8 * (a1 - b1) - (a2 - b2)) / (12 * step(j));
       const bool constant = a1 == a2 && a1 == b1 && b1 == b2;
       if (!std::isfinite(value) || (constant && step(j) < f_.small)) continue;  // constant: one step of rounding errors
-      const double third = a2 - 2 * a1 + 2 * b1 - b2, fourth = a2 - 4 * a1 + 6 * f_.middle - 4 * b1 + b2;
-      noise = std::max({noise, std::abs(third) / std::sqrt(10.0), std::abs(fourth) / std::sqrt(70.0)});
+      for (int i = noise < 0 ? std::max(1, j - kSmallest) : j; i <= j; ++i) noise = std::max(noise, noise_at(i));
       // A constant may be 1 + something too small to be seen.
-      const double rounding = kEpsilon * std::max({std::abs(a1), std::abs(b1), f_.largest, constant ? 1.0 : 0.0});
-      double error = 4 * (noise + rounding) / step(j);
+      const double rounding =
+          kEpsilon * std::max({std::abs(a1), std::abs(b1), f_.largest, f_.cancelling, constant ? 1.0 : 0.0});
+      const double unsure = 4 * (noise + rounding) / step(j);
+      double error = unsure;
       for (int i = j + 1; i < std::min(j + 7, count_); ++i) {
         const double smaller = all[static_cast<std::size_t>(i)].value;
         if (std::isfinite(smaller)) error = std::max(error, 2 * std::abs(value - smaller));
       }
-      all[static_cast<std::size_t>(j)] = {.value = value, .error = error};
+      for (int i = j + 1; i < count_; ++i) {
+        const Slope& smaller = all[static_cast<std::size_t>(i)];
+        if (smaller.rounding <= 0.5 * std::abs(smaller.value))
+          error = std::max(error, 2 * std::abs(value - smaller.value) - smaller.rounding);
+      }
+      all[static_cast<std::size_t>(j)] = {.value = value, .error = error, .rounding = unsure};
     }
     return all;
   }
@@ -58,7 +66,7 @@ class Levels {
       const double change = std::abs(right(j) - right(j - 2)) + std::abs(left(j) - left(j - 2));
       if (!found.broken || error + change < room) {
         room = error + change;
-        found.error = room;
+        found.of_sides = room;
         found.below = left(j);
         found.above = right(j);
       }
@@ -67,8 +75,17 @@ class Levels {
   }
 
  private:
+  static constexpr int kSmallest = 8;  // steps whose rounding errors are taken together
   static double at(const std::vector<double>& values, int j) { return values[static_cast<std::size_t>(j)]; }
   double step(int j) const { return std::ldexp(f_.top, -j); }
+  // The size of third and fourth differences, as if they were rounding errors of one value; 0 where they are not
+  // finite.
+  double noise_at(int j) const {
+    const double a1 = at(f_.above, j), a2 = at(f_.above, j - 1), b1 = at(f_.below, j), b2 = at(f_.below, j - 1);
+    const double third = std::abs(a2 - 2 * a1 + 2 * b1 - b2),
+                 fourth = std::abs(a2 - 4 * a1 + 6 * f_.middle - 4 * b1 + b2);
+    return std::isfinite(third + fourth) ? std::max(third / std::sqrt(10.0), fourth / std::sqrt(70.0)) : 0;
+  }
   double right(int j) const { return (at(f_.above, j - 1) - at(f_.above, j)) / step(j); }
   double left(int j) const { return (at(f_.below, j) - at(f_.below, j - 1)) / step(j); }
   double apart(int j) const { return right(j) - left(j); }
@@ -95,29 +112,73 @@ class Levels {
   const int count_;
 };
 
-Slope smallest_error(const std::vector<Slope>& all) { return *std::ranges::min_element(all, {}, &Slope::error); }
+Slope smallest_error(std::span<const Slope> all) { return *std::ranges::min_element(all, {}, &Slope::error); }
+
+// By the steps that are not far.
+Slope nearest(const Line& f, const std::vector<Slope>& all) {
+  std::size_t first = 0;
+  for (double step = f.top; step > 2 * f.near && first + 1 < all.size(); step /= 2) ++first;
+  return smallest_error(std::span(all).subspan(first));
+}
+
+bool contradicts(const Slope& a, const Slope& b) { return std::abs(a.value - b.value) > a.error + b.error; }
+
+// The slope of the smallest error; among the steps that are not far if these know it well enough beside the others.
+Slope best_of(const Line& f, const std::vector<Slope>& all) {
+  const Slope near = nearest(f, all);
+  return near.error <= 1e-7 * f.beside ? near : smallest_error(all);
+}
 
 }  // namespace
 
 Slope slope_of(const Line& f, double scale) {
   const Levels levels(f);
-  const Slope slope = smallest_error(levels.slopes());
+  const Slope slope = best_of(f, levels.slopes());
   if (slope.error <= 1e-5 * std::abs(slope.value) + 1e-6 * f.largest / scale) return slope;
   Slope sides = slope;
   levels.find_break(sides);
   // What the point shows from farther away may be no break from nearby.
   const auto [low, high] = std::minmax(sides.below, sides.above);
   const double apart = std::max({low - slope.value, slope.value - high, 0.0});
-  return sides.broken && apart <= slope.error + sides.error ? sides : slope;
+  return sides.broken && apart <= slope.error + sides.of_sides ? sides : slope;
 }
+
+namespace {
+
+// Whether this is the derivative of the best one of four steps or more in succession that agree, each known to a
+// twentieth.
+bool is_of_a_run(const std::vector<Slope>& all, double derivative) {
+  const auto is_sure = [&](std::size_t i) { return all[i].rounding <= 0.05 * std::abs(all[i].value); };
+  const auto apart = [&](std::size_t i) { return std::abs(all[i].value - all[i - 1].value); };
+  for (std::size_t first = 1, end = 2; first < all.size(); first = end++) {
+    if (!is_sure(first)) continue;
+    while (end < all.size() && is_sure(end) && apart(end) <= all[end].rounding + all[end - 1].rounding) ++end;
+    if (end - first < 4) continue;
+    std::size_t best = first;
+    for (std::size_t i = first; i < end; ++i)
+      if (all[i].rounding < all[best].rounding) best = i;
+    double error = all[best].rounding;
+    if (best > first) error = std::max(error, apart(best));
+    if (best + 1 < end) error = std::max(error, apart(best + 1));
+    if (std::abs(derivative - all[best].value) <= error) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 bool is_one_of_several(const Line& f, double derivative) {
   const std::vector<Slope> all = Levels(f).slopes();
-  const Slope best = smallest_error(all);
-  return std::ranges::any_of(all, [&](const Slope& s) {
-    return std::abs(derivative - s.value) <= s.error && s.error <= 0.1 * std::abs(derivative) &&
-           std::abs(best.value - s.value) > s.error + best.error;
-  });
+  if (is_of_a_run(all, derivative)) return true;
+  const Slope best = smallest_error(all), near = nearest(f, all);
+  const auto agrees = [&](const Slope& s, double least) {
+    return std::abs(derivative - s.value) <= s.error && s.error <= least && contradicts(best, s);
+  };
+  if (agrees(near, 0.5 * f.beside)) return true;
+  // Of what f may be the small remainder is not known.
+  const bool tiny = std::abs(derivative) * f.near <= 64 * kEpsilon;
+  if ((tiny || near.error <= 0.02 * f.beside) && std::abs(derivative - near.value) <= 2 * near.error) return true;
+  return std::ranges::any_of(all, [&](const Slope& s) { return agrees(s, 0.1 * std::abs(derivative)); });
 }
 
 }  // namespace tapegrad::detail

@@ -1,6 +1,7 @@
 // One derivative from values of a function on both sides of a point, with an error that the values themselves show.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 namespace tapegrad::detail {
@@ -10,24 +11,28 @@ struct Line {
   double top = 0;
   double small = 0;  // with smaller steps, differences may be mostly rounding errors
   double middle = 0;
-  double largest = 0;  // |value| at x of all results that depend on x: what f is computed from may be as large
+  double largest = 0;     // |value| at x of all results that depend on x: what f is computed from may be as large
+  double cancelling = 0;  // the size of numbers that f may be a difference of
+  double near = 0;        // the size of x and of the numbers beside it: from farther away, f may be another function
+  double beside = 0;      // |derivative| of f by all of these numbers
   std::vector<double> above = {}, below = {};
 };
 
 struct Slope {
-  double value = 0;  // by the step of the smallest error
-  double error = 0;  // of value: rounding and truncation, both measured; infinite if no step can be used
+  double value = 0;            // by the step of the smallest error
+  double error = 0;            // of value: rounding and truncation, both measured; infinite if no step can be used
+  double rounding = INFINITY;  // the part of it that rounding errors are
   // Whether f has a kink or a jump at x, as far as its rounding errors allow to see; then the slopes of both sides, up
-  // to `error`.
+  // to `of_sides`.
   bool broken = false;
-  double below = 0, above = 0;
+  double below = 0, above = 0, of_sides = 0;
 };
 
 /// `scale`: the size of x.
 Slope slope_of(const Line& f, double scale);
 
 /// Whether some steps give this derivative, and others contradict them: rounding errors that look like a smooth
-/// function with another slope.
+/// function with another slope. Or many in succession give it, or those that are not far.
 bool is_one_of_several(const Line& f, double derivative);
 
 }  // namespace tapegrad::detail

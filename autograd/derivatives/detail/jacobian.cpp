@@ -56,13 +56,13 @@ std::vector<bool> JacobianCheck::run() {
   return all_zero;
 }
 
-// Row k at x, or at x with its numbers moved by up to 2^-40 of them; empty if the result has no such element.
-Values JacobianCheck::row_by_backward(std::size_t k, Generator* moves) {
+// Row k at x, or at x with its numbers moved by up to a part of them; empty if the result has no such element.
+Values JacobianCheck::row_by_backward(std::size_t k, Generator* moves, double part) {
   Tape tape;
   std::vector<Tensor> leaves = j_.x;
   for (int i : j_.wanted) {
     Tensor& x = leaves[static_cast<std::size_t>(i)];
-    if (moves) x = x * (1 + (rand(x.shape(), kFloat64, moves) - 0.5) * 0x1p-39);
+    if (moves) x = x * (1 + (rand(x.shape(), kFloat64, moves) - 0.5) * (2 * part));
     x = x.detach().as_leaf();
   }
   const Tensor y = j_.record(tape, leaves);
@@ -73,16 +73,21 @@ Values JacobianCheck::row_by_backward(std::size_t k, Generator* moves) {
   return gradients_in_row(tape, y, {.grad_output = seed}, leaves, j_.wanted);
 }
 
-// The rounding errors of row k by backward, where it is worth the time: how much it changes if x moves a little.
+// The rounding errors of row k by backward, where it is worth the time: how much it changes if x moves a little, which
+// may be a true change, or by its last bits, which is none.
 const Values& JacobianCheck::noise_of_row(std::size_t k) {
   const auto [at, made] = noise_.try_emplace(k, rows_[k].size(), 0.0);
+  if (!made) return at->second;
   Generator moves(k);
+  const Values still = row_by_backward(k, &moves, 0);  // in the layout that moved numbers have
   double most = 0;
   for (double v : rows_[k]) most = std::max(most, 1e-6 * std::abs(v));
-  for (int repeat = 0; made && repeat < 4; ++repeat) {
-    const Values moved = row_by_backward(k, &moves);
-    for (std::size_t i = 0; i < moved.size(); ++i)
-      at->second[i] = std::max(at->second[i], std::min(most, 10 * std::abs(moved[i] - rows_[k][i])));
+  for (const auto& [part, limit] : {std::pair{0x1p-40, most}, {0x1p-50, std::numeric_limits<double>::infinity()}}) {
+    for (int repeat = 0; repeat < 4; ++repeat) {
+      const Values moved = row_by_backward(k, &moves, part);
+      for (std::size_t i = 0; i < moved.size(); ++i)
+        at->second[i] = std::max(at->second[i], std::min(limit, 10 * std::abs(moved[i] - still[i])));
+    }
   }
   return at->second;
 }
@@ -140,11 +145,11 @@ Values JacobianCheck::evaluate_at(const Place& place, double move) {
   return result.to_vector<double>();
 }
 
-// The chosen outputs at steps from 8 times to 2^-34 times the size of x.
+// The chosen outputs at steps from 8 times to 2^-42 times the size of x.
 std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<std::size_t>& outputs) {
   const double scale = scale_at(place);
   const double size = value_at(place) != 0 ? std::abs(value_at(place)) : largest_of(place.input);
-  const int levels = 38 + std::clamp(std::ilogb(scale) - std::ilogb(size), 0, 40);
+  const int levels = 46 + std::clamp(std::ilogb(scale) - std::ilogb(size), 0, 40);
   std::vector<Line> lines(outputs.size(), Line{.top = 8 * scale, .small = std::ldexp(std::min(size, scale), -22)});
   const Values middle = evaluate_at(place, 0);
   double largest = 0;
@@ -159,7 +164,16 @@ std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<
       lines[i].below.push_back(below[outputs[i]]);
     }
   }
-  for (Line& line : lines) line.largest = std::max(largest, std::abs(line.middle));
+  const std::size_t first = place.at - static_cast<std::size_t>(place.index);  // of this input
+  const int64_t count = j_.packed[static_cast<std::size_t>(place.input)].numel();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    Line& line = lines[i];
+    line.largest = std::max(largest, std::abs(line.middle));
+    line.cancelling = j_.cancelling;
+    line.near = largest_of(place.input);
+    for (double slope : std::span(rows_[outputs[i]]).subspan(first, static_cast<std::size_t>(count)))
+      line.beside = std::max(line.beside, std::abs(slope));
+  }
   return lines;
 }
 
@@ -213,8 +227,9 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   const double error = std::abs(analytic - slope.value);
   const double low = std::min(slope.below, slope.above), high = std::max(slope.below, slope.above);
   const auto agrees = [&](double noise) {
-    return slope.broken ? analytic >= low - slope.error - noise && analytic <= high + slope.error + noise
-                        : error <= tolerance(slope.value, slope.error + noise);
+    const double sides = slope.of_sides + noise;
+    return error <= tolerance(slope.value, slope.error + noise) ||
+           (slope.broken && analytic >= low - sides && analytic <= high + sides);
   };
   // Too small for a change of x by its own size to be seen in the result. Where f is flat, there may be more to it from
   // nearer than its rounding errors show.
@@ -223,7 +238,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
   const double seen =
       std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
-  if (error * size <= seen) {
+  const bool remainder = j_.order == 2 && error <= 128 * kRounding * j_.cancelling * factors(place, k);
+  if (error * size <= seen || remainder) {
     note_error(error, slope.value);
     return true;
   }
@@ -233,6 +249,25 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   }
   slope.broken ? note_undecidable(place, k, analytic, slope) : note_error(error, slope.value);
   return true;
+}
+
+// By what two numbers may be multiplied on their way into f: by as much as the largest of the other inputs. A second
+// derivative by them has the rounding errors of what is nearly constant there (of 1 - y, where sigmoid(x) = y) so
+// often.
+double JacobianCheck::factors(const Place& place, std::size_t output) const {
+  int of_gradient = -1;
+  for (std::size_t i = 0, end = 0; of_gradient < 0 && i < j_.wanted.size(); ++i) {
+    end += static_cast<std::size_t>(j_.packed[static_cast<std::size_t>(j_.wanted[i])].numel());
+    if (output < end) of_gradient = j_.wanted[i];
+  }
+  double product = 1;
+  for (const int own : {place.input, of_gradient}) {
+    double largest = 1;
+    for (const int input : j_.wanted)
+      if (input != own) largest = std::max(largest, largest_of(input));
+    product *= largest;
+  }
+  return product;
 }
 
 void JacobianCheck::note_undecidable(const Place& place, std::size_t k, double analytic, const Slope& slope) {

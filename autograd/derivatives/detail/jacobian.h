@@ -55,7 +55,7 @@ class JacobianCheck {
     Values slope, rounding;
   };
 
-  Values row_by_backward(std::size_t k, Generator* moves = nullptr);
+  Values row_by_backward(std::size_t k, Generator* moves = nullptr, double part = 0);
   const Values& noise_of_row(std::size_t k);
   Column column(const Place& place, double h);
   Values evaluate_at(const Place& place, double move);
@@ -63,6 +63,7 @@ class JacobianCheck {
   double value_at(const Place& place) const;
   double scale_at(const Place& place) const;
   double largest_of(int input) const;
+  double factors(const Place& place, std::size_t output) const;
 
   void check_column(const Place& place, const Column& first);
   bool settles(const Place& place, const Column& c, std::size_t k);

@@ -133,13 +133,13 @@ Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& soft
 
 // A result that is not finite: queries that see no NaN keep finite rows.
 void without_hidden_keys(const Attention& a, Attended& to) {
-  const PauseRecording pause;
-  const AttentionOperands x{a.query.detach(), a.key.detach(), a.value.detach()};
-  const Tensor broken = queries_that_see(x, uniform_of(a));
-  if (!broken.defined()) return;
-  const Attended finite = attended(with_operands(a, x.finite()), to.weights.defined(), needs_grad(a.mask));
-  to.y = where(broken, to.y, finite.y);
-  if (to.weights.defined()) to.weights = where(broken, to.weights, finite.weights);
+  const auto again = [&](const AttentionOperands& finite) {
+    const Attended of = attended(with_operands(a, finite), to.weights.defined(), needs_grad(a.mask));
+    return std::vector<Tensor>{of.y, of.weights};
+  };
+  const std::vector<Tensor> results =
+      results_of_seen({a.query, a.key, a.value}, uniform_of(a), {to.y, to.weights}, again);
+  to.y = results[0], to.weights = results[1];
 }
 
 void require_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {

@@ -23,6 +23,7 @@ struct Call {
   Tensor a, b, c, y;
   CausalLevels levels;  // [..., T] contiguous, or none
   bool reverse;
+  bool finite;  // all of c
 
   Shape batch = leading_axes(a);
   Offsets from_a = matrix_starts(a, batch), from_b = matrix_starts(b, batch), from_c = matrix_starts(c, batch);
@@ -91,7 +92,8 @@ class Block {
       std::fill(scores_ + row * rows_ + (reverse ? 0 : row + 1), scores_ + row * rows_ + (reverse ? row : rows_), T{0});
     }
     if (leveled()) level_scores();
-    gemm<T>(rows_, e, rows_, T{1}, {scores_, rows_, 1}, c(), T{0}, y);
+    gemm<T>(rows_, e, rows_, T{1}, {scores_, rows_, 1}, call_.finite ? c() : finite_values(), T{0}, y);
+    if (!call_.finite) add_other_values(y);
     if (sum.empty) return;
     if (!leveled()) {
       gemm<T>(rows_, e, call_.m, T{1}, a(), {sum.data, e, 1}, T{1}, y);
@@ -126,6 +128,30 @@ class Block {
   MatrixView<const T> a() const { return matrix_of<T>(call_.a, call_.from_a[i_], first_); }
   MatrixView<const T> b() const { return matrix_of<T>(call_.b, call_.from_b[i_], first_); }
   MatrixView<const T> c() const { return matrix_of<T>(call_.c, call_.from_c[i_], first_); }
+
+  // NaN and infinities of c reach the rows that see them, but not those whose scores were set to 0.
+  MatrixView<const T> finite_values() {
+    const MatrixView<const T> values = c();
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t j = 0; j < call_.e; ++j) {
+        const T value = values.data[row * values.row_stride + j * values.col_stride];
+        rows_of_e_[row * call_.e + j] = std::isfinite(value) ? value : T{0};
+      }
+    }
+    return {rows_of_e_, call_.e, 1};
+  }
+  void add_other_values(const MatrixView<T>& y) {
+    const MatrixView<const T> values = c();
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t j = 0; j < call_.e; ++j) {
+        const T value = values.data[row * values.row_stride + j * values.col_stride];
+        if (std::isfinite(value)) continue;
+        const int64_t first = call_.reverse ? 0 : row, end = call_.reverse ? row + 1 : rows_;
+        for (int64_t to = first; to < end; ++to)
+          y.data[to * y.row_stride + j * y.col_stride] += scores_[to * rows_ + row] * value;
+      }
+    }
+  }
 
   // Multiplies each pair by exp(earlier - later): by two factors relative to the block's first level if these are far
   // from overflow. Each later position decides this separately.
@@ -244,7 +270,8 @@ Tensor causal_product(const Tensor& a, const Tensor& b, const Tensor& c, bool re
                   .y = y,
                   .levels = {.earlier = stretched_level(levels.earlier, a, batch),
                              .later = stretched_level(levels.later, a, batch)},
-                  .reverse = reverse};
+                  .reverse = reverse,
+                  .finite = all_finite(c.detach())};
   with_floating_type(y.dtype(), [&](auto type) { multiply<decltype(type)>(call); });
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b), wants_c = needs_grad(c);
   if (!wants_a && !wants_b && !wants_c) return y;

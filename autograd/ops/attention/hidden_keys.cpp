@@ -43,10 +43,17 @@ AttentionOperands AttentionOperands::finite() const {
   return {finite_part(query), finite_part(key), finite_part(value)};
 }
 
-Tensor queries_that_see(const AttentionOperands& x, const UniformAttention& uniform) {
-  if (is_all_finite(x.key) && is_all_finite(x.value)) return {};
+std::vector<Tensor> results_of_seen(const AttentionOperands& x, const UniformAttention& uniform,
+                                    std::vector<Tensor> given,
+                                    const std::function<std::vector<Tensor>(const AttentionOperands&)>& again) {
+  if (is_all_finite(x.key) && is_all_finite(x.value)) return given;
   const PauseRecording pause;
-  return sees_broken(x, uniform, scores_type(x.query));
+  const AttentionOperands fixed{x.query.detach(), x.key.detach(), x.value.detach()};
+  const Tensor broken = sees_broken(fixed, uniform, scores_type(x.query));
+  const std::vector<Tensor> finite = again(fixed.finite());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i].defined()) given[i] = where(broken, given[i], finite[i]);
+  return given;
 }
 
 Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,

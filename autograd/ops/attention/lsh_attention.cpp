@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
 #include <tapegrad/autograd/ops/attention/detail/lsh_chunk.h>
 #include <tapegrad/autograd/ops/attention/detail/lsh_rows.h>
 
@@ -269,13 +270,56 @@ Grads composed_backward(const LshAttention& a, const Tensor& dy) {
   return {matmul(ds, a.key) * a.scale, matmul(ds.t(), a.query) * a.scale, matmul(w.t(), dy)};
 }
 
-Grads lsh_backward(const LshAttention& a, const Tensor& y, const Tensor& whole, const Tensor& dy) {
-  if (Tape::current()) return composed_backward(a, dy);
+// A result, and what backward needs of its softmax.
+struct LshResult {
+  Tensor y, whole;
+};
+
+LshResult lsh_result(const LshAttention& a) {
+  const LshResult to{empty_laid_out_as(a.query.detach(), a.value.size(-1)),
+                     Tensor::empty(a.query.select(-1, 0).shape(), a.query.dtype())};
+  with_floating_type(a.query.dtype(), [&](auto type) { LshForward<decltype(type)>(a, to.y, to.whole).run(); });
+  return to;
+}
+
+Grads lsh_gradients(const LshAttention& a, const LshResult& of, const Tensor& dy) {
   const Tensor dq = empty_laid_out_as(a.query, a.query.size(-1));
   const Tensor dk = empty_laid_out_as(a.key, a.key.size(-1));
   const Tensor dv = empty_laid_out_as(a.value, a.value.size(-1));
-  with_floating_type(dy.dtype(), [&](auto type) { LshBackward<decltype(type)>(a, y, whole, dy, dq, dk, dv).run(); });
+  with_floating_type(dy.dtype(),
+                     [&](auto type) { LshBackward<decltype(type)>(a, of.y, of.whole, dy, dq, dk, dv).run(); });
   return {dq, dk, dv};
+}
+
+LshAttention with_operands(const LshAttention& a, const AttentionOperands& x) {
+  LshAttention b = a;
+  b.query = x.query, b.key = x.key, b.value = x.value;
+  return b;
+}
+
+UniformAttention uniform_of(const LshAttention& a) {
+  return {[a](const AttentionOperands& x) { return lsh_result(with_operands(a, x)).y; },
+          [a](const AttentionOperands& x, const Tensor& dy) {
+            const LshAttention b = with_operands(a, x);
+            return lsh_gradients(b, lsh_result(b), dy)[2];
+          }};
+}
+
+Grads lsh_backward(const LshAttention& a, const LshResult& of, const Tensor& dy) {
+  const bool recorded = Tape::current() != nullptr;
+  const AttentionOperands x{a.query, a.key, a.value};
+  if (recorded && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value))
+    return composed_backward(a, dy);
+  Grads given;
+  {
+    const PauseRecording pause;
+    given = lsh_gradients(a, of, dy);
+  }
+  if (!recorded && is_all_finite(given[0])) return given;
+  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+    const LshAttention b = with_operands(a, finite);
+    return recorded ? composed_backward(b, seed) : lsh_gradients(b, lsh_result(b), seed);
+  });
 }
 
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& buckets) {
@@ -330,13 +374,17 @@ Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value
   a.order = sorted.indices.contiguous();
   const Tensor in_order = sorted.values.contiguous();
   a.cut(a.within_buckets ? in_order.data<int64_t>() : nullptr);
-  const Tensor y = empty_laid_out_as(query, value.size(-1));
-  const Tensor whole = Tensor::empty(buckets[0].shape(), query.dtype());
-  with_floating_type(query.dtype(), [&](auto type) { LshForward<decltype(type)>(a, y, whole).run(); });
-  if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return y;
-  const Tensor result = y.view(y.shape(), y.strides());  // what backward keeps is not recorded
-  return record(kLshAttention, y, {query, key, value},
-                [a = std::move(a), result, whole](const Tensor& dy) { return lsh_backward(a, result, whole, dy); });
+  LshResult to = lsh_result(a);
+  if (!is_all_finite(to.y)) {
+    const auto again = [&](const AttentionOperands& finite) -> std::vector<Tensor> {
+      return {lsh_result(with_operands(a, finite)).y};
+    };
+    to.y = results_of_seen({query, key, value}, uniform_of(a), {to.y}, again)[0];
+  }
+  if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
+  const LshResult kept{to.y.view(to.y.shape(), to.y.strides()), to.whole};  // what backward keeps is not recorded
+  return record(kLshAttention, to.y, {query, key, value},
+                [a = std::move(a), kept](const Tensor& dy) { return lsh_backward(a, kept, dy); });
 }
 
 }  // namespace tapegrad

@@ -351,10 +351,10 @@ Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Te
   }
   Tensor y = window_forward(a);
   if (!is_all_finite(y)) {
-    const PauseRecording pause;
-    const AttentionOperands x{a.query.detach(), a.key.detach(), a.value.detach()};
-    const Tensor broken = queries_that_see(x, uniform_of(a));
-    if (broken.defined()) y = where(broken, y, window_forward(with_operands(a, x.finite())));
+    const auto again = [&](const AttentionOperands& finite) -> std::vector<Tensor> {
+      return {window_forward(with_operands(a, finite))};
+    };
+    y = results_of_seen({a.query, a.key, a.value}, uniform_of(a), {y}, again)[0];
   }
   if (!needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return y;
   Tensor inputs[] = {a.query, a.key, a.value};

@@ -33,13 +33,18 @@ Tensor norm_value(const Tensor& x, double p, const Axes& axes, bool keepdim) {
   return pow(sum(pow(abs(x), p), axes, keepdim), 1 / p);
 }
 
-// The largest absolute value of each row over `axes` where it is finite, but y, the row's result, is above `limit` or
-// NaN; 1 elsewhere. An empty handle if there is no such row. Not recorded.
+// Far above the numbers whose squares vanish.
+double tiny(DType dtype) { return dtype == kFloat32 ? 0x1p-50 : 0x1p-480; }
+
+// The largest absolute value of each row over `axes` where it is finite, but y, the row's result, is above `limit`, NaN
+// or tiny; 1 elsewhere. An empty handle if there is no such row. Not recorded.
 Tensor range_of(const Tensor& x, const Tensor& y, const Axes& axes, double limit) {
-  if (x.numel() == 0 || all(y.detach() <= limit)) return {};
+  const double least = tiny(x.dtype());
+  if (x.numel() == 0 || all(y.detach() <= limit && y.detach() >= least)) return {};
   const PauseRecording pause;
-  const Tensor largest = amax(abs(x.detach()), axes, true);
-  const Tensor beyond = logical_not(y.detach().reshape(largest.shape()) <= limit) && isfinite(largest) && largest > 1;
+  const Tensor largest = amax(abs(x.detach()), axes, true), sizes = y.detach().reshape(largest.shape());
+  const Tensor small = sizes < least && largest > 0, large = logical_not(sizes <= limit) && largest > 1;
+  const Tensor beyond = (small || large) && isfinite(largest);
   return any(beyond) ? where(beyond, largest, 1) : Tensor();
 }
 

@@ -11,6 +11,15 @@ Tensor restrict_mask(const Tensor& mask, const Tensor& allowed) {
   return mask.dtype() == kBool ? mask && allowed : where(allowed, mask, kHidden);
 }
 
+Tensor without_hidden_nan(Tensor& keys, Tensor& values, const Tensor& hidden) {
+  if (all_finite(keys) && all_finite(values)) return {};
+  const auto broken = [](const Tensor& x) { return logical_not(isfinite(x.detach())); };
+  const Tensor rows = logical_or(any(broken(keys), -1, true), any(broken(values), -1, true));  // [..., S, 1]
+  const Tensor seen = any(logical_and(rows.t(), logical_not(hidden)), -1, true);
+  keys = masked_fill(keys, broken(keys), 0), values = masked_fill(values, broken(values), 0);
+  return where(seen, std::numeric_limits<double>::quiet_NaN(), ones(seen.shape(), keys.dtype()));
+}
+
 Tensor mask_of_keys(std::string_view where, const Tensor& mask) {
   if (!mask.defined()) return mask;
   const bool of_keys = mask.dtype() == kBool && mask.dim() >= 1 && (mask.dim() == 1 || mask.size(-2) == 1);

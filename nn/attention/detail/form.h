@@ -23,6 +23,9 @@ Tensor restrict_mask(const Tensor& mask, const Tensor& allowed);
 // The mask as bool [..., 1, S]; an empty handle for none. Error if it is not bool, or hides keys from some queries
 // only.
 Tensor mask_of_keys(std::string_view where, const Tensor& mask);
+// NaN and infinities of keys [..., S, D] and values [..., S, E] become 0. If there are any, a factor for the scores
+// [..., T, S] is returned, [..., T, 1]: NaN for queries that see one, of which `hidden` is false, 1 for the others.
+Tensor without_hidden_nan(Tensor& keys, Tensor& values, const Tensor& hidden);
 // [B, kv_heads, S, D] -> [B, heads, S, D]: each head repeated once per query head that shares it.
 Tensor shared_heads(const Tensor& x, int64_t heads);
 // What attention takes of each value, [B, heads, T, S]: its result for the unit vectors as values. `attend` gets them.

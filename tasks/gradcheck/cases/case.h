@@ -28,7 +28,7 @@ struct OpSample {
   Function f;
   GradcheckOptions options = {};
   bool published = true;     // is part of the self-test, whose hashes are published
-  bool per_example = false;  // the result's first axis and that of the first input are examples
+  bool per_example = false;  // the result's first axis is examples, and so is that of the first of several inputs
 };
 
 struct OpSamples {

@@ -53,6 +53,14 @@ void add_norms(CaseTable& t) {
   all("[0, 4]", spread({0, 4}), spread({4}, 0.5, 2), spread({4}));
   all("expanded", spread({1, 4}).expand({2, 4}), spread({4}, 0.5, 2), spread({4}));
   all("strided weight", spread({2, 4}), spread({8}, 0.5, 2).slice(0, 0, kAll, 2), spread({4}).slice(0, kAll, kAll, -1));
+  const auto per_example = [&](const char* op, const Function& f) {
+    t.add_check(op, "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2), spread({3})}, f, true);
+  };
+  per_example("layer_norm", [](auto x) { return layer_norm(x[0], x[1], x[2], 1e-2); });
+  per_example("layer_norm_std", [](auto x) { return layer_norm_std(x[0], x[1], x[2], 1e-2); });
+  t.add_check(
+      "rms_norm", "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2)},
+      [](auto x) { return rms_norm(x[0], x[1], 1e-2); }, true);
   t.add("layer_norm", "over two axes", {spread({2, 3, 2}), spread({3, 2}, 0.5, 2), spread({3, 2})});
   t.add("layer_norm", "a bias alone", {spread({2, 3}), spread({3})},
         [](auto x) { return layer_norm(x[0], {}, x[1], 1e-2); });
@@ -151,6 +159,11 @@ void add_channel_norms(CaseTable& t) {
   t.call("instance_norm", [](const Inputs& x, const json& args) -> Outputs {
     return {instance_norm(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5))};
   });
+  const std::vector<Tensor> examples{spread({2, 4, 3}), spread({4}, 0.5, 2), spread({4})};
+  t.add_check(
+      "group_norm", "per example", examples, [](auto x) { return group_norm(x[0], 2, x[1], x[2], 1e-2); }, true);
+  t.add_check(
+      "instance_norm", "per example", examples, [](auto x) { return instance_norm(x[0], x[1], x[2], 1e-2); }, true);
   const auto all = [&](const std::string& label, const Tensor& x) {
     const int64_t channels = x.size(1);
     const Tensor weight = spread({channels}, 0.5, 2), bias = spread({channels}), mean = spread({channels}, -1, 1);

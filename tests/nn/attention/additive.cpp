@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tests {
 namespace {
@@ -53,6 +54,25 @@ TEST(AdditiveAttention, AFullyMaskedRowIsZero) {
   EXPECT_EQ(amax(abs(y)).item(), 0);
   EXPECT_EQ(amax(abs(weights)).item(), 0);
   EXPECT_EQ(amax(abs(tape.backward(sum(y))[query])).item(), 0);
+}
+
+TEST(AdditiveAttention, HiddenNanHasNoInfluence) {
+  manual_seed(3);
+  const nn::AdditiveAttention attention(2, 3, 4);
+  const Tensor query = randn({1, 2, 2}).as_leaf(), keys = randn({1, 3, 3}), last = (arange(3) == 2).unsqueeze(1);
+  const auto run = [&](double value, const Tensor& mask) {
+    const Tensor given = where(last, full({3}, value), keys).as_leaf();
+    Tape tape;
+    const Tensor y = attention(query, given, mask);
+    const Gradients grads = tape.backward(sum(y * y));
+    return std::vector<Tensor>{y.detach(), grads[query], narrow(grads[given], 1, 0, 2)};
+  };
+  const Tensor bools = tensor({1, 1, 0}) > 0.0, added = where(bools, zeros({3}), -kInf);
+  for (const Tensor& mask : {bools, added}) {
+    const std::vector<Tensor> expected = run(0, mask), found = run(kNan, mask);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_LE(largest_difference(found[i], expected[i]), 1e-6) << i;
+  }
+  EXPECT_TRUE(all(isnan(run(kNan, tensor({1, 0, 1}) > 0.0)[0])));
 }
 
 TEST(AdditiveAttention, OneKeyAndNoQueries) {

@@ -1,5 +1,6 @@
 // Attention for long inputs, all kinds of it: equal bits for any number of threads, memory, and short inputs.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -7,11 +8,20 @@
 #include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/reformer.h>
 #include <tapegrad/tests/support/long_inputs.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
 
 namespace tapegrad {
 namespace {
 
+using tests::kInf;
+using tests::kNan;
+using tests::largest_difference;
 using tests::leaf;
 using tests::padding;
 
@@ -79,6 +89,65 @@ TEST(LongAttention, HasNoPairsInMemory) {
   train(performer);
   train(reformer);
   EXPECT_LE(pool::stats().reserved - before, 64 << 20);
+}
+
+using Attend = std::function<Tensor(const Tensor& q, const Tensor& k, const Tensor& v)>;
+
+// NaN and infinities in keys and values from `first` on have no influence on results and gradients of the queries
+// before. `results`: how many of y, dq, dk and dv are compared; where later queries see these keys, all keys have their
+// NaN.
+void expect_hidden_from(int64_t first, const Attend& attend, const Shape& shape, const Tensor& q, std::size_t results) {
+  const Tensor k = randn(shape), v = randn(shape), late = (arange(shape[-2]) >= first).unsqueeze(1);
+  const Tensor broken = where(arange(shape[-1]) == 1, kNan, full({shape[-1]}, kInf));
+  const auto run = [&](const Tensor& in_keys, const Tensor& in_values) {
+    const Tensor a = (q.defined() ? q : where(late, in_keys, k)).as_leaf();
+    const Tensor b = where(late, in_keys, k).as_leaf(), c = where(late, in_values, v).as_leaf();
+    Tape tape;
+    const Tensor y = narrow(attend(a, b, c), -2, 0, first);
+    const Gradients g = tape.backward(sum(y * y));
+    std::vector<Tensor> all{y.detach()};
+    for (const Tensor& x : {a, b, c})
+      if (const Tensor* const grad = g.find(x)) all.push_back(narrow(*grad, -2, 0, first));
+    return all;
+  };
+  const Tensor none = scalar(0);
+  const std::vector<Tensor> expected = run(none, none);
+  for (const auto& [keys, values] : {std::pair{broken, none}, {none, broken}, {broken, broken}}) {
+    const std::vector<Tensor> found = run(keys, values);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < std::min(results, found.size()); ++i)
+      EXPECT_LE(largest_difference(found[i], expected[i]), 1e-5) << i;
+  }
+}
+
+TEST(LongAttention, HiddenNanHasNoInfluence) {
+  manual_seed(31);
+  for (const int64_t length : {7, 150}) {
+    const Shape shape{2, length, 4};
+    const int64_t first = length - 2;
+    const Tensor q = randn(shape), mask = (arange(length) < first).unsqueeze(0),
+                 features = nn::orthogonal_features(6, 4);
+    for (const bool causal : {false, true}) {
+      expect_hidden_from(
+          first,
+          [&](auto a, auto b, auto c) {
+            return nn::performer_attention(a, b, c, features, {.mask = causal ? Tensor() : mask, .causal = causal});
+          },
+          shape, q, causal ? 2 : 4);
+      const Tensor buckets = arange(length).expand({1, 2, length}) / 50;
+      expect_hidden_from(
+          first,
+          [&](auto, auto b, auto c) {
+            return nn::reformer_attention(b, c, buckets.to(kInt64),
+                                          {.chunk_length = 16, .causal = causal, .mask = causal ? Tensor() : mask});
+          },
+          shape, {}, causal ? 1 : 4);
+    }
+    const Tensor e = randn({3, length});
+    expect_hidden_from(
+        first, [&](auto a, auto b, auto c) { return nn::linformer_attention(a, b, c, e, e, {.mask = mask}); }, shape, q,
+        4);
+  }
 }
 
 TEST(LongAttention, TakesEmptyAndShortInputs) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/support/near.h>
@@ -11,6 +12,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -110,6 +112,34 @@ struct SelfAttention {
 };
 
 const nn::PositionOptions kSmall(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
+
+// NaN in tokens that the mask hides.
+TEST(Positions, HiddenNanHasNoInfluence) {
+  for (const std::string_view kind : {"shaw", "t5", "alibi", "rope"}) {
+    for (const bool values : {false, true}) {
+      SCOPED_TRACE(std::string(kind) + (values ? ", values" : ""));
+      nn::PositionOptions options = kSmall;
+      options.of<nn::ShawOptions>().values = values;
+      manual_seed(4);
+      SelfAttention model(nn::positions_named(kind), false, options);
+      const Tensor q = randn({2, 6, 8}).as_leaf(), memory = randn({2, 6, 8});
+      const Tensor last = (arange(6) >= 4).unsqueeze(1), mask = (arange(6) < 4).reshape({1, 1, 1, 6});
+      const nn::PositionBias terms = model.relative(6, 6, 0, kFloat32);
+      const auto run = [&](double value) {
+        const Tensor broken = where(last, full({8}, value), memory);
+        Tape tape;
+        const Tensor y = model.attention(q, broken, broken, {.mask = mask, .positions = &terms});
+        return std::pair{y.detach(), tape.backward(sum(y * y))[q]};
+      };
+      const auto [y, slope] = run(0);
+      for (const double value : {tests::kNan, tests::kInf}) {
+        const auto [found, found_slope] = run(value);
+        EXPECT_LE(tests::largest_difference(found, y), 1e-5);
+        EXPECT_LE(tests::largest_difference(found_slope, slope), 1e-4);
+      }
+    }
+  }
+}
 
 TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
   for (const json& expected : positions_golden()["attention"]) {

@@ -8,6 +8,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
+#include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <chrono>
@@ -234,9 +235,7 @@ TEST(DataLoaders, PrefetchChangesNothing) {
 }
 
 TEST(DataLoadersDeathTest, PrefetchWhereTheSystemMakesNoThread) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers make threads of their own";
-#endif
+  if (tests::kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
   if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(prefetch_without_threads(), testing::ExitedWithCode(0), "");

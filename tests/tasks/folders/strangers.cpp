@@ -7,6 +7,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/sanitized.h>
 
 #include <filesystem>
 #include <string>
@@ -186,9 +187,7 @@ TEST(Pages, RunNoScriptsButTheirOwn) {
 // The command and tapegrad_train read files of others. Skipped in sanitized builds, which are not hardened, and without
 // readelf (binutils), which a machine that only runs the tests may lack.
 TEST(Build, IsHardened) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers find more";
-#endif
+  if (tests::kSanitized) GTEST_SKIP() << "sanitizers find more";
   for (const char* name : {"tapegrad", "libtapegrad_train.so"}) {
     const std::string file = std::string(kBinaryDir) + "/" + name;
     if (!fs::exists(file)) continue;  // a build without shared libraries

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/op.h>
 
 #include <functional>
+#include <vector>
 
 namespace tapegrad {
 
@@ -25,9 +26,11 @@ struct UniformAttention {
   std::function<Tensor(const AttentionOperands&, const Tensor& dy)> value_gradient;
 };
 
-/// Which queries [..., T, 1] see a key or a value with NaN or an infinity, or have one themselves. An empty handle if
-/// no key and no value has one. Not recorded.
-Tensor queries_that_see(const AttentionOperands& x, const UniformAttention& uniform);
+/// Results [..., T, ...] of which some are not finite: `given` for queries that see a key or a value with NaN or an
+/// infinity, or have one themselves, `again(finite operands)` for the others. Empty handles stay empty. Not recorded.
+std::vector<Tensor> results_of_seen(const AttentionOperands& x, const UniformAttention& uniform,
+                                    std::vector<Tensor> given,
+                                    const std::function<std::vector<Tensor>(const AttentionOperands&)>& again);
 
 /// The gradients for query, key and value, and perhaps scores: `given` where NaN or infinities of the operands or of dy
 /// have an influence, `again(finite operands, finite dy)` elsewhere.

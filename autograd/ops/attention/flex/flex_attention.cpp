@@ -108,10 +108,10 @@ Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& valu
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(3)))));
   FlexResult to = flex_result(a);
   if (hides_keys(a) && !all_finite(to.y)) {
-    const PauseRecording pause;
-    const AttentionOperands x{query.detach(), key.detach(), value.detach()};
-    const Tensor broken = queries_that_see(x, uniform_of(a));
-    if (broken.defined()) to.y = where(broken, to.y, flex_result(with_operands(a, x.finite())).y);
+    const auto again = [&](const AttentionOperands& finite) -> std::vector<Tensor> {
+      return {flex_result(with_operands(a, finite)).y};
+    };
+    to.y = results_of_seen({query, key, value}, uniform_of(a), {to.y}, again)[0];
   }
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
   return record(kFlexAttention, to.y, {query, key, value}, [a, to](const Tensor& dy) -> Grads {

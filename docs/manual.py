@@ -50,12 +50,19 @@ def section(lines):
             else:
                 out.append(entry)
             i = end
+        elif lines[i] == ".EX":
+            end = lines.index(".EE", i)
+            out.append("```text\n" + "\n".join(plain(line) for line in lines[i + 1:end]) + "\n```")
+            i = end + 1
         elif lines[i] == ".PP":
             i += 1
         else:
-            text = prose(plain(lines[i]))
-            out.append(f"**{text[:-1]}**" if text.endswith(":") and lines[i + 1:i + 2] == [".TP"] else wrapped(text))
-            i += 1
+            end = i + 1
+            while end < len(lines) and not lines[end].startswith("."):
+                end += 1
+            text = " ".join(prose(plain(line)) for line in lines[i:end])
+            out.append(f"**{text[:-1]}**" if text.endswith(":") and lines[end:end + 1] == [".TP"] else wrapped(text))
+            i = end
     return out
 
 
@@ -77,12 +84,13 @@ def pages(man):
 
 class PagesTest(unittest.TestCase):
     MAN = (".TH T 1\n.SH VERBS\n.SS tape walk\nwalk.\n.SS tape walk fast\nwalk_fast.\n.PP\nPace:\n.TP\n\\fB\\-\\-by\\fR \\fIN\\fR\n"
-           "\\&.5 or <more> (default: 1)\n.TP\n\\fB\\-\\-up\\fR \nup\n.PP\nlast words.\n.SS tape info\nfacts.\n")
+           "\\&.5 or <more> (default: 1)\n.TP\n\\fB\\-\\-up\\fR \nup\n.PP\nlast\nwords.\n.PP\nExamples:\n.PP\n.EX\ntape walk fast \\-\\-up > a_b\n.EE\n"
+           ".SS tape info\nfacts.\n")
 
     def test_verbs_are_pages_and_options_are_items(self):
         self.assertEqual(pages(self.MAN), {
             "walk": f"# tape walk\n\n{NOTE}\n\nwalk.\n\n{BACK}\n\n## tape walk fast\n\nwalk\\_fast.\n\n**Pace**\n\n- `--by N`: .5 or \\<more\\> "
-                    "(default: 1)\n- `--up`: up\n\nlast words.\n",
+                    "(default: 1)\n- `--up`: up\n\nlast words.\n\nExamples:\n\n```text\ntape walk fast --up > a_b\n```\n",
             "info": f"# tape info\n\n{NOTE}\n\nfacts.\n\n{BACK}\n",
             "README": f"# Manual\n\n{NOTE}\n\n{INDEX}\n\n- [walk](walk.md): walk.\n- [info](info.md): facts.\n"})
 

@@ -21,7 +21,7 @@ curve() {
 # The picture of README.md, and what tasks/run.sh prints at its end, without the lines that show the speed.
 copy() {
   {
-    "$build/tapegrad" train copy --seed 0 --out out/copy
+    PATH=$build:$PATH tapegrad train copy --seed 0 --out out/copy  # names the next commands by the word that called it
     printf '\n== %s\n' "tapegrad test copy"
     "$build/tapegrad" test copy
   } | grep -v '^step ' >"$pictures/copy.txt"

@@ -43,8 +43,8 @@ void add_all(CLI::App& top, Parsed& parsed) {
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion), "print the version and exit");
   top.set_help_flag("-h,--help", "print this help and exit");
   for (const Verb& verb : verbs()) {
-    CLI::App* app = top.add_subcommand(verb.name, verb.summary)->group("Verbs");
-    set_help_style(*app, kind_of_parts(*app));
+    CLI::App* app = top.add_subcommand(verb.name, verb.summary)->group(std::string(verb.group));
+    set_help_style(*app, kind_of_parts(*app), verb.examples());
     verb.add(app, parsed);
     const auto parts = app->get_subcommands({});
     const std::string_view kind = kind_of_parts(*app);
@@ -53,6 +53,9 @@ void add_all(CLI::App& top, Parsed& parsed) {
     app->require_subcommand(parts.empty() ? 0 : 1);
   }
   top.footer(
+      "Begin with:\n  tapegrad train copy\n"
+      "It trains a Transformer to copy tokens, which takes about a minute, and writes\n"
+      "a report with the loss curve and attention maps.\n\n"
       "'tapegrad help train copy' shows the options of a verb and a task.\n"
       "--lang ko and a Korean locale choose Korean help.\n"
       "Exit status: 0 success; 1 the run failed or missed its target; 2 invalid\n"
@@ -193,7 +196,7 @@ void take_language(std::vector<std::string>& words) {
   words.erase(option, std::next(option, joined ? 1 : 2));
 }
 
-constexpr std::string_view kAbout = "Automatic differentiation on a tape, and Transformers built with it";
+constexpr std::string_view kAbout = "Deep learning on CPUs in C++20, reproducible to the last bit";
 
 int run_or_throw(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -236,7 +239,8 @@ std::vector<std::string> help_texts() {
   CLI::App top(std::string(kAbout), "tapegrad");
   add_all(top, parsed);
   std::vector<std::string> texts = texts_of_help(top);
-  for (const char* const word : {"Usage", "Arguments", "options", "default", "verb", "task", "topic", "source"})
+  for (const char* const word :
+       {"Usage", "Arguments", "options", "default", "verb", "task", "topic", "source", "Examples"})
     texts.emplace_back(word);
   return texts;
 }

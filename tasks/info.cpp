@@ -61,6 +61,7 @@ int self_test(bool as_json) {
     out["differ"] = others;
     print_now(out.dump() + "\n");
   } else if (others.empty()) {
+    print_text("Each line ends with a fingerprint: same fingerprint = same numbers, bit for bit.\n");
     print_mark(fmt::format("All {} match the published fingerprints.\n", all.size()), true);
   } else {
     print_mark(fmt::format("{} of {} differ from the published fingerprints, {} first.\n", others.size(), all.size(),
@@ -91,7 +92,7 @@ int info(const InfoRequest& request) {
     const std::string_view engine = matmul_engine(p.m, p.n, p.k);
     rates[shape] = rounded(reached);
     engines[shape] = engine;
-    table += fmt::format("  {:<16} {:>7.1f}  {:>3.0f} % of the peak, {:<12}  {}\n", shape, reached, 100 * reached / fma,
+    table += fmt::format("  {:<15} {:>7.1f}  {:>3.0f} % of peak, {:<10} {}\n", shape, reached, 100 * reached / fma,
                          engine, p.what);
   }
   const double read = measure_read_gb_s();
@@ -105,10 +106,9 @@ int info(const InfoRequest& request) {
     return 0;
   }
   print_machine();
-  print_text(
-      fmt::format("fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatmul, GFLOP/s:\n{}reading "
-                  "memory: {:.1f} GB/s\n",
-                  fma, table, read));
+  print_text(fmt::format(
+      "fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatmul, GFLOP/s:\n{}reading memory: {:.1f} GB/s\n", fma,
+      table, read));
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // Writes the man page from the options that --help shows.
 #include <fmt/format.h>
 #include <tapegrad/tasks/manual.h>
+#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
@@ -26,6 +27,13 @@ std::string troff(std::string_view text) {
       out += c;
     }
   }
+  return out;
+}
+
+// Paragraphs that blank lines separate.
+std::string paragraphs(std::string_view text) {
+  std::string out = troff(text);
+  for (std::size_t at = 0; (at = out.find("\n\n", at)) != std::string::npos;) out.replace(at, 2, "\n.PP\n");
   return out;
 }
 
@@ -61,7 +69,10 @@ std::string man_section(const CLI::App& app, const std::string& words) {
     }
     if (!group.empty() && !entries.empty()) page += fmt::format(".PP\n{}:\n{}", troff(group), entries);
   }
-  if (!app.get_footer().empty()) page += fmt::format(".PP\n{}\n", troff(app.get_footer()));
+  if (!app.get_footer().empty()) page += fmt::format(".PP\n{}\n", paragraphs(app.get_footer()));
+  std::string examples;
+  for (const std::string& call : examples_of(app)) examples += troff(call) + "\n";
+  if (!examples.empty()) page += fmt::format(".PP\nExamples:\n.PP\n.EX\n{}.EE\n", examples);
   for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; }))
     page += man_section(*part, fmt::format("{} {}", words, part->get_name()));
   return page;
@@ -74,7 +85,8 @@ std::string man_page(const CLI::App& top) {
   std::string page = fmt::format(
       ".TH TAPEGRAD 1 \"\" \"{0} {1}\" \"User Commands\"\n.SH NAME\n{0} \\- {2}\n.SH SYNOPSIS\n.B {0}\n"
       ".I verb\n.RI [ task ]\n.RI [ options ]\n.SH DESCRIPTION\n{3}.\n.PP\n{4}\n.SH VERBS\n",
-      name, kVersion, "train, test and explain Transformers", troff(top.get_description()), troff(top.get_footer()));
+      name, kVersion, "train, test and explain Transformers", troff(top.get_description()),
+      paragraphs(top.get_footer()));
   for (const CLI::App* verb : top.get_subcommands([](const CLI::App*) { return true; }))
     page += man_section(*verb, fmt::format("{} {}", name, verb->get_name()));
   return page;

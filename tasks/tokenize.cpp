@@ -11,6 +11,7 @@
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/interrupts.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>

@@ -93,7 +93,7 @@ void add_info(CLI::App* app, Parsed& parsed) {
   app->footer(
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
       "or portable (default: the widest vectors that the processor has); neon is the\n"
-      "only one on arm64.\n"
+      "only one on arm64.\n\n"
       "TAPEGRAD_PRODUCTS chooses what multiplies matrices: blis (all of them),\n"
       "own (never BLIS) or auto (default: the faster one for each shape).");
 }
@@ -125,30 +125,50 @@ void add_manual(CLI::App* app, Parsed& parsed) {
   });
 }
 
-// The one list of them.
+// Their groups.
+constexpr std::string_view kUse = "Train and use", kInside = "Look inside", kLearn = "Learn", kTools = "Tools";
+
+// The one list of them. The examples are a session: run one after another in a folder with a book.txt, all succeed.
 constexpr Verb kVerbs[] = {
-    {"train", "train a model; writes checkpoints and a report", add_kinds, kDistributed | kNoStatus},
-    {"test", "test a trained model on new examples", add_kinds},
-    {"data", "make text datasets", add_data, kPlain, "source"},
-    {"generate", "continue a text with a trained model", add_kinds},
-    {"chat", "chat with a trained model at the terminal", add_conversation, kNoStatus},
-    {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations},
-    {"attention", "plot a trained model's attention weights", add_kinds},
-    {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds},
-    {"show", "print the tutorials' tables and plot their figures", add_topics, kPlain, "topic"},
+    {"train", "train a model; writes checkpoints and a report", add_kinds, kUse, "train copy",
+     "train gpt --text book.txt --out out/book", kDistributed | kNoStatus},
+    {"test", "test a trained model on new examples", add_kinds, kUse, "test copy --count 100",
+     "test gpt --text book.txt"},
+    {"generate", "continue a text with a trained model", add_kinds, kUse, "generate gpt --prompt \"Once upon a time\"",
+     "generate gpt --prompt Once --temperature 0.8 --seed 7 --max-new-tokens 200"},
+    {"chat", "chat with a trained model at the terminal", add_conversation, kUse, "chat out/book",
+     "chat out/book --temperature 0 --max-new-tokens 40", kNoStatus},
+    {"data", "make text datasets", add_data, kUse, "data sample --out records", "data sample --out records --json",
+     kPlain, "source"},
+    {"tokenize", "tokenize text, or train a new tokenizer", add_computing<TokenizeRequest, tokenize>, kUse,
+     "tokenize --train bpe --text book.txt --out tokenizer", "tokenize --tokenizer tokenizer < book.txt > ids.txt"},
+    {"attention", "plot a trained model's attention weights", add_kinds, kInside, "attention copy",
+     "attention gpt --prompt \"Once upon a time\""},
+    {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations, kInside,
+     "explain copy", "explain step --model out/copy"},
+    {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds, kInside,
+     "graph copy --out step.dot", "graph gpt --model out/book --out gpt.dot"},
+    {"plot", "plot the curves of several runs in one chart", add_alone<PlotRequest, plot>, kInside,
+     "plot out/copy out/book", "plot out/copy --log-loss --smooth 0.95"},
+    {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kInside,
+     "compare positions --kinds none,sinusoidal,rope", "compare text --seconds 20", kPlain, "topic"},
     {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
-     add_computing<tutorial::Request, tutorial::run>, kOwnLanguage},
-    {"plot", "plot the curves of several runs in one chart", add_alone<PlotRequest, plot>},
+     add_computing<tutorial::Request, tutorial::run>, kLearn, "tutorial 003 8.2.5 --lang en", "tutorial --find softmax",
+     kOwnLanguage},
     {"exercise", "programming exercises about the tutorials, checked number by number",
-     add_alone<exercises::Request, exercises::run>, kOwnLanguage},
-    {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kPlain, "topic"},
-    {"tokenize", "tokenize text, or train a new tokenizer", add_computing<TokenizeRequest, tokenize>},
-    {"gradcheck", "check every gradient against finite differences", add_computing<GradcheckRequest, gradcheck>},
-    {"info", "show processor, kernels and measured speed", add_info},
-    {"completion", "print a script that completes verbs, options and values in a shell", add_completion, kNoStatus,
-     "shell"},
-    {"manual", "print this help as a man page: all verbs, tasks and options", add_manual, kNoStatus},
-    {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}, kNoStatus},
+     add_alone<exercises::Request, exercises::run>, kLearn, "exercise 004-31", "exercise 004-31 --skeleton > mine.cpp",
+     kOwnLanguage},
+    {"show", "print the tutorials' tables and plot their figures", add_topics, kLearn, "show causal-mask",
+     "show positional-encoding --out figures", kPlain, "topic"},
+    {"gradcheck", "check every gradient against finite differences", add_computing<GradcheckRequest, gradcheck>, kTools,
+     "gradcheck --op softmax", "gradcheck --module MultiHeadAttention"},
+    {"info", "show processor, kernels and measured speed", add_info, kTools, "info", "info --self-test"},
+    {"completion", "print a script that completes verbs, options and values in a shell", add_completion, kTools,
+     "completion bash > tapegrad.bash", "completion zsh > _tapegrad", kNoStatus, "shell"},
+    {"manual", "print this help as a man page: all verbs, tasks and options", add_manual, kTools, "manual > tapegrad.1",
+     "manual | man -l -", kNoStatus},
+    {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}, kTools, "help train copy", "help show",
+     kNoStatus},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <tapegrad/tasks/settings/command_line.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,9 +37,12 @@ enum Trait : unsigned {
 /// One verb of the command.
 struct Verb {
   const char *name, *summary;
-  void (*add)(CLI::App*, Parsed&);  // its arguments, options and subcommands
+  void (*add)(CLI::App*, Parsed&);    // its arguments, options and subcommands
+  std::string_view group;             // the heading above it in the help
+  std::string_view example, another;  // calls that end its help: what follows "tapegrad "
   unsigned traits = kPlain;
   std::string_view parts = "task";  // what its subcommands are called
+  std::array<std::string_view, 2> examples() const { return {example, another}; }
   /// Whether it has this trait.
   bool has(Trait trait) const { return (traits & trait) != 0; }
 };

@@ -69,7 +69,8 @@ std::string foreign_kind(std::string_view start) {
     return "a GGUF file (take the repository that has the model as safetensors)";
   if (start.starts_with("PAR1") && is_control(4)) return "a Parquet file (in Python: pandas.read_parquet)";
   if (start.starts_with("ARROW1\0"sv)) return "an Arrow file (in Python: pyarrow.feather.read_table)";
-  if (start.starts_with("BZh") && start.substr(4, 6) == "1AY&SY") return "a bzip2 file (decompress it first: bunzip2)";
+  if (start.starts_with("BZh") && start.size() > 4 && start.substr(4, 6) == "1AY&SY")
+    return "a bzip2 file (decompress it first: bunzip2)";
   if (start.size() > 8 && start[8] == '{' && start.substr(4, 4) == "\0\0\0\0"sv) return "a safetensors file";
   if (start.size() > 262 && start.substr(257, 5) == "ustar") return "a tar archive (extract it first: tar xf)";
   // Protocols 2 to 5.

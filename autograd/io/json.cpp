@@ -19,7 +19,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   Json root;
   std::optional<std::string> twice;  // the repeated key that ended the parse
   std::size_t end = 0;               // the number of bytes that were read when it failed
-  std::string message;               // of the parser, then
+  std::string message;               // of the parser, then, without what it had read
   bool overflow = false;             // because of a number that is too large
 
   bool null() override { return put(nullptr); }
@@ -46,6 +46,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t position, const std::string& /*token*/, const Json::exception& error) override {
     end = position;
     message = error.what();
+    message.resize(std::min(message.size(), message.find("; last read")));  // the rest is the text's
     overflow = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
     return false;
   }

@@ -92,7 +92,7 @@ struct ProfileTable {
   /// One row for the equal layers of a list: "trf_blocks.*.att".
   bool merge_layers = true;
 };
-/// The report as a table of at most 110 columns.
+/// The report as a table of at most 80 columns.
 std::string str(const ProfileReport& report, const ProfileTable& table = {});
 std::ostream& operator<<(std::ostream& out, const ProfileReport& report);
 

@@ -133,7 +133,8 @@ std::string fit(std::string text, std::size_t width) {
 
 std::string rate(const ProfileRow& row) {
   if (row.total_ms <= 0 || (row.flops <= 0 && row.bytes <= 0)) return "";
-  return row.flops > 0 ? fmt::format("{:.1f} GFLOP/s", row.gflops()) : fmt::format("{:.1f} GB/s", row.gb_s());
+  const double number = row.flops > 0 ? row.gflops() : row.gb_s();
+  return fmt::format("{:.{}f} {}", number, number < 100 ? 1 : 0, row.flops > 0 ? "GFLOP/s" : "GB/s");
 }
 
 std::string percent(double share) { return share > 0 ? fmt::format("{:.1f}%", 100 * share) : ""; }
@@ -200,8 +201,8 @@ std::string left_out(std::size_t rows, std::size_t shown) {
 }
 
 std::string operation_table(const std::vector<ProfileRow>& rows, int count) {
-  std::string text = fmt::format("{:<34} {:>7} {:>10} {:>10} {:>9} {:>6} {:>15} {:>7}\n", "operation", "calls",
-                                 "total ms", "self ms", "mean ms", "share", "rate", "of peak");
+  std::string text = fmt::format("{:<27} {:>6} {:>8} {:>8} {:>6} {:>12} {:>7}\n", "operation", "calls", "total ms",
+                                 "self ms", "share", "rate", "of peak");
   const auto shown = largest(rows, count);
   for (const ProfileRow& row : rows) {
     if (!shown.contains(&row)) continue;
@@ -209,22 +210,22 @@ std::string operation_table(const std::vector<ProfileRow>& rows, int count) {
                           (row.phase == ProfilePhase::backward || row.phase == ProfilePhase::evaluation);
     const std::string label =
         (row.within.empty() ? "" : "  ") + row.name + (suffixed ? fmt::format(" {}", name(row.phase)) : "");
-    text += fmt::format("{:<34} {:>7} {:>10.2f} {:>10.2f} {:>9.4f} {:>6} {:>15} {:>7}\n", fit(label, 34), row.calls,
-                        row.total_ms, row.self_ms, row.mean_ms(), percent(row.share), rate(row), of_peak(row));
+    text += fmt::format("{:<27} {:>6} {:>8.2f} {:>8.2f} {:>6} {:>12} {:>7}\n", fit(label, 27), row.calls, row.total_ms,
+                        row.self_ms, percent(row.share), rate(row), of_peak(row));
   }
   return text + left_out(rows.size(), shown.size());
 }
 
 std::string module_table(const std::vector<ProfileRow>& rows, int count, double peak) {
-  std::string text = fmt::format("{:<34} {:>7} {:>10} {:>10} {:>11} {:>6} {:>15} {:>7}\n", "module", "calls",
-                                 "total ms", "forward", "backward", "share", "rate", "of peak");
+  std::string text = fmt::format("{:<30} {:>6} {:>8} {:>8} {:>8} {:>6} {:>7}\n", "module", "calls", "total ms",
+                                 "forward", "backward", "share", "of peak");
   const auto shown = largest(rows, count);
   for (const ProfileRow& row : rows) {
     if (!shown.contains(&row)) continue;
-    text += fmt::format("{:<34} {:>7} {:>10.2f} {:>10.2f} {:>11.2f} {:>6} {:>15} {:>7}\n",
-                        row.name.empty() ? "(all)" : fit(row.name, 34), row.calls, row.total_ms, row.forward_ms,
-                        row.backward_ms, percent(row.share), row.flops > 0 ? rate(row) : "",
-                        row.flops > 0 && peak > 0 ? percent(row.gflops() / peak) : "");
+    text +=
+        fmt::format("{:<30} {:>6} {:>8.2f} {:>8.2f} {:>8.2f} {:>6} {:>7}\n",
+                    row.name.empty() ? "(all)" : fit(row.name, 30), row.calls, row.total_ms, row.forward_ms,
+                    row.backward_ms, percent(row.share), row.flops > 0 && peak > 0 ? percent(row.gflops() / peak) : "");
   }
   return text + left_out(rows.size(), shown.size());
 }
@@ -374,7 +375,7 @@ std::string str(const ProfileReport& report, const ProfileTable& table) {
   std::string text =
       fmt::format("{:.1f} ms, {} {}", report.wall_ms, report.steps, report.steps == 1 ? "step" : "steps");
   if (report.steps > 1) {
-    text += fmt::format(" (the first {:.2f} ms, median of the others {:.2f} ms)", report.first_step_ms,
+    text += fmt::format(" (first {:.1f} ms, median of the others {:.1f} ms)", report.first_step_ms,
                         report.median_step_ms);
   }
   text += fmt::format(", {} {}\n", report.threads, report.threads == 1 ? "thread" : "threads");

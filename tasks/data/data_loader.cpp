@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/data/data_loader.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -101,6 +102,12 @@ std::function<void(int64_t)> with_own_draws(std::function<void(int64_t)> make, u
   };
 }
 
+// As changed.wait(held, holds), whose symbol needs the C++ library of GCC 12: that of wait_for() is in its header.
+template <class Condition>
+void await(std::condition_variable& changed, std::unique_lock<std::mutex>& held, Condition holds) {
+  while (!changed.wait_for(held, std::chrono::hours(1), holds)) continue;
+}
+
 }  // namespace
 
 struct Prefetch::State {
@@ -115,7 +122,7 @@ struct Prefetch::State {
   void work(int64_t end) {
     std::unique_lock held(lock);
     while (made < end && !error) {
-      changed.wait(held, [&] { return stop || made < room; });
+      await(changed, held, [&] { return stop || made < room; });
       if (stop) return;
       held.unlock();
       std::exception_ptr thrown;
@@ -157,7 +164,7 @@ void Prefetch::wait(int64_t i) {
     return;
   }
   std::unique_lock held(state_->lock);
-  state_->changed.wait(held, [&] { return state_->made > i || state_->error; });
+  await(state_->changed, held, [&] { return state_->made > i || state_->error; });
   if (state_->made <= i) std::rethrow_exception(state_->error);
 }
 

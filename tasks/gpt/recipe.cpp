@@ -239,6 +239,12 @@ std::string GPTRecipe::maps_html() {
          heads_html(drawable(attend(**model_, ids, &tokenizer()), cut));
 }
 
+std::vector<NextCall> GPTRecipe::next() {
+  const std::string prompt = shell_word(data::valid_utf8(tokenizer().decode(data_->start)));
+  return {{fmt::format("generate gpt --prompt {}", prompt), said("continue a text")},
+          {fmt::format("attention gpt --prompt {}", prompt), said("plot its attention weights")}};
+}
+
 train::ReportText GPTRecipe::report() {
   return {.title = "GPT",
           .about = said("Seed {}.", options_.seed),

@@ -64,6 +64,7 @@ class GPTRecipe final : public Recipe {
   bool prints_results() const override { return true; }
   std::string evaluation_text(const train::StepMetrics& step, const train::Loop& loop) override;
   std::string epoch_text(train::EpochMetrics& epoch, const train::StepMetrics& last, const train::Loop& loop) override;
+  std::vector<NextCall> next() override;
   train::ReportText report() override;
 
  private:

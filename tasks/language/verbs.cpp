@@ -5,8 +5,19 @@ namespace tapegrad::tasks::language {
 namespace {
 
 constexpr Message kVerbs[] = {
-    {"Automatic differentiation on a tape, and Transformers built with it",
-     "테이프에 기록하는 자동 미분, 그리고 그것으로 만든 트랜스포머"},
+    {"Deep learning on CPUs in C++20, reproducible to the last bit",
+     "CPU에서 하는 C++20 딥러닝, 마지막 비트까지 재현되는 결과"},
+    {"Train and use", "학습과 사용"},
+    {"Look inside", "들여다보기"},
+    {"Learn", "배우기"},
+    {"Tools", "도구"},
+    {"Examples", "예"},
+    {"\nNext:\n", "\n다음 명령:\n"},
+    {"test it on new examples", "새 예제로 시험"},
+    {"plot its attention weights", "어텐션 가중치 그리기"},
+    {"plot its curves", "곡선 그리기"},
+    {"read its report", "보고서 읽기"},
+    {"continue a text", "글 이어 쓰기"},
     {"Usage", "사용법"},
     {"Arguments", "인수"},
     {"Options", "옵션"},
@@ -16,7 +27,6 @@ constexpr Message kVerbs[] = {
     {"task", "태스크"},
     {"topic", "주제"},
     {"source", "출처"},
-    {"Verbs", "명령"},
     {"Tasks", "태스크"},
     {"Topics", "주제"},
     {"Sources", "출처"},
@@ -62,15 +72,19 @@ constexpr Message kVerbs[] = {
     {"check every gradient against finite differences", "모든 기울기를 유한 차분과 비교합니다"},
     {"show processor, kernels and measured speed", "프로세서, 커널, 측정한 속도를 보여 줍니다"},
     {"show the help of a verb or task", "명령이나 태스크의 도움말을 보여 줍니다"},
-    {"'tapegrad help train copy' shows the options of a verb and a task.\n--lang ko and a Korean locale choose Korean "
-     "help.\nExit status: 0 success; 1 the run failed or missed its target; 2 invalid\narguments.",
-     "'tapegrad help train copy'는 명령과 태스크의 옵션을 보여 줍니다.\n--lang ko 또는 한국어 로캘에서 도움말이 "
+    {"Begin with:\n  tapegrad train copy\nIt trains a Transformer to copy tokens, which takes about a minute, and "
+     "writes\na report with the loss curve and attention maps.\n\n'tapegrad help train copy' shows the options of a "
+     "verb and a task.\n--lang ko and a Korean locale choose Korean help.\nExit status: 0 success; 1 the run failed or "
+     "missed its target; 2 invalid\narguments.",
+     "먼저 해 볼 명령:\n  tapegrad train copy\n트랜스포머가 토큰을 그대로 복사하도록 학습합니다. 1분쯤 걸리며, 손실 "
+     "곡선과\n어텐션 맵이 있는 보고서를 씁니다.\n\n'tapegrad help train copy'는 명령과 태스크의 옵션을 보여 "
+     "줍니다.\n--lang ko 또는 한국어 로캘에서 도움말이 "
      "한국어로 나옵니다.\n종료 상태: 0 성공, 1 실행이 실패했거나 목표에 못 미침, 2 잘못된 인수"},
     {"The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\nor portable (default: the widest "
-     "vectors that the processor has); neon is the\nonly one on arm64.\nTAPEGRAD_PRODUCTS chooses what multiplies "
+     "vectors that the processor has); neon is the\nonly one on arm64.\n\nTAPEGRAD_PRODUCTS chooses what multiplies "
      "matrices: blis (all of them),\nown (never BLIS) or auto (default: the faster one for each shape).",
      "환경 변수 TAPEGRAD_KERNELS는 커널을 고릅니다: avx512, avx2, portable\n(기본값: 프로세서가 지원하는 가장 넓은 "
-     "벡터). arm64에는 neon만 있습니다.\nTAPEGRAD_PRODUCTS는 행렬 곱을 계산할 방법을 고릅니다: blis(모두 "
+     "벡터). arm64에는 neon만 있습니다.\n\nTAPEGRAD_PRODUCTS는 행렬 곱을 계산할 방법을 고릅니다: blis(모두 "
      "BLIS로),\nown(BLIS 없이), auto(기본값: 모양마다 더 빠른 쪽)."},
     {"copy a sequence of tokens (tutorial 003, 8.5.1)", "토큰 시퀀스를 그대로 복사합니다 (튜토리얼 003, 8.5.1)"},
     {"add two numbers: 153+391 (tutorial 003, 8.5.2)", "두 수를 더합니다: 153+391 (튜토리얼 003, 8.5.2)"},

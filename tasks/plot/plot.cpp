@@ -188,11 +188,11 @@ std::string figure_text(double value, int digits) {
 
 // Names come last: they may be long.
 std::string table_of(std::span<const NamedRun> runs, double keep) {
-  std::string out = fmt::format("{:>9} {:>9} {:>9} {:>10} {:>9} {:>10}  {}\n", "steps", "loss", "accuracy",
+  std::string out = fmt::format("{:>7} {:>9} {:>8} {:>10} {:>7} {:>10}  {}\n", "steps", "loss", "accuracy",
                                 "validation", "at step", "per second", "run");
   for (const NamedRun& run : runs) {
     const End end = end_of(run, keep);
-    out += fmt::format("{:>9} {:>9} {:>9} {:>10} {:>9} {:>10}  {}\n", end.steps, figure_text(end.loss, 4),
+    out += fmt::format("{:>7} {:>9} {:>8} {:>10} {:>7} {:>10}  {}\n", end.steps, figure_text(end.loss, 4),
                        figure_text(end.accuracy, 4), figure_text(end.validation, 4),
                        end.validation_step > 0 ? std::to_string(end.validation_step) : "-",
                        figure_text(end.per_second, 0), run.name);

@@ -1,4 +1,6 @@
 // What kinds of runs do unless they say otherwise.
+#include <fmt/format.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/recipe.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
@@ -18,5 +20,7 @@ std::string Recipe::epoch_text(train::EpochMetrics& epoch, const train::StepMetr
                                const train::Loop& /*loop*/) {
   return train::epoch_text(epoch, last);
 }
+
+std::vector<NextCall> Recipe::next() { return {{fmt::format("test {}", name()), said("test it on new examples")}}; }
 
 }  // namespace tapegrad::tasks

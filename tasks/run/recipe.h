@@ -16,10 +16,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::tasks {
 
 using ModelText = std::map<std::string, std::string>;  // the metadata of a model file
+using NextCall = std::pair<std::string, std::string>;
 
 /// One run with its settings, its data and its model. A run calls these functions in the order of their
 /// declaration. Up to prepare() each may reject the request with a BadRequest; nothing has been written by then.
@@ -104,6 +107,8 @@ class Recipe {
   /// May add a sample to the metrics. Empty: nothing is printed.
   virtual std::string epoch_text(train::EpochMetrics& epoch, const train::StepMetrics& last, const train::Loop& loop);
   virtual std::string end_text(const train::StepMetrics& /*last*/) { return {}; }
+  /// Calls of the command that use the trained model, and what for: {"test copy", "new examples"}.
+  virtual std::vector<NextCall> next();
   /// The words of the report: title, about, loss, accuracy and unit. The model is in eval mode for `sections`.
   virtual train::ReportText report() = 0;
 };

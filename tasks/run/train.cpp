@@ -5,13 +5,17 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/optimizers.h>
+#include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/train/profile.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 namespace tapegrad::tasks {
 namespace {
+
+constexpr std::size_t kWidestCall = 48;  // leaves room for a remark in 80 columns
 
 // The first of several processes takes the folder; the others read it.
 std::unique_ptr<train::RunFolder> take_out(const RunRequest& request, const distributed::World& world) {
@@ -138,6 +142,20 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
   return files;
 }
 
+// Three commands that lead on from a run, and what they do.
+std::string next_text(Recipe& recipe, const fs::path& folder) {
+  std::vector<NextCall> calls = recipe.next();
+  if (calls.size() < 2) calls.emplace_back("plot " + shell_word(folder.string()), said("plot its curves"));
+  for (auto& [call, what] : calls) call = shell_word(program_invocation_name) + " " + call;  // as this one was typed
+  calls.emplace_back("xdg-open " + shell_word((folder / train::kReportFile).string()), said("read its report"));
+  std::size_t width = 0;
+  for (const auto& [call, what] : calls) width = std::max(width, call.size());
+  std::string text = said("\nNext:\n");
+  for (const auto& [call, what] : calls)
+    text += width > kWidestCall ? fmt::format("  {}\n", call) : fmt::format("  {:<{}}  # {}\n", call, width, what);
+  return text;
+}
+
 }  // namespace
 
 Training::Training(Recipe& recipe, const distributed::World& world)
@@ -205,7 +223,11 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   }
   run_to_end(training.loop(), files_of(*recipe, request, training.loop()), *folder, std::move(saved));
   recipe->finish();
-  if (world.rank() == 0) remember_last_run(recipe->name(), folder->now());
+  if (world.rank() > 0) return 0;
+  remember_last_run(recipe->name(), folder->now());
+  const bool messages = recipe->prints_results() || request.json;
+  if (!request.no_progress)
+    std::fputs(printable(next_text(*recipe, folder->now()), "\n").c_str(), messages ? stderr : stdout);
   return 0;
 }
 

@@ -131,6 +131,12 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
   return out + fmt::format("Calculated loss: {:.4f}\nCalculated accuracy: {:.4f}\n", last.loss, last.accuracy);
 }
 
+std::vector<NextCall> Seq2SeqRecipe::next() {
+  std::vector<NextCall> calls = Recipe::next();
+  calls.emplace_back(fmt::format("attention {}", name()), said("plot its attention weights"));
+  return calls;
+}
+
 train::ReportText Seq2SeqRecipe::report() {
   return {.title = said("{} task", name()),
           .about = said("A Transformer with encoder and decoder, seed {}.", options_.seed),

@@ -46,6 +46,7 @@ class Seq2SeqRecipe : public Recipe {
   std::string announcement(const train::Loop& loop) override;
   std::string epoch_text(train::EpochMetrics& epoch, const train::StepMetrics& last, const train::Loop& loop) override;
   std::string end_text(const train::StepMetrics& last) override;
+  std::vector<NextCall> next() override;
   train::ReportText report() override;
 
  private:

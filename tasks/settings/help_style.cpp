@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <set>
+#include <utility>
 
 namespace tapegrad::tasks {
 namespace {
@@ -39,9 +40,20 @@ std::string table_line(const std::string& name, std::string_view description, st
 
 class HelpStyle : public CLI::Formatter {
  public:
-  explicit HelpStyle(std::string_view part) : part_(part) {
+  HelpStyle(std::string_view part, std::span<const std::string_view> examples)
+      : part_(part), examples_(examples.begin(), examples.end()) {
     column_width(32);
     label("Positionals", std::string(shown("Arguments")));
+  }
+
+  std::vector<std::string> examples(const CLI::App& app) const {
+    std::string words;  // "tapegrad train copy "
+    for (const CLI::App* one = &app; one != nullptr; one = one->get_parent()) words = one->get_name() + " " + words;
+    std::vector<std::string> found;
+    for (const std::string_view example : examples_)
+      if (const std::string call = fmt::format("tapegrad {}", example); (call + " ").starts_with(words))
+        found.push_back(call);
+    return found;
   }
 
  private:
@@ -65,17 +77,26 @@ class HelpStyle : public CLI::Formatter {
     return positional ? lines + "\n" : lines;  // one blank line between groups
   }
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
-    const std::string text = CLI::Formatter::make_subcommands(app, mode);  // "\nTasks:\n..."
-    const std::size_t end = text.find(":\n");
-    if (end == std::string::npos) return text;
-    return "\n" + heading(shown(std::string_view(text).substr(1, end - 1))) + text.substr(end);
+    const std::string text = CLI::Formatter::make_subcommands(app, mode);  // "\nTasks:\n  copy ...", group by group
+    std::string out;
+    for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+      end = std::min(text.find('\n', at), text.size());
+      const std::string_view line = std::string_view(text).substr(at, end - at);
+      const bool is_heading = line.ends_with(':') && !line.starts_with(' ');
+      out += is_heading ? heading(shown(line.substr(0, line.size() - 1))) + ":\n" : std::string(line) + "\n";
+    }
+    return out;
   }
   std::string make_subcommand(const CLI::App* sub) const override {
     return table_line(sub->get_display_name(true), shown(sub->get_description()), column_width_);
   }
   std::string make_footer(const CLI::App* app) const override {
     const std::string footer = app->get_footer();
-    return footer.empty() ? "" : std::string(shown(footer)) + "\n";
+    std::string text = footer.empty() ? "" : std::string(shown(footer)) + "\n";
+    const std::vector<std::string> calls = examples(*app);
+    if (!calls.empty()) text += fmt::format("{}{}:\n", footer.empty() ? "" : "\n", heading(shown("Examples")));
+    for (const std::string& call : calls) text += fmt::format("  {}\n", call);
+    return text;
   }
   std::string make_option(const CLI::Option* option, bool positional) const override {
     return table_line(make_option_name(option, positional) + make_option_opts(option), make_option_desc(option),
@@ -95,6 +116,7 @@ class HelpStyle : public CLI::Formatter {
   }
 
   std::string part_;
+  std::vector<std::string_view> examples_;
 };
 
 void collect(const CLI::App& app, std::set<std::string>& texts) {
@@ -110,7 +132,14 @@ void collect(const CLI::App& app, std::set<std::string>& texts) {
 
 }  // namespace
 
-void set_help_style(CLI::App& app, std::string_view part) { app.formatter(std::make_shared<HelpStyle>(part)); }
+void set_help_style(CLI::App& app, std::string_view part, std::span<const std::string_view> examples) {
+  app.formatter(std::make_shared<HelpStyle>(part, examples));
+}
+
+std::vector<std::string> examples_of(const CLI::App& app) {
+  const auto* const style = dynamic_cast<const HelpStyle*>(app.get_formatter().get());
+  return style == nullptr ? std::vector<std::string>() : style->examples(app);
+}
 
 std::vector<std::string> texts_of_help(const CLI::App& app) {
   std::set<std::string> texts;

@@ -8,6 +8,8 @@
 #include <tapegrad/tasks/settings/status.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -47,6 +49,17 @@ void print_mark(std::string_view text, bool good) {
 
 void print_generated(std::string_view text) {
   print_now(::isatty(STDOUT_FILENO) == 1 ? printable(text, kLayout) : std::string(text));
+}
+
+std::string shell_word(std::string_view text) {
+  static constexpr std::string_view kPlainSigns = "-_./=:,+@%";
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlainSigns.find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
 }
 
 void check_output() {

@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/error.h>
 
+#include <string>
 #include <string_view>
 
 namespace tapegrad::tasks {
@@ -31,6 +32,9 @@ void print_generated(std::string_view text);
 void check_output();
 /// Whether standard output is a pipe or a socket that nobody reads any more, as in `tapegrad help | head -1`.
 bool output_has_no_reader();
+
+/// The text as a word of a shell: in quotes where it has other signs than those of names.
+std::string shell_word(std::string_view text);
 
 /// Writes text that people read to standard error. A message that cannot be written is lost.
 void print_note(std::string_view text);

@@ -81,13 +81,13 @@ Result run_baseline(const TextTask& task, const CompareTextRequest& request, int
 
 std::string heading(const TextScores& scores) {
   std::string out;
-  for (const auto& [name, value] : scores.values) out += fmt::format("{:>12}", name);
+  for (const auto& [name, value] : scores.values) out += fmt::format("{:>11}", name);
   return out;
 }
 
 std::string row(const Result& result) {
   std::string out = fmt::format("{:<26}{:>7}", result.name, result.steps > 0 ? std::to_string(result.steps) : "");
-  for (const auto& [name, value] : result.scores.values) out += fmt::format("{:>12.4f}", value);
+  for (const auto& [name, value] : result.scores.values) out += fmt::format("{:>11.4f}", value);
   return out + '\n';
 }
 

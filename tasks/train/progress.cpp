@@ -66,11 +66,11 @@ void Progress::step(const StepMetrics& step) {
   const double seconds = std::chrono::duration<double>(now - std::exchange(shown_, now)).count();
   const std::string speed = rate(static_cast<double>(std::exchange(tokens_, 0)) / seconds);
   const std::string left = duration(seconds_left(step.step, now));
-  const std::string accuracy = std::isnan(step.accuracy) ? "" : fmt::format("  accuracy {:.3f}", step.accuracy);
-  const std::string text =
-      fmt::format("{}/{}  loss {:.4f}{}  {} {}/s  {} left", step.step, total_, step.loss, accuracy, speed, unit_, left);
+  const std::string accuracy = std::isnan(step.accuracy) ? "" : fmt::format(", accuracy {:.3f}", step.accuracy);
+  const std::string text = fmt::format("step {} of {}: loss {:.4f}{}, {} {}/s, {} left", step.step, total_, step.loss,
+                                       accuracy, speed, unit_, left);
   if (!bar) {
-    write(lines_, fmt::format("step {}\n", text));
+    write(lines_, text + "\n");
     return;
   }
   const int width = std::min(40, terminal_width() - 4 - static_cast<int>(text.size()));

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# package.sh BUILD_DIR   make the Debian packages of a build; lintian finds no error in them, and they name one another right
+# package.sh BUILD_DIR [DIR]   make the Debian packages of a build, in DIR to keep them; lintian finds no error in them, and they
+# name one another right
 #
 # Exit status 77: a tool is missing, or the build has another prefix than its packages, /usr.
 set -euo pipefail
-build=$1
+build=$1 keep=${2:+$(realpath "$2")}
 for tool in cpack dpkg-deb dpkg-shlibdeps lintian; do
   command -v $tool >/dev/null || { echo "skipped: $tool not found (apt-get install cmake dpkg-dev lintian)"; exit 77; }
 done
@@ -19,3 +20,4 @@ for package in tapegrad libtapegrad-dev; do
 done
 lintian --allow-root --fail-on error ./*.deb
 ls ./*.deb
+[ -z "$keep" ] || cp ./*.deb "$keep"

@@ -197,7 +197,7 @@ std::vector<std::string> house_words(const std::vector<std::string>& words,
   return found;
 }
 
-std::string text_of(const std::filesystem::path& path) {
+std::string contents_of(const std::filesystem::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -221,7 +221,7 @@ TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
       const std::filesystem::path& path = entry->path();
       const bool document = path.extension() == ".md";
       if (!document && path.extension() != ".h" && path.extension() != ".cpp") continue;
-      const std::string text = text_of(path);
+      const std::string text = contents_of(path);
       ++files;
       for (const std::string& fault : house_words(words_of_text(document ? sentences_of(text) : comments_of(text)))) {
         ADD_FAILURE() << std::filesystem::relative(path, checkout).generic_string() << ": " << fault;
@@ -236,7 +236,7 @@ TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
   const std::filesystem::path checkout = kSourceDir;
   for (const char* const name : {"README.md", "README.ko.md"}) {
     for (const std::string& fault :
-         house_words(words_of_text(without_targets(sentences_of(text_of(checkout / name)))), kPrivate))
+         house_words(words_of_text(without_targets(sentences_of(contents_of(checkout / name)))), kPrivate))
       ADD_FAILURE() << name << ": " << fault;
   }
   int literals = 0;
@@ -244,7 +244,7 @@ TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(checkout / folder)) {
       const std::string path = std::filesystem::relative(entry.path(), checkout).generic_string();
       if ((entry.path().extension() != ".h" && entry.path().extension() != ".cpp") || has_other_words(path)) continue;
-      for (const std::string& text : literals_of(text_of(entry.path()))) {
+      for (const std::string& text : literals_of(contents_of(entry.path()))) {
         ++literals;
         const std::vector<std::string> words = words_of_text(text);
         for (const auto& faults : {house_words(words, kPrivate), house_words(words)})

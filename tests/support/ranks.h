@@ -15,6 +15,8 @@ inline void prepare_mpirun() {
        {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
     ::setenv(name, "1", 0);
   ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
+  ::setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);  // these two: from Open MPI 5 on
+  ::setenv("PRTE_MCA_hwloc_default_binding_policy", "none", 0);
   ::setenv("OMPI_MCA_pml", "ob1", 0);
   ::setenv("OMPI_MCA_btl", "self,vader", 0);
   ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // containers may forbid the other one
@@ -27,7 +29,7 @@ inline bool has_mpirun() {
 
 inline Ran run_ranks(int processes, const Arguments& program, const RunSetting& setting = {}) {
   prepare_mpirun();
-  return run_program(joined({"mpirun", "-q", "-n", std::to_string(processes)}, program), setting);
+  return run_program(joined({"mpirun", "-n", std::to_string(processes)}, program), setting);
 }
 
 }  // namespace tapegrad::tests

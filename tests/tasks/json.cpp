@@ -145,6 +145,14 @@ TEST(Json, UsualMistakesAreNamed) {
   EXPECT_EQ(why(R"(["\uDC00"])"), "has \\uDC00" + half);
   EXPECT_EQ(json::parse(R"(["\ud83d\ude00"])", [](const std::string&) {})[0], "\U0001F600");
   EXPECT_EQ(why("[\"a\tb\"]"), "has the control character 0x09 in a string (at byte 3; JSON writes it as \\u0009)");
+  for (const std::string text :
+       {"UTF-8", "surrogate", "control character U+0001", "invalid string"}) {  // are no reasons
+    const std::string at = std::to_string(2 + text.size());
+    EXPECT_EQ(why("[\"" + text + "\t\"]"),
+              "has the control character 0x09 in a string (at byte " + at + "; JSON writes it as \\u0009)");
+    EXPECT_EQ(why("[\"" + text + "\", nan]"),
+              "has nan, which is not a number of JSON (at byte " + std::to_string(text.size() + 6) + "; write null)");
+  }
   EXPECT_EQ(why("[1,2,]"), "has a comma before ] (at byte 4)");
   EXPECT_EQ(why("{\"a\":1,\n}"), "has a comma before } (at byte 6)");
   EXPECT_EQ(why("[1 // one\n]"), "has a comment (at byte 3; JSON has none)");
@@ -198,8 +206,11 @@ TEST(ForeignFiles, AreRecognisedByTheirFirstBytes) {
            {"PK\n1\n", ""},
            {"<TICKER>,<DATE>\n", ""},
            {"\xEF\xBB\xBFname\n", ""},
-       })
+       }) {
     EXPECT_EQ(foreign_kind(start), kind) << start;
+    for (std::size_t size = 0; size < start.size(); ++size)  // a file may end anywhere
+      EXPECT_NO_THROW(foreign_kind(start.substr(0, size))) << start << " of " << size;
+  }
 }
 
 TEST(ForeignFiles, EveryReaderNamesThem) {

@@ -192,7 +192,7 @@ template <class T>
 void segment_softmax(const SegmentPiece& p, const T* x, T* y) {
   T origin[kSegmentStrip], sum[kSegmentStrip];
   segment_origins(p, x, kNothing<T>, origin);
-  std::fill(sum, sum + p.width, T{0});
+  std::fill_n(sum, p.width, T{0});
   each_exp(p, x, origin, [&](int64_t k, const T* e) {
     T* const to = y + p.at(k);
     look_ahead(p, k, y);
@@ -217,7 +217,7 @@ template <class T>
 void segment_log_sum_exp(const SegmentPiece& p, const T* x, T* y) {
   T origin[kSegmentStrip], sum[kSegmentStrip];
   segment_origins(p, x, -kNothing<T>, origin);
-  std::fill(sum, sum + p.width, T{0});
+  std::fill_n(sum, p.width, T{0});
   each_exp(p, x, origin,
            [&](int64_t, const T* e) { each_span<T>(p.width, [&](auto s) { s.store(s.load(sum) + s.load(e), sum); }); });
   each_span<T>(p.width, [&](auto s) { s.store(log(s.load(sum)) + s.load(origin), y); });
@@ -228,7 +228,7 @@ template <class T>
 void segment_extreme_gradient(const SegmentPiece& p, const T* x, const T* y, const T* dy, T* dx) {
   T share[kSegmentStrip];
   const auto chosen = [](auto a, auto b) HWY_ATTR { return where(a == b, decltype(a)(T{1}), decltype(a)(T{0})); };
-  std::fill(share, share + p.width, T{0});
+  std::fill_n(share, p.width, T{0});
   for (int64_t k = 0; k < p.rows; ++k) {
     const T* const from = x + p.at(k);
     look_ahead(p, k, x);

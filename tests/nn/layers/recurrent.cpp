@@ -36,7 +36,7 @@ void expect_stored(const json& entry, Module module, Call call) {
   const auto parameters = nn::named_parameters(module);
   ASSERT_EQ(parameters.size(), entry["parameters"].size()) << what;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    EXPECT_EQ(parameters[i].name, entry["parameters"][i][0]) << what;
+    EXPECT_EQ(entry["parameters"][i][0], parameters[i].name) << what;
     expect_close(parameters[i].parameter, entry["parameters"][i][1], {1e-6, 1e-8}, what + parameters[i].name);
   }
   if (entry["call"].contains("eval")) nn::eval(module);

@@ -45,7 +45,7 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const json& e = expected["parameters"][i];
       const Tensor& p = parameters[i].parameter;
-      ASSERT_EQ(parameters[i].name, e["name"]);
+      ASSERT_EQ(e["name"], parameters[i].name);
       ASSERT_EQ(str(p.shape()),
                 str(Shape(e["shape"].get<std::vector<int64_t>>().data(), static_cast<int64_t>(e["shape"].size()))));
       const std::vector<float> values = p.to_vector<float>();

@@ -68,7 +68,7 @@ TEST(EventFiles, HaveTheBytesOfTensorBoard) {
   EventWriter events(path, 0, [&] { return time += 1; });
   write_events(events);
   events.sync();
-  EXPECT_EQ(hexadecimal(slurp(path)), stored("events.json")["file"]);
+  EXPECT_EQ(stored("events.json")["file"], hexadecimal(slurp(path)));
   EXPECT_EQ(error_of([&] { events.add_scalar("loss", 1, -1); }), "[events] expected a step of at least 0, got -1");
 }
 

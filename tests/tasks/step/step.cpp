@@ -51,7 +51,7 @@ void expect_gradients(const json& page, const NamedTensors& parameters, const Gr
   for (const json& node : page["nodes"]) {
     if (node["op"] != "parameter") continue;
     for (const NamedTensor& p : parameters) {
-      if (p.name != node["name"]) continue;
+      if (node["name"] != p.name) continue;
       ++found;
       expect_near(part_of(values, node), p.tensor, p.name);
       expect_near(part_of(gradients, node), own[p.tensor], p.name);

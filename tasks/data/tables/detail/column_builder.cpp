@@ -16,6 +16,12 @@ std::string_view without_spaces(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+// As JSON writes it: 1.0, 0.5, 1e+20. ({:#} writes 1.0 or 1., by the version of fmt.)
+std::string with_point(double number) {
+  const bool whole = std::trunc(number) == number && std::abs(number) < 1e15;
+  return whole ? fmt::format("{:.1f}", number) : fmt::format("{}", number);
+}
+
 enum class Parsed { good, wrong, out_of_range };
 
 template <class T>
@@ -129,7 +135,7 @@ std::string ColumnBuilder::add_number(std::string_view text) {
 
 std::string ColumnBuilder::add(double number) {
   if (std::holds_alternative<std::vector<int64_t>>(values_))
-    return fmt::format("expected a whole number, got {:#}", number);
+    return "expected a whole number, got " + with_point(number);
   if (std::holds_alternative<std::vector<float>>(values_) && std::isinf(static_cast<float>(number)))
     return fmt::format("{} is out of the range of float32", number);
   append(number);

@@ -1,0 +1,138 @@
+// The command leads on: examples at the end of each help, which work, verbs in groups, and what a run says at its end.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/runs/tiny_run.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tasks {
+namespace {
+
+using namespace tests;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// The lines below "Examples:", which must be the last ones.
+std::vector<std::string> examples_in(const std::string& help) {
+  std::vector<std::string> lines = lines_of(help);
+  lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Examples:"));
+  if (!lines.empty()) lines.erase(lines.begin());
+  for (std::string& line : lines) {
+    EXPECT_TRUE(line.starts_with("  tapegrad ")) << line;
+    line.erase(0, 2);
+  }
+  return lines;
+}
+
+// The same work in less time: options that a test adds to calls that begin so.
+constexpr std::pair<std::string_view, std::string_view> kShorter[] = {
+    {"tapegrad train", " --max-steps 2"},
+    {"tapegrad test copy", " --target 0"},
+    {"tapegrad compare positions", " --steps 2 --count 5 --seeds 1 --tasks addition"},
+    {"tapegrad compare text", " --seconds 0.01 --count 5"},
+    {"tapegrad info --self-test", " --help"},  // self_test.cpp runs it
+};
+
+// A line as its reader types it, with `tapegrad` in PATH.
+Ran typed(std::string line, const TemporaryFolder& folder) {
+  for (const auto& [begin, options] : kShorter)
+    if (line.starts_with(begin)) line += options;
+  const std::string path = fs::path(kCommand).parent_path();
+  return run_program({"bash", "-c", fmt::format("set -o pipefail; PATH='{}':$PATH; {}", path, line)},
+                     {.folder = folder.path(), .input = "Once\n"});
+}
+
+TEST(CommandExamples, EndTheHelpOfEachVerbAndWork) {
+  const TemporaryFolder folder;
+  std::string book;
+  for (int i = 0; i < 300; ++i) book += fmt::format("Once upon a time there were {} tapes.\n", i);
+  spill(folder / "book.txt", book);
+  const bool has_man = run_program({"bash", "-c", "command -v man"}).code == 0;
+  for (const Verb& verb : verbs()) {
+    const Ran help = successful(run_command({verb.name, "--help"}));
+    const std::vector<std::string> examples = examples_in(help.out);
+    EXPECT_EQ(examples.size(), 2u) << help.out;
+    for (const std::string& line : examples) {
+      EXPECT_TRUE(line.starts_with(fmt::format("tapegrad {}", verb.name))) << line;
+      if (line.find("| man ") != std::string::npos && !has_man) continue;
+      const Ran ran = typed(line, folder);
+      EXPECT_EQ(ran.code, 0) << line << "\n" << ran.out << ran.err;
+    }
+  }
+}
+
+TEST(CommandExamples, OfATaskAreThoseThatNameIt) {
+  EXPECT_EQ(examples_in(run_command({"train", "gpt", "--help"}).out),
+            std::vector<std::string>{"tapegrad train gpt --text book.txt --out out/book"});
+  EXPECT_TRUE(examples_in(run_command({"train", "parser", "--help"}).out).empty());
+}
+
+TEST(CommandExamples, TheFirstScreenHasGroupsAndABeginning) {
+  const std::string help = run_command({}).out;
+  std::size_t at = 0;
+  for (const char* part :
+       {"Deep learning on CPUs in C++20, reproducible", "\nTrain and use:\n  train ", "\nLook inside:\n  attention ",
+        "\nLearn:\n  tutorial ", "\nTools:\n  gradcheck ", "\nBegin with:\n  tapegrad train copy\n"}) {
+    const std::size_t found = help.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << "\n" << help;
+    at = found;
+  }
+}
+
+// The commands below "Next:", without their remarks.
+std::vector<std::string> next_in(const std::string& text) {
+  std::vector<std::string> lines = lines_of(text);
+  lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Next:"));
+  if (!lines.empty()) lines.erase(lines.begin());
+  for (std::string& line : lines) line = std::regex_replace(line, std::regex("^  | *  # .*"), "");
+  return lines;
+}
+
+TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
+  const TemporaryFolder folder;
+  const Ran copy = successful(run_command(tiny_run("copy", "out/first"), folder));
+  const std::regex end(
+      "\nReport: out/first/report.html\nFingerprint of the model \\(same fingerprint = same model\\):\n"
+      "bits( [0-9a-f]{4}){4}\n\nNext:\n");
+  EXPECT_TRUE(std::regex_search(copy.out, end)) << copy.out;
+  EXPECT_EQ(next_in(copy.out), (std::vector<std::string>{"tapegrad test copy", "tapegrad attention copy",
+                                                         "xdg-open out/first/report.html"}));
+  const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
+  const Ran text = successful(run_command({"train", "classify", "--max-steps", "2", "--out", "a b"}, folder));
+  EXPECT_TRUE(next_in(gpt.out).empty());  // standard output has results only
+  EXPECT_EQ(next_in(text.out).at(1), "tapegrad plot 'a b'");
+  for (const std::string& printed : {copy.out, gpt.err, text.out}) {
+    const std::vector<std::string> next = next_in(printed);
+    ASSERT_EQ(next.size(), 3u) << printed;
+    for (const std::string& line : next) {
+      if (line.starts_with("xdg-open ")) continue;
+      const Ran ran = typed(line, folder);
+      EXPECT_EQ(ran.code, 0) << line << "\n" << ran.err;
+    }
+  }
+  const Ran quiet = successful(run_command(tiny_run("copy", "out/quiet", {"--no-progress"}), folder));
+  EXPECT_TRUE(std::regex_search(quiet.out, std::regex("\nbits( [0-9a-f]{4}){4}\n$"))) << quiet.out;
+}
+
+TEST(CommandNext, WordsOfAShell) {
+  EXPECT_EQ(shell_word("out/copy-1.2"), "out/copy-1.2");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("it's $x"), R"('it'\''s $x')");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

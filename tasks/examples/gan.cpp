@@ -85,6 +85,10 @@ int main(int argc, char** argv) {
               sliced_wasserstein(ring(kSamples), data));
   tg::train::replace_file(std::string(argv[1]) + "/gan.svg",
                           tg::drawing::svg_file(draw(tg::drawing::LineChart{
-                              .title = "Drawn points", .series = {dots("data", data), dots("generator", drawn)}})));
+                              .title = "Sampled points",
+                              .series = {dots("data", data), dots("generator", drawn)},
+                              .equal = true,
+                              .width = 420,
+                              .height = 420})));
   return distance <= 0.1 ? 0 : 1;
 }

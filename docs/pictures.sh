@@ -40,7 +40,6 @@ example() {
     neural_ode) svg "$name/spiral.svg" "$name" ;;
     several_processes) svg "$name/loss.svg" "$name" ;;
     diffusion) svg "$name/$name.svg" "$name" 5 ;;
-    gan) svg "$name/$name.svg" "$name" 2 ;;
     *) svg "$name/$name.svg" "$name" ;;
   esac
 }

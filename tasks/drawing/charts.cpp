@@ -106,8 +106,11 @@ struct Axis {
     };
     const auto add = [&](double v, bool named) {
       if (v < range.low * (1 - 1e-9) || v > range.high * (1 + 1e-9)) return;
-      const bool small = v < 0.9e-4 || v > 1.1e5;
-      ticks.push_back({v, !named || crowded(v) ? "" : small ? fmt::format("{:.0e}", v) : fmt::format("{:.6g}", v)});
+      const bool short_text = v > 0.9e-4 && v < 1.1e5;
+      const double e = std::floor(std::log10(v) + 1e-9);
+      const std::string text =
+          short_text ? fmt::format("{:.6g}", v) : fmt::format("{:.0f}e{:.0f}", v / std::pow(10.0, e), e);
+      ticks.push_back({v, !named || crowded(v) ? "" : text});
     };
     for (int e = first; e <= last; e += step) add(std::pow(10.0, e), true);
     for (const double end : {range.low, range.high}) add(end, true);

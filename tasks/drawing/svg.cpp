@@ -107,9 +107,9 @@ svg .line.c2 { stroke-dasharray: 9 3; } svg .line.c3 { stroke-dasharray: 2 3; } 
 svg .line.c5 { stroke-dasharray: 14 4; } svg .line.c6 { stroke-dasharray: 5 2; } svg .line.c7 { stroke-dasharray: 1 4; }
 svg .branch.dashed, svg .line.dashed { stroke-dasharray: 6 4; }
 svg .c0 { stroke: #0072b2; } svg .c1 { stroke: #d55e00; } svg .c2 { stroke: #009e73; } svg .c3 { stroke: #cc79a7; }
-svg .c4 { stroke: #56b4e9; } svg .c5 { stroke: #e69f00; } svg .c6 { stroke: #000000; } svg .c7 { stroke: #868c94; }
+svg .c4 { stroke: #56b4e9; } svg .c5 { stroke: #e69f00; } svg .c6 { stroke: #000000; } svg .c7 { stroke: #7a5230; }
 svg .f0 { fill: #0072b2; } svg .f1 { fill: #d55e00; } svg .f2 { fill: #009e73; } svg .f3 { fill: #cc79a7; }
-svg .f4 { fill: #56b4e9; } svg .f5 { fill: #e69f00; } svg .f6 { fill: #000000; } svg .f7 { fill: #868c94; }
+svg .f4 { fill: #56b4e9; } svg .f5 { fill: #e69f00; } svg .f6 { fill: #000000; } svg .f7 { fill: #7a5230; }
 @media (prefers-color-scheme: dark) {
   svg text { fill: #a3afbd; } svg text.title { fill: #e6eaf0; }
   svg .on-paper text { fill: #ffffff; } svg .on-mid text, svg .on-ink text { fill: #000000; }

@@ -9,6 +9,7 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/tutorial/language.h>
 
 #include <algorithm>
 #include <array>
@@ -61,7 +62,9 @@ std::vector<drawing::Drawing> drawings_of(const Seen& seen) {
   constexpr int64_t kShown = 8;  // features
   constexpr std::string_view kEnglish[] = {"I", "cat", "am", "you", "human", "are"};
   std::vector<std::string> first, second, features;
-  for (std::size_t i = 0; i < kWords.size(); ++i) first.push_back(fmt::format("{} ({})", kWords[i], kEnglish[i]));
+  const bool korean = tutorial::language_of_locale() == tutorial::Language::ko;
+  for (std::size_t i = 0; i < kWords.size(); ++i)
+    first.push_back(korean ? std::string(kWords[i]) : fmt::format("{} ({})", kWords[i], kEnglish[i]));
   for (const int64_t i : kOther) second.push_back(first[static_cast<std::size_t>(i)]);
   for (int64_t i = 0; i < kShown; ++i) features.push_back(fmt::format("{}", i));
   const Tensor order = tensor(std::vector<int64_t>(kOther.begin(), kOther.end()), {seen.first.size(0)});

@@ -303,7 +303,7 @@ TEST(Tables, LongLinesAreBroken) {
 TEST(Tables, ShadesInEightyColumns) {
   const std::vector<float> weights{0, 0.05F, 0.2F, 1};
   EXPECT_EQ(drawing::shaded_maps({{"a", {"x", "yz"}, weights}, {"b", {"x", "y"}, weights}}),
-            "a       b\n x ·░    x ·░\nyz ▒█    y ▒█\n\n");
+            "a       b\n x  ░    x  ░\nyz ▒█    y ▒█\n\n");
   expect_narrow(
       drawing::shaded_maps(std::vector<drawing::ShadedMap>(9, {"a name", {"label"}, std::vector<float>(20, 0.5F)})));
 }

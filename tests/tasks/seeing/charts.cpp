@@ -278,7 +278,7 @@ TEST(Heatmaps, ShadesAndBlockedCells) {
 // On each shade of both colours, on a light and a dark page.
 TEST(Heatmaps, TextsOnCellsHaveContrast) {
   drawing::Heatmap map;
-  map.row_labels = {"0"};
+  map.row_labels = {"row"};
   map.is_signed = true;
   for (int i = -25; i <= 25; ++i) {
     map.column_labels.push_back("x");

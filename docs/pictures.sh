@@ -35,12 +35,12 @@ example() {
   local name=$1
   "$build/$name" "$name"
   case $name in
-    own_model | vae | tones | ported_*) curve "$name" Loss "$name" ;;
-    digits) curve "$name" Loss "$name"/{mlp,cnn,vit} ;;
+    own_model | ported_*) curve "$name" Loss "$name" ;;
+    digits) svg "$name/vit/digits.svg" "$name" ;;
     cartpole) curve "$name" return "$name" ;;
     neural_ode) svg "$name/spiral.svg" "$name" ;;
     several_processes) svg "$name/loss.svg" "$name" ;;
-    diffusion | gan) svg "$name/$name.svg" "$name" 5 ;;
+    diffusion) svg "$name/$name.svg" "$name" 5 ;;
     *) svg "$name/$name.svg" "$name" ;;
   esac
 }

@@ -53,6 +53,16 @@ std::string common_of(const std::string& a, const std::string& b) {
   return list ? module_of(common) : common;
 }
 
+// "encoder.layers.0" of "encoder.layers.0.norm": the outermost element of a list. "" where there is none.
+std::string block_of(const std::string& path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    if (begin > 0 && is_digit(path[begin])) return path.substr(0, end);
+    begin = end + 1;
+  }
+  return {};
+}
+
 // Where the names of a path's levels end: "encoder.layers.0.norm" has 7, 16 and 21. `list` is the end of the first
 // level with an index above 0.
 struct Levels {
@@ -84,13 +94,16 @@ class Drawing {
     const auto size = static_cast<std::size_t>(tape.size());
     const auto own = [this](std::size_t i) { return own_module(static_cast<int64_t>(i)); };
     modules_ = detail::modules_of_nodes<std::string>(size, own, common_of);
+    end_blocks();
     frames_.push_back({});
     for (int64_t i = 0; i < tape.size(); ++i) place(i);
   }
 
   std::string text() const {
     std::string out =
-        "digraph tape {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10]\n"
+        "digraph tape {\n  graph [fontname=\"sans-serif\", fontsize=11, labeljust=l, style=rounded, "
+        "color=\"#9aa5b1\"]\n"
+        "  node [shape=box, fontname=\"sans-serif\", fontsize=10]\n"
         "  edge [fontname=\"sans-serif\", fontsize=8]\n";
     write(0, "  ", out);
     for (const std::string& edge : edges_) out += edge;
@@ -128,6 +141,21 @@ class Drawing {
       found = found ? common_of(*found, module) : module;
     }
     return found;
+  }
+
+  // Between two blocks, what continues the first one's output in its shape belongs to it: its last dropout and residual
+  // sum, whose other input is older.
+  void end_blocks() {
+    for (int64_t i = 0; i < tape_.size(); ++i) {
+      if (is_leaf(i) || own_module(i)) continue;
+      int64_t last = -1;
+      for (const int64_t from : tape_.inputs_of(i))
+        if (from > last && !is_leaf(from)) last = from;
+      if (last < 0 || tape_.shape_of(last) != tape_.shape_of(i)) continue;
+      const std::string block = block_of(modules_[static_cast<std::size_t>(last)]);
+      std::string& module = modules_[static_cast<std::size_t>(i)];
+      if (own_module(last) != block && block.starts_with(module)) module = block;  // a layer is no block
+    }
   }
 
   // The part of a module's path that is drawn, and whether it is a box.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tapegrad::tasks {
 namespace {
@@ -44,6 +45,13 @@ float largest_weight(const std::vector<HeadMap>& heads, std::string_view group) 
   return most > 0 ? std::min(most, 1.0F) : 1;
 }
 
+drawing::HeatScale scale_of(const std::vector<HeadMap>& heads, double most) {
+  const bool masked = std::any_of(heads.begin(), heads.end(), [](const HeadMap& head) {
+    return std::find(head.weights.begin(), head.weights.end(), 0.0F) != head.weights.end();
+  });
+  return {said("weight"), 0, most, masked ? said("masked") : ""};
+}
+
 void name_head(HeadMap& head, std::string_view stack, int64_t index) {
   head.name = fmt::format("{}{}layer {}, head {}", stack, stack.empty() ? "" : " ", head.layer, index);
   head.label = stack.empty() ? said("layer {}, head {}", head.layer, index)
@@ -76,20 +84,25 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
   return out;
 }
 
-drawing::Drawing draw(const HeadMap& head) {
+// Masked positions have a weight of exactly 0: grey.
+drawing::Drawing draw(const HeadMap& head, double largest, double cell) {
+  std::vector<float> shades = head.weights;
+  for (float& weight : shades)
+    weight = weight == 0 ? std::numeric_limits<float>::quiet_NaN() : weight / static_cast<float>(largest);
   return draw(drawing::Heatmap{.title = head.label,
                                .row_axis = said(head.row_axis),
                                .column_axis = said(head.column_axis),
                                .row_labels = head.row_tokens,
                                .column_labels = head.column_tokens,
-                               .values = head.weights,
-                               .texts = {}});
+                               .values = std::move(shades),
+                               .cell_width = cell,
+                               .cell_height = cell});
 }
 
 drawing::Drawing draw(const std::vector<HeadMap>& heads) {
   std::vector<drawing::Drawing> parts;
-  for (const HeadMap& head : heads) parts.push_back(draw(head));
-  return drawing::grid(parts, 4);
+  for (const HeadMap& head : heads) parts.push_back(draw(head, 1, 0));
+  return drawing::grid({drawing::grid(parts, 4), drawing::draw(scale_of(heads, 1))}, 1);
 }
 
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about) {
@@ -110,6 +123,7 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
 }
 
 std::string heads_html(const std::vector<HeadMap>& heads) {
+  constexpr double kMap = 180;  // pixels: four in a row of a wide screen
   std::string out, group;
   float most = 1;
   for (const HeadMap& head : heads) {
@@ -117,13 +131,17 @@ std::string heads_html(const std::vector<HeadMap>& heads) {
       out += out.empty() ? "" : "</div>\n";
       group = head.group;
       most = largest_weight(heads, group);
-      out += fmt::format("<h2>{}</h2>\n", drawing::escape_markup(head.heading));
-      drawing::card(out, drawing::draw_heat_scale("0", fmt::format("{:.2f}", most)));
-      out += "<div class=\"maps\">\n";
+      std::vector<HeadMap> members;
+      std::copy_if(heads.begin(), heads.end(), std::back_inserter(members),
+                   [&](const HeadMap& other) { return other.group == group; });
+      const drawing::HeatScale scale = scale_of(members, most);
+      out += fmt::format("<h2 class=\"scaled\">{}{}</h2>\n<div class=\"small maps\">\n",
+                         drawing::escape_markup(head.heading), drawing::svg_element(drawing::draw(scale)));
     }
-    HeadMap shaded = head;
-    for (float& weight : shaded.weights) weight /= most;
-    drawing::card(out, draw(shaded));
+    const double cells = static_cast<double>(std::max<int64_t>({head.rows(), head.columns(), 1}));
+    const Focus focus = focus_of(head);
+    drawing::card(out, draw(head, most, std::clamp(std::floor(kMap / cells), 2.0, 28.0)),
+                  said("largest weight {:.2f}, diagonal {:.0f} %", focus.peak, 100 * focus.diagonal));
   }
   return out + (out.empty() ? "" : "</div>\n");
 }
@@ -131,8 +149,13 @@ std::string heads_html(const std::vector<HeadMap>& heads) {
 nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const HeadMap& head : heads) {
-    std::vector<int64_t> weights;  // 0 where it is not finite
-    for (const float weight : head.weights) weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
+    nlohmann::ordered_json weights = nlohmann::ordered_json::array();
+    for (const float weight : head.weights) {
+      if (weight == 0)
+        weights.push_back(nullptr);
+      else
+        weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
+    }
     all.push_back({{"name", head.label},
                    {"group", head.heading},
                    {"self", head.self},

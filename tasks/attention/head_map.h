@@ -38,16 +38,15 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
 /// Those whose name or label contains `only`. BadRequest, with the names there are, if none does.
 std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only);
 
-drawing::Drawing draw(const HeadMap& head);
-/// All heads in one drawing.
+/// All heads in one drawing; masked positions are grey.
 drawing::Drawing draw(const std::vector<HeadMap>& heads);
 /// One line per head about its largest weights, then shaded maps of the group `shaded`; `about` is the sentence before
 /// them.
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
-/// The heads as HTML: for every group a heading, a scale up to its largest weight, and cards.
+/// The heads as HTML: for every group a heading with a scale up to its largest weight, and small maps.
 std::string heads_html(const std::vector<HeadMap>& heads);
 /// The heads for the widget touch/attention.js: {"heads": [{"name", "group", "self", "rows", "columns", "weights"}]},
-/// weights in ten-thousandths.
+/// weights in ten-thousandths, null where masked.
 nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads);
 /// The first rows and columns of the heads, as many as a page can hold; `cut` is set if some were left out.
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut);

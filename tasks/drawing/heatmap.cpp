@@ -70,14 +70,22 @@ void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
   cells.write(out);
 }
 
+// Black or white, whichever has the better contrast: at least 4.5. A dark page's colours become lighter than 0.18 in
+// luminance at less ink than those of a light page become darker.
 void write_values(std::string& out, const Heatmap& map, const Layout& at) {
-  std::string on_paper, on_ink;
+  constexpr double kDarkPage = 0.6, kLightPage = 0.775;
+  std::string on_paper, on_mid, on_ink;
   for (std::size_t i = 0; i < map.texts.size(); ++i) {
-    const bool dark = std::isfinite(map.values[i]) && std::fabs(map.values[i]) > 0.65F;
-    write_text(dark ? on_ink : on_paper, at.x(i % at.columns) + at.cell_width / 2,
-               at.y(i / at.columns) + at.cell_height / 2 + 4, "middle", map.texts[i], Type::small);
+    const int shade = detail::shade_of(map.values[i], map.is_signed);
+    const double ink = shade == detail::kBlocked ? 0 : detail::opacity_of(shade);
+    write_text(ink < kDarkPage    ? on_paper
+               : ink < kLightPage ? on_mid
+                                  : on_ink,
+               at.x(i % at.columns) + at.cell_width / 2, at.y(i / at.columns) + at.cell_height / 2 + 4, "middle",
+               map.texts[i], Type::small);
   }
   if (!on_paper.empty()) out += "<g class=\"on-paper\">\n" + on_paper + "</g>\n";
+  if (!on_mid.empty()) out += "<g class=\"on-mid\">\n" + on_mid + "</g>\n";
   if (!on_ink.empty()) out += "<g class=\"on-ink\">\n" + on_ink + "</g>\n";
 }
 
@@ -105,19 +113,25 @@ Drawing draw(const Heatmap& map) {
   return out;
 }
 
-Drawing draw_heat_scale(std::string_view low, std::string_view high, bool is_signed) {
-  constexpr double kStep = 6;
-  const double left = text_width(low, Type::small) + 14;
+Drawing draw(const HeatScale& scale) {
+  const bool is_signed = scale.low < 0;
   const int first = is_signed ? -kShades : 1;
-  const double wide = kStep * (kShades - first + 1);
-  Drawing out{left + wide + text_width(high, Type::small) + 20, 34, {}};
+  const double step = is_signed ? 3 : 6, wide = step * (kShades - first + 1);
+  const double left = scale.name.empty() ? 14 : text_width(scale.name, Type::small) + 14, end = left + wide;
+  Drawing out{end + 24, 30, {}};
   auto to = std::back_inserter(out.body);
   for (int strength = first; strength <= kShades; ++strength)
-    fmt::format_to(to, "<rect {} x=\"{:g}\" y=\"8\" width=\"{:g}\" height=\"14\"/>\n",
-                   fill_of(kShades + strength, is_signed), left + kStep * (strength - first), kStep);
-  fmt::format_to(to, "<rect class=\"frame\" x=\"{:g}\" y=\"8\" width=\"{:g}\" height=\"14\"/>\n", left, wide);
-  write_text(out.body, left - 6, 19, "end", low, Type::small);
-  write_text(out.body, left + wide + 6, 19, "start", high, Type::small);
+    fmt::format_to(to, "<rect {} x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n",
+                   fill_of(kShades + strength, is_signed), left + step * (strength - first), step);
+  fmt::format_to(to, "<rect class=\"frame\" x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n", left, wide);
+  if (!scale.name.empty()) write_text(out.body, 4, 12, "start", scale.name, Type::small);
+  for (const double part : {0.0, 0.5, 1.0})
+    write_text(out.body, left + part * wide, 26, "middle",
+               fmt::format("{:.3g}", scale.low + part * (scale.high - scale.low)), Type::small);
+  if (scale.blocked.empty()) return out;
+  fmt::format_to(to, "<rect class=\"blocked\" x=\"{:g}\" y=\"2\" width=\"12\" height=\"12\"/>\n", end + 20);
+  write_text(out.body, end + 37, 12, "start", scale.blocked, Type::small);
+  out.width = end + 37 + text_width(scale.blocked, Type::small) + 4;
   return out;
 }
 

@@ -22,7 +22,12 @@ struct Heatmap {
 /// Error if `values` or `texts` does not have one entry per cell.
 Drawing draw(const Heatmap& map);
 
-/// The colour scale of heatmaps, from `low` to `high`.
-Drawing draw_heat_scale(std::string_view low, std::string_view high, bool is_signed = false);
+/// The colour scale of heatmaps, with its ends and its middle.
+struct HeatScale {
+  std::string name = {};     ///< of the values, before the scale
+  double low = 0, high = 1;  ///< below 0: the scale of signed maps, from -high to high
+  std::string blocked = {};  ///< what grey cells are; empty: not shown
+};
+Drawing draw(const HeatScale& scale);
 
 }  // namespace tapegrad::drawing

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::string_view kPageStyle =
     R"(:root { color-scheme: light dark; --bg: #f6f7f9; --card: #ffffff; --text: #1c2430;
-  --soft: #5a6675; --edge: #dfe4ea; --good: #2c8a4b; --bad: #c23b3b; }
+  --soft: #5a6675; --edge: #dfe4ea; --good: #23753e; --bad: #b83232; }
 @media (prefers-color-scheme: dark) {
   :root { --bg: #0f1216; --card: #171b21; --text: #e6eaf0; --soft: #a3afbd; --edge: #2b323c; --good: #67c987; --bad: #ff8a80; }
 }
@@ -21,6 +21,11 @@ p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
 .fact b { display: block; font-size: 20px; } .fact span { color: var(--soft); font-size: 13px; }
 .maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(410px, 100%), 1fr)); gap: 12px; margin: 12px 0; }
 .maps .card { margin: 0; min-width: 0; } .maps .wide { grid-column: 1 / -1; }
+.thirds.maps { grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr)); }
+.scaled { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 4px 20px; }
+.small.maps { grid-template-columns: repeat(auto-fill, minmax(min(235px, 100%), 1fr)); } .small.maps .card { padding: 8px; cursor: zoom-in; }
+.small.maps .card:focus { grid-column: 1 / -1; } .small.maps .card:focus svg { width: min(100%, 640px); height: auto; }
+.card small, .settings td + td { color: var(--soft); font-size: 13px; }
 .whole, .parts { grid-column: 1 / -1; min-width: 0; } .parts { display: none; }
 @media (max-width: 820px) { .whole { display: none; } .parts { display: block; } .parts .card { margin: 0 0 12px; } }
 .card svg { min-width: var(--least); max-width: 100%; height: auto; display: block; margin: 0 auto; }
@@ -28,10 +33,14 @@ pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
   vertical-align: top; } th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
-td, .fact, .outcome { overflow-wrap: anywhere; } .verdict { white-space: nowrap; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
+.fact, .outcome { overflow-wrap: anywhere; } .settings td:nth-child(2) { min-width: 8em; } .verdict { white-space: nowrap; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
+.boxes { display: flex; flex-wrap: wrap; gap: 2px; margin: 3px 0; } .boxes i { min-width: 22px; padding: 1px 2px; box-sizing: border-box; text-align: center;
+  font: 13px/1.4 ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--edge); border-radius: 4px; } .boxes .wrong { border-color: var(--bad); }
 details { margin: 6px 0 14px; } summary { cursor: pointer; }
 .outcome.good { color: var(--good); } .outcome.wrong { color: var(--bad); }
-@media (max-width: 560px) { main { padding: 12px 8px 40px; } .card { padding: 8px; } th { white-space: normal; } }
+@media (max-width: 560px) { .settings tr { display: grid; grid-template-columns: 1fr auto; border-bottom: 1px solid var(--edge); }
+  .settings td, .settings th { border: 0; padding-right: 0; } .settings td + td { grid-column: 1 / -1; padding-top: 0; }
+  main { padding: 12px 8px 40px; } .card { padding: 8px; } th { white-space: normal; } }
 )";
 
 }  // namespace
@@ -54,11 +63,12 @@ std::string json_in_script(std::string_view json) {
   return out;
 }
 
-void card(std::string& out, const Drawing& drawing) {
+void card(std::string& out, const Drawing& drawing, std::string_view below) {
   constexpr double kLeast = 0.7;  // of the drawing's own size
   constexpr double kWide = 540;   // wider drawings take a whole row
-  out += fmt::format("<div class=\"card{}\" style=\"--least: {:.0f}px\">\n{}</div>\n",
-                     drawing.width > kWide ? " wide" : "", kLeast * drawing.width, svg_element(drawing));
+  out += fmt::format("<div class=\"card{}\" style=\"--least: {:.0f}px\"{}>\n{}", drawing.width > kWide ? " wide" : "",
+                     kLeast * drawing.width, below.empty() ? "" : " tabindex=\"0\"", svg_element(drawing));
+  out += below.empty() ? "</div>\n" : fmt::format("<small>{}</small></div>\n", escape_markup(below));
 }
 
 void card(std::string& out, const Drawing& drawing, const std::vector<Drawing>& parts) {

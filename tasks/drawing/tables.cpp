@@ -30,7 +30,7 @@ Width width_of(const std::string& number) {
 }
 
 const char* shade(float weight) {
-  if (!std::isfinite(weight)) return " ";
+  if (!std::isfinite(weight) || weight == 0) return " ";
   return weight < 0.02F ? "·" : weight < 0.1F ? "░" : weight < 0.3F ? "▒" : weight < 0.6F ? "▓" : "█";
 }
 
@@ -214,6 +214,6 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps) {
   return out;
 }
 
-std::string_view shades_legend() { return "· below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above"; }
+std::string_view shades_legend() { return "blank: masked, · below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above"; }
 
 }  // namespace tapegrad::drawing

@@ -49,7 +49,7 @@ std::string tuple_text(const Shape& shape);
 /// broken one, which is what follows two spaces or more; without such a column, after `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t indent = 0);
 
-/// Weights from 0 to 1 as shades, one character each; blank where not finite.
+/// Weights from 0 to 1 as shades, one character each; blank where 0, as of masked positions, or not finite.
 struct ShadedMap {
   std::string name;                     ///< the line above the map
   std::vector<std::string> row_labels;  ///< one per row

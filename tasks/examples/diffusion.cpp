@@ -81,6 +81,7 @@ tg::drawing::Drawing scatter(std::string title, const Tensor& points) {
   return draw(tg::drawing::LineChart{
       .title = std::move(title),
       .series = {{.x = column(0), .y = column(1), .faint = true, .mark = tg::drawing::Series::Mark::dots}},
+      .equal = true,
       .y_low = -3,
       .y_high = 3,
       .x_low = -3,

@@ -5,6 +5,7 @@
 //                                                       default: all 0
 #include "digits.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -85,14 +86,16 @@ const Kind kKinds[] = {{"mlp", make_mlp, 40, 3e-3, 0.96},
                        {"cnn", make_cnn, 15, 3e-3, 0.98},
                        {"vit", [] { return nn::AnyModule(VisionTransformer()); }, 30, 2e-3, 0.96}};
 
-// The confusion matrix, and every digit above its answer; wrong answers are marked.
+// The confusion matrix, and the first 96 digits above their answers; wrong answers are marked.
 tg::drawing::Drawing picture(const tg::Tensor& images, const tg::Tensor& labels, const tg::Tensor& answers) {
   const auto right = labels.to_vector<int64_t>(), said = answers.to_vector<int64_t>();
-  tg::drawing::Images digits{.title = "Unseen digits and the model's answers", .images = images, .columns = 24};
+  tg::drawing::Images digits{.title = "Unseen digits and the model's answers", .columns = 24};
+  digits.images = tg::narrow(images, 0, 0, std::min<int64_t>(images.size(0), 96));
   tg::drawing::Heatmap confusion{.title = "Answers", .row_axis = "digit", .column_axis = "answer"};
   std::vector<int> count(100), of(10);
   for (std::size_t i = 0; i < right.size(); ++i) {
     ++count[static_cast<std::size_t>(10 * right[i] + said[i])], ++of[static_cast<std::size_t>(right[i])];
+    if (static_cast<int64_t>(i) >= digits.images.size(0)) continue;
     digits.marked.push_back(said[i] != right[i]);
     digits.captions.push_back(std::to_string(said[i]));
   }

@@ -83,8 +83,12 @@ int main(int argc, char** argv) {
   const double distance = sliced_wasserstein(drawn, data);
   std::printf("sliced Wasserstein distance from the data: %.3f (target: 0.1); of other data: %.3f\n", distance,
               sliced_wasserstein(ring(kSamples), data));
-  tg::train::replace_file(std::string(argv[1]) + "/gan.svg",
-                          tg::drawing::svg_file(draw(tg::drawing::LineChart{
-                              .title = "Drawn points", .series = {dots("data", data), dots("generator", drawn)}})));
+  tg::train::replace_file(
+      std::string(argv[1]) + "/gan.svg",
+      tg::drawing::svg_file(draw(tg::drawing::LineChart{.title = "Sampled points",
+                                                        .series = {dots("data", data), dots("generator", drawn)},
+                                                        .equal = true,
+                                                        .width = 420,
+                                                        .height = 420})));
   return distance <= 0.1 ? 0 : 1;
 }

@@ -143,6 +143,7 @@ int main(int argc, char** argv) {
   const tg::drawing::LineChart chart{
       .title = "The spiral and the learned trajectory",
       .series = {series("data", spiral, Mark::dots), series("learned", learned, Mark::line)},
+      .equal = true,
       .width = 480,
       .height = 480};
   tg::train::replace_file(std::string(argv[1]) + "/spiral.svg", tg::drawing::svg_file(draw(chart)));

@@ -6,9 +6,12 @@
 #include "digits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tg = tapegrad;
 namespace nn = tapegrad::nn;
@@ -47,33 +50,39 @@ struct Vae {
 
 // The decoder's image at every point of a grid from -2.5 to 2.5.
 tg::drawing::Drawing plane(const Vae& vae) {
-  constexpr int64_t kSide = 16;
+  constexpr int64_t kSide = 9;
   const tg::Tensor line = tg::linspace(-2.5, 2.5, kSide);
   const auto grid = tg::meshgrid({-line, line});  // the first latent variable to the right, the second upwards
   const tg::Tensor z = tg::stack({grid[1].flatten(), grid[0].flatten()}, 1);
   return draw(tg::drawing::Images{
-      .title = "The plane of digits", .images = vae.decode(z), .columns = kSide, .pixel = 3, .gap = 0});
+      .title = "The plane of digits", .images = vae.decode(z), .columns = kSide, .pixel = 5, .gap = 0});
 }
 
-// Every unseen digit at its posterior mean in the same plane.
+// Unseen digits at their posterior means in the same plane, where there is room.
 tg::drawing::Drawing places(const Vae& vae, const tg::Tensor& images, const tg::Tensor& labels) {
   tg::drawing::Drawing out{420, 420, {}};
   tg::drawing::write_text(out.body, 4, 18, "start", "Unseen digits in the plane", tg::drawing::Type::title);
   const auto at = vae.encode(images).first.to_vector<float>();
   const auto digits = labels.to_vector<int64_t>();
+  std::vector<std::pair<double, double>> taken;
   for (std::size_t i = 0; i < digits.size(); ++i) {
     const auto pixel = [](float z) { return 192 + 192 * std::clamp(z / 2.5, -1., 1.); };
-    tg::drawing::write_text(out.body, 18 + pixel(at[2 * i]), 34 + pixel(-at[2 * i + 1]), "middle",
-                            std::to_string(digits[i]), tg::drawing::Type::small);
+    const double x = 18 + pixel(at[2 * i]), y = 34 + pixel(-at[2 * i + 1]);
+    const bool room = std::none_of(taken.begin(), taken.end(), [&](const auto& other) {
+      return std::abs(x - other.first) < 9 && std::abs(y - other.second) < 13;
+    });
+    if (!room) continue;
+    taken.emplace_back(x, y);
+    tg::drawing::write_text(out.body, x, y, "middle", std::to_string(digits[i]), tg::drawing::Type::small);
   }
   return out;
 }
 
 tg::drawing::Drawing reconstructions(const Vae& vae, const tg::Tensor& images) {
-  const tg::Tensor some = images.slice(0, 0, 24);
+  const tg::Tensor some = images.slice(0, 0, 12);
   return draw(tg::drawing::Images{.title = "Unseen digits and their reconstructions",
                                   .images = tg::cat({some, vae.decode(vae.encode(some).first)}),
-                                  .columns = 24});
+                                  .columns = 12});
 }
 
 int main(int argc, char** argv) {

@@ -1,5 +1,6 @@
 // The data, the model and the loss of a run, and what it says.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
@@ -58,12 +59,22 @@ void check_hugging_face(const GPTOptions& options, const std::string& folder, co
 }
 
 std::string samples_html(const train::Metrics& metrics) {
-  std::string out = fmt::format("<h2>{}</h2>\n", shown("Samples"));
+  std::vector<std::string> rows;
   for (const train::EpochMetrics& epoch : metrics.epochs)
     if (epoch.sample)
-      out += fmt::format("<p>{}</p>\n<div class=\"card\">{}</div>\n", said("After epoch {}:", epoch.epoch + 1),
-                         drawing::escape_markup(*epoch.sample));
-  return out;
+      rows.push_back(fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", said("After epoch {}:", epoch.epoch + 1),
+                                 drawing::escape_markup(*epoch.sample)));
+  if (rows.empty()) return {};
+  const auto table = [&](std::size_t begin, std::size_t end) {
+    std::string out = "<div class=\"card\"><table>\n";
+    for (std::size_t i = begin; i < end; ++i) out += rows[i];
+    return out + "</table></div>\n";
+  };
+  const std::string heading = fmt::format("<h2>{}</h2>\n", shown("Samples"));
+  if (rows.size() < 4) return heading + table(0, rows.size());
+  return fmt::format("{}{}<details><summary>{}</summary>\n{}</details>\n{}", heading, table(0, 1),
+                     said("{} samples in between", rows.size() - 2), table(1, rows.size() - 1),
+                     table(rows.size() - 1, rows.size()));
 }
 
 }  // namespace
@@ -233,9 +244,10 @@ std::string GPTRecipe::maps_html() {
   ids.resize(std::min<std::size_t>(static_cast<std::size_t>(std::min(kTokens, options_.sizes().context)), ids.size()));
   bool cut = false;
   const nn::EvalMode eval(*model_);
-  return fmt::format("<h2>{}</h2>\n", shown("Attention")) +
-         fmt::format("<p>{} {}</p>\n", said("The start context and its greedy continuation."),
-                     said("Each row has the attention weights of one token, which add up to 1.")) +
+  return fmt::format("<h2>{}</h2>\n<p>{} {} {}</p>\n", shown("Attention"),
+                     said("The start context and its greedy continuation."),
+                     said("Each row has the attention weights of one token, which add up to 1."),
+                     said("· is a space, ↵ a line break.")) +
          heads_html(drawable(attend(**model_, ids, &tokenizer()), cut));
 }
 
@@ -250,6 +262,7 @@ train::ReportText GPTRecipe::report() {
           .about = said("Seed {}.", options_.seed),
           .loss = std::string(shown("Loss (mean over the tokens)")),
           .accuracy = std::string(shown("Accuracy (share of the tokens)")),
+          .guess = fixed::log(static_cast<double>((*model_)->vocab_size())),
           .sections = [this](const train::Metrics& metrics) {
             return samples_html(metrics) + maps_html() + section_of(architecture::architecture_of(*model_));
           }};

@@ -148,7 +148,8 @@ constexpr Message kMeasured[] = {
     {"by chance", "우연"},
     // order-blindness
     {"none, causal", "none, 인과"},
-    {"{}: first sentence", "{}: 첫째 문장"},
+    {"{}: first sentence, features 0-7 of {}", "{0}: 첫째 문장, 특성 {1}개 가운데 0-7"},
+    {"{}: second - first, by word", "{}: 둘째 - 첫째, 단어별"},
     {"{}: second sentence", "{}: 둘째 문장"},
     {" and ", ", "},
     {"Attention without positions cannot see the order of words (001)",

@@ -25,6 +25,8 @@ constexpr Message kPlayer[] = {
     {"Each row has the attention weights of one token, which add up to 1. Darker (in dark mode: brighter) means more "
      "weight.",
      "각 행은 한 토큰의 어텐션 가중치이고, 더하면 1입니다. 진할수록(어두운 모드에서는 밝을수록) 가중치가 큽니다."},
+    {"masked", "마스크됨"},
+    {"largest weight {:.2f}, diagonal {:.0f} %", "가장 큰 가중치 {:.2f}, 대각선 {:.0f} %"},
     {"Each row has the attention weights of one token, which add up to 1.",
      "각 행은 한 토큰의 어텐션 가중치이고, 더하면 1입니다."},
     {" The first {} of {} tokens are shown.", " 토큰 {1}개 가운데 처음 {0}개를 그렸습니다."},

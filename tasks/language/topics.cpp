@@ -7,7 +7,8 @@ namespace {
 constexpr Message kTopics[] = {
     {"Step by step", "단계별로"},
     {"Plots: {}, {}\n", "그림: {}, {}\n"},
-    {"· below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above", "· 0.02 미만, ░ 0.1, ▒ 0.3, ▓ 0.6, █ 그 이상"},
+    {"blank: masked, · below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above",
+     "빈칸: 마스크됨, · 0.02 미만, ░ 0.1, ▒ 0.3, ▓ 0.6, █ 그 이상"},
     // attention-steps
     {"{} shape: {}\n", "{}의 모양: {}\n"},
     {"1. Words as vectors, one per row\n\n", "1. 벡터로 나타낸 단어, 한 행에 하나씩\n\n"},

@@ -116,15 +116,12 @@ template <class Value>
 void add_chart(std::vector<LineChart>& charts, std::span<const NamedRun> runs, double keep, LineChart chart,
                const Value& value) {
   bool any = false;
-  double legend = drawing::text_width(chart.title, drawing::Type::title);
   for (const NamedRun& run : runs) {
-    constexpr double kMark = 44;  // the mark before a name, and the space around it
-    legend += drawing::text_width(run.name) + kMark;
     chart.series.push_back(curve_of(run, keep, value));
     any = any || !chart.series.back().y.empty();
   }
   chart.x_label = "step";
-  if (runs.size() > 1) chart.width = std::max(chart.width, legend);
+  chart.width = 640;
   if (any) charts.push_back(std::move(chart));
 }
 
@@ -268,9 +265,11 @@ std::vector<double> smoothed(std::span<const double> y, double keep) {
 
 std::vector<LineChart> charts_of(std::span<const NamedRun> runs, const PlotRequest& request) {
   std::vector<LineChart> charts;
-  add_chart(charts, runs, request.smooth, {.title = "Loss", .y_label = "loss", .log_y = request.log_loss},
+  add_chart(charts, runs, request.smooth,
+            {.title = "Loss", .y_label = "loss", .log_y = request.log_loss, .log_if_low = true},
             [](const StepMetrics& m) { return m.loss; });
-  add_chart(charts, runs, 0, {.title = "Validation loss", .y_label = "loss", .log_y = request.log_loss},
+  add_chart(charts, runs, 0,
+            {.title = "Validation loss", .y_label = "loss", .log_y = request.log_loss, .log_if_low = true},
             [](const StepMetrics& m) { return m.validation_loss.value_or(train::kNotMeasured); });
   add_chart(charts, runs, request.smooth, {.title = "Accuracy", .y_label = "accuracy", .y_high = 1},
             [](const StepMetrics& m) { return m.accuracy; });

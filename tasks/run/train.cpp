@@ -61,13 +61,19 @@ std::string special_text(std::string_view special) {
   return fmt::format("{}{}{}", special.substr(0, colon), kColon, shown(special.substr(colon + kColon.size())));
 }
 
-std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
+std::vector<train::ReportText::Setting> report_settings(const Fields& fields, const Fields& defaults) {
   std::vector<train::ReportText::Setting> rows;
   for (Field field : fields) {
+    constexpr std::string_view kAlwaysShown[] = {"optimizer", "lr", "batch-size", "num-epochs", "seed"};
+    const bool folds =
+        std::find(std::begin(kAlwaysShown), std::end(kAlwaysShown), field.setting.name) == std::end(kAlwaysShown);
+    const bool is_default = folds && std::any_of(defaults.begin(), defaults.end(), [&](const Field& one) {
+                              return one.setting.name == field.setting.name && one.text() == field.text();
+                            });
     field.setting.help = shown(field.setting.help);
     const std::string special = special_text(field.setting.special);
     field.setting.special = special;
-    if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text()});
+    if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text(), is_default});
   }
   return rows;
 }
@@ -99,7 +105,7 @@ nn::AnyModel made(Recipe& recipe) {
   return recipe.model();
 }
 
-train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop& loop) {
+train::RunFiles files_of(Recipe& recipe, Recipe& defaults, const RunRequest& request, train::Loop& loop) {
   const bool results = recipe.prints_results();
   train::RunFiles files{.folder = request.out,
                         .resume = request.resume,
@@ -115,7 +121,7 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
   files.report.rate = said("Learning rate ({})", recipe.training().schedule);
   files.report.language = tutorial::code_of(tutorial::language_of_locale());
   files.report.words = shown;
-  files.report.settings = report_settings(fields_of(recipe));
+  files.report.settings = report_settings(fields_of(recipe), fields_of(defaults));
   const auto show = [results, json = request.json](const std::string& text, train::Progress& progress) {
     if (!text.empty()) results && !json ? progress.result(text) : progress.line(text);
   };
@@ -221,7 +227,9 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
     if (world.rank() == 0) std::fputs(first.c_str(), request.json ? stderr : stdout);
     std::fflush(stdout);
   }
-  run_to_end(training.loop(), files_of(*recipe, request, training.loop()), *folder, std::move(saved));
+  const std::unique_ptr<Recipe> defaults = make();
+  defaults->fill_in();
+  run_to_end(training.loop(), files_of(*recipe, *defaults, request, training.loop()), *folder, std::move(saved));
   recipe->finish();
   if (world.rank() > 0) return 0;
   remember_last_run(recipe->name(), folder->now());

@@ -1,5 +1,6 @@
 // The loss of a batch, and what a run says.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
@@ -137,13 +138,18 @@ std::vector<NextCall> Seq2SeqRecipe::next() {
   return calls;
 }
 
+// The loss of a guess that takes all tokens for equally likely is known where all answers have one length.
 train::ReportText Seq2SeqRecipe::report() {
+  Generator generator(0);
+  const double guess = task_->padding() ? 0
+                                        : static_cast<double>(task_->draw(1, generator).target.numel()) *
+                                              fixed::log(static_cast<double>(options_.config.vocab_size));
   return {.title = said("{} task", name()),
           .about = said("A Transformer with encoder and decoder, seed {}.", options_.seed),
           .loss = std::string(shown("Loss (sum over the tokens, mean over the sequences)")),
           .accuracy = std::string(shown("Accuracy (share of sequences that are an exact match)")),
           .unit = "target tokens",
-          .log_loss = true,
+          .guess = guess,
           .target = train::Target{.name = "exact match", .least = task_->test_target()},
           .sections = [this](const train::Metrics&) {
             return report_sections(*task_, options_, *model_) +

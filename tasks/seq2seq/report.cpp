@@ -5,29 +5,36 @@
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/tutorial/widget.h>
 
+#include <algorithm>
+
 namespace tapegrad::tasks {
 namespace {
 
-void tell_answers(std::string& out, const Task& task, const std::vector<Answer>& all) {
-  out += fmt::format(
-      "<h2>{}</h2>\n<p>{}</p>\n<div class=\"card\"><table>\n<tr><th>{}</th><th>{}</th><th></th></tr>\n",
-      shown("Answers to new sequences"),
-      shown("Decoded greedily: each token is the most likely one after those before it. Wrong tokens are highlighted."),
-      shown("input"), shown("output"));
-  const RowStyle style = task.row_style();
-  for (const Answer& answer : all) {
-    out += fmt::format("<tr><td>{}</td><td>{}", drawing::escape_markup(task.source_text(answer.input)), style.open);
-    for (std::size_t i = 0; i < answer.output.size(); ++i) {
-      const std::string token = drawing::escape_markup(task.token_text(answer.output[i]));
-      const bool right = i < answer.target.size() && answer.output[i] == answer.target[i];
-      if (i > 0) out += style.between;
-      out += right ? token : fmt::format("<span class=\"wrong\">{}</span>", token);
+std::string boxes(const Task& task, const Tokens& tokens, const Answer* answer) {
+  std::string out = "<div class=\"boxes\">";
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string token = drawing::escape_markup(task.token_text(tokens[i]));
+    const bool known = answer == nullptr || i < answer->target.size();
+    if (answer == nullptr || (known && tokens[i] == answer->target[i])) {
+      out += fmt::format("<i>{}</i>", token);
+    } else {
+      out += fmt::format("<i class=\"wrong\">{}<br>{}</i>", token,
+                         known ? drawing::escape_markup(task.token_text(answer->target[i])) : "");
     }
-    out += style.close;
-    out += fmt::format("</td><td class=\"verdict {}\">{}</td></tr>\n", answer.right() ? "good" : "wrong",
-                       answer.right() ? said("right") : said("wrong"));
   }
-  out += "</table></div>\n";
+  return out + "</div>\n";
+}
+
+void tell_answers(std::string& out, const Task& task, const std::vector<Answer>& all) {
+  const auto right = std::count_if(all.begin(), all.end(), [](const Answer& one) { return one.right(); });
+  out += fmt::format("<h2>{}</h2>\n<p>{} {}</p>\n<div class=\"maps\">\n",
+                     said("Answers to new sequences: {} of {} right", right, all.size()),
+                     said("Above, the input; below, what the model answers, decoded greedily."),
+                     said("Wrong tokens are red, with the right one below."));
+  for (const Answer& answer : all)
+    out += fmt::format("<div class=\"card\">{}{}</div>\n", boxes(task, answer.input, nullptr),
+                       boxes(task, answer.output, &answer));
+  out += "</div>\n";
 }
 
 void pictures(std::string& out, const Task& task, const std::vector<Answer>& all) {
@@ -44,7 +51,9 @@ void maps(std::string& out, const Task& task, const AttentionSample& sample) {
            drawing::escape_markup(task.target_text(sample.answer.output))),
       said("Each row has the attention weights of one token, which add up to 1. Darker (in dark mode: brighter) means "
            "more weight."));
-  out += heads_html(sample.heads);
+  std::vector<HeadMap> heads = sample.heads;
+  std::stable_sort(heads.begin(), heads.end(), [](const HeadMap& a, const HeadMap& b) { return a.group < b.group; });
+  out += heads_html(heads);  // "cross-attention" first, where the task is seen
 }
 
 }  // namespace

@@ -89,11 +89,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
                   said("at last"), said("of {}", kTimes - 1), said("at first"), said("at last"));
   drawing::LineChart energy{
       .title = said("Energy, minus the energy of the start"), .x_label = "t / tau", .y_label = said("energy")};
-  drawing::LineChart similarity{.title = said("Similarity of the states"),
-                                .x_label = "t / tau",
-                                .y_label = said("mean cosine"),
-                                .y_low = -1,
-                                .y_high = 1};
+  drawing::LineChart similarity{
+      .title = said("Similarity of the states"), .x_label = "t / tau", .y_label = said("mean cosine")};
   std::string told;
   for (const Network& network : networks_of(count, dim, generator)) {
     const Solution s = solve(network);

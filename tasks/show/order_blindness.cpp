@@ -9,6 +9,7 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/tutorial/language.h>
 
 #include <algorithm>
 #include <array>
@@ -56,16 +57,25 @@ std::string sentence(bool exchanged) {
   return out;
 }
 
+// The words' vectors in both sentences, and what changes in the vector of a word: nothing, where order is not seen.
 std::vector<drawing::Drawing> drawings_of(const Seen& seen) {
   constexpr int64_t kShown = 8;  // features
-  std::vector<std::string> first(kWords.begin(), kWords.end()), second, features;
+  constexpr std::string_view kEnglish[] = {"I", "cat", "am", "you", "human", "are"};
+  std::vector<std::string> first, second, features;
+  const bool korean = tutorial::language_of_locale() == tutorial::Language::ko;
+  for (std::size_t i = 0; i < kWords.size(); ++i)
+    first.push_back(korean ? std::string(kWords[i]) : fmt::format("{} ({})", kWords[i], kEnglish[i]));
   for (const int64_t i : kOther) second.push_back(first[static_cast<std::size_t>(i)]);
   for (int64_t i = 0; i < kShown; ++i) features.push_back(fmt::format("{}", i));
+  const Tensor order = tensor(std::vector<int64_t>(kOther.begin(), kOther.end()), {seen.first.size(0)});
+  const Tensor moved = index_select(seen.second, 0, order);  // an exchange is its own inverse
   const double high = std::max(amax(abs(seen.first)).item(), amax(abs(seen.second)).item());
-  return {draw_matrix(said("{}: first sentence", seen.name), narrow(seen.first, 1, 0, kShown), first, features, -high,
-                      high),
-          draw_matrix(said("{}: second sentence", seen.name), narrow(seen.second, 1, 0, kShown), second, features,
-                      -high, high)};
+  const auto map = [&](const std::string& title, const Tensor& x, const std::vector<std::string>& words) {
+    return draw_matrix(title, narrow(x, 1, 0, kShown), words, features, -high, high);
+  };
+  return {map(said("{}: first sentence, features 0-7 of {}", seen.name, seen.first.size(1)), seen.first, first),
+          map(said("{}: second sentence", seen.name), seen.second, second),
+          map(said("{}: second - first, by word", seen.name), moved - seen.first, first)};
 }
 
 // "a, b and c"; "none" for no names.
@@ -108,9 +118,13 @@ Exhibit exhibit_of(const ShowRequest& request) {
       "position to every feature, and the layer normalisation after the embeddings removes what all features have in "
       "common. With a causal mask, the number of words that a word can see depends on its position.)\n",
       list_of(blind)));
-  for (const Seen& seen : all)
-    if (seen.name == "none" || seen.name == "sinusoidal")
-      for (drawing::Drawing& drawing : drawings_of(seen)) exhibit.drawings.push_back(std::move(drawing));
+  for (const Seen& seen : all) {
+    if (seen.name != "none" && seen.name != "sinusoidal") continue;
+    const std::vector<drawing::Drawing> drawings = drawings_of(seen);
+    const auto place = exhibit.drawings.begin() + static_cast<std::ptrdiff_t>(exhibit.drawings.size() * 2 / 3);
+    exhibit.drawings.insert(place, drawings.begin(), drawings.begin() + 2);  // the differences are last
+    exhibit.drawings.push_back(drawings[2]);
+  }
   return exhibit;
 }
 

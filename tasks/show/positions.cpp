@@ -153,7 +153,7 @@ Exhibit show_positional_encoding(const ShowRequest& request) {
   if (dim % 4 != 0) bad_request("--dim", fmt::format("must be a multiple of 4, got {}", dim));
   Exhibit out{said("Positions (8.3)"), tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
               draw_curves(length, dim), 1};
-  out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw_heat_scale("-1", "1", true)}, 1));
+  out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw(drawing::HeatScale{.low = -1})}, 1));
   return out;
 }
 

@@ -226,7 +226,8 @@ void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed
       .x_label = "n",
       .y_label = said("multiplications"),
       .series = {{.name = "full", .x = lengths, .y = full_counts}, {.name = "FFT", .x = lengths, .y = fft_counts}},
-      .log_y = true}));
+      .log_y = true,
+      .log_x = true}));
 }
 
 }  // namespace

@@ -161,6 +161,21 @@ constexpr Topic kTopics[] = {
                .otherwise = "an untrained Transformer of the copy task"}},
 };
 
+// A terminal's text: paragraphs, and as they are, lines that begin with spaces or have columns.
+std::string text_html(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find("\n\n"), text.size());
+    const std::string_view block = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of('\n', end)));
+    const bool prose = !block.starts_with(' ') && block.find("  ") == block.npos && block.find("\n ") == block.npos &&
+                       block.find('[') == block.npos;
+    out += fmt::format(fmt::runtime(prose ? "<p>{}</p>\n" : "<div class=\"card\"><pre>{}</pre></div>\n"),
+                       drawing::escape_markup(block));
+  }
+  return out;
+}
+
 std::string html_of(const Exhibit& exhibit) {
   std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
   if (exhibit.whole.body.empty()) {
@@ -168,8 +183,7 @@ std::string html_of(const Exhibit& exhibit) {
   } else {
     drawing::card(body, exhibit.whole, exhibit.drawings);
   }
-  body += fmt::format("</div>\n<h2>{}</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", said("Step by step"),
-                      drawing::escape_markup(exhibit.text));
+  body += fmt::format("</div>\n<h2>{}</h2>\n{}", said("Step by step"), text_html(exhibit.text));
   return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
                        {.language = tutorial::code_of(tutorial::language_of_locale())});
 }

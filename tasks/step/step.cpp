@@ -120,6 +120,7 @@ Step gpt_step(const Request& request) {
 constexpr std::string_view kStyle =
     R"(.cells td[data-i] { cursor: pointer; } summary { cursor: pointer; padding: 2px 0; } details details { margin-left: 12px; }
 .changed > summary { font-weight: 600; color: var(--heat); } .inspector { position: sticky; top: 0; z-index: 1; max-height: 45vh; overflow: auto; }
+.strip { display: flex; flex-wrap: wrap; gap: 2px; align-items: flex-end; margin: 8px 0; } .strip button { flex: 1 1 6px; min-width: 0; max-width: 18px; padding: 0; border: 0; border-radius: 2px; background: var(--heat); cursor: pointer; }
 )";
 
 std::string page_of(const nlohmann::ordered_json& json, tutorial::Language language) {

@@ -247,7 +247,7 @@ class Loop {
   void train_to_end(const RunFiles& files, const RunFolder& folder);
   static void end_profile(Profiler& profiler, const RunFiles& files, const fs::path& folder, Progress& progress);
   void save_model(const RunFiles& files, const fs::path& path);
-  void write_results(const RunFiles& files, const fs::path& folder);
+  void write_results(const RunFiles& files, const fs::path& folder, ReportText::Made made);
 
   ModelAccess model_;
   SourceAccess source_;

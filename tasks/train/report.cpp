@@ -80,6 +80,14 @@ void tell_outcome(std::string& out, const ReportText& text, const Metrics& metri
   out += fmt::format("<p class=\"outcome{}\">{}</p>\n", style, escape_markup(found.text));
 }
 
+// 0 where it changes.
+double constant_rate(const Metrics& metrics) {
+  const auto same = [&](const StepMetrics& m) { return m.lr == metrics.steps.front().lr; };
+  return !metrics.steps.empty() && std::all_of(metrics.steps.begin(), metrics.steps.end(), same)
+             ? metrics.steps.front().lr
+             : 0;
+}
+
 void facts(std::string& out, const ReportText& text, const Metrics& metrics, int64_t parameters) {
   out += "<div class=\"facts\">\n";
   fact(out, grouped(metrics.steps.empty() ? 0 : metrics.steps.back().step), in(text, "steps"));
@@ -93,7 +101,8 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
     fact(out, fmt::format("{:.4f}", metrics.epochs.back().loss), in(text, "loss, last epoch"));
   }
   if (!metrics.epochs.empty() && !std::isnan(metrics.epochs.back().accuracy))
-    fact(out, fmt::format("{:.2f} %", 100 * metrics.epochs.back().accuracy), in(text, "accuracy, last epoch"));
+    fact(out, fmt::format("{:.4f}", metrics.epochs.back().accuracy), in(text, "accuracy, last epoch"));
+  if (const double rate = constant_rate(metrics); rate > 0) fact(out, fmt::format("{:g}", rate), text.rate);
   std::vector<double> speeds;
   for (const StepMetrics& m : metrics.steps) speeds.push_back(m.tokens_per_s);
   const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
@@ -105,42 +114,93 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
   out += "</div>\n";
 }
 
-void curves(std::string& out, const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
-  constexpr double kWidth = 380;  // two in a row of a wide screen; one on a phone, without scrolling
-  out += fmt::format("<h2>{}</h2>\n<div class=\"maps\">\n", escape_markup(in(text, "Curves")));
-  const std::string step = in(text, "step");
-  drawing::card(out, draw(LineChart{.title = text.loss,
-                                    .x_label = step,
-                                    .y_label = in(text, "loss"),
-                                    .series = losses(text, metrics, steps_per_epoch),
-                                    .log_y = text.log_loss,
-                                    .width = kWidth}));
-  if (!metrics.steps.empty() && !std::isnan(metrics.steps.front().accuracy)) {
-    drawing::card(
-        out,
-        draw(LineChart{.title = text.accuracy,
-                       .x_label = step,
-                       .y_label = in(text, "accuracy"),
-                       .series = curve(text, metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
-                       .y_high = 1,
-                       .width = kWidth}));
+LineChart loss_chart(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
+  LineChart chart{.title = text.loss,
+                  .y_label = in(text, "loss"),
+                  .series = losses(text, metrics, steps_per_epoch),
+                  .log_if_low = true};
+  if (text.guess > 0) chart.references.push_back({text.guess, in(text, "guessing")});
+  const StepMetrics *best = nullptr, *last = nullptr;
+  for (const StepMetrics& m : metrics.steps) {
+    if (!m.validation_loss) continue;
+    last = &m;
+    if (best == nullptr || *m.validation_loss < *best->validation_loss) best = &m;
   }
+  if (best != last) chart.references.push_back({static_cast<double>(best->step), in(text, "best step"), true});
+  return chart;
+}
+
+LineChart accuracy_chart(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
+  LineChart chart{.title = text.accuracy,
+                  .y_label = in(text, "accuracy"),
+                  .series = curve(text, metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
+                  .y_high = 1};
+  if (text.target) chart.references.push_back({text.target->least, in(text, "target")});
+  double highest = 0;
+  for (const StepMetrics& m : metrics.steps) highest = std::max(highest, m.accuracy);
+  if (!text.target && highest > 0 && highest < 0.5) chart.y_high = 1.1 * highest;
+  return chart;
+}
+
+void curves(std::string& out, const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
+  std::vector<LineChart> charts{loss_chart(text, metrics, steps_per_epoch)};
+  if (!metrics.steps.empty() && !std::isnan(metrics.steps.front().accuracy))
+    charts.push_back(accuracy_chart(text, metrics, steps_per_epoch));
   for (const std::string& figure : figures_of(metrics))
-    drawing::card(out, draw(LineChart{.title = figure,
-                                      .x_label = step,
-                                      .y_label = figure,
-                                      .series = {series_of(metrics, figure)},
-                                      .width = kWidth}));
-  Series rate{in(text, "learning rate"), {}, {}, false};
-  for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);
-  const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());
-  drawing::card(out, draw(LineChart{.title = text.rate,
-                                    .x_label = step,
-                                    .y_label = in(text, "rate"),
-                                    .series = {rate},
-                                    .y_high = 1.25 * highest,
-                                    .width = kWidth}));
+    charts.push_back({.title = figure, .y_label = figure, .series = {series_of(metrics, figure)}, .log_if_low = true});
+  if (constant_rate(metrics) == 0) {
+    Series rate{in(text, "learning rate"), {}, {}, false};
+    for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);
+    const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());
+    charts.push_back({.title = text.rate, .y_label = in(text, "rate"), .series = {rate}, .y_high = 1.25 * highest});
+  }
+  const bool thirds = charts.size() % 3 == 0;  // of the row of a wide screen; on a phone, one in a row
+  out +=
+      fmt::format("<h2>{}</h2>\n<div class=\"{}maps\">\n", escape_markup(in(text, "Curves")), thirds ? "thirds " : "");
+  for (LineChart& chart : charts) {
+    chart.x_label = in(text, "step");
+    chart.width = thirds ? 230 : 380;
+    drawing::card(out, draw(chart));
+  }
   out += "</div>\n";
+}
+
+std::string made_text(const ReportText& text) {
+  const ReportText::Made& made = text.made;
+  if (made.date.empty())
+    return fmt::format(fmt::runtime(in(text, "Trained by tapegrad {version}.")), fmt::arg("version", kVersion));
+  const std::string time =
+      fmt::format("{}:{:02}:{:02}", made.seconds / 3600, made.seconds / 60 % 60, made.seconds % 60);
+  return fmt::format(
+      fmt::runtime(in(text, made.resumed
+                                ? "Trained by tapegrad {version} until {date}, after it was resumed in {time} hours."
+                                : "Trained by tapegrad {version} on {date} in {time} hours.")),
+      fmt::arg("version", kVersion), fmt::arg("date", made.date), fmt::arg("time", time));
+}
+
+void settings_table(std::string& out, const std::vector<ReportText::Setting>& settings, bool are_defaults) {
+  out += "<div class=\"card\"><table class=\"settings\">\n";
+  for (const ReportText::Setting& s : settings)
+    if (s.is_default == are_defaults)
+      out += fmt::format("<tr><th>{}</th><td{}>{}</td>{}</tr>\n", escape_markup(s.name),
+                         s.help.empty() ? " colspan=\"2\"" : "", escape_markup(s.value),
+                         s.help.empty() ? "" : fmt::format("<td>{}</td>", escape_markup(s.help)));
+  out += "</table></div>\n";
+}
+
+void settings(std::string& out, const ReportText& text) {
+  std::vector<ReportText::Setting> all = text.settings;
+  if (!text.made.machine.empty()) {
+    all.insert(all.begin(),
+               {{in(text, "command"), text.made.command, {}}, {in(text, "machine"), text.made.machine, {}}});
+  }
+  if (all.empty()) return;
+  out += fmt::format("<h2>{}</h2>\n", escape_markup(in(text, "Settings")));
+  settings_table(out, all, false);
+  if (std::none_of(all.begin(), all.end(), [](const auto& s) { return s.is_default; })) return;
+  out += fmt::format("<details><summary>{}</summary>\n", escape_markup(in(text, "Settings that have their defaults")));
+  settings_table(out, all, true);
+  out += "</details>\n";
 }
 
 }  // namespace
@@ -148,19 +208,11 @@ void curves(std::string& out, const ReportText& text, const Metrics& metrics, in
 std::string report_html(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch, int64_t parameters) {
   std::string body = fmt::format("<h1>{}</h1>\n", escape_markup(text.title));
   tell_outcome(body, text, metrics);
-  const std::string by =
-      fmt::format(fmt::runtime(in(text, "Trained by tapegrad {version}.")), fmt::arg("version", kVersion));
-  body += fmt::format("<p>{}{}{}</p>\n", escape_markup(text.about), text.about.empty() ? "" : " ", by);
+  body += fmt::format("<p>{}{}{}</p>\n", escape_markup(text.about), text.about.empty() ? "" : " ", made_text(text));
   facts(body, text, metrics, parameters);
   curves(body, text, metrics, steps_per_epoch);
   if (text.sections) body += text.sections(metrics);
-  if (!text.settings.empty()) {
-    body += fmt::format("<h2>{}</h2>\n<div class=\"card\"><table>\n", escape_markup(in(text, "Settings")));
-    for (const ReportText::Setting& s : text.settings)
-      body += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td></tr>\n", escape_markup(s.name), escape_markup(s.value),
-                          escape_markup(s.help));
-    body += "</table></div>\n";
-  }
+  settings(body, text);
   return drawing::page(fmt::format("tapegrad: {}", text.title), body, {.language = text.language});
 }
 

@@ -1,8 +1,11 @@
 // Runs with all files, from the first or the last saved step to the end.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/train/checked_file.h>
 #include <tapegrad/tasks/train/events.h>
@@ -11,7 +14,10 @@
 #include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <ctime>
+#include <fstream>
 
 namespace tapegrad::train {
 namespace {
@@ -64,6 +70,27 @@ Destination metrics_file(const RunFolder& folder, int64_t steps) {
   if (steps > 0 && !is_there(file.path()))
     print_to(stderr, fmt::format("note: {} is missing; a new one begins after step {}\n", file.path(), steps));
   return file;
+}
+
+// The command of this process, where Linux has it.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string out;
+  for (std::string word; std::getline(file, word, '\0');) {
+    if (out.empty()) word = fs::path(word).filename().string();
+    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'$&|;<>()*?\\`#~") == word.npos;
+    out += (out.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return out;
+}
+
+ReportText::Made made_now(std::chrono::steady_clock::time_point begin, bool resumed) {
+  const auto took = std::chrono::steady_clock::now() - begin;
+  return {.date = fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))),
+          .seconds = std::chrono::duration_cast<std::chrono::seconds>(took).count(),
+          .resumed = resumed,
+          .machine = fmt::format("{}, {}, {} threads", processor_name(), kernels_in_use(), num_threads()),
+          .command = command_line()};
 }
 
 // The text of a Markdown cell.
@@ -162,6 +189,7 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
   if (!saved && steps_ > 0)
     fail("run", fmt::format("expected a loop before its first step, or a checkpoint, got one after step {}", steps_));
   const bool resumed = saved.has_value();
+  const auto begin = std::chrono::steady_clock::now();
   if (resumed) restore(*saved);
   saved.reset();
   require_same_start(files.folder);
@@ -178,7 +206,7 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
     }
   }
   train_to_end(files, folder);
-  if (is_first()) write_results(files, folder.now());
+  if (is_first()) write_results(files, folder.now(), made_now(begin, resumed));
   parallel_->world().barrier();
 }
 
@@ -278,13 +306,15 @@ void Loop::save_model(const RunFiles& files, const fs::path& path) {
   }
 }
 
-void Loop::write_results(const RunFiles& files, const fs::path& folder) {
+void Loop::write_results(const RunFiles& files, const fs::path& folder, ReportText::Made made) {
   const fs::path model = folder / kModelFile, report = folder / kReportFile;
   save_model(files, model);
   const Metrics metrics = read_metrics(folder / kMetricsFile);
   {
     const auto eval = model_.eval_mode();
-    replace_file(in_its_folder(report), report_html(files.report, metrics, steps_per_epoch(), model_.parameters()));
+    ReportText text = files.report;
+    text.made = std::move(made);
+    replace_file(in_its_folder(report), report_html(text, metrics, steps_per_epoch(), model_.parameters()));
   }
   say(files.messages,
       fmt::format("Model saved to {}\nReport: {}\nFingerprint of the model (same fingerprint = same model):\nbits {}",

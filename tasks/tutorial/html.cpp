@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/tutorial/walk.h>
 #include <tapegrad/tasks/tutorial/widget.h>
 
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -19,14 +20,44 @@ constexpr std::string_view kStyle =
 nav { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 12px; margin: 8px 0 20px; }
 .pair .card { margin: 0; min-width: 0; } .card > b { display: block; color: var(--soft); font-size: 12px; margin-bottom: 6px; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; word-break: normal; } .card svg { min-width: 0; }
+pre { font-size: 12.5px; overflow-x: auto; word-break: normal; } .card svg { min-width: 0; }
 .number { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); gap: 4px 24px; }
 .number b { color: var(--soft); font-size: 12px; font-weight: 500; } .number > * { min-width: 0; } .number h3, .number p, .number h3 + :last-child { grid-column: 1 / -1; margin: 0; } h3 { font-size: 14px; font-weight: 600; }
 .mark { font-weight: 400; font-size: 12px; border-radius: 4px; padding: 1px 6px; margin-left: 8px; border: 1px solid currentColor; white-space: nowrap; }
 .equal { color: var(--good); } .different { color: var(--bad); } .drawn, .own { color: var(--soft); }
 figure { margin: 0 0 16px; min-width: 0; } figcaption { color: var(--soft); margin: 0 0 6px; }
-summary { color: var(--heat); } li { margin: 4px 0; } h2 + .card { margin-top: 0; }
+.comment { color: var(--soft); } .string { color: var(--good); } .keyword { color: var(--heat); } summary { color: var(--heat); } li { margin: 4px 0; } h2 + .card { margin-top: 0; }
 )";
+
+// A text whose `code` is marked.
+std::string with_code(std::string_view text) {
+  std::string out;
+  bool code = false;
+  for (const char c : escape_markup(text)) {
+    if (c != '`')
+      out += c;
+    else
+      out += (code = !code) ? "<code>" : "</code>";
+  }
+  return out;
+}
+
+// Lines of C++ or Python with their comments, strings and keywords in colours.
+std::string coloured(std::string_view code) {
+  static const std::regex kParts(
+      R"re((//[^\n]*|#[^\n]*)|("(?:[^"\\\n]|\\.)*")|\b(auto|bool|class|const|def|double|else|float|for|from|if|import|in|int|int64_t|return|struct|using|void|while|with)\b)re");
+  constexpr std::string_view kClasses[] = {"comment", "string", "keyword"};
+  std::string out;
+  const char* done = code.data();
+  for (std::cregex_iterator at(code.data(), code.data() + code.size(), kParts), end; at != end; ++at) {
+    const std::cmatch& found = *at;
+    const std::size_t kind = found[1].matched ? 0 : found[2].matched ? 1 : 2;
+    out += escape_markup({done, static_cast<std::size_t>(found[0].first - done)});
+    out += fmt::format("<span class=\"{}\">{}</span>", kClasses[kind], escape_markup(found.str()));
+    done = found[0].second;
+  }
+  return out + escape_markup({done, static_cast<std::size_t>(code.data() + code.size() - done)});
+}
 
 std::string_view class_of(Mark mark) {
   switch (mark) {
@@ -83,14 +114,18 @@ class HtmlWriter final : public PageWriter {
   }
   void heading(std::string_view text) override { out_ += fmt::format("<h2>{}</h2>\n", escape_markup(text)); }
   void paragraph(std::string_view text) override {
-    if (!text.empty()) out_ += fmt::format("<p>{}</p>\n", escape_markup(text));
+    if (!text.empty()) out_ += fmt::format("<p>{}</p>\n", with_code(text));
   }
   void gap() override {}
+  void fold(std::string_view summary) override {
+    out_ += fmt::format("<details><summary>{}</summary>\n", escape_markup(summary));
+  }
+  void unfold() override { out_ += "</details>\n"; }
   void code(const std::vector<NamedLines>& versions) override {
     out_ += "<div class=\"pair\">\n";
     for (const NamedLines& one : versions)
       out_ += fmt::format("<div class=\"card\"><b>{}</b><pre translate=\"no\"><code>{}</code></pre></div>\n", one.name,
-                          escape_markup(one.text));
+                          coloured(one.text));
     out_ += "</div>\n";
   }
   void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,

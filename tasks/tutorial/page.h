@@ -65,7 +65,7 @@ struct Exercise {
 };
 
 /// The parts of a page, in order. The last two are lists of pages.
-enum class Part { about, lines, numbers, figures, touch, faults, exercises, commands, sections, around };
+enum class Part { about, figures, touch, lines, faults, numbers, exercises, commands, sections, around };
 
 /// A part that makes no sense for the section, and one sentence that says why.
 struct Without {

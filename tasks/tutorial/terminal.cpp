@@ -61,6 +61,7 @@ class TextWriter final : public PageWriter {
   }
   void heading(std::string_view text) override { out_ += fmt::format("\n--- {} ---\n\n", text); }
   void paragraph(std::string_view text) override { out_ += drawing::wrapped(text); }
+  void fold(std::string_view summary) override { paragraph(summary), gap(); }
   void gap() override { out_ += '\n'; }
   void code(const std::vector<NamedLines>& versions) override {
     for (const NamedLines& one : versions) out_ += fmt::format("  {}\n{}", one.name, indented(one.text, 4));

@@ -32,6 +32,10 @@ class Walk {
   void run() {
     to_.title(place_of(page_), in(page_.title));
     part(Part::about, page_.about.empty() ? 0 : 1, [this] { to_.paragraph(in(page_.about)); });
+    part(Part::figures, made_.figures,
+         [this](std::size_t, const Figure& figure) { to_.figure(in(figure.caption), figure); });
+    part(Part::touch, page_.touch,
+         [this](std::size_t i, const Touch& touch) { to_.widget(in(touch.what), touch.widget, made_.touch[i]); });
     part(Part::lines, page_.lines, [this](std::size_t i, const Lines& lines) {
       if (i > 0) to_.gap();
       to_.paragraph(in(lines.what));
@@ -48,7 +52,11 @@ class Walk {
            "by `sudo cmake --install build/release`). To run them:"}));
       to_.lines(commands_of_programs(page_));
     }
+    part(Part::faults, page_.faults, [this](std::size_t i, const Fault& fault) {
+      to_.claim(i + 1, in(fault.claim), in(fault.proof), made_.proofs[i]);
+    });
     part(Part::numbers, made_.numbers, [this](std::size_t i, const Number& number) {
+      if (i == 0) to_.fold(equal_numbers());
       if (i > 0) to_.gap();
       const NamedLines theirs{in({"튜토리얼", "the tutorial"}), number.printed}, ours{"tapegrad", number.ours};
       if (number.mark == Mark::own) {
@@ -56,13 +64,7 @@ class Walk {
       } else {
         to_.number(number.label, number.mark, in(wording_of(number.mark)), {theirs, ours}, in(number.why));
       }
-    });
-    part(Part::figures, made_.figures,
-         [this](std::size_t, const Figure& figure) { to_.figure(in(figure.caption), figure); });
-    part(Part::touch, page_.touch,
-         [this](std::size_t i, const Touch& touch) { to_.widget(in(touch.what), touch.widget, made_.touch[i]); });
-    part(Part::faults, page_.faults, [this](std::size_t i, const Fault& fault) {
-      to_.claim(i + 1, in(fault.claim), in(fault.proof), made_.proofs[i]);
+      if (i + 1 == made_.numbers.size()) to_.unfold();
     });
     std::vector<std::pair<std::string_view, std::string_view>> questions;
     for (const Exercise& one : page_.exercises) questions.emplace_back(in(one.question), in(one.answer));
@@ -75,6 +77,13 @@ class Walk {
 
  private:
   std::string_view in(const Text& text) const { return text.in(language_); }
+  // "9 of 10: equal".
+  std::string equal_numbers() const {
+    const auto equal = std::count_if(made_.numbers.begin(), made_.numbers.end(),
+                                     [](const Number& one) { return one.mark == Mark::equal; });
+    return language_ == Language::ko ? fmt::format("{}개 가운데 {}개가 같음", made_.numbers.size(), equal)
+                                     : fmt::format("{} of {}: equal", equal, made_.numbers.size());
+  }
   // The heading, and what follows it, or why there is nothing.
   template <class F>
   void part(Part which, std::size_t size, F write) {

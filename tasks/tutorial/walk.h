@@ -35,6 +35,9 @@ class PageWriter {
   virtual void gap() = 0;
   /// One or several versions of the same lines.
   virtual void code(const std::vector<NamedLines>& versions) = 0;
+  /// What follows is shown after a click on the summary, until unfold().
+  virtual void fold(std::string_view summary) = 0;
+  virtual void unfold() {}
   /// What the tutorial prints next to ours, or ours alone, with the reason where they differ.
   virtual void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
                       std::string_view why) = 0;

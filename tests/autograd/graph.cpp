@@ -58,6 +58,7 @@ TEST(Graph, OfAFunctionIsWrittenWordForWord) {
   Tape tape;
   const Tensor y = sum(x * exp(x) + 3);
   EXPECT_EQ(to_dot(tape), R"(digraph tape {
+  graph [fontname="sans-serif", fontsize=11, labeljust=l, style=rounded, color="#9aa5b1"]
   node [shape=box, fontname="sans-serif", fontsize=10]
   edge [fontname="sans-serif", fontsize=8]
   n0 [label="leaf\n[2]", shape=ellipse, style=filled, fillcolor="#e6eef8"]
@@ -109,7 +110,7 @@ TEST(Graph, OperationsAreInTheFramesOfTheirModules) {
   }
   for (const char* part :
        {"embedding in table", "layer_norm in blocks.1.norm", "linear in blocks.2.up", "relu in blocks.0",
-        "add in ",  // between two blocks: in no frame, because a list is not a module
+        "add in blocks.0", "add in blocks.1", "add in blocks.2",  // the residual sum ends a block
         "linear in head", "cross_entropy in ", "blocks.2.up.weight in blocks.2.up"})
     EXPECT_EQ(places.count(part), 1U) << part;
   EXPECT_EQ(dot.frames.size(), 14U);  // table, head, three blocks, three modules in each
@@ -127,16 +128,16 @@ TEST(Graph, ModulesOfTheLastLevelAndLaterLayersAreBoxes) {
   using Labels = std::vector<std::string>;
   EXPECT_EQ(boxes({.depth = 0}), Labels{});
   EXPECT_EQ(boxes({.depth = 3}),
-            (Labels{"blocks.1\\n4 operations, 6 parameters", "blocks.2\\n4 operations, 6 parameters"}));
+            (Labels{"blocks.1\\n5 operations, 6 parameters", "blocks.2\\n5 operations, 6 parameters"}));
   EXPECT_EQ(boxes({.depth = 3, .all_layers = true}), Labels{});
   EXPECT_EQ(boxes({.depth = 1}),
-            (Labels{"blocks.0\\n4 operations, 6 parameters", "blocks.1\\n4 operations, 6 parameters",
-                    "blocks.2\\n4 operations, 6 parameters", "head\\n1 operation, 2 parameters",
+            (Labels{"blocks.0\\n5 operations, 6 parameters", "blocks.1\\n5 operations, 6 parameters",
+                    "blocks.2\\n5 operations, 6 parameters", "head\\n1 operation, 2 parameters",
                     "table\\n1 operation, 1 parameter"}));
   EXPECT_EQ(boxes({.depth = 2}),
             (Labels{"blocks.0.down\\n1 operation, 2 parameters", "blocks.0.norm\\n1 operation, 2 parameters",
-                    "blocks.0.up\\n1 operation, 2 parameters", "blocks.1\\n4 operations, 6 parameters",
-                    "blocks.2\\n4 operations, 6 parameters"}));
+                    "blocks.0.up\\n1 operation, 2 parameters", "blocks.1\\n5 operations, 6 parameters",
+                    "blocks.2\\n5 operations, 6 parameters"}));
 }
 
 // Equal edges of a box are drawn once: table -> blocks.0 and table -> add have the same end or shape, not both.

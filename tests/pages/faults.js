@@ -143,8 +143,30 @@ const colours_at = ({element, corners}, view, opacities) => {
   return [over(text, below), below];
 };
 
+// Words that are broken into lines of less than three letters.
+const broken_words = (texts) => {
+  const lines = new Map();
+  for (const {node} of texts) lines.set(node, (lines.get(node) || 0) + 1);
+  return [...lines].filter(([node, count]) => count > 2 && node.nodeType === Node.TEXT_NODE &&
+    node.data.trim().length / count < 3).map(([node]) => node.data.trim());
+};
+
+// Negative numbers of a table that are not shaded although smaller positive ones are, or as those are.
+const unsigned_tables = (view) => {
+  const found = [];
+  for (const table of view.document.querySelectorAll("table")) {
+    const cells = [...table.querySelectorAll("td")].filter((cell) => /^-?\d+(\.\d+)?(e[-+]\d+)?$/.test(cell.textContent.trim()))
+      .map((cell) => ({text: cell.textContent.trim(), value: Number(cell.textContent), colour: colour_of(view.getComputedStyle(cell).backgroundColor)}));
+    const positive = cells.filter(({value, colour}) => value > 0 && colour[3] > 0.02);
+    const wrong = cells.find(({value, colour}) => value < 0 && positive.some((other) =>
+      (colour[3] === 0 && other.value <= -value) || (colour[3] > 0.1 && String(other.colour) === String(colour))));
+    if (wrong) found.push(wrong.text);
+  }
+  return found;
+};
+
 // One line per fault of the document in `view`, as "kind: what"; adds to `counts` what it has compared.
-const kLeastContrast = 3;
+const kLeastContrast = 4.5;
 const faults_of = (view, counts) => {
   const doc = view.document, faults = [], page = doc.scrollingElement || doc.documentElement;
   const html = doc.documentElement.localName === "html";
@@ -165,6 +187,8 @@ const faults_of = (view, counts) => {
     if (b.right > now.left && b.left < now.right && b.bottom > now.top && b.top < now.bottom) texts.push(text);
   }
   counts.texts += texts.length;
+  for (const text of broken_words(texts)) faults.push(`broken: ${name(text)}`);
+  for (const text of unsigned_tables(view)) faults.push(`sign: ${name(text)} is shaded like a positive number, or like 0`);
   texts.sort((a, b) => a.bounds.top - b.bounds.top);
   for (let i = 0; i < texts.length; ++i) {
     const a = texts[i];

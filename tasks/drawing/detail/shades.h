@@ -21,11 +21,17 @@ inline int shade_of(float value, bool is_signed) {
   return kShades + static_cast<int>(std::lround(std::clamp(value, is_signed ? -1.0F : 0.0F, 1.0F) * kShades));
 }
 
+// How much ink a shade has. The first one must differ from the blank of 0.
+inline double opacity_of(int shade) {
+  constexpr double kLeast = 0.06;
+  const double strength = static_cast<double>(std::abs(shade - kShades)) / kShades;
+  return strength == 0 ? 0 : kLeast + (1 - kLeast) * strength;
+}
+
 inline std::string fill_of(int shade, bool is_signed) {
   if (shade == kBlocked) return "class=\"blocked\"";
-  const int strength = shade - kShades;
-  return fmt::format("class=\"{}\" fill-opacity=\"{:.2f}\"", is_signed && strength > 0 ? "warm" : "heat",
-                     static_cast<double>(std::abs(strength)) / kShades);
+  return fmt::format("class=\"{}\" fill-opacity=\"{:.2f}\"", is_signed && shade > kShades ? "warm" : "heat",
+                     opacity_of(shade));
 }
 
 // Collects cells; those of the same shade become one path, which keeps files small.

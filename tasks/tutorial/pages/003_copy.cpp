@@ -203,10 +203,10 @@ std::vector<Figure> figures_of_copy() {
             "The cross-attention that the model uses. Rows are the tokens that the decoder read, columns the input; "
             "the diagonal is the copying. Colours are scaled to each map's largest weight."},
            {},
-           {map(said("Layer 1, head 1"), map_of("decoder.layers.0.cross_attn", 0), read),
-            map(said("Layer 1, head 2"), map_of("decoder.layers.0.cross_attn", 1), read),
-            map(said("Layer 2, head 1"), map_of("decoder.layers.1.cross_attn", 0), read),
-            map(said("Layer 2, head 2"), map_of("decoder.layers.1.cross_attn", 1), read)}},
+           {map(said("cross layer {}, head {}", 0, 0), map_of("decoder.layers.0.cross_attn", 0), read),
+            map(said("cross layer {}, head {}", 0, 1), map_of("decoder.layers.0.cross_attn", 1), read),
+            map(said("cross layer {}, head {}", 1, 0), map_of("decoder.layers.1.cross_attn", 0), read),
+            map(said("cross layer {}, head {}", 1, 1), map_of("decoder.layers.1.cross_attn", 1), read)}},
           {{"손실: 튜토리얼의 설정으로 처음 20단계(프로그램 003_copy와 같은 수)와 위의 그림을 만든 150단계",
             "Losses: the first 20 steps with the tutorial's settings (the numbers of the program 003_copy), and the "
             "150 steps behind the maps above"},

@@ -24,14 +24,19 @@ touch.slider = (label, {min, max, step, value}, change) => {
   return touch.element("label", {class: "slider"}, touch.element("span", {}, label), input, shown);
 };
 
-// The rows of numbers as a table with labels, each cell shaded by its value between low and high.
-touch.table = (rows, columns, values, {digits = 2, low = 0, high = 1} = {}) => {
+// The rows of numbers as a table with labels, each cell shaded up to `high` on both sides of 0: blue, and where there are
+// negative numbers, blue below and red above. null is masked: grey, as -Infinity. At half of the ink, texts keep their contrast.
+touch.table = (rows, columns, values, {digits = 2, high = 1} = {}) => {
+  const signed = values.flat().some((v) => v !== null && Number.isFinite(v) && v < 0);
+  const look = (v) => {
+    if (v === null || v === -Infinity) return "background: var(--blocked)";
+    const share = Math.min(1, Math.abs(v) / high), ink = share < 0.01 ? 0 : Math.round(4 + 46 * share);
+    return Number.isFinite(v) ? `background: color-mix(in srgb, var(--${signed && v > 0 ? "warm" : "heat"}) ${ink}%, transparent)` : "";
+  };
+  const text = (v) => (v === null ? "–" : Number.isFinite(v) ? v.toFixed(digits).replace(/^-(0\.?0*)$/, "$1") : v < 0 ? "-inf" : String(v));
   const head = touch.element("tr", {}, touch.element("th"), ...columns.map((c) => touch.element("th", {}, c)));
-  const body = values.map((row, r) => touch.element("tr", {}, touch.element("th", {}, rows[r]), ...row.map((v) => {
-    const share = Math.round(100 * Math.min(1, Math.max(0, (v - low) / (high - low))) * 0.7);
-    const style = Number.isFinite(v) ? `background: color-mix(in srgb, var(--heat) ${share}%, transparent)` : "";
-    return touch.element("td", {style}, Number.isFinite(v) ? v.toFixed(digits) : v < 0 ? "-inf" : String(v));
-  })));
+  const body = values.map((row, r) => touch.element("tr", {}, touch.element("th", {}, rows[r]),
+    ...row.map((v) => touch.element("td", {style: look(v)}, text(v)))));
   return touch.element("table", {class: "cells"}, head, ...body);
 };
 

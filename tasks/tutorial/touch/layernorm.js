@@ -18,7 +18,7 @@ touch.layernorm = (root, data, language) => {
     });
     const n = x.map((row, t) => row.map((v) => (v - found[t].mean) / found[t].by));
     const y = n.map((row) => row.map((v, i) => gamma[i] * v + beta[i]));
-    const style = {digits: 3, low: -2, high: 2};
+    const style = {digits: 3, high: 2};
     shown.replaceChildren(
       part(say("입력 x, 평균과 표준편차", "Input x, mean and deviation"), touch.table(names, [...features, say("평균", "mean"), say("표준편차", "std")], x.map((row, t) => [...row, found[t].mean, found[t].std]), style)),
       part(say("정규화: (x - 평균) / 표준편차", "Normalised: (x - mean) / std"), touch.table(names, features, n, style)),

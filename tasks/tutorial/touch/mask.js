@@ -7,7 +7,7 @@ touch.mask = (root, data, language) => {
   const given = scores.map((row, t) => row.map((_, s) => (data.allowed ? Boolean(data.allowed[t][s]) : true)));
   let allowed = given.map((row) => [...row]), when = data.when || "before";
   const shown = element("div"), part = (title, table) => element("div", {}, element("h3", {}, title), table);
-  const low = Math.min(...scores.flat()), high = Math.max(...scores.flat()) + 1e-9;
+  const high = Math.max(1e-9, ...scores.flat().map(Math.abs));
 
   const draw = () => {
     const hidden = (table, other) => table.map((row, t) => row.map((v, s) => (allowed[t][s] ? v : other)));
@@ -25,7 +25,7 @@ touch.mask = (root, data, language) => {
     if (when === "before") {
       const masked = hidden(scores, -Infinity);
       weights = masked.map(touch.softmax);
-      parts.push(part(say("가린 점수", "Masked scores"), touch.table(rows, columns, masked, {low, high})));
+      parts.push(part(say("가린 점수", "Masked scores"), touch.table(rows, columns, masked, {high})));
     } else {
       const full = scores.map(touch.softmax), kept = hidden(full, 0);
       const sums = kept.map((row) => row.reduce((a, b) => a + b, 0));
@@ -33,7 +33,7 @@ touch.mask = (root, data, language) => {
       parts.push(part(say("softmax(점수): 가려질 토큰도 분모에 들어갑니다", "softmax(scores): hidden tokens are in the denominator, too"), touch.table(rows, columns, full, {digits: 3})),
         part(say("가린 뒤, 합은 1이 아닙니다", "After the mask, rows do not add up to 1"), touch.table(rows, [...columns, say("합", "sum")], kept.map((row, t) => [...row, sums[t]]), {digits: 3})));
     }
-    parts.push(part(say("가중치", "Weights"), touch.table(rows, columns, weights, {digits: 3})));
+    parts.push(part(say("가중치", "Weights"), touch.table(rows, columns, hidden(weights, null), {digits: 3})));
     const empty = rows.filter((_, t) => !allowed[t].some(Boolean));
     if (empty.length) {
       parts.push(element("p", {}, say(`볼 토큰이 없는 행: ${empty.join(", ")}. 소프트맥스는 0/0이고 PyTorch에서는 NaN입니다. tapegrad의 어텐션은 0을 씁니다.`,

@@ -178,6 +178,10 @@ touch.stepReplay = (data) => {
   return replay;
 };
 
+// The place of a node's largest gradient.
+touch.size = (v) => (Number.isFinite(v) ? Math.abs(v) : 0);
+touch.steepest = ({gradient}) => gradient.reduce((best, g, i) => (touch.size(g) > touch.size(gradient[best]) ? i : best), 0);
+
 // The largest difference to the library's values, relative above 1; and the checks of gradients, one by one.
 touch.stepChecks = (replay) => {
   const trained = replay.nodes.filter((node) => node.op !== "tokens" && node.op !== "constant");
@@ -187,15 +191,13 @@ touch.stepChecks = (replay) => {
     ++count;
     if (ours !== v) worst = Math.max(worst, Math.abs(ours - v) / Math.max(1, Math.abs(v)));
   });
-  const size = (v) => (Number.isFinite(v) ? Math.abs(v) : 0);
   const tasks = trained.flatMap((node) => {
     const finite = (i) => Number.isFinite(node.library[i]);
-    const steepest = node.gradient.reduce((best, g, i) => (size(g) > size(node.gradient[best]) ? i : best), 0);
-    return [steepest, (node.index * 7919) % node.library.length].filter(finite).map((element) => ({node, element}));
+    return [touch.steepest(node), (node.index * 7919) % node.library.length].filter(finite).map((element) => ({node, element}));
   });
   const check = ({node, element}) => {
     const g = node.gradient[element], found = replay.difference(node.index, element);
-    return Math.abs(found - g) / Math.max(Math.abs(g), 1e-3 * node.gradient.reduce((m, v) => Math.max(m, size(v)), 0), 1e-5);
+    return Math.abs(found - g) / Math.max(Math.abs(g), 1e-3 * node.gradient.reduce((m, v) => Math.max(m, touch.size(v)), 0), 1e-5);
   };
   return {worst, count, tasks, check};
 };
@@ -207,7 +209,7 @@ touch.step = (root, data, language) => {
   const token = (id) => (data.vocabulary[id].trim() === "" ? JSON.stringify(data.vocabulary[id]) : data.vocabulary[id]);
   const listNamed = (name) => replay.ids[nodes.findIndex((node) => node.op === "tokens" && node.name === name)];
   const inspector = element("div", {class: "card inspector"}), summary = element("div", {class: "card"});
-  const tokens = element("div"), forward = element("div"), backward = element("div", {class: "card"});
+  const bars = element("div", {class: "strip"}), tokens = element("div"), forward = element("div"), backward = element("div", {class: "card"});
   const redraw = [];  // what is open shows the page's values
   const hint = say("아래 표의 수를 누르세요.", "Click a number in a table below.");
 
@@ -245,7 +247,7 @@ touch.step = (root, data, language) => {
       const range = (from, count) => Array.from({length: Math.min(step, count - from)}, (_, i) => from + i);
       const shown = range(place.row, rows), across = range(place.column, columns);
       const made = touch.table(shown.map(nameRow), across.map(nameColumn), shown.map((r) => across.map((c) =>
-        array[(place.head * rows + r) * columns + c])), {digits: 4, low: 0, high: most});
+        array[(place.head * rows + r) * columns + c])), {digits: 4, high: most});
       [...made.querySelectorAll("td")].forEach((cell, i) => {
         const r = shown[Math.floor(i / across.length)], c = across[i % across.length];
         cell.dataset.i = (place.head * rows + r) * columns + c;
@@ -275,7 +277,7 @@ touch.step = (root, data, language) => {
     });
     return part;
   };
-  const shapeOf = (node) => `[${node.shape.join(", ")}]`;
+  const shapeOf = (node) => (node.shape.length ? `[${node.shape.join(", ")}]` : say("스칼라", "scalar"));
   const formulaOf = ({op, settings}) => (op !== "loss" ? touch.stepOperations[op][1] : settings.form === "mean"
     ? "y = mean of -log p(target)" : settings.form === "sum" ? "y = sum of -log p(target)" : "y = sum of -log(p(target) + 1e-10)");
 
@@ -360,6 +362,25 @@ touch.step = (root, data, language) => {
     if (!waiting) later();  // goes on with the checks
   });
 
+  // --- all operations: bars, by the largest gradient of each ---
+  const largest = (node) => touch.size(node.gradient[touch.steepest(node)]);
+  const openAt = (node) => {
+    const block = blocks.find((one) => one.nodes.includes(node)), inside = block[node.index];
+    block.part.open = inside.open = inside.querySelector("details:last-of-type").open = true;
+    inside.scrollIntoView({block: "nearest"});
+    inspect(node, touch.steepest(node));
+  };
+  const drawBars = () => {
+    const all = nodes.filter((node) => node.inputs.length > 0), most = Math.max(...all.map(largest), 1e-30);
+    bars.replaceChildren(...all.map((node) => {
+      const told = `${node.name} (${node.op}) ${shapeOf(node)}: ${say("가장 큰 기울기", "largest gradient")} ${text(largest(node))}`;
+      const high = Math.max(0, 1 + Math.log10(largest(node) / most + 1e-30) / 6);
+      const bar = element("button", {type: "button", title: told, "aria-label": told, style: `height: ${Math.round(4 + 60 * high)}px`});
+      bar.addEventListener("click", () => openAt(node));
+      return bar;
+    }));
+  };
+
   // --- backward: the tape from its end ---
   const order = nodes.filter((node) => node.inputs.length > 0).reverse();
   const walk = (step) => {
@@ -390,17 +411,21 @@ touch.step = (root, data, language) => {
     root.dataset.gradients = worst;
     root.dataset.checked = `${done}/${checks.tasks.length}`;
     results.textContent = say(
-      `값 ${checks.count}개: tapegrad와 가장 큰 차이 ${checks.worst.toExponential(1)}. 기울기 ${done}/${checks.tasks.length}개: 차분과 가장 큰 차이 ${worst.toExponential(1)}.`,
-      `${checks.count} values: largest difference to tapegrad ${checks.worst.toExponential(1)}. ${done}/${checks.tasks.length} gradients: largest difference to the finite difference ${worst.toExponential(1)}.`);
+      `값 ${checks.count}개: tapegrad와 가장 큰 차이 ${checks.worst.toExponential(1)}. 기울기 ${checks.tasks.length}개${done < checks.tasks.length ? ` 가운데 지금까지 ${done}개` : ""}: 차분과 가장 큰 차이 ${worst.toExponential(1)}.`,
+      `${checks.count} values: largest difference to tapegrad ${checks.worst.toExponential(1)}. ${done < checks.tasks.length ? `${done} of ` : ""}${checks.tasks.length} gradients${done < checks.tasks.length ? " so far" : ""}: largest difference to the finite difference ${worst.toExponential(1)}.`);
     waiting = done < checks.tasks.length;
     if (waiting) setTimeout(later, 0);
   };
 
-  inspector.append(hint);
-  root.append(summary, inspector, element("h2", {}, say("토큰", "Tokens")), tokens,
+  root.append(summary, element("p", {}, say("연산마다 막대 하나, 순전파의 차례로: 높이는 가장 큰 기울기의 로그입니다. 누르면 열립니다.",
+    "One bar per operation, in forward order; its height is the logarithm of its largest gradient. A click opens it.")), bars, inspector,
+    element("h2", {}, say("토큰", "Tokens")), tokens,
     element("h2", {}, say("순전파", "Forward")), forward, element("h2", {}, say("역전파: 테이프를 끝에서부터", "Backward: the tape from its end")), backward);
   drawForward();
+  drawBars();
   walk(0);
   refresh();
+  const first = nodes.filter((node) => node.op === "parameter").reduce((best, node) => (largest(node) > largest(best) ? node : best));
+  inspect(first, touch.steepest(first));
   later();
 };

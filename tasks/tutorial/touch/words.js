@@ -17,12 +17,12 @@ touch.words = (root, data, language) => {
     const scores = queries.map((q) => keys.map((k) => q.reduce((sum, v, i) => sum + v * k[i], 0) / by));
     const weights = scores.map((row) => touch.softmax(row.map((v) => v / state.temperature)));
     const contexts = weights.map((row) => values[0].map((_, i) => row.reduce((sum, w, j) => sum + w * values[j][i], 0)));
-    const highest = Math.max(...scores.flat());
+    const highest = Math.max(1e-9, ...scores.flat().map(Math.abs));
     const part = (title, table) => element("div", {}, element("h3", {}, title), table);
     const {query} = state, [name] = [tokens[query]];
     shown.replaceChildren(
       part(say(`"${name}"의 문맥 벡터`, `Context of "${name}"`), touch.table([name], numbers(contexts), [contexts[query]], {digits: 4})),
-      part(state.scale ? say("점수 q·k / √d", "Scores q·k / √d") : say("점수 q·k", "Scores q·k"), touch.table(tokens, tokens, scores, {digits: 3, low: Math.min(...scores.flat()), high: highest + 1e-9})),
+      part(state.scale ? say("점수 q·k / √d", "Scores q·k / √d") : say("점수 q·k", "Scores q·k"), touch.table(tokens, tokens, scores, {digits: 3, high: highest})),
       part(say("가중치: 각 행의 합은 1", "Weights: each row adds up to 1"), touch.table(tokens, tokens, weights, {digits: 3})),
       part(say("문맥 벡터", "Contexts"), touch.table(tokens, numbers(contexts), contexts, {digits: 3, high: most})));
   };

@@ -50,7 +50,7 @@ inline Dot read_dot(const std::string& text) {
     } else if (std::regex_match(line, found, kEdge)) {
       dot.edges.push_back({found[1], found[2], found[3]});
     } else {
-      EXPECT_TRUE(line.starts_with("node [") || line.starts_with("edge [")) << line;
+      EXPECT_TRUE(line.starts_with("graph [") || line.starts_with("node [") || line.starts_with("edge [")) << line;
     }
   }
   EXPECT_TRUE(open.empty()) << "braces";

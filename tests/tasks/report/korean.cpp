@@ -20,7 +20,7 @@ train::Metrics metrics_of(const std::vector<double>& losses, const std::vector<d
   train::Metrics out;
   for (const double loss : losses) {
     const auto step = static_cast<int64_t>(out.steps.size()) + 1;
-    out.steps.push_back({.step = step, .loss = loss, .accuracy = 0.5, .tokens_per_s = 9});
+    out.steps.push_back({.step = step, .loss = loss, .accuracy = 0.5, .lr = 1 / double(step), .tokens_per_s = 9});
     if (evaluated) out.steps.back().train_loss = out.steps.back().validation_loss = loss;
   }
   for (const double accuracy : accuracies)
@@ -44,7 +44,8 @@ Keys asked_by_reports() {
       if (accuracies.size() > losses.size()) continue;
       for (const bool evaluated : {false, true}) {
         for (const bool has_target : {false, true}) {
-          train::ReportText text{.settings = {{"--lr", "1", "help"}}, .words = words};
+          train::ReportText text{.guess = 3, .settings = {{"--lr", "1", "help", has_target}}, .words = words};
+          if (evaluated) text.made = {"2026-01-02", 61, has_target, "a machine", "tapegrad train copy"};
           if (has_target) text.target = train::Target{.name = "exact match", .least = 0.9}, text.unit = "target tokens";
           report_html(text, metrics_of(losses, accuracies, evaluated), 1, 1);
         }

@@ -1,7 +1,6 @@
 // Plays the attention player of a page of `tapegrad attention` with a small stand-in for the browser's document:
 //   node player.js TOUCH_FOLDER PAGE LANGUAGE
-// Prints {"parts": headings, "states": [{"step", "told", "written", "likely": rows of the table, "weights": its rows,
-// "picture": HTML}] after each press of the next button, "back": the step after the left arrow key, "played": the step
+// Prints {"parts": headings, "states": [{"step", "told", "likely": rows of bars, "arcs": [[head, weight]], "picture": HTML}] after each press of the next button, "back": the step after the left arrow key, "played": the step
 // after the play button, "rows": the rows of the second part when the second token is entered}.
 "use strict";
 const fs = require("fs"), vm = require("vm");
@@ -41,9 +40,10 @@ touch.attention(root, data, language);
 const [decoding, rows] = root.children, buttons = () => decoding.querySelectorAll("button");
 const cells = (table) => (table ? table.children.map((row) => row.children.map((cell) => cell.textContent)) : []);
 const state = () => {
-  const [, told, written, likely, , sides] = decoding.children.slice(1); // after the heading
-  return {step: decoding.dataset.step, told: told ? told.textContent : "", written: written.textContent, likely: cells(likely.children[0]),
-    weights: cells(sides.children[0].children[0]), picture: sides.children[1].innerHTML};
+  const [, , , told, pictures, bars] = decoding.children; // after the heading and a sentence
+  const [weights, picture] = pictures.children, arcs = [...weights.innerHTML.matchAll(/<title>(.*?): \S+ ([0-9.]+)<\/title>/g)];
+  return {step: decoding.dataset.step, told: told.textContent, likely: cells(bars.children[0].children[1]),
+    arcs: arcs.map((arc) => [arc[1], arc[2]]), picture: picture.innerHTML};
 };
 const states = [state()], [, after, play] = buttons();
 while (!after.disabled) {

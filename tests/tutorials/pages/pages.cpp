@@ -197,15 +197,14 @@ TEST(TutorialPages, TextsAreInBothLanguages) {
   }
 }
 
-constexpr Part kParts[] = {Part::about, Part::lines,  Part::numbers,  Part::figures,
-                           Part::touch, Part::faults, Part::exercises};
+constexpr Part kParts[] = {Part::about,  Part::figures, Part::touch,    Part::lines,
+                           Part::faults, Part::numbers, Part::exercises};
 
 // How many things the page has in each of these parts, in their order.
 std::vector<std::size_t> sizes_of_parts(const Computed& made) {
   const Page& page = *made.page;
-  return {page.about.empty() ? 0U : 1U, page.lines.size(), made.numbers.size(),
-          made.figures.size(),          page.touch.size(), page.faults.size(),
-          page.exercises.size()};
+  return {page.about.empty() ? 0U : 1U, made.figures.size(), page.touch.size(),    page.lines.size(),
+          page.faults.size(),           made.numbers.size(), page.exercises.size()};
 }
 
 // Every part has a heading and something below it; only where the section gives nothing to show, a reason instead.
@@ -240,9 +239,9 @@ TEST(TutorialPages, APageThatLacksAPartIsAnError) {
     return page;
   };
   const Page planted[] = {
-      without([](Page& page) { page.about = {}; }),        without([](Page& page) { page.lines.clear(); }),
-      without([](Page& page) { page.numbers = nullptr; }), without([](Page& page) { page.figures = nullptr; }),
-      without([](Page& page) { page.touch.clear(); }),     without([](Page& page) { page.faults.clear(); }),
+      without([](Page& page) { page.about = {}; }),       without([](Page& page) { page.figures = nullptr; }),
+      without([](Page& page) { page.touch.clear(); }),    without([](Page& page) { page.lines.clear(); }),
+      without([](Page& page) { page.faults.clear(); }),   without([](Page& page) { page.numbers = nullptr; }),
       without([](Page& page) { page.exercises.clear(); })};
   for (std::size_t i = 0; i < std::size(planted); ++i) {
     const Computed made = computed(planted[i], Language::ko);

@@ -135,10 +135,6 @@ void add_functions_of_squares(Functions& all) {
   constexpr double kTiny = 1e-30F, kHuge = 1e30F, kEps = 0.125;
   all["2 / x of tensors"] = {[=](const Tensor& x) { return like(x, 2) / x; }};
   all["pow(x, -1.5)"] = in_both_ways([](auto x) { return pow(x, -1.5); });
-  all["atan2(x, 1e-30)"] = {[=](const Tensor& x) { return atan2(x, like(x, kTiny)); }};
-  all["atan2(1e-30, x)"] = {[=](const Tensor& x) { return atan2(like(x, kTiny), x); }};
-  all["atan2(x, 1e30)"] = {[=](const Tensor& x) { return atan2(x, like(x, kHuge)); }};
-  all["atan2(1e30, x)"] = {[=](const Tensor& x) { return atan2(like(x, kHuge), x); }};
   all["norm(x, 1e-30)"] = {[=](const Tensor& x) { return norm(beside(x, kTiny), 2, -1); }};
   all["norm(x, 1e30)"] = {[=](const Tensor& x) { return norm(beside(x, kHuge), 2, -1); }};
   all["normalize(x, 1)"] = {[=](const Tensor& x) { return normalize(beside(x, 1), 2, -1).select(-1, 0); }};

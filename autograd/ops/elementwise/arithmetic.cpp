@@ -59,15 +59,10 @@ const ArithmeticFormulas& arithmetic_formulas() {
       }),
 
       .atan2 = value_of<2>([](auto y, auto x) { return atan2(y, x); }),
-      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2); 0 at the origin. Where
-      // squares could overflow or vanish, in either type, both sides are scaled.
-      .atan2_grad = fusible_derivative_of<3>([](auto dy, auto given_other, auto given_own) {
-        const auto size = maximum(abs(given_own), abs(given_other));
-        const auto tiny = where(size < 0x1p-400, 0x1p700, where(size < 0x1p-50, 0x1p100, 1));
-        const auto scale = where(size > 0x1p400, 0x1p-700, where(size > 0x1p50, 0x1p-100, tiny));
-        const auto own = given_own * scale, other = given_other * scale;
+      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2); 0 at the origin
+      .atan2_grad = fusible_derivative_of<3>([](auto dy, auto other, auto own) {
         const auto square = own * own + other * other;
-        return where(square == 0, 0, dy * (other / where(square == 0, 1, square))) * scale;
+        return where(square == 0, 0, dy * (other / where(square == 0, 1, square)));
       }),
       .lerp = value_of<3>(
           [](auto a, auto b, auto w) { return where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)); }),

@@ -14,7 +14,7 @@ import textwrap
 import unittest
 
 NOTE = "<!-- made by docs/manual.py from what `tapegrad manual` prints: change the option, not this page -->"
-BACK = "With examples: [the command](../guides/command.md)."
+BACK = "More examples: [the command](../guides/command.md)."
 INDEX = ("The verbs of the command with all options and their defaults, as `tapegrad help VERB TASK` and `man tapegrad` show them.\n"
          "[The command](../guides/command.md) has examples, and describes files and formats.")
 WIDTH = 140

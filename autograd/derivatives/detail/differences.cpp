@@ -123,7 +123,7 @@ Slope nearest(const Line& f, const std::vector<Slope>& all) {
 
 bool contradicts(const Slope& a, const Slope& b) { return std::abs(a.value - b.value) > a.error + b.error; }
 
-// The slope of the smallest error; among the steps that are not far if these know it well enough beside the others.
+// The slope of the smallest error; among the steps that are not far if these know it well enough next to the others.
 Slope best_of(const Line& f, const std::vector<Slope>& all) {
   const Slope near = nearest(f, all);
   return near.error <= 1e-7 * f.beside ? near : smallest_error(all);

@@ -13,7 +13,7 @@ struct Line {
   double middle = 0;
   double largest = 0;     // |value| at x of all results that depend on x: what f is computed from may be as large
   double cancelling = 0;  // the size of numbers that f may be a difference of
-  double near = 0;        // the size of x and of the numbers beside it: from farther away, f may be another function
+  double near = 0;        // the size of x and of the numbers next to it: from farther away, f may be another function
   double beside = 0;      // |derivative| of f by all of these numbers
   std::vector<double> above = {}, below = {};
 };

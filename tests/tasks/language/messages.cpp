@@ -152,7 +152,7 @@ TEST(KoreanMessages, OptionAndLocaleChooseThem) {
   for (const char* const variable : {"TAPEGRAD_LANG=ko", "LC_ALL=ko_KR.UTF-8"})
     EXPECT_EQ(run_command({"help", "train", "copy"}, {.environment = {variable}}).out, korean.out) << variable;
   EXPECT_EQ(run_command({"--lang=ko", "help", "train", "copy"}).out, korean.out);
-  EXPECT_NE(run_command({"--lang", "ko", "help"}).out.find("\n명령:\n"), std::string::npos);
+  EXPECT_NE(run_command({"--lang", "ko", "help"}).out.find("\n학습과 사용:\n"), std::string::npos);
 }
 
 TEST(KoreanMessages, ErrorsStayEnglish) {

@@ -70,6 +70,10 @@ void add_dot_products(CaseTable& t) {
   t.add(kOp, "expanded", {spread({1, 2}).expand({2, 2}), spread({2, 2}), spread({2, 1}).expand({2, 2})});
   t.add(kOp, "dropout", qkv({2}, 3, 3, 2, 2), [](auto x) { return attend(x, Options{.dropout = 0.4}); });
   t.add("attention_with_weights", "and the weights", qkv({2}, 3, 3, 2, 2));
+}
+
+// Of random programs, and of the comparison of threads.
+void add_drawn_dot_products(CaseTable& t) {
   t.rule(
       "scaled_dot_product_attention({t0}, {t1}, {t1})",
       "torch.softmax({t0} @ {t1}.transpose(-1, -2) / {t0}.size(-1) ** 0.5, -1) @ {t1}",
@@ -82,7 +86,7 @@ void add_dot_products(CaseTable& t) {
   if (!t.large()) return;
   for (const Shape& shape : {Shape{4, 6, 65, 32}, Shape{2, 700, 16}}) {  // few keys and many
     for (bool causal : {false, true}) {
-      t.add_large(kOp, {numbers(shape), numbers(shape, -1, 2), numbers(shape)},
+      t.add_large("scaled_dot_product_attention", {numbers(shape), numbers(shape, -1, 2), numbers(shape)},
                   [causal](auto v) { return attend(v, Options{.causal = causal, .dropout = 0.1}, 1); });
     }
   }
@@ -164,6 +168,7 @@ void add_more_window_attention(CaseTable& t) {
 
 void add_attention_cases(CaseTable& table) {
   add_dot_products(table);
+  add_drawn_dot_products(table);
   add_window_attention(table);
   add_more_window_attention(table);
 }

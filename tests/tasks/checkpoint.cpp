@@ -175,7 +175,8 @@ TEST(RunFiles, WritesTheFilesOfARun) {
   EXPECT_EQ(report.find("Accuracy"), std::string::npos);
   const std::string bits = bits_of(nn::state_dict(run.model));
   EXPECT_TRUE(metrics.ends_with("\n{\"bits\":\"" + bits + "\"}\n")) << metrics;
-  EXPECT_NE(report.find("<b>" + bits + "</b><span>fingerprint: same fingerprint, same model</span>"), std::string::npos);
+  EXPECT_NE(report.find("<b>" + bits + "</b><span>fingerprint: same fingerprint, same model</span>"),
+            std::string::npos);
   EXPECT_EQ(bits_of(load_safetensors(folder / "run/model.safetensors").tensors), bits);
 }
 

@@ -184,7 +184,8 @@ const faults_of = (view, counts) => {
     if (b.left < reach.left - 1 || b.right > reach.right + 1 || b.top < reach.top - 1 || b.bottom > reach.bottom + 1) {
       faults.push(`cut off: ${name(text.text)}`);
     }
-    if (b.right > now.left && b.left < now.right && b.bottom > now.top && b.top < now.bottom) texts.push(text);
+    text.seen = {left: Math.max(b.left, now.left), right: Math.min(b.right, now.right)};  // the rest is scrolled out of sight
+    if (text.seen.right > text.seen.left && b.bottom > now.top && b.top < now.bottom) texts.push(text);
   }
   counts.texts += texts.length;
   for (const text of broken_words(texts)) faults.push(`broken: ${name(text)}`);
@@ -194,7 +195,7 @@ const faults_of = (view, counts) => {
     const a = texts[i];
     for (let j = i + 1; j < texts.length && texts[j].bounds.top < a.bounds.bottom; ++j) {
       const b = texts[j];
-      if (a.node === b.node || a.bounds.right <= b.bounds.left || b.bounds.right <= a.bounds.left) continue;
+      if (a.node === b.node || a.seen.right <= b.seen.left || b.seen.right <= a.seen.left) continue;
       if (overlap_of(a.corners, b.corners) > 1) faults.push(`overlap: ${name(a.text)} and ${name(b.text)}`);
     }
     const colours = colours_at(a, view, opacities);

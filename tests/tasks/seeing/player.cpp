@@ -212,8 +212,7 @@ TEST(AttentionPlayer, TheScriptShowsThem) {
                       5.1e-5);
         }
         std::map<std::string, double> sums;  // of the arcs of each head; the thinnest have none
-        for (const json& arc : state["arcs"])
-          sums[arc[0].get<std::string>()] += std::stod(arc[1].get<std::string>());
+        for (const json& arc : state["arcs"]) sums[arc[0].get<std::string>()] += std::stod(arc[1].get<std::string>());
         EXPECT_GE(sums.size(), 2u);
         for (const auto& [head, sum] : sums) EXPECT_NEAR(sum, 1, 0.05) << head;
         EXPECT_EQ(state["picture"].get<std::string>().empty(), task != "parser");

@@ -189,7 +189,7 @@ TEST(TutorialVerb, HangulIsTwoColumnsWide) {
   EXPECT_EQ(drawing::display_width("\xff"), 1U);
   EXPECT_EQ(drawing::padded("가", 4), "가  ");
   const std::string maps = drawing::shaded_maps({{"", {"나", "ab", "c"}, {1, 0, 0, 1, 1, 1}}});
-  EXPECT_EQ(maps, "나 █·\nab ·█\n c ██\n\n");
+  EXPECT_EQ(maps, "나 █\nab  █\n c ██\n\n");
   std::string text;
   for (int i = 0; i < 40; ++i) text += "어텐션 ";
   const std::string wrapped = drawing::wrapped(text);

@@ -92,8 +92,7 @@ std::string processor_name() {
 }
 
 #else
-#error \
-    "expected x86-64 or arm64 (a new kind of processor needs its words in this file, and its instruction set)"
+#error "expected x86-64 or arm64 (a new kind of processor needs its words in this file, and its instruction set)"
 #endif
 
 int64_t largest_cache_bytes() {

@@ -375,8 +375,8 @@ std::string str(const ProfileReport& report, const ProfileTable& table) {
   std::string text =
       fmt::format("{:.1f} ms, {} {}", report.wall_ms, report.steps, report.steps == 1 ? "step" : "steps");
   if (report.steps > 1) {
-    text += fmt::format(" (first {:.1f} ms, median of the others {:.1f} ms)", report.first_step_ms,
-                        report.median_step_ms);
+    text +=
+        fmt::format(" (first {:.1f} ms, median of the others {:.1f} ms)", report.first_step_ms, report.median_step_ms);
   }
   text += fmt::format(", {} {}\n", report.threads, report.threads == 1 ? "thread" : "threads");
   const std::pair<std::string_view, double> phases[] = {

@@ -170,7 +170,7 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   const Ran as_json = run_command({"test", "addition", "--expression", "310+98", "--json"}, folder);
   EXPECT_EQ(nlohmann::json::parse(as_json.out)["expected"], "408");
   const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, folder);
-  EXPECT_NE(beyond.out.find("draws numbers up to 499"), std::string::npos) << beyond.out;
+  EXPECT_NE(beyond.out.find("trained with numbers up to 499"), std::string::npos) << beyond.out;
   expect_error(run_command({"test", "addition", "--expression", "31o+98"}, folder), 2,
                {"[--expression]", "column 3: expected a digit or +, got 'o'"});
 

@@ -193,8 +193,8 @@ TEST(TaskOptions, ProfilesOfRuns) {
   const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
   const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), folder));
   EXPECT_EQ(weights("run"), weights("plain"));
-  for (const char* const part : {"3 steps (first ", "linear backward", "optimizer.step", "encoder.layers.",
-                                 "of peak", "peak rates", "Trace: "}) {
+  for (const char* const part : {"3 steps (first ", "linear backward", "optimizer.step", "encoder.layers.", "of peak",
+                                 "peak rates", "Trace: "}) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << ran.out;
   }
   const auto trace = nlohmann::json::parse(slurp(folder / "run/trace.json"));

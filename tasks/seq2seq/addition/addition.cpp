@@ -232,7 +232,7 @@ std::string AdditionTask::answer_text(const Answer& answer) const {
   return drawing::wrapped(
       fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input), target_text(answer.output),
                   target_text(answer.target), answer.right() ? "True" : "False",
-                  beyond ? fmt::format("(training samples numbers up to {})\n", limit_ - 1) : ""),
+                  beyond ? fmt::format("(trained with numbers up to {})\n", limit_ - 1) : ""),
       4);
 }
 

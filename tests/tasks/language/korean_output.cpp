@@ -125,8 +125,7 @@ Shown shown_in(const std::string& language, const std::string& topic, const Argu
   const TemporaryFolder folder;
   const Ran ran = run_command(joined({"show", topic, "--lang", language, "--out", "p"}, more), folder);
   EXPECT_EQ(ran.code, 0) << ran.err;
-  Shown out{
-      .text = ran.out.substr(0, ran.out.rfind(language == "ko" ? "그림: " : "Plots: ")), .page = {}, .svg = {}};
+  Shown out{.text = ran.out.substr(0, ran.out.rfind(language == "ko" ? "그림: " : "Plots: ")), .page = {}, .svg = {}};
   for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "p"))
     (entry.path().extension() == ".svg" ? out.svg : out.page) = slurp(entry.path());
   return out;

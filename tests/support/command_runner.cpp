@@ -121,6 +121,11 @@ TemporaryFolder::~TemporaryFolder() {
   fs::remove_all(path_, ignored);
 }
 
+std::string printed_bits(const std::string& out) {
+  const std::size_t before = out.rfind("\nbits ");
+  return before == std::string::npos ? "" : out.substr(before + 1, out.find('\n', before + 1) - before - 1);
+}
+
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

@@ -64,4 +64,7 @@ class TemporaryFolder {
 std::string slurp(const std::filesystem::path& path);
 void spill(const std::filesystem::path& path, const std::string& bytes);
 
+// The line "bits ..." that a run prints, without its line break; empty if there is none.
+std::string printed_bits(const std::string& out);
+
 }  // namespace tapegrad::tests

@@ -192,7 +192,9 @@ TEST(RunFiles, EveryRunEndsWithItsBits) {
     run.loop.run({.folder = folder / "run", .resume = true, .progress = false, .messages = out});
     std::fclose(out);
     bits.push_back(bits_of(nn::state_dict(run.model)));
-    EXPECT_TRUE(slurp(printed).ends_with("/report.html\nbits " + bits.back() + "\n")) << slurp(printed);
+    EXPECT_TRUE(slurp(printed).ends_with(
+        "/report.html\nFingerprint of the model (same fingerprint = same model):\nbits " + bits.back() + "\n"))
+        << slurp(printed);
     EXPECT_EQ(read_metrics(metrics).bits, bits.back());
     const std::string text = slurp(metrics);
     EXPECT_EQ(text.find("\"bits\""), text.rfind("\"bits\""));

@@ -339,14 +339,14 @@ TEST(TaskOptions, EveryUpdateRuleTrains) {
     const Ran ran = run_command(
         tiny_run("copy", folder / rule, {"--optimizer", rule, "--weight-decay", decay, "--num-epochs", "1"}));
     EXPECT_EQ(ran.code, 0) << rule << ": " << ran.err;
-    return ran.out.substr(ran.out.rfind("\nbits ") + 1);
+    return printed_bits(ran.out);
   };
   for (const std::string_view name : optimizer_names()) {
     const std::string rule(name), bits = bits_with(rule);
     EXPECT_TRUE(rule_of_bits.emplace(bits, rule).second) << rule << " trains as " << rule_of_bits[bits];
   }
   const Ran usual = run_command(tiny_run("copy", folder / "usual", {"--weight-decay", "0.1", "--num-epochs", "1"}));
-  EXPECT_EQ(rule_of_bits[usual.out.substr(usual.out.rfind("\nbits ") + 1)], "adamw");
+  EXPECT_EQ(rule_of_bits[printed_bits(usual.out)], "adamw");
   expect_error(
       run_command({"train", "copy", "--optimizer", "lbfgs"}), 2,
       {"[--optimizer] must be one of adamw, adam, adadelta, adafactor, adagrad, adamax, asgd, lion, nadam, radam, "

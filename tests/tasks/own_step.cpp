@@ -214,8 +214,8 @@ TEST(OwnStep, Errors) {
        }},
       {"[loop] accumulate is for a loop with a function from a batch to a loss, not for one with your own step",
        [&] { loop_of(parts, {.accumulate = 2}); }},
-      {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with a step of your "
-       "own",
+      {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with your "
+       "own step",
        [&] { loop_of(parts, {.clip_grad_norm = 1}); }},
       {"[loop] your own step has its own tapes: call trap_nan() of each instead of setting it here",
        [&] {

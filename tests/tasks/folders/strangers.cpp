@@ -129,14 +129,17 @@ TEST(LinksInAFolder, HardLinksAreNotWrittenTo) {
   const TemporaryFolder folder;
   const Arguments run = tiny_run("copy", folder / "run", {"--tensorboard"});
   successful(run_command(run, folder));
+  std::map<std::string, std::string> before;
   for (const std::string name : {"metrics.jsonl", "events.out.tfevents", "model.safetensors", "report.html"}) {
     const std::string file = folder / ("run/" + name);
-    spill(file, slurp(file) + "{}\n");
+    spill(file, before[name] = slurp(file) + "{}\n");
     fs::create_hard_link(file, folder / name);
   }
   successful(run_command(joined(run, {"--resume"}), folder));
-  for (const std::string name : {"metrics.jsonl", "events.out.tfevents", "model.safetensors", "report.html"})
-    EXPECT_TRUE(slurp(folder / name) == slurp(folder / ("run/" + name)) + "{}\n") << name;
+  for (const auto& [name, text] : before) {
+    EXPECT_TRUE(slurp(folder / name) == text) << name;
+    EXPECT_TRUE(slurp(folder / ("run/" + name)) != text) << name;
+  }
 }
 
 // A run that has no step yet cuts no file that is none of its own.

@@ -63,7 +63,8 @@ Keys asked_by_recipes() {
        {"seq2seq/recipe.cpp", "seq2seq/report.cpp", "gpt/recipe.cpp", "text/recipe.cpp", "text/task.h",
         "text/classify.cpp", "text/summarize.cpp", "text/answer.cpp", "run/train.cpp"}) {
     const std::string source = slurp(fs::path(kTestsDir) / "../tasks" / file);
-    for (std::sregex_iterator it(source.begin(), source.end(), call), end; it != end; ++it) keys.insert((*it)[1]);
+    for (std::sregex_iterator it(source.begin(), source.end(), call), end; it != end; ++it)
+      keys.insert(std::regex_replace(std::string((*it)[1]), std::regex(R"(\\n)"), "\n"));
   }
   for (const char* const group :
        {"encoder self-attention", "decoder self-attention", "cross-attention (decoder to encoder)"})

@@ -37,8 +37,8 @@ std::vector<double> losses_shown(const std::string& svg) {
   std::vector<double> losses;
   if (ticks.size() < 2 || !std::regex_search(svg, line, curve)) return losses;
   std::sort(ticks.begin(), ticks.end());
-  const auto [loss_low, low] = ticks.front();
-  const auto [loss_high, high] = ticks.back();
+  const auto [low, loss_low] = ticks.front();
+  const auto [high, loss_high] = ticks.back();
   const std::string points = line[1];
   for (std::sregex_iterator at(points.begin(), points.end(), point), end; at != end; ++at)
     losses.push_back(std::exp(loss_low + (std::stod((*at)[1]) - low) / (high - low) * (loss_high - loss_low)));

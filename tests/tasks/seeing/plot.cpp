@@ -75,7 +75,7 @@ TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   const Arguments runs{"plot", folder / "copy", folder / "addition/", folder / "players/metrics.jsonl"};
   const Ran ran = successful(run_command(joined(runs, {"--out", folder / "p", "--smooth", "0.5"})));
   EXPECT_EQ(ran.err, "");
-  EXPECT_NE(ran.out.find("       20 "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\n     20 "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("2.5000"), std::string::npos) << ran.out;
   EXPECT_EQ(faults_of_svg(slurp(folder / "p/plot.svg")), Faults());
   EXPECT_EQ(faults_of_page(slurp(folder / "p/plot.html")), Faults());

@@ -50,7 +50,7 @@ say "making pages"
 declare -A less=([attention-cost]="--length 1024 --dim 64" [attention-accuracy]="--length 32 --seconds 0.01"
   [gpt-cost]="--length 128 --dim 64" [performer-error]="--dim 8" [mask-leak]="--length 8 --steps 2"
   [recurrent-lengths]="--length 12 --steps 3" [head-roles]="--steps 2")
-topics=$("$tapegrad" show --help --lang en | sed -n '/^Topics:/,$ s/^  \([a-z][a-z-]*\) .*/\1/p')
+topics=$("$tapegrad" show --help --lang en | sed -n '/^Topics:/,/^Examples:/ s/^  \([a-z][a-z-]*\) .*/\1/p')
 # Runs that are too short to learn anything.
 small="--hidden-size 8 --num-hidden-layers 1 --num-attention-heads 2 --intermediate-size 16 --num-epochs 2 --no-progress"
 for i in {1..20}; do echo "나는 학교에 간다. The cat sat on the mat, again and again."; done >"$out/made/text.txt"

@@ -32,7 +32,7 @@ p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
 pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
   vertical-align: top; } th { color: var(--soft); font-weight: 500; white-space: nowrap; }
-td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
+td { font-variant-numeric: tabular-nums; word-break: keep-all; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
 .fact, .outcome { overflow-wrap: anywhere; } .settings td:nth-child(2) { min-width: 8em; } .verdict { white-space: nowrap; } .outcome { color: var(--text); font-size: 18px; font-weight: 600; margin: 10px 0; }
 .boxes { display: flex; flex-wrap: wrap; gap: 2px; margin: 3px 0; } .boxes i { min-width: 22px; padding: 1px 2px; box-sizing: border-box; text-align: center;
   font: 13px/1.4 ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--edge); border-radius: 4px; } .boxes .wrong { border-color: var(--bad); }

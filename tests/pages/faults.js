@@ -143,15 +143,15 @@ const colours_at = ({element, corners}, view, opacities) => {
   return [over(text, below), below];
 };
 
-// Words that are broken into lines of less than three letters.
+// Words that are broken into lines of less than three letters; a token may be a line break.
 const broken_words = (texts) => {
   const lines = new Map();
   for (const {node} of texts) lines.set(node, (lines.get(node) || 0) + 1);
   return [...lines].filter(([node, count]) => count > 2 && node.nodeType === Node.TEXT_NODE &&
-    node.data.trim().length / count < 3).map(([node]) => node.data.trim());
+    count >= 2 + node.data.trim().split("\n").length && node.data.trim().length / count < 3).map(([node]) => node.data.trim());
 };
 
-// Negative numbers of a table that are not shaded although smaller positive ones are, or as those are.
+// Negative numbers of a table that are not shaded although smaller positive ones are, or as those are. (Texts are rounded.)
 const unsigned_tables = (view) => {
   const found = [];
   for (const table of view.document.querySelectorAll("table")) {
@@ -159,7 +159,7 @@ const unsigned_tables = (view) => {
       .map((cell) => ({text: cell.textContent.trim(), value: Number(cell.textContent), colour: colour_of(view.getComputedStyle(cell).backgroundColor)}));
     const positive = cells.filter(({value, colour}) => value > 0 && colour[3] > 0.02);
     const wrong = cells.find(({value, colour}) => value < 0 && positive.some((other) =>
-      (colour[3] === 0 && other.value <= -value) || (colour[3] > 0.1 && String(other.colour) === String(colour))));
+      (colour[3] === 0 && other.value < -value) || (colour[3] > 0.1 && String(other.colour) === String(colour))));
     if (wrong) found.push(wrong.text);
   }
   return found;

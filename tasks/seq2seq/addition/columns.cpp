@@ -60,7 +60,7 @@ std::optional<drawing::Drawing> AdditionTask::picture_of_part(const Answer& answ
     if (i >= std::min(written, answer.output.size())) continue;
     const bool wrong = answer.output[i] != (first[i] + second[i] + carries[i]) % 10;
     digit_text(out.body, i, 3, token_text(answer.output[i]),
-               wrong ? " class=\"f1\" font-weight=\"600\"" : " class=\"label\"");
+               wrong ? " class=\"warm\" font-weight=\"600\"" : " class=\"label\"");
   }
   if (written < width) {
     const std::string reason = reason_of(first, second, carries, written);

@@ -140,8 +140,8 @@ TEST(AttentionPlayer, CarriesAreThoseOfTheOperands) {
   EXPECT_NE(picture(1).find("10^1: 5 + 9 + 1 = 15, write 5, carry 1"), std::string::npos) << picture(1);
   EXPECT_NE(picture(2).find("10^0: 3 + 8 = 11, write 1, carry 1"), std::string::npos) << picture(2);
   EXPECT_EQ(picture(3).find("10^"), std::string::npos);
-  EXPECT_EQ(picture(1).find("class=\"f1\""), std::string::npos);
-  EXPECT_NE(picture(2).find("class=\"f1\""), std::string::npos) << "the wrong 4 is not marked";
+  EXPECT_EQ(picture(1).find("class=\"warm\""), std::string::npos);
+  EXPECT_NE(picture(2).find("class=\"warm\""), std::string::npos) << "the wrong 4 is not marked";
   for (std::size_t written = 0; written <= 3; ++written)
     EXPECT_EQ(faults_of_svg(drawing::svg_file(*task.picture_of_part(answer, written))), std::vector<std::string>());
 }

@@ -22,7 +22,7 @@ make() {
 chromium_in() {
   local scheme=1 profile; profile=$(mktemp -d)
   [ "$1" != dark ] || scheme=0
-  timeout 600 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$profile" --allow-file-access-from-files \
+  timeout 900 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$profile" --allow-file-access-from-files \
     --blink-settings=preferredColorScheme=$scheme --virtual-time-budget=100000000 --dump-dom "file://$2/look.html" \
     2>"$2/$1.log" | sed -n '/<pre id="found">/,/<\/pre>/p' | sed '1d; $d; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
   rm -rf "$profile"

@@ -28,6 +28,7 @@ struct HeatScale {
   double low = 0, high = 1;  ///< below 0: the scale of signed maps, from -high to high
   std::string blocked = {};  ///< what grey cells are; empty: not shown
 };
+/// A colour bar with its numbers.
 Drawing draw(const HeatScale& scale);
 
 }  // namespace tapegrad::drawing

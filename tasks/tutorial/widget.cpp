@@ -25,7 +25,7 @@ std::string_view widget_style() {
 .sides { display: flex; flex-wrap: wrap; gap: 12px; align-items: flex-start; } .sides > * { max-width: 100%; min-width: 0; }
 .chosen { outline: 2px solid var(--heat); } .soft { color: var(--soft); font-size: 12px; }
 button { background: var(--card); color: var(--text); border: 1px solid var(--edge); border-radius: 4px; padding: 2px 8px; } button:disabled { opacity: 0.5; }
-.cells th:first-child { position: sticky; left: 0; background: var(--card); max-width: 9em; white-space: normal; }
+.cells th:first-child { position: sticky; left: 0; background: var(--card); min-width: 4em; max-width: 9em; white-space: normal; word-break: keep-all; }
 .bars { width: auto; } .bars th, .bars td { padding: 2px 10px 2px 0; border: 0; } .bars svg { display: block; margin: 6px 0 0; }
 .touch svg { min-width: 0; max-width: none; }
 .arc { fill: none; } .token { fill: var(--card); stroke: var(--edge); } .step { cursor: pointer; } .step:last-child .token { stroke: var(--heat); stroke-width: 2; } h4 { margin: 8px 0 4px; font-size: 13px; }

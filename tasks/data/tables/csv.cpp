@@ -30,7 +30,7 @@ std::string some_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 10;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", detail::quoted(names[i]));
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", detail::in_quotes(names[i]));
   return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
 }
 

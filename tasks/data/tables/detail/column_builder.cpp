@@ -68,7 +68,7 @@ std::vector<std::string> sort_classes(const Ids& by_name, std::vector<int64_t>& 
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kMost = 40;
   if (text.size() <= kMost) return fmt::format("\"{}\"", text);
   std::size_t end = kMost;
@@ -91,10 +91,10 @@ ColumnBuilder::ColumnBuilder(std::string_view where, Column column) : column_(st
     values_ = std::vector<int64_t>();
     for (const std::string& name : classes->names) {
       if (!ids_.emplace(name, static_cast<int64_t>(ids_.size())).second)
-        refuse("different names of classes", quoted(name) + " twice");
+        refuse("different names of classes", in_quotes(name) + " twice");
     }
     if (classes->missing && !ids_.empty() && !ids_.contains(*classes->missing))
-      refuse("one of its classes for missing values", quoted(*classes->missing));
+      refuse("one of its classes for missing values", in_quotes(*classes->missing));
   }
 }
 
@@ -123,10 +123,10 @@ std::string ColumnBuilder::add_number(std::string_view text) {
           parsed = parse_floating(digits, value);
         }
         if (parsed == Parsed::out_of_range)
-          return fmt::format("{} is out of the range of {}", quoted(text), tapegrad::name(dtype_of<T>()));
+          return fmt::format("{} is out of the range of {}", in_quotes(text), tapegrad::name(dtype_of<T>()));
         if (parsed == Parsed::wrong)
           return fmt::format("expected a {}, got {}", dtype_of<T>() == kInt64 ? "whole number" : "number",
-                             quoted(text));
+                             in_quotes(text));
         values.push_back(value);
         return {};
       },
@@ -168,7 +168,7 @@ std::string ColumnBuilder::add_class(std::string_view name) {
     return {};
   }
   const std::vector<std::string>& known = std::get<ClassOptions>(column_.values).names;
-  if (!known.empty()) return fmt::format("expected one of {} classes, got {}", known.size(), quoted(name));
+  if (!known.empty()) return fmt::format("expected one of {} classes, got {}", known.size(), in_quotes(name));
   const auto id = static_cast<int64_t>(ids_.size());
   ids_.emplace(name, id);
   append(id);

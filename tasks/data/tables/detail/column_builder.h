@@ -14,7 +14,7 @@
 namespace tapegrad::data::detail {
 
 // A text for a message: quoted, its first 40 bytes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 class ColumnBuilder {
  public:

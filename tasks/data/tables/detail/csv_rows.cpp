@@ -91,7 +91,7 @@ CsvRows::State CsvRows::step_after_quote(char c) {
   if (c != '\r') {
     refuse(line_, fields_.size(),
            fmt::format("expected a separator or the end of the line after a closing quote, got {}",
-                       quoted(std::string_view(&c, 1))));
+                       in_quotes(std::string_view(&c, 1))));
   }
   return_pending_ = true;
   return State::after_quote;

@@ -235,6 +235,7 @@ TEST(DataLoaders, PrefetchChangesNothing) {
 }
 
 TEST(DataLoadersDeathTest, PrefetchWhereTheSystemMakesNoThread) {
+  // The system refuses every new thread, and the process must have one: a sanitizer makes another for itself.
   if (tests::kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
   if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
   GTEST_FLAG_SET(death_test_style, "threadsafe");

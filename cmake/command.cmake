@@ -13,8 +13,8 @@ file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.c
 list(FILTER task_sources EXCLUDE REGEX
      "tasks/(main\\.cpp|settings/(nearest|output|status)\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
 # Lines of the tutorials' programs, and scripts, as parts of the command.
-file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/tutorials/*.cpp ${PROJECT_SOURCE_DIR}/tasks/tutorials/*.h
-     ${PROJECT_SOURCE_DIR}/tasks/tutorial/touch/*.js)
+file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h
+     ${PROJECT_SOURCE_DIR}/tasks/widgets/*.js)
 set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
 add_custom_command(OUTPUT ${embedding}
                    COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
@@ -46,7 +46,7 @@ endif()
 # tapegrad_example_name(VARIABLE FILE)   the name of the program: gan for examples/gan.cpp, ported_unet for
 # examples/ported/unet.cpp
 function(tapegrad_example_name variable file)
-  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tasks/examples OUTPUT_VARIABLE name)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/examples OUTPUT_VARIABLE name)
   string(REGEX REPLACE "[.]cpp$" "" name ${name})
   string(REPLACE "/" "_" name ${name})
   set(${variable} ${name} PARENT_SCOPE)
@@ -70,8 +70,8 @@ endfunction()
 
 # The examples. Their tests are in test_programs.cmake.
 if(TAPEGRAD_COMMAND OR TAPEGRAD_TESTS)
-  tapegrad_program(own_model ${PROJECT_SOURCE_DIR}/tasks/examples/own_model.cpp)
-  file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/examples/*.cpp ${PROJECT_SOURCE_DIR}/tasks/examples/ported/*.cpp)
+  tapegrad_program(own_model ${PROJECT_SOURCE_DIR}/examples/own_model.cpp)
+  file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.cpp ${PROJECT_SOURCE_DIR}/examples/ported/*.cpp)
   foreach(file IN LISTS examples)
     tapegrad_example_name(name ${file})
     if(NOT TARGET ${name})

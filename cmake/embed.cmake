@@ -2,8 +2,8 @@
 # the parts of the tutorial's pages that are files of their own.
 #   cmake -D SOURCES=. -D OUTPUT=FILE -P cmake/embed.cmake
 cmake_minimum_required(VERSION 3.25)
-file(GLOB programs ${SOURCES}/tasks/tutorials/*.cpp ${SOURCES}/tasks/tutorials/*.h)
-file(GLOB script_files ${SOURCES}/tasks/tutorial/touch/*.js)
+file(GLOB programs ${SOURCES}/tutorials/programs/*.cpp ${SOURCES}/tutorials/programs/*.h)
+file(GLOB script_files ${SOURCES}/tasks/widgets/*.js)
 
 set(snippets "")
 foreach(file IN LISTS programs)
@@ -47,7 +47,7 @@ foreach(file IN LISTS script_files)
 endforeach()
 
 file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
-#include <tapegrad/tasks/tutorial/sources.h>
+#include <tapegrad/tutorials/sources.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {

@@ -3,7 +3,7 @@
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "TAPEGRAD_FUZZ needs clang, which has libFuzzer: CXX=clang++ cmake --preset release -B build/fuzz ...")
 endif()
-file(GLOB_RECURSE fuzzed CONFIGURE_DEPENDS autograd/io/*.cpp tasks/data/*.cpp)
+file(GLOB_RECURSE fuzzed CONFIGURE_DEPENDS autograd/io/*.cpp train/data/*.cpp)
 file(GLOB_RECURSE others CONFIGURE_DEPENDS nn/*.cpp tasks/*.cpp)
 foreach(file IN LISTS others)
   tapegrad_marks(words build ${file})

@@ -1,7 +1,7 @@
 # The include folder of the build: <tapegrad/...> are links to the sources. A public header in a room of one of these
 # folders is included as if it stood in the folder itself, <tapegrad/nn/linear.h>, and is installed so; a private one under
 # its path.
-set(flat_folders autograd nn optim tasks/data tasks/train)
+set(flat_folders autograd nn optim train/data train)
 set(include_dir ${PROJECT_BINARY_DIR}/include)
 file(REMOVE_RECURSE ${include_dir}/tapegrad)
 foreach(folder distributed tests)
@@ -50,6 +50,6 @@ function(tapegrad_headers variable umbrella)
 endfunction()
 tapegrad_headers(public_headers tapegrad.h autograd nn optim)
 tapegrad_headers(distributed_headers distributed.h distributed)
-tapegrad_headers(train_headers train.h tasks/data tasks/drawing tasks/train)
+tapegrad_headers(train_headers train.h train/data train/drawing train)
 file(RELATIVE_PATH data_from_headers ${CMAKE_INSTALL_FULL_INCLUDEDIR}/tapegrad ${CMAKE_INSTALL_FULL_DATADIR}/tapegrad)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${include_dir}/tapegrad/version.h @ONLY)

@@ -63,7 +63,7 @@ if(MPI_CXX_FOUND)  # loaded by processes that a launcher of MPI has started; not
   add_dependencies(tapegrad_distributed tapegrad_mpi)
 endif()
 
-file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS tasks/data/*.cpp tasks/drawing/*.cpp tasks/train/*.cpp)
+file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS train/data/*.cpp train/drawing/*.cpp train/*.cpp)
 add_library(tapegrad_train ${train_sources})
 add_library(tapegrad::train ALIAS tapegrad_train)
 target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_hardened> fmt::fmt
@@ -75,7 +75,7 @@ foreach(format PNG JPEG)
   endif()
 endforeach()
 target_compile_options(tapegrad_train PRIVATE $<$<CONFIG:Release>:-O1>)  # few loops over elements; compiles faster
-target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/tasks/examples">)
+target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/examples">)
 set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN")
 tapegrad_group(tapegrad_train 16 ${train_sources})

@@ -16,7 +16,7 @@ foreach(file IN LISTS mistakes)
 endforeach()
 
 # The tutorials as programs: each is run, and must print the text file next to it.
-file(GLOB tutorials CONFIGURE_DEPENDS tasks/tutorials/*.cpp)
+file(GLOB tutorials CONFIGURE_DEPENDS tutorials/programs/*.cpp)
 foreach(file IN LISTS tutorials)
   cmake_path(GET file STEM name)
   tapegrad_program(test_tutorials_example_${name} ${file})
@@ -28,15 +28,15 @@ foreach(file IN LISTS tutorials)
 endforeach()
 
 # The programs of docs/: each is run in an empty folder of its own, and must print the text file next to it. In "// arguments:",
-# {source} is docs/programs, {programs} the folder of those folders; a program whose file is used runs before.
-file(GLOB pages CONFIGURE_DEPENDS docs/programs/*.cpp)
+# {source} is examples/documents, {programs} the folder of those folders; a program whose file is used runs before.
+file(GLOB pages CONFIGURE_DEPENDS examples/documents/*.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})  # their arguments
 foreach(file IN LISTS pages)
   cmake_path(GET file STEM name)
   tapegrad_program(test_docs_${name} ${file})
   file(STRINGS ${file} arguments REGEX "^// arguments: ")
   string(REPLACE "// arguments: " "" arguments "${arguments}")
-  string(REPLACE "{source}" "${PROJECT_SOURCE_DIR}/docs/programs" arguments "${arguments}")
+  string(REPLACE "{source}" "${PROJECT_SOURCE_DIR}/examples/documents" arguments "${arguments}")
   string(REPLACE "{programs}" "${PROJECT_BINARY_DIR}/docs_programs" arguments "${arguments}")
   cmake_path(REPLACE_EXTENSION file txt OUTPUT_VARIABLE expected)
   add_test(NAME docs_${name}

@@ -10,7 +10,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-FLAT = ("autograd", "nn", "optim", "tasks/data")  # flat_folders of cmake/headers.cmake
+FLAT = ("autograd", "nn", "optim", "train/data")  # flat_folders of cmake/headers.cmake
 SCOPES = ("", "autograd::", "nn::", "data::", "dist::", "optim::")
 STYLE = """body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 100em; padding: 0 1em; color: #222; }
 table { border-collapse: collapse; width: 100%; } th, td { border: 1px solid #ccc; padding: .3em .5em; text-align: left;

@@ -5,15 +5,15 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
-#include <tapegrad/tasks/data/tokenizer.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/data/tokenizer.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/status.h>
-#include <tapegrad/tasks/tutorial/find.h>
+#include <tapegrad/tutorials/find.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/version.h>
 

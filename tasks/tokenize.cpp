@@ -1,17 +1,17 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
-#include <tapegrad/tasks/data/byte_pair_train.h>
-#include <tapegrad/tasks/data/characters.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/data/tokens.h>
+#include <tapegrad/train/data/byte_pair_train.h>
+#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokens.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/tokenize.h>
-#include <tapegrad/tasks/train/files.h>
-#include <tapegrad/tasks/train/interrupts.h>
+#include <tapegrad/train/files.h>
+#include <tapegrad/train/interrupts.h>
 #include <unistd.h>
 
 #include <charconv>

@@ -1,21 +1,21 @@
 // The verbs of the command.
 #include <fmt/format.h>
-#include <tapegrad/tasks/compare/positions.h>
+#include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tasks/completion.h>
-#include <tapegrad/tasks/exercises/command.h>
+#include <tapegrad/tutorials/exercises/command.h>
 #include <tapegrad/tasks/gpt/command.h>
-#include <tapegrad/tasks/gradcheck/gradcheck.h>
+#include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/show/show.h>
-#include <tapegrad/tasks/step/step.h>
+#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/tutorials/step/step.h>
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/tokenize.h>
-#include <tapegrad/tasks/tutorial/tutorial.h>
+#include <tapegrad/tutorials/tutorial.h>
 #include <tapegrad/tasks/verbs.h>
 
 #include <CLI/CLI.hpp>

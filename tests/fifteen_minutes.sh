@@ -37,9 +37,9 @@ while IFS= read -r command; do
   quietly eval "$command"
 done < <(block sh)
 
-# program NAME [ARGUMENT...]   builds docs/programs/NAME.cpp as the page's "first", runs it in $work/NAME.run, and compares
+# program NAME [ARGUMENT...]   builds examples/documents/NAME.cpp as the page's "first", runs it in $work/NAME.run, and compares
 program() {
-  local name=$1 source=$top/docs/programs/$1; shift
+  local name=$1 source=$top/examples/documents/$1; shift
   mkdir -p "$name"
   block cmake >"$name/CMakeLists.txt"
   cp "$source.cpp" "$name/first.cpp"
@@ -50,7 +50,7 @@ program() {
     -D FOLDER="$work/$name.run" -P "$top/tests/support/prints.cmake"
 }
 
-table=$top/docs/programs/leaves.csv
+table=$top/examples/documents/leaves.csv
 program start_1_gradients
 program start_2_model "$table"
 program start_3_load "$work/start_2_model.run/leaves.safetensors"

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/tasks/drawing/page.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 
 namespace tapegrad::tasks::architecture {

@@ -6,7 +6,7 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/llama.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/tasks/drawing/flow.h>
+#include <tapegrad/train/drawing/flow.h>
 
 #include <cstdint>
 #include <string>

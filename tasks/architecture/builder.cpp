@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/position_kind.h>
 #include <tapegrad/tasks/architecture/builder.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>

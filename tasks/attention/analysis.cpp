@@ -4,9 +4,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/attention/analysis.h>
-#include <tapegrad/tasks/drawing/charts.h>
-#include <tapegrad/tasks/drawing/page.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>

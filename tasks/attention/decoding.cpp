@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/decoding.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/tutorial/widget.h>
+#include <tapegrad/tasks/widgets/widget.h>
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/head_map.h>
-#include <tapegrad/tasks/drawing/heatmap.h>
-#include <tapegrad/tasks/drawing/page.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/heatmap.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 

@@ -3,7 +3,7 @@
 
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/nn/attention_pass.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 #include <tapegrad/nn/decoder.h>
 #include <tapegrad/tasks/attention/decoding.h>
 #include <tapegrad/tasks/attention/head_map.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/train/data/tokenizer.h>
 
 #include <cstdint>
 #include <vector>

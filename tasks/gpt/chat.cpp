@@ -3,11 +3,11 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/chat_template.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/train/interrupts.h>
+#include <tapegrad/train/interrupts.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The text that a GPT is trained on.
 #pragma once
 
-#include <tapegrad/tasks/data/tokenizer.h>
-#include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/train/data/tokenizer.h>
+#include <tapegrad/train/data/windows.h>
 #include <tapegrad/tasks/gpt/options.h>
 
 #include <cstdint>

@@ -6,9 +6,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/data/tokenizer.h>
-#include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/train/data/tokenizer.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/data/windows.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/run/test.h>

@@ -1,7 +1,7 @@
 // Llamas in Hugging Face's folders, read and written.
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
 
 #include <nlohmann/json.hpp>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <tapegrad/nn/gpt.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/tasks/gpt/options.h>
-#include <tapegrad/tasks/train/files.h>
+#include <tapegrad/train/files.h>
 
 #include <cstdint>
 #include <functional>

@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
-#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -5,9 +5,9 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/recipe.h>

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/adapter.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/settings/run_request.h>
 

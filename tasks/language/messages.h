@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 #include <tapegrad/tasks/language/message.h>
-#include <tapegrad/tasks/tutorial/language.h>
+#include <tapegrad/tasks/language/language.h>
 
 #include <span>
 #include <string>

@@ -4,7 +4,7 @@
 #include <tapegrad/tasks/run/graph.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tasks/train/checkpoint.h>
+#include <tapegrad/train/checkpoint.h>
 
 #include <optional>
 

@@ -9,7 +9,7 @@
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/training.h>
-#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/train/loop.h>
 
 #include <cstdint>
 #include <map>

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/attention/files.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>

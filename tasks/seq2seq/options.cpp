@@ -1,7 +1,7 @@
 // Declares and checks the settings of a sequence-to-sequence run.
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/options.h>
-#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <utility>

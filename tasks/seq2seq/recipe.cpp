@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 
 #include <cstddef>

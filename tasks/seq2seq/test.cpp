@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/tasks/drawing/terminal.h>
+#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/status.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/train/files.h>
+#include <tapegrad/train/files.h>
 
 #include <memory>
 #include <string>

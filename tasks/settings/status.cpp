@@ -1,8 +1,8 @@
 // Draws the line in a thread of its own, five times per second.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/terminal.h>
+#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/tasks/settings/status.h>
-#include <tapegrad/tasks/train/progress.h>
+#include <tapegrad/train/progress.h>
 
 #include <chrono>
 #include <condition_variable>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/metrics/spans.h>
+#include <tapegrad/train/metrics/spans.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>

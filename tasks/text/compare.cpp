@@ -1,7 +1,7 @@
 // Trains text models for equal processor time and compares them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/processor_time.h>

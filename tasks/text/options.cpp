@@ -1,7 +1,7 @@
 // Declares and checks the settings of the text tasks.
 #include <fmt/format.h>
 #include <tapegrad/tasks/text/options.h>
-#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/drawing/page.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/run/model_file.h>

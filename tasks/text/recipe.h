@@ -1,7 +1,7 @@
 // Runs of the text tasks.
 #pragma once
 
-#include <tapegrad/tasks/data/data_loader.h>
+#include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/tasks/run/recipe.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/options.h>

@@ -2,9 +2,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/metrics/bleu.h>
-#include <tapegrad/tasks/metrics/rouge.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/metrics/bleu.h>
+#include <tapegrad/train/metrics/rouge.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>

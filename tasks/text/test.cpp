@@ -1,6 +1,6 @@
 // The verb `test` of the text tasks.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/text/recipe.h>

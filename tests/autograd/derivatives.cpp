@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/near.h>
 
 namespace tapegrad {

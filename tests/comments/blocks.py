@@ -16,7 +16,7 @@ import tempfile
 import textwrap
 import unittest
 
-FLOORS = ["autograd", "nn", "optim", "distributed", "tasks/train", "tasks/data", "tasks/drawing"]
+FLOORS = ["autograd", "nn", "optim", "distributed", "train", "train/data", "train/drawing"]
 PRIVATE = {"detail", "internal", "kernels"}
 COMMENT = re.compile(r"^\s*///?(?![/<])(.*)$")
 ITEM = re.compile(r"^ {0,2}[-*] ")

@@ -44,13 +44,13 @@ TEST_F(Comments, Loader) {
   const Examples dataset;
   int64_t seen = 0;
   const auto step = [&](const Batch& batch) { seen += batch.second.size(0); };
-#include "comments/tasks/data/data_loader_1.inc"
+#include "comments/train/data/data_loader_1.inc"
   EXPECT_EQ(seen, 80);
 }
 
 TEST_F(Comments, Csv) {
   std::ofstream("flowers.csv") << "length,species\n1.5,iris\n2.5,rose\n";
-#include "comments/tasks/data/tables/csv_1.inc"
+#include "comments/train/data/tables/csv_1.inc"
   EXPECT_EQ(loader.begin().next()->first.shape(), (Shape{2, 1}));
 }
 
@@ -59,13 +59,13 @@ TEST_F(Comments, JsonLines) {
                                  << "\n"
                                  << R"({"text": "no", "label": "no"})";
   const auto tokenizer = data::train_byte_pairs("good and no good", 260);
-#include "comments/tasks/data/tables/json_lines_1.inc"
+#include "comments/train/data/tables/json_lines_1.inc"
   EXPECT_EQ(loader.begin().next()->first.values.size(0), 2);
 }
 
 TEST_F(Comments, Tokenizers) {
   std::filesystem::create_directory_symlink(std::filesystem::path(kSourceDir) / "tests/data/gpt2_cut", "gpt2");
-#include "comments/tasks/data/tokenizers/tokenizer_1.inc"
+#include "comments/train/data/tokenizers/tokenizer_1.inc"
   EXPECT_EQ(text, "Hello, I am");
   EXPECT_EQ(data::load_tokenizer("my-tokenizer")->decode(trained->encode(text)), text);
 }
@@ -76,14 +76,14 @@ TEST_F(Comments, Checkpoint) {
   std::filesystem::create_directory("out");
   adam.step(gradients());
   const std::string bits = bits_of(nn::state_dict(model));
-#include "comments/tasks/train/files/checkpoint_1.inc"
+#include "comments/train/files/checkpoint_1.inc"
   EXPECT_EQ(bits_of(nn::state_dict(model)), bits);
   EXPECT_EQ(step, 7);
 }
 
 TEST_F(Comments, Events) {
   std::filesystem::create_directories("out/mine/own");
-#include "comments/tasks/train/files/events_1.inc"
+#include "comments/train/files/events_1.inc"
   EXPECT_GT(std::filesystem::file_size("out/mine/own/events.out.tfevents"), 100u);
 }
 
@@ -94,7 +94,7 @@ TEST_F(Comments, Loop) {
     return cross_entropy(model(batch.first), batch.second);
   };
   testing::internal::CaptureStdout();
-#include "comments/tasks/train/loop_1.inc"
+#include "comments/train/loop_1.inc"
   testing::internal::GetCapturedStdout();
   EXPECT_EQ(adam.steps(), 20);
   EXPECT_TRUE(std::filesystem::exists("out/mine/model.safetensors"));
@@ -108,9 +108,9 @@ TEST_F(Comments, LoopOfParts) {
   const auto train_critic = [](const Batch&) { return 2.0; };
   const auto train_generator = [](const Batch&) { return 1.0; };
   nn::Linear& critic = model;
-#include "comments/tasks/train/parts_1.inc"
+#include "comments/train/parts_1.inc"
   EXPECT_EQ(critic.bias->size(0), 3);
-#include "comments/tasks/train/loop_2.inc"
+#include "comments/train/loop_2.inc"
   EXPECT_EQ(loop.step().loss, 1);
 }
 

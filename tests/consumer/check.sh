@@ -20,8 +20,8 @@ case $("$cxx" -dumpversion) in 12*) limit=7200000 ;; *) limit=8000000 ;; esac
 
 # example PAGE NAME [NUMBER]   the program of that number in a page, 1 by default
 example() { awk -v number="${3:-1}" '/^```cpp$/ { on = ++seen == number; next } /^```$/ { on = 0 } on' "$here/../../$1" >"$work/$2.cpp"; }
-example README.md readme; example tasks/data/README.md data; example tasks/data/README.md tables 2; example tasks/drawing/README.md drawing
-cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DEXAMPLES_OF_TAPEGRAD="$here/../../tasks/examples" >"$work/log" &&
+example README.md readme; example train/data/README.md data; example train/data/README.md tables 2; example train/drawing/README.md drawing
+cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DEXAMPLES_OF_TAPEGRAD="$here/../../examples" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
 "$work/build/checks" --gtest_brief=1
@@ -62,7 +62,7 @@ sed -n 's|^// ||p' "$here/../../README.ko.md" | diff "$work/expected" -
 )
 "$prefix/bin/tapegrad" --version
 # The examples are user programs: they include only these tapegrad headers.
-if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/*.{cpp,h} | grep -vE '<tapegrad/(tapegrad|distributed|train)\.h>'; then
+if grep -nE '#include <tapegrad/' "$here"/../../examples/*.{cpp,h} | grep -vE '<tapegrad/(tapegrad|distributed|train)\.h>'; then
   echo "an example includes another header of tapegrad"; exit 1
 fi
 
@@ -97,7 +97,7 @@ if command -v pkg-config >/dev/null; then
       cd "$work/$program"
       "$prefix/bin/tapegrad" tutorial "$tutorial" "$section" --lang en | awk '!seen && /them:$/ { on = seen = 1; next } on && !/^  / { on = 0 } on' >typed
       bash -euo pipefail typed >printed
-      diff "$here/../../tasks/tutorials/$program.txt" printed
+      diff "$here/../../tutorials/programs/$program.txt" printed
       echo "tutorial $tutorial $section: $program"
     )
   done

@@ -1,5 +1,5 @@
 // Checkpoints: unchanged, and again with correct checksums.
-#include <tapegrad/tasks/train/checkpoint.h>
+#include <tapegrad/train/checkpoint.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 using namespace tapegrad::fuzz;

@@ -1,7 +1,7 @@
 // Csv and JsonLines: an input that begins with '{' is read as JSONL, any other as CSV. What is read has columns of
 // equal lengths, and classes that have names.
-#include <tapegrad/tasks/data/csv.h>
-#include <tapegrad/tasks/data/json_lines.h>
+#include <tapegrad/train/data/csv.h>
+#include <tapegrad/train/data/json_lines.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 namespace {

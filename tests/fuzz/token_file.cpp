@@ -1,5 +1,5 @@
 // Token files: a file that can be opened returns its tokens, and raises an Error outside of the sequence.
-#include <tapegrad/tasks/data/tokens.h>
+#include <tapegrad/train/data/tokens.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 using namespace tapegrad::fuzz;

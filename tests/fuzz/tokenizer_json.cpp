@@ -1,5 +1,5 @@
 // tokenizer.json: what is read must encode and decode.
-#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 using namespace tapegrad::fuzz;

@@ -1,6 +1,6 @@
 // Reads golden files, and finds the operations that a header declares.
 #include <fmt/format.h>
-#include <tapegrad/tasks/gradcheck/cases/call.h>
+#include <tapegrad/checks/cases/call.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
 

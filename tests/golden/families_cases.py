@@ -1,4 +1,4 @@
-"""Functions of one tensor that are in tasks/gradcheck/cases and in no other family, as build/release/test_autograd_ops lists them."""
+"""Functions of one tensor that are in checks/cases and in no other family, as build/release/test_autograd_ops lists them."""
 import json
 import os
 import pathlib

@@ -223,7 +223,7 @@ def pieces(x, y):
 
 
 def formulas():
-    """fuse(): the formulas of tasks/gradcheck/cases/elementwise/elementwise.cpp."""
+    """fuse(): the formulas of checks/cases/elementwise/elementwise.cpp."""
     f = Family("formulas")
     of_one = {"gelu": lambda x: 0.5 * x * (1 + torch.erf(x * 0.70710678118654752)), "swish": lambda x: x * torch.sigmoid(1.5 * x)}
     of_two = {

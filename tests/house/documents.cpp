@@ -284,25 +284,25 @@ TEST(Documents, AWrongOfEachKindIsFound) {
 // The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples, and
 // the test of the blocks in docs/guides.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
-  Texts programs = texts_of(".cpp", {"docs/programs", "tasks/examples"});
-  programs.merge(texts_of(".h", {"tasks/examples/ported"}));
+  Texts programs = texts_of(".cpp", {"examples/documents", "examples"});
+  programs.merge(texts_of(".h", {"examples/ported"}));
   programs.emplace("tests/nn/guides.cpp", text_of(fs::path(kSourceDir) / "tests/nn/guides.cpp"));
   EXPECT_EQ(lost_blocks(documents(), "cpp", programs), Names());
   Texts pages = documents();
   std::erase_if(pages, [](const auto& page) { return page.first.starts_with("docs/manual/"); });  // made of the help
-  EXPECT_EQ(lost_blocks(pages, "text", texts_of(".txt", {"docs/programs"})), Names());
+  EXPECT_EQ(lost_blocks(pages, "text", texts_of(".txt", {"examples/documents"})), Names());
 }
 
 // What pages compare with, in LibTorch and Python, is run by hand.
 TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
-  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"docs/programs/peers"})), Names());
-  EXPECT_EQ(lost_blocks(documents(), "py", texts_of(".py", {"docs/programs/peers"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"examples/documents/peers"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "py", texts_of(".py", {"examples/documents/peers"})), Names());
 }
 
 TEST(Documents, BlocksThatNothingRunsAreFound) {
   const Texts pages = {{"docs/a.md", "```cpp\nint x = 1;\n  f(x);\n```\n```cpp\nf(y);\n```\n"},
                        {"nn/b.md", "```cpp\ng();\n```\n"}};
-  EXPECT_EQ(lost_blocks(pages, "cpp", {{"docs/programs/a.cpp", "  int x = 1;\n  f(x);\n  g(x);\n"}}),
+  EXPECT_EQ(lost_blocks(pages, "cpp", {{"examples/documents/a.cpp", "  int x = 1;\n  f(x);\n  g(x);\n"}}),
             Names{"docs/a.md: f(y);\n"});
 }
 

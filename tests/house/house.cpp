@@ -87,11 +87,11 @@ std::string owner_of(const std::string& path) {
 
 // Of the command only the rooms of tapegrad_train are installed.
 bool is_public_header(const std::string& path) {
-  static const std::regex kRooms("(autograd|nn|optim|distributed|tasks/data|tasks/drawing|tasks/train)/.*\\.h");
+  static const std::regex kRooms("(autograd|nn|optim|distributed|tasks/data|tasks/drawing|train)/.*\\.h");
   return std::regex_match(path, kRooms) && owner_of(path).empty() && path.find("/internal/") == std::string::npos;
 }
 
-// Without the room: nn/layers/linear.h is nn/linear.h, tasks/data/tables/table.h is tasks/data/table.h.
+// Without the room: nn/layers/linear.h is nn/linear.h, train/data/tables/table.h is train/data/table.h.
 std::string installed_name(const std::string& path) {
   const std::size_t floor = path.find('/');
   const std::size_t room = path.starts_with("tasks/") ? path.find('/', floor + 1) : floor;
@@ -362,7 +362,7 @@ const Sources kPlanted{
     {"nn/layers/detail/weights.h", "int f() {\n  return 1;\n}\nvoid g(int x) {\n  if (x) {\n  }\n  f();\n}\n"},
     {"nn/models/gpt.cpp",
      "#include <tapegrad/nn/linear.h>\ndouble f(double x) { return std::sqrt(x) + std::tanh(x); }\n"},
-    {"tasks/drawing/charts.cpp", "double f(double x) { return std::log10(x); }\n"},
+    {"train/drawing/charts.cpp", "double f(double x) { return std::log10(x); }\n"},
     {"nn/models/gpt.h", "#include <tapegrad/nn/layers/detail/weights.h>\n\n\n\n\n\n\n\n\n"},
 };
 

@@ -2,7 +2,7 @@
 // word.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -110,7 +110,7 @@ struct Header {
 std::vector<Header> headers() {
   static const std::regex comment("//[^\n]*");
   std::vector<Header> all;
-  for (const char* const folder : {"autograd", "autograd/io", "nn", "optim", "tasks/data", "tasks/train"}) {
+  for (const char* const folder : {"autograd", "autograd/io", "nn", "optim", "train/data", "train"}) {
     for (const auto& file : std::filesystem::directory_iterator(kHeaders / folder)) {
       if (file.path().extension() != ".h") continue;
       const std::string path = std::string(folder) + "/" + file.path().filename().string();
@@ -179,7 +179,7 @@ std::vector<std::string> faults(const std::string& page) {
     code += header.code;
     const std::set<std::string> names = declared_in(header.code);
     everything.insert(names.begin(), names.end());
-    for (const char* const folder : {"autograd/", "nn/", "optim/", "tasks/data/", "tasks/train/"}) {
+    for (const char* const folder : {"autograd/", "nn/", "optim/", "train/data/", "train/"}) {
       if (header.path.starts_with(folder)) declared[folder].insert(names.begin(), names.end());
     }
     for (const std::string& type : all_of(header.code, R"(\n(?:struct|class) (?:\[\[nodiscard\]\] )?(\w+)[^;]*?\{)")) {

@@ -8,7 +8,7 @@
 
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/tensor.h>
-#include <tapegrad/tasks/gradcheck/cases/rule.h>
+#include <tapegrad/checks/cases/rule.h>
 
 #include <cstdint>
 #include <span>
@@ -22,7 +22,7 @@ using tasks::Call;
 using tasks::Draw;
 using tasks::Rule;
 
-// The rules of all cases (tasks/gradcheck/cases).
+// The rules of all cases (checks/cases).
 const std::vector<Rule>& rules();
 
 /// An input: its values in row-major order, and its layout.

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/analysis.h>
-#include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/train/data/characters.h>
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/weight_format.h>
 #include <tapegrad/nn/window.h>
-#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>

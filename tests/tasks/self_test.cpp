@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/self_test/self_test.h>
+#include <tapegrad/checks/self_test/self_test.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
 

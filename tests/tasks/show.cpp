@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/drawing/charts.h>
-#include <tapegrad/tasks/drawing/heatmap.h>
-#include <tapegrad/tasks/drawing/images.h>
-#include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/train/drawing/heatmap.h>
+#include <tapegrad/train/drawing/images.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>

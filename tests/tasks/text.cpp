@@ -1,10 +1,10 @@
 // Windows, batches and token files: PyTorch's order number for number, and invalid files.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/tasks/data/characters.h>
-#include <tapegrad/tasks/data/shipped_file.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/shipped_file.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/windows.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -248,7 +248,7 @@ TEST(ShippedFile, IsFoundFromAnyFolder) {
   fs::current_path(folder.path());
   const std::string digits = data::shipped_file("digits.txt");
   EXPECT_TRUE(fs::path(digits).is_absolute());
-  EXPECT_EQ(fs::file_size(digits), fs::file_size(fs::path(tests::kSourceDir) / "tasks/examples/digits.txt"));
+  EXPECT_EQ(fs::file_size(digits), fs::file_size(fs::path(tests::kSourceDir) / "examples/digits.txt"));
   fs::current_path(before);
   EXPECT_EQ(error_of([] { data::shipped_file("letters.txt"); }),
             "[shipped_file] expected a file that comes with tapegrad, got \"letters.txt\"");

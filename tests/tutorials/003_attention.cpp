@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/tutorials/roles.h>
+#include <tapegrad/tutorials/programs/roles.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/printed.h>
 #include <tapegrad/tests/support/stored.h>

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/self_attention.h>
-#include <tapegrad/tasks/tutorials/attention.h>
+#include <tapegrad/tutorials/programs/attention.h>
 
 #include <cmath>
 

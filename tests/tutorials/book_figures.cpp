@@ -11,7 +11,7 @@
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/tasks/data/data_loader.h>
+#include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/tests/support/printed.h>
 
 #include <cmath>

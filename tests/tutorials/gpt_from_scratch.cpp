@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/embedding.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>

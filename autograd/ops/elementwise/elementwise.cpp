@@ -1,7 +1,7 @@
 // Functions of one tensor: exponentials, roots, trigonometry, roundings, activations.
 //
 // A new function is a line of the table (its formula and its derivative), a line at the end of this file, a declaration
-// in functions.h, and a line in tasks/gradcheck/cases/elementwise/elementwise.cpp.
+// in functions.h, and a line in checks/cases/elementwise/elementwise.cpp.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/elementwise/elementwise.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/text_reader.h>
 

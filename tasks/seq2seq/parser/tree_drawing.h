@@ -1,7 +1,7 @@
 // Parse trees as pictures: text for the terminal, and SVG.
 #pragma once
 
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
 
 #include <string>

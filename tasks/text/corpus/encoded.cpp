@@ -1,6 +1,6 @@
 // Batches of encoded examples, and where their tokens are in the text.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/data/collate.h>
+#include <tapegrad/train/data/collate.h>
 #include <tapegrad/tasks/text/corpus/encoded.h>
 
 namespace tapegrad::tasks {

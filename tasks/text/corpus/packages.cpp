@@ -1,7 +1,7 @@
 // Parses stanzas.
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
-#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/text/corpus/packages.h>
 
 namespace tapegrad::tasks {

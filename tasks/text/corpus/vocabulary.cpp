@@ -1,5 +1,5 @@
 // Shifts the ids of a byte-pair tokenizer to make room for three tokens.
-#include <tapegrad/tasks/data/byte_pair_train.h>
+#include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/tasks/text/corpus/vocabulary.h>
 
 #include <algorithm>

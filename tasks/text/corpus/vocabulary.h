@@ -1,7 +1,7 @@
 // The tokens of texts, and three special tokens: padding, beginning and end.
 #pragma once
 
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/tasks/text/corpus/example.h>
 
 #include <memory>

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/gpt.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <bit>

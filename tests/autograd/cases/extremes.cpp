@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/sanitized.h>
 

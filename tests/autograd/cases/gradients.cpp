@@ -2,9 +2,9 @@
 // shows that values and gradients of the samples have the same bits in all of them.
 // build: alone
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
-#include <tapegrad/tasks/gradcheck/gradcheck.h>
-#include <tapegrad/tasks/gradcheck/module_samples.h>
+#include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tasks/gradcheck.h>
+#include <tapegrad/checks/modules/module_samples.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
 
@@ -35,7 +35,7 @@ std::set<std::string> modules_in(const std::string& folder) {
 }
 
 TEST(Gradients, EveryOperationHasSamples) {
-  for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in tasks/gradcheck/cases";
+  for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in checks/cases";
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
 }
 
@@ -71,7 +71,7 @@ TEST(Gradients, EveryModuleHasSamples) {
     modules.erase(holder);  // of modules that have samples
   EXPECT_GT(modules.size(), 50U);
   for (const std::string& module : modules) {
-    EXPECT_TRUE(known.contains(module)) << module << " has no sample in tasks/gradcheck/module_samples_*.cpp";
+    EXPECT_TRUE(known.contains(module)) << module << " has no sample in checks/modules/module_samples_*.cpp";
   }
 }
 

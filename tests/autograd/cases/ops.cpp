@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
 
@@ -141,7 +141,7 @@ TEST_P(Operations, EqualPyTorch) {
   for (const GoldenCase& golden : cases_of(GetParam())) {
     const auto call = tasks::op_cases().calls.find(golden.op);
     if (call == tasks::op_cases().calls.end()) {
-      ADD_FAILURE() << golden.op << " has goldens, and no call in tasks/gradcheck/cases";
+      ADD_FAILURE() << golden.op << " has goldens, and no call in checks/cases";
       continue;
     }
     try {

@@ -123,7 +123,7 @@ TEST(RandomPrograms, AreMadeOfEveryRule) {
   for (const Op* op : Op::all()) {
     const bool excused = without.contains(op->name);
     EXPECT_NE(recorded.contains(op->name), excused)
-        << op->name << (excused ? " is drawn: remove it from the list" : " needs a rule in tasks/gradcheck/cases");
+        << op->name << (excused ? " is drawn: remove it from the list" : " needs a rule in checks/cases");
   }
   std::cout << fmt::format("{:.1f} operations per program\n", static_cast<double>(steps) / 1500);
 }

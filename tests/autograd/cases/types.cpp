@@ -9,7 +9,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/weight.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/near.h>

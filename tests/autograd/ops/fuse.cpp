@@ -1,4 +1,4 @@
-// fuse: formulas as one operation. Values, gradients and goldens of the formulas of tasks/gradcheck/cases are checked
+// fuse: formulas as one operation. Values, gradients and goldens of the formulas of checks/cases are checked
 // with all other operations. ctest: threads families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/fuse.h>

@@ -6,7 +6,7 @@
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 

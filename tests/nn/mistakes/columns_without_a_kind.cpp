@@ -1,5 +1,5 @@
 // write {data::numbers
-#include <tapegrad/tasks/data/csv.h>
+#include <tapegrad/train/data/csv.h>
 
 int main() {
   const tapegrad::data::Csv table("people.csv", {"age", "height"});

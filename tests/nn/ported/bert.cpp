@@ -1,5 +1,5 @@
-// BERT of tasks/examples/ported against transformers.
-#include <tapegrad/tasks/examples/ported/bert.h>
+// BERT of examples/ported against transformers.
+#include <tapegrad/examples/ported/bert.h>
 #include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {

@@ -1,5 +1,5 @@
-// The graph attention network of tasks/examples/ported against pytorch-GAT.
-#include <tapegrad/tasks/examples/ported/gat.h>
+// The graph attention network of examples/ported against pytorch-GAT.
+#include <tapegrad/examples/ported/gat.h>
 #include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {

@@ -1,5 +1,5 @@
-// Mamba of tasks/examples/ported against mamba-minimal.
-#include <tapegrad/tasks/examples/ported/mamba.h>
+// Mamba of examples/ported against mamba-minimal.
+#include <tapegrad/examples/ported/mamba.h>
 #include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {

@@ -1,5 +1,5 @@
-// The neural spline flow of tasks/examples/ported against nflows.
-#include <tapegrad/tasks/examples/ported/nsf.h>
+// The neural spline flow of examples/ported against nflows.
+#include <tapegrad/examples/ported/nsf.h>
 #include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {

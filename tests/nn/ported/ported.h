@@ -1,4 +1,4 @@
-// Compares the ports of tasks/examples/ported with the public PyTorch models: tests/data/ported, made by
+// Compares the ports of examples/ported with the public PyTorch models: tests/data/ported, made by
 // tests/data/make_ported.py.
 #pragma once
 

@@ -1,5 +1,5 @@
-// T5 of tasks/examples/ported against transformers, which computes its norms in float32.
-#include <tapegrad/tasks/examples/ported/t5.h>
+// T5 of examples/ported against transformers, which computes its norms in float32.
+#include <tapegrad/examples/ported/t5.h>
 #include <tapegrad/tests/nn/ported/ported.h>
 
 namespace tapegrad {

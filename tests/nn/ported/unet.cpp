@@ -1,5 +1,5 @@
-// The U-Net of tasks/examples/ported against denoising-diffusion-pytorch.
-#include <tapegrad/tasks/examples/ported/unet.h>
+// The U-Net of examples/ported against denoising-diffusion-pytorch.
+#include <tapegrad/examples/ported/unet.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/nn/ported/ported.h>
 
@@ -47,7 +47,7 @@ TEST(PortedUnet, OptionsAreThoseOfPyTorch) {
 
 // Without comments, empty lines and includes. Counted in the same way, the Python model has 260 lines.
 TEST(PortedUnet, NeedsFewerLinesThanInPython) {
-  std::ifstream file(std::string(kSourceDir) + "/tasks/examples/ported/unet.h");
+  std::ifstream file(std::string(kSourceDir) + "/examples/ported/unet.h");
   int lines = 0;
   for (std::string line; std::getline(file, line);) {
     const std::size_t begin = line.find_first_not_of(' ');

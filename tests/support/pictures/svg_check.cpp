@@ -1,6 +1,6 @@
 // Reads the subset of XML and geometry that the pictures use: translated groups, and texts turned by a right angle.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/tasks/data/data_loader.h>
-#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/train/data/data_loader.h>
+#include <tapegrad/train/loop.h>
 
 #include <cmath>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/train/data/windows.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>

@@ -1,7 +1,7 @@
 // Images: the pixels that Pillow reads, what is written and read again, and the errors of damaged files.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/data/image.h>
+#include <tapegrad/train/data/image.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>

@@ -1,7 +1,7 @@
 // Tokenizers with special tokens that are hard to find in a text.
 #pragma once
 
-#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/test_paths.h>
 
 #include <initializer_list>

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/data/characters.h>
-#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/tables.h>
-#include <tapegrad/tasks/train/report.h>
+#include <tapegrad/train/report.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 

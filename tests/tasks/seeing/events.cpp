@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/train/events.h>
-#include <tapegrad/tasks/train/loop.h>
+#include <tapegrad/train/events.h>
+#include <tapegrad/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>

@@ -6,7 +6,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/builder.h>
-#include <tapegrad/tasks/drawing/flow.h>
+#include <tapegrad/train/drawing/flow.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>

@@ -2,15 +2,15 @@
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/drawing/svg.h>
-#include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/tutorial/computed.h>
-#include <tapegrad/tasks/tutorial/find.h>
-#include <tapegrad/tasks/tutorial/html.h>
-#include <tapegrad/tasks/tutorial/numbers.h>
-#include <tapegrad/tasks/tutorial/pages.h>
-#include <tapegrad/tasks/tutorial/sources.h>
-#include <tapegrad/tasks/tutorial/terminal.h>
+#include <tapegrad/train/drawing/svg.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/computed.h>
+#include <tapegrad/tutorials/find.h>
+#include <tapegrad/tutorials/html.h>
+#include <tapegrad/tutorials/numbers.h>
+#include <tapegrad/tutorials/pages.h>
+#include <tapegrad/tutorials/sources.h>
+#include <tapegrad/tutorials/terminal.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
@@ -397,7 +397,7 @@ TEST(TutorialPages, PlainNumbersHaveNoBrackets) {
 }
 
 TEST(TutorialPages, SayHowToRunTheProgramsOfTheirLines) {
-  const std::filesystem::path programs = std::filesystem::path(kSourceDir) / "tasks/tutorials";
+  const std::filesystem::path programs = std::filesystem::path(kSourceDir) / "tutorials/programs";
   for (const Computed& made : made_pages()) {
     const std::string text = text_of(made, Language::en);
     for (const tasks::tutorial::Lines& lines : made.page->lines) {

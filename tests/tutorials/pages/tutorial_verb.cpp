@@ -1,6 +1,6 @@
 // `tapegrad tutorial`: how pages are found, printed and written.
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tests/support/command_runner.h>
 
 #include <algorithm>

@@ -1,0 +1,30 @@
+// Runs the self-test, and compares its hashes with the published ones.
+#include <tapegrad/autograd/io/bits.h>
+#include <tapegrad/checks/self_test/self_test.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+std::string_view published_of(std::string_view name) {
+  const std::span<const PublishedBits> all = published_bits();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const PublishedBits& entry) { return entry.name == name; });
+  return found == all.end() ? std::string_view() : found->bits;
+}
+
+}  // namespace
+
+std::vector<SelfTestResult> run_self_test(const std::function<void(const SelfTestResult&)>& done) {
+  std::vector<SelfTestResult> results;
+  for (const auto& list : {operation_computations, run_computations}) {
+    for (const Computation& each : list()) {
+      results.push_back({each.name, bits_of(each.run()), published_of(each.name)});
+      done(results.back());
+    }
+  }
+  return results;
+}
+
+}  // namespace tapegrad::tasks

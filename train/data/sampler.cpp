@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/sampler.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::data {
+namespace {
+
+void require_at_least(std::string_view where, std::string_view what, int64_t least, int64_t value) {
+  if (value < least) fail(where, fmt::format("{} must be at least {}, got {}", what, least, value));
+}
+
+std::vector<int64_t> permutation(int64_t n, Generator& generator) {
+  std::vector<int64_t> out(static_cast<std::size_t>(n));
+  generator.randperm(out.data(), n);
+  return out;
+}
+
+}  // namespace
+
+Sampler sequential(int64_t size) {
+  require_at_least("sequential", "size", 0, size);
+  return {.size = size};
+}
+
+Sampler shuffled(int64_t size, int64_t count) {
+  require_at_least("shuffled", "size", count > 0 ? 1 : 0, size);
+  if (count < 0) count = size;
+  return {.size = count, .order = [size, count](Generator& generator) {
+            std::vector<int64_t> order;
+            order.reserve(static_cast<std::size_t>(count));
+            while (static_cast<int64_t>(order.size()) < count) {
+              const std::vector<int64_t> all = permutation(size, generator);
+              const int64_t more = std::min(size, count - static_cast<int64_t>(order.size()));
+              order.insert(order.end(), all.begin(), all.begin() + more);
+            }
+            return order;
+          }};
+}
+
+Sampler permuted(int64_t size) {
+  require_at_least("permuted", "size", 0, size);
+  return {.size = size, .index_at = [size](uint64_t seed) { return Permutation(size, seed); }};
+}
+
+namespace {
+
+// One part of a mixture: `count` of an epoch's indices, which begin at `first` before they are permuted.
+struct Part {
+  int64_t begin, size;  // of the part's own indices
+  int64_t first, count;
+};
+
+std::vector<Part> parts_of_mixture(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
+  constexpr std::string_view kMixed = "mixed";
+  if (sizes.size() != weights.size() || sizes.empty())
+    fail(kMixed, fmt::format("expected a weight for each part, got {} for {}", weights.size(), sizes.size()));
+  std::vector<Part> parts;
+  int64_t begin = 0, first = 0;
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    require_at_least(kMixed, "the size of a part", 1, sizes[p]);
+    const double count = std::round(weights[p] * static_cast<double>(sizes[p]));
+    if (!(weights[p] > 0 && count >= 1 && count + static_cast<double>(first) < 0x1p62)) {
+      fail(kMixed, fmt::format("expected a weight that gives an epoch of 1 to 2^62 indices, got {} for a part of {}",
+                               weights[p], sizes[p]));
+    }
+    parts.push_back({begin, sizes[p], first, static_cast<int64_t>(count)});
+    begin += sizes[p];
+    first += static_cast<int64_t>(count);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
+  const std::vector<Part> parts = parts_of_mixture(sizes, weights);
+  const int64_t all = parts.back().first + parts.back().count;
+  return {.size = all, .index_at = [parts, all](uint64_t seed) {
+            // A permutation of the whole epoch, and one of each part for the pass that is not complete.
+            std::vector<Permutation> within;
+            for (const Part& part : parts) within.emplace_back(part.size, seed + within.size() + 1);
+            return [parts, within = std::move(within), order = Permutation(all, seed)](int64_t position) {
+              const int64_t at = order(position);
+              const auto after = std::upper_bound(parts.begin(), parts.end(), at,
+                                                  [](int64_t i, const Part& part) { return i < part.first; });
+              const auto p = static_cast<std::size_t>(after - parts.begin()) - 1;
+              const Part& part = parts[p];
+              const int64_t i = at - part.first, complete = part.count - part.count % part.size;
+              return part.begin + (i < complete ? i % part.size : within[p](i - complete));
+            };
+          }};
+}
+
+Sampler with_replacement(int64_t size, int64_t count) {
+  require_at_least("with_replacement", "count", 0, count);
+  require_at_least("with_replacement", "size", 1, size);
+  return {.size = count, .order = [size, count](Generator& generator) {
+            std::vector<int64_t> order(static_cast<std::size_t>(count));
+            generator.randint(order.data(), count, 0, size);
+            return order;
+          }};
+}
+
+Sampler by_length(std::vector<int64_t> lengths, int64_t batch_size, int64_t pool) {
+  require_at_least("by_length", "batch_size", 1, batch_size);
+  require_at_least("by_length", "pool", 1, pool);
+  const auto size = static_cast<int64_t>(lengths.size());
+  return {.size = size, .order = [lengths = std::move(lengths), size, batch_size, pool](Generator& generator) {
+            std::vector<int64_t> drawn = permutation(size, generator);
+            const int64_t step = pool > size / batch_size ? size : pool * batch_size;
+            for (int64_t begin = 0; begin < size; begin += step) {
+              std::stable_sort(drawn.begin() + begin, drawn.begin() + std::min(size, begin + step),
+                               [&](int64_t a, int64_t b) {
+                                 return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
+                               });
+            }
+            std::vector<int64_t> order;
+            order.reserve(drawn.size());
+            const int64_t full = size / batch_size;
+            for (const int64_t batch : permutation(full, generator)) {
+              const auto begin = drawn.begin() + batch * batch_size;
+              order.insert(order.end(), begin, begin + batch_size);
+            }
+            order.insert(order.end(), drawn.begin() + full * batch_size, drawn.end());
+            return order;
+          }};
+}
+
+}  // namespace tapegrad::data

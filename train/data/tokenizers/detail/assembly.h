@@ -1,0 +1,62 @@
+// Assembles a byte-pair tokenizer from the parts of its files, with errors that name the file.
+#pragma once
+
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/train/data/byte_pair.h>
+#include <tapegrad/train/data/tokenizers/detail/folder_tokens.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tapegrad::data::detail {
+
+using Vocabulary = std::unordered_map<std::string, int64_t>;
+
+// The file that an Error is about: throws "[tokenizer] file: ...".
+struct FileName {
+  std::string file;
+  template <class... T>
+  [[noreturn]] void fail_with(fmt::format_string<const T&...> text, const T&... values) const {
+    fail("tokenizer", file + ": " + fmt::vformat(text, fmt::make_format_args(values...)));
+  }
+};
+
+// A value as JSON, shortened; structures only by their type.
+std::string shown(const nlohmann::json& value);
+nlohmann::json parse_json(const FileName& place, std::string_view text);
+Vocabulary parse_vocabulary(const FileName& place, const nlohmann::json& json);
+// "left right" -> both; false for anything else.
+bool split_pair(std::string_view line, std::string& left, std::string& right);
+// What is wrong with a token of another file that the vocabulary lacks.
+std::string no_id(const FolderToken& token);
+
+// Checks that the parts fit together.
+class Assembly {
+ public:
+  // Tokens are written in symbols of bytes, or as they are.
+  explicit Assembly(Vocabulary vocabulary, bool in_symbols = true);
+
+  void add_merge(const FileName& place, std::string_view at, const std::string& left, const std::string& right);
+  void add_special(const FileName& place, const std::string& content, int64_t id);
+  // A token that another file of the folder names.
+  void add_special(const FolderToken& token);
+  // Tokens that no merge makes are special if they look like <|endoftext|> or [PAD]; other ones show that merges are
+  // missing.
+  void take_specials(const FileName& merges);
+
+  BytePairs& pairs() { return pairs_; }
+  std::unique_ptr<Tokenizer> finish() { return std::make_unique<BytePairTokenizer>(std::move(pairs_)); }
+
+ private:
+  std::string& text(int64_t id) { return pairs_.tokens[static_cast<std::size_t>(id)]; }
+
+  Vocabulary vocabulary_;
+  BytePairs pairs_;
+  std::vector<bool> made_;  // by a merge, or one byte, or special
+};
+
+}  // namespace tapegrad::data::detail

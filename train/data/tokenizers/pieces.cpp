@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+#include <tapegrad/train/data/detail/special_tokens.h>
+#include <tapegrad/train/data/pieces.h>
+#include <tapegrad/train/data/utf8.h>
+
+#include <algorithm>
+#include <charconv>
+#include <queue>
+
+namespace tapegrad::data {
+namespace {
+
+constexpr std::string_view kPieces = "tokenizer";
+
+uint64_t piece_pair(int64_t left, int64_t right) {
+  return static_cast<uint64_t>(left) << 32 | static_cast<uint64_t>(right);
+}
+
+// "<0xE2>" -> 0xE2.
+std::optional<unsigned char> byte_of_piece(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return {};
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, value, 16);
+  if (error != std::errc() || end != token.data() + 5) return {};
+  return static_cast<unsigned char>(value);
+}
+
+std::string with_spaces(std::string_view token) {
+  std::string text;
+  for (std::size_t at = 0; at < token.size();) {
+    const bool space = token.substr(at).starts_with(kPieceSpace);
+    text += space ? ' ' : token[at];
+    at += space ? kPieceSpace.size() : 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::move(pairs)), space_(space) {
+  specials_ = std::make_unique<detail::SpecialTokens>(special_tokens());
+  byte_ids_.fill(-1);
+  std::vector<bool> special(pairs_.tokens.size());
+  for (const int64_t id : pairs_.specials) special[static_cast<std::size_t>(id)] = true;
+  shown_.reserve(pairs_.tokens.size());
+  for (std::size_t id = 0; id < pairs_.tokens.size(); ++id) {
+    const std::string& token = pairs_.tokens[id];
+    shown_.push_back(token);
+    if (special[id]) continue;
+    if (const auto byte = byte_of_piece(token)) {
+      shown_.back() = static_cast<char>(*byte);
+      byte_ids_[*byte] = static_cast<int64_t>(id);
+    } else {
+      shown_.back() = with_spaces(token);
+    }
+    const bool single = !token.empty() && static_cast<std::size_t>(first_character(token).bytes) == token.size();
+    if (single) pieces_.emplace(token, static_cast<int64_t>(id));
+  }
+  for (std::size_t rank = 0; rank < pairs_.merges.size(); ++rank) {
+    const BytePairs::Merge& merge = pairs_.merges[rank];
+    ranks_[piece_pair(merge.left, merge.right)] = rank;
+  }
+  const auto* missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1);
+  if (missing != byte_ids_.end()) {
+    fail(kPieces, fmt::format("expected a token for every byte, got none for <0x{:02X}>", missing - byte_ids_.begin()));
+  }
+}
+
+PieceTokenizer::~PieceTokenizer() = default;
+
+// Merges the ids from `from` on. A heap makes this n log n for n characters.
+void PieceTokenizer::merge(std::vector<int64_t>& ids, std::size_t from) const {
+  struct Candidate {
+    std::size_t rank, left, right;  // places in `ids`
+    int64_t becomes_of_left, becomes_of_right;
+    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
+  };
+  constexpr std::size_t kEnd = SIZE_MAX;
+  constexpr int64_t kGone = -1;
+  const std::size_t count = ids.size() - from;
+  std::vector<std::size_t> next(count), previous(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    next[i] = i + 1 < count ? i + 1 : kEnd;
+    previous[i] = i > 0 ? i - 1 : kEnd;
+  }
+  int64_t* const id = ids.data() + from;
+  std::priority_queue<Candidate> heap;
+  const auto offer = [&](std::size_t left) {
+    const std::size_t right = left == kEnd ? kEnd : next[left];
+    if (right == kEnd) return;
+    const auto found = ranks_.find(piece_pair(id[left], id[right]));
+    if (found != ranks_.end()) heap.push({found->second, left, right, id[left], id[right]});
+  };
+  for (std::size_t i = 0; i < count; ++i) offer(i);
+  while (!heap.empty()) {
+    const Candidate best = heap.top();
+    heap.pop();
+    const bool current = id[best.left] == best.becomes_of_left && id[best.right] == best.becomes_of_right &&
+                         next[best.left] == best.right;
+    if (!current) continue;  // one of the two has been merged since
+    id[best.left] = pairs_.merges[best.rank].becomes;
+    id[best.right] = kGone;
+    next[best.left] = next[best.right];
+    if (next[best.left] != kEnd) previous[next[best.left]] = best.left;
+    offer(best.left);
+    offer(previous[best.left]);
+  }
+  ids.erase(std::remove(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.end(), kGone), ids.end());
+}
+
+void PieceTokenizer::encode_ordinary(std::string_view text, bool at_start, std::vector<int64_t>& ids) const {
+  if (text.empty()) return;
+  const std::size_t from = ids.size();
+  const auto put = [&](std::string_view character) {
+    const auto found = pieces_.find(character);
+    if (found != pieces_.end()) return ids.push_back(found->second);
+    for (const char byte : character) ids.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
+  };
+  const bool space = space_ == PieceSpace::each ||
+                     (space_ == PieceSpace::first && at_start && text[0] != ' ' && !text.starts_with(kPieceSpace));
+  if (space) put(kPieceSpace);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto bytes = static_cast<std::size_t>(first_character(text.substr(at)).bytes);
+    put(text[at] == ' ' ? kPieceSpace : text.substr(at, bytes));
+    at += bytes;
+  }
+  merge(ids, from);
+}
+
+std::vector<int64_t> PieceTokenizer::encode(std::string_view text) const {
+  std::vector<int64_t> ids;
+  ids.reserve(text.size() / 3);
+  specials_->for_each_part(
+      text, [&](std::string_view part, std::size_t at) { encode_ordinary(part, at == 0, ids); },
+      [&](std::size_t special) { ids.push_back(pairs_.specials[special]); });
+  return ids;
+}
+
+std::string_view PieceTokenizer::bytes(int64_t id) const {
+  if (id < 0 || id >= size() || pairs_.tokens[static_cast<std::size_t>(id)].empty()) {
+    fail(kPieces, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+  }
+  return shown_[static_cast<std::size_t>(id)];
+}
+
+std::vector<std::string> PieceTokenizer::special_tokens() const {
+  std::vector<std::string> found;
+  for (const int64_t id : pairs_.specials) found.push_back(pairs_.tokens[static_cast<std::size_t>(id)]);
+  return found;
+}
+
+std::optional<int64_t> PieceTokenizer::end_of_text() const {
+  for (const int64_t id : pairs_.specials) {
+    const std::string& token = pairs_.tokens[static_cast<std::size_t>(id)];
+    if (token == "</s>" || token == kEndOfText) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tapegrad::data

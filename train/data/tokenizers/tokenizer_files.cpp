@@ -1,0 +1,445 @@
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/foreign.h>
+#include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/autograd/io/internal/known_keys.h>
+#include <tapegrad/train/data/byte_pair.h>
+#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/pieces.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokenizers/detail/assembly.h>
+#include <tapegrad/train/files.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+namespace tapegrad::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Json = nlohmann::json;
+using namespace detail;
+
+std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
+  const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
+  Assembly assembly(
+      parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path, json::kMaxBytes))));
+  const std::string text = train::read_file(merges_path);
+  if (const std::string kind = foreign_kind(text.substr(0, 512)); !kind.empty())
+    merges.fail_with("expected merges of two tokens in each line, got {}", kind);
+  std::size_t number = 0;
+  std::string left, right;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
+    const std::string at = fmt::format("line {}", number);
+    if (!split_pair(line, left, right))
+      merges.fail_with("{}: expected two tokens separated by a space, got \"{}\"", at, line);
+    assembly.add_merge(merges, at, left, right);
+  }
+  for (const detail::FolderToken& token : detail::folder_tokens(merges_path.parent_path(), true).tokens)
+    assembly.add_special(token);
+  assembly.take_specials(merges);
+  return assembly.finish();
+}
+
+// ---- tokenizer.json ----
+
+bool is_set(const Json& object, const char* key) {  // present, and neither null, false, "" nor []
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  if (found->is_string()) return !found->get_ref<const std::string&>().empty();
+  if (found->is_array() || found->is_object()) return !found->empty();
+  return *found != 0;
+}
+
+std::string kind_of(const Json& object, const char* key) {  // its "type"; empty where there is nothing
+  if (!is_set(object, key)) return "";
+  const auto found = object.find(key);
+  const auto type = found->is_object() ? found->find("type") : found->end();
+  return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
+}
+
+// ---- the keys of its parts ----
+
+constexpr std::string_view kTopKeys[] = {"added_tokens", "decoder",        "model",
+                                         "normalizer",   "post_processor", "pre_tokenizer"};
+constexpr std::string_view kTopHarmless[] = {"version", "truncation", "padding"};  // the last two: of single calls
+constexpr std::string_view kModelKeys[] = {
+    "byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix", "ignore_merges", "merges", "type",
+    "vocab"};
+constexpr std::string_view kModelHarmless[] = {"fuse_unk", "unk_token"};  // every byte has a token
+constexpr std::string_view kAddedKeys[] = {"content", "id", "lstrip", "rstrip", "single_word"};
+constexpr std::string_view kAddedHarmless[] = {"normalized", "special"};
+constexpr std::string_view kSplitterKeys[] = {
+    "add_prefix_space", "behavior",       "invert", "pattern",  "pretokenizers", "split",
+    "replacement",      "prepend_scheme", "type",   "use_regex"};
+constexpr std::string_view kSplitterHarmless[] = {"trim_offsets"};
+constexpr std::string_view kNormalizerKeys[] = {"content", "normalizers", "pattern", "prepend", "type"};
+constexpr std::string_view kAfterKeys[] = {"processors", "single", "special_tokens", "type"};
+constexpr std::string_view kAfterHarmless[] = {"add_prefix_space", "pair", "trim_offsets", "use_regex"};  // of offsets
+constexpr std::string_view kDecoderKeys[] = {"content", "decoders", "pattern", "start", "stop", "type"};
+constexpr std::string_view kDecoderHarmless[] = {"add_prefix_space", "trim_offsets", "use_regex"};
+
+// Error for a key of a part, named `part`, that no list has.
+void check_keys(const FileName& place, const char* part, const Json& object, const json::KnownKeys& known) {
+  if (!object.is_object()) return;  // an error elsewhere
+  if (const std::string why = json::unknown_key(object, {known}); !why.empty()) place.fail_with("{}{}", part, why);
+}
+
+// The same for the part `name`, and for those of which it is a Sequence.
+void check_part(const FileName& place, const Json& json, const char* name, const char* list,
+                const json::KnownKeys& known) {
+  const Json part = json.value(name, Json());
+  const std::string prefix = fmt::format("{}: ", name);
+  check_keys(place, prefix.c_str(), part, known);
+  if (!part.is_object() || !part.contains(list) || !part[list].is_array()) return;
+  for (const Json& one : part[list]) check_keys(place, prefix.c_str(), one, known);
+}
+
+void check_all_keys(const FileName& place, const Json& json) {
+  check_keys(place, "", json, {kTopKeys, kTopHarmless});
+  check_keys(place, "model: ", json["model"], {kModelKeys, kModelHarmless});
+  check_part(place, json, "pre_tokenizer", "pretokenizers", {kSplitterKeys, kSplitterHarmless});
+  check_part(place, json, "normalizer", "normalizers", {kNormalizerKeys});
+  check_part(place, json, "post_processor", "processors", {kAfterKeys, kAfterHarmless});
+  check_part(place, json, "decoder", "decoders", {kDecoderKeys, kDecoderHarmless});
+}
+
+// The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
+std::optional<std::string> template_start(const Json& after) {
+  const auto single = after.find("single");
+  if (single == after.end() || !single->is_array() || single->empty() || single->size() > 2) return {};
+  const auto has = [&](const Json& part, const char* key) { return part.is_object() && part.contains(key); };
+  if (!has(single->back(), "Sequence")) return {};
+  if (single->size() == 1) return is_set(after, "special_tokens") ? std::nullopt : std::optional<std::string>("");
+  const Json& first = single->front();
+  if (!has(first, "SpecialToken") || !first["SpecialToken"].is_object()) return {};
+  const auto id = first["SpecialToken"].find("id");
+  return id != first["SpecialToken"].end() && id->is_string() ? id->get<std::string>() : std::optional<std::string>();
+}
+
+// Error if the template means other tokens by a name than the added token of this id.
+void check_template_token(const FileName& place, const Json& after, const std::string& name, int64_t id) {
+  const Json tokens = after.value("special_tokens", Json());
+  const Json ids = tokens.is_object() && tokens.contains(name) && tokens[name].is_object()
+                       ? tokens[name].value("ids", Json())
+                       : Json();
+  if (!ids.is_null() && ids != Json::array({id}))
+    place.fail_with("expected the ids [{}] of \"{}\" in the post_processor, got {}", id, name, json::shown(ids));
+}
+
+// Finds the token that the post-processor puts before a text among the special ones; -1 for none.
+int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs) {
+  const std::string kind = kind_of(json, "post_processor");
+  if (kind.empty() || kind == "ByteLevel") return -1;
+  std::vector<const Json*> parts{&json["post_processor"]};
+  if (kind == "Sequence" && parts[0]->contains("processors") && (*parts[0])["processors"].is_array()) {
+    const Json& list = (*parts[0])["processors"];
+    parts.clear();
+    for (const Json& part : list) parts.push_back(&part);
+  }
+  int64_t begin = -1;
+  for (const Json* part : parts) {
+    const auto type = part->is_object() ? part->find("type") : part->end();
+    if (type != part->end() && *type == "ByteLevel") continue;
+    const auto start =
+        type != part->end() && *type == "TemplateProcessing" ? template_start(*part) : std::optional<std::string>();
+    if (start && start->empty()) continue;
+    const auto found = std::find_if(pairs.specials.begin(), pairs.specials.end(), [&](int64_t id) {
+      return start && pairs.tokens[static_cast<std::size_t>(id)] == *start;
+    });
+    if (found == pairs.specials.end() || begin >= 0) {
+      place.fail_with("the post-processor {} is not supported", kind);
+    }
+    begin = *found;
+    check_template_token(place, *part, *start, begin);
+  }
+  return begin;
+}
+
+// ---- the pattern of the words ----
+
+// A splitter by a known pattern, and then ByteLevel without its own: as in Llama-3.
+WordPattern pattern_of(const FileName& place, const Json& splitter) {
+  const auto list = splitter.find("pretokenizers");
+  const bool two = list != splitter.end() && list->is_array() && list->size() == 2;
+  if (!two || kind_of(Json{{"part", (*list)[0]}}, "part") != "Split" ||
+      kind_of(Json{{"part", (*list)[1]}}, "part") != "ByteLevel") {
+    place.fail_with("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
+  }
+  const Json &split = (*list)[0], &level = (*list)[1];
+  if (is_set(level, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+  if (!level.contains("use_regex") || is_set(level, "use_regex")) {
+    place.fail_with("use_regex true of the pre_tokenizer's second part is not supported");
+  }
+  if (is_set(split, "invert") || !split.contains("behavior") || split["behavior"] != "Isolated") {
+    place.fail_with("expected a pre_tokenizer that isolates words, got another behavior");
+  }
+  const auto pattern = split.find("pattern");
+  const bool known = pattern != split.end() && pattern->is_object() && pattern->contains("Regex") &&
+                     (*pattern)["Regex"].is_string() &&
+                     (*pattern)["Regex"].get_ref<const std::string&>() == kLlama3Pattern;
+  if (!known) place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
+  return WordPattern::llama3;
+}
+
+// ---- pieces: Llama-2, TinyLlama ----
+
+bool is_piece_space(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == kPieceSpace;
+}
+
+// The normalizer that puts U+2581 before the text and for its spaces.
+bool prepends_spaces(const Json& normalizer) {
+  const auto parts = normalizer.find("normalizers");
+  if (parts == normalizer.end() || !parts->is_array() || parts->size() != 2) return false;
+  const Json &prepend = (*parts)[0], &replace = (*parts)[1];
+  return prepend.is_object() && replace.is_object() && prepend.value("type", Json()) == "Prepend" &&
+         is_piece_space(prepend, "prepend") && replace.value("type", Json()) == "Replace" &&
+         replace.value("pattern", Json()) == Json{{"String", " "}} && is_piece_space(replace, "content");
+}
+
+PieceSpace piece_space_of(const FileName& place, const Json& json) {
+  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer");
+  if (cut.empty() && normalizer == "Sequence" && prepends_spaces(json["normalizer"])) return PieceSpace::each;
+  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (cut != "Metaspace") {
+    place.fail_with("expected the pre_tokenizer Metaspace with byte_fallback, got {}", cut.empty() ? "missing" : cut);
+  }
+  const Json& spaces = json["pre_tokenizer"];
+  if (!is_piece_space(spaces, "replacement") || !spaces.contains("split") || is_set(spaces, "split")) {
+    place.fail_with("expected a pre_tokenizer that writes spaces as U+2581 and does not split, got another Metaspace");
+  }
+  const Json scheme = spaces.value("prepend_scheme", Json("always"));
+  if (scheme == "never") return PieceSpace::never;
+  if (scheme == "first") return PieceSpace::first;
+  place.fail_with("expected the prepend_scheme first or never of the pre_tokenizer, got {}", shown(scheme));
+}
+
+// Error unless the decoder is none or a Sequence of these parts: decoding does not depend on it.
+void check_decoder(const FileName& place, const Json& json, const Json& parts, std::string_view names) {
+  if (is_set(json, "decoder") && json["decoder"] != Json{{"type", "Sequence"}, {"decoders", parts}})
+    place.fail_with("expected the decoder {}, got {}", names, json::shown(json["decoder"]));
+}
+
+// Of pieces: a space that was put before the text is removed again.
+void check_piece_decoder(const FileName& place, const Json& json, PieceSpace space) {
+  Json parts{{{"type", "Replace"}, {"pattern", {{"String", kPieceSpace}}}, {"content", " "}},
+             {{"type", "ByteFallback"}},
+             {{"type", "Fuse"}}};
+  const bool strips = space != PieceSpace::never;
+  if (strips) parts.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  check_decoder(place, json, parts,
+                strips ? "Replace, ByteFallback, Fuse and Strip (of one space)" : "Replace, ByteFallback and Fuse");
+}
+
+const Json& model_of(const FileName& place, const Json& json) {
+  const auto model = json.is_object() ? json.find("model") : json.end();
+  if (!json.is_object() || model == json.end() || !model->is_object()) {
+    place.fail_with("has no \"model\" (is this a tokenizer.json?)");
+  }
+  if (is_set(*model, "type") && (*model)["type"] != "BPE") {
+    place.fail_with("expected a BPE model (byte pairs), got {}", shown((*model)["type"]));
+  }
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (is_set(*model, key)) place.fail_with("{} {} of the model is not supported", key, shown((*model)[key]));
+  }
+  if (!model->contains("vocab")) place.fail_with("the model has no \"vocab\"");
+  return *model;
+}
+
+void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
+  const auto merges = model.find("merges");
+  if (merges == model.end() || !merges->is_array()) place.fail_with("the model has no list of \"merges\"");
+  std::size_t number = 0;
+  std::string left, right;
+  for (const Json& merge : *merges) {
+    const std::string at = fmt::format("merge {}", ++number);
+    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+      left = merge[0].get<std::string>();
+      right = merge[1].get<std::string>();
+    } else if (!merge.is_string() || !split_pair(merge.get_ref<const std::string&>(), left, right)) {
+      place.fail_with("{}: expected two tokens, got {}", at, shown(merge));
+    }
+    assembly.add_merge(place, at, left, right);
+  }
+}
+
+void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
+  if (!is_set(json, "added_tokens")) return;
+  for (const Json& added : json["added_tokens"]) {
+    const auto content = added.is_object() ? added.find("content") : added.end();
+    const auto id = added.is_object() ? added.find("id") : added.end();
+    if (!added.is_object() || content == added.end() || !content->is_string() || content->empty() ||
+        content->get_ref<const std::string&>().empty() || id == added.end() || !id->is_number_unsigned() ||
+        id->get<uint64_t>() >= kMostIds) {
+      place.fail_with("expected added tokens with content and id, got {}", shown(added));
+    }
+    check_keys(place, "added_tokens: ", added, {kAddedKeys, kAddedHarmless});
+    for (const char* key : {"single_word", "lstrip", "rstrip"}) {
+      if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
+    }
+    if (is_set(added, "normalized") && is_set(json, "normalizer"))
+      place.fail_with(
+          "normalized true of the added token {} is not supported with a normalizer (write false if no text "
+          "has this token)",
+          shown(*content));
+    assembly.add_special(place, content->get<std::string>(), id->get<int64_t>());
+  }
+}
+
+// Adds the tokens that other files of the folder name and the JSON lacks; true if there are any.
+bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
+  if (!json.is_object() || !json.value("model", Json()).is_object()) return false;  // an error elsewhere
+  Json& added = json["added_tokens"];
+  if (added.is_null()) added = Json::array();
+  std::unordered_map<std::string, Json> ids;
+  for (const Json& token : added)
+    if (token.is_object() && token.contains("content") && token["content"].is_string())
+      ids[token["content"].get<std::string>()] = token.value("id", Json());
+  bool changed = false;
+  for (const detail::FolderToken& token : folder.tokens) {
+    const FileName place{token.file};
+    if (const auto known = ids.find(token.content); known != ids.end()) {
+      if (token.id && known->second != *token.id) {
+        place.fail_with("the token \"{}\" has the id {}, but {} in tokenizer.json", token.content, *token.id,
+                        known->second.dump());
+      }
+      continue;
+    }
+    const Json vocabulary = json["model"].value("vocab", Json());
+    const auto of_model = vocabulary.is_object() ? vocabulary.find(token.content) : vocabulary.end();
+    if (!token.id && of_model == vocabulary.end()) place.fail_with("{}", no_id(token));
+    added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : *of_model},
+                     {"content", token.content},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+    changed = true;
+  }
+  return changed;
+}
+
+// A tokenizer of single characters, as CharacterTokenizer::json writes it.
+std::unique_ptr<Tokenizer> characters_of(const FileName& place, const Json& json) {
+  if (begin_of(place, json, {}) >= 0)
+    place.fail_with("the post-processor {} is not supported", kind_of(json, "post_processor"));
+  check_decoder(place, json, {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}}, "ByteFallback and Fuse");
+  check_all_keys(place, json);
+  if (is_set(json, "added_tokens")) place.fail_with("added_tokens are not supported without merges");
+  return std::make_unique<CharacterTokenizer>(parse_vocabulary(place, json["model"]["vocab"]), place.file);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json, std::string_view text,
+                                        const detail::FolderTokens& folder) {
+  const Json& model = model_of(place, json);
+  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer");
+  const bool whole_words = is_set(model, "ignore_merges");
+  const auto finish = [&](Assembly& assembly) -> BytePairs& {
+    add_merges(place, model, assembly);
+    add_specials(place, json, assembly);
+    check_all_keys(place, json);
+    BytePairs& pairs = assembly.pairs();
+    if (const int64_t begin = begin_of(place, json, pairs); begin >= 0) pairs.begin = begin;
+    return pairs;
+  };
+  if (is_set(model, "byte_fallback") && is_set(model, "merges") && cut != "ByteLevel") {
+    const PieceSpace space = piece_space_of(place, json);
+    if (folder.prefix_space == false && space != PieceSpace::never)
+      FileName{folder.file}.fail_with("add_prefix_space false is not supported with the tokenizer.json");
+    if (whole_words) place.fail_with("ignore_merges true of the model is not supported with byte_fallback");
+    check_piece_decoder(place, json, space);
+    Assembly assembly(parse_vocabulary(place, model["vocab"]), false);
+    BytePairs& pairs = finish(assembly);
+    pairs.source = text;
+    try {
+      return std::make_unique<PieceTokenizer>(std::move(pairs), space);
+    } catch (const Error& e) {
+      place.fail_with("{}", std::string_view(e.what()).substr(std::string_view("[tokenizer] ").size()));
+    }
+  }
+  if (folder.prefix_space == true) FileName{folder.file}.fail_with("add_prefix_space true is not supported");
+  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) return characters_of(place, json);
+  if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
+  WordPattern pattern = WordPattern::gpt2;
+  if (cut == "Sequence") {
+    pattern = pattern_of(place, json["pre_tokenizer"]);
+  } else {
+    if (cut != "ByteLevel") {
+      place.fail_with("expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
+    }
+    const Json& splitter = json["pre_tokenizer"];
+    if (is_set(splitter, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+    if (splitter.contains("use_regex") && !is_set(splitter, "use_regex")) {
+      place.fail_with("use_regex false of the pre_tokenizer is not supported");
+    }
+  }
+  if (const std::string back = kind_of(json, "decoder"); !back.empty() && back != "ByteLevel")
+    place.fail_with("expected the decoder ByteLevel, got {}", back);
+  Assembly assembly(parse_vocabulary(place, model["vocab"]));
+  BytePairs& pairs = finish(assembly);
+  pairs.pattern = pattern;
+  pairs.whole_words = whole_words;
+  if (whole_words || pairs.begin || pattern != WordPattern::gpt2) pairs.source = text;
+  return assembly.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& where) {
+  const FileName place{where};
+  return tokenizer_of(place, parse_json(place, text), text, {});
+}
+
+bool has_tokenizer(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"}) {
+    if (is_there(fs::path(folder) / name)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
+  const fs::path path(folder);
+  if (folder.empty()) fail("tokenizer", "expected the name of a folder or a file, got an empty text");
+  const FileKind kind = kind_of_file(folder);
+  if (kind == FileKind::file) return parse_tokenizer(train::read_file(path, json::kMaxBytes), folder);
+  if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
+  if (const fs::path file = path / "tokenizer.json"; is_there(file)) {
+    const FileName place{file.string()};
+    std::string text = train::read_file(file, json::kMaxBytes);
+    Json json = parse_json(place, text);
+    const detail::FolderTokens others = detail::folder_tokens(path, false);
+    if (add_folder_tokens(others, json)) text = json.dump();
+    return tokenizer_of(place, json, text, others);
+  }
+  for (const auto& [vocabulary, merges] : {std::pair{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}) {
+    const bool one = is_there(path / vocabulary), other = is_there(path / merges);
+    if (one && other) return read_two_files(path / vocabulary, path / merges);
+    if (one || other) {
+      fail("tokenizer",
+           fmt::format("{} has {} but no {}", folder, one ? vocabulary : merges, one ? merges : vocabulary));
+    }
+  }
+  fail("tokenizer", fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or "
+                                "encoder.json and vocab.bpe",
+                                folder));
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
+  train::create_folder(folder);
+  train::replace_file({folder, "tokenizer.json"}, tokenizer.json() + "\n");
+}
+
+}  // namespace tapegrad::data

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/train/drawing/detail/shades.h>
+#include <tapegrad/train/drawing/heatmap.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::drawing {
+namespace {
+
+using detail::fill_of;
+using detail::kShades;
+
+double widest(const std::vector<std::string>& texts) {
+  double width = 0;
+  for (const std::string& text : texts) width = std::max(width, text_width(text, Type::small));
+  return width;
+}
+
+struct Layout {
+  double left, top;
+  double row_axis, column_axis;  // centres of these texts
+  double cell_width, cell_height;
+  std::size_t rows, columns;
+  double wide() const { return cell_width * static_cast<double>(columns); }
+  double high() const { return cell_height * static_cast<double>(rows); }
+  double x(std::size_t column) const { return left + cell_width * static_cast<double>(column); }
+  double y(std::size_t row) const { return top + cell_height * static_cast<double>(row); }
+};
+
+Layout layout_of(const Heatmap& map) {
+  Layout at{};
+  at.rows = map.row_labels.size();
+  at.columns = map.column_labels.size();
+  const double larger = static_cast<double>(std::max<std::size_t>({at.rows, at.columns, 1}));
+  const double square = std::clamp(std::floor(360 / larger), 2.0, 28.0);
+  const double worded = std::max({44.0, widest(map.texts) + 10, widest(map.column_labels) + 8});
+  at.cell_width = map.cell_width > 0 ? map.cell_width : map.texts.empty() ? square : worded;
+  at.cell_height = map.cell_height > 0 ? map.cell_height : map.texts.empty() ? square : 28;
+  at.left = (map.row_axis.empty() ? 6 : 24) + widest(map.row_labels) + 8;
+  at.top = map.column_axis.empty() ? 44 : 62;
+  at.row_axis = std::max(at.top + at.high() / 2, 28 + text_width(map.row_axis, Type::small) / 2);
+  at.column_axis = std::max(at.left + at.wide() / 2, 4 + text_width(map.column_axis, Type::small) / 2);
+  return at;
+}
+
+void write_labels(std::string& out, const Heatmap& map, const Layout& at) {
+  write_text(out, 4, 18, "start", map.title, Type::title);
+  if (!map.column_axis.empty()) write_text(out, at.column_axis, 38, "middle", map.column_axis, Type::small);
+  if (!map.row_axis.empty())
+    write_text(out, 14, at.row_axis, "middle", map.row_axis, Type::small,
+               fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", at.row_axis));
+  // Every n-th label, n a power of two, so that labels do not overlap.
+  const auto every = [](double needed, double cell) {
+    return static_cast<std::size_t>(std::exp2(std::max(0.0, std::ceil(std::log2(needed / cell)))));
+  };
+  const std::size_t column_step = every(widest(map.column_labels) + 1.5, at.cell_width),
+                    row_step = every(13, at.cell_height);
+  for (std::size_t i = 0; i < at.columns; i += column_step)
+    write_text(out, at.x(i) + at.cell_width / 2, at.top - 6, "middle", map.column_labels[i], Type::small);
+  for (std::size_t i = 0; i < at.rows; i += row_step)
+    write_text(out, at.left - 6, at.y(i) + at.cell_height / 2 + 4, "end", map.row_labels[i], Type::small);
+}
+
+void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
+  detail::ShadedCells cells(map.is_signed);
+  cells.add(at.left, at.top, at.rows, at.columns, at.cell_width, at.cell_height,
+            [&](std::size_t row, std::size_t column) { return map.values[row * at.columns + column]; });
+  cells.write(out);
+}
+
+// Black or white, whichever has the better contrast: at least 4.5. A dark page's colours become lighter than 0.18 in
+// luminance at less ink than those of a light page become darker.
+void write_values(std::string& out, const Heatmap& map, const Layout& at) {
+  constexpr double kDarkPage = 0.6, kLightPage = 0.775;
+  std::string on_paper, on_mid, on_ink;
+  for (std::size_t i = 0; i < map.texts.size(); ++i) {
+    const int shade = detail::shade_of(map.values[i], map.is_signed);
+    const double ink = shade == detail::kBlocked ? 0 : detail::opacity_of(shade);
+    write_text(ink < kDarkPage    ? on_paper
+               : ink < kLightPage ? on_mid
+                                  : on_ink,
+               at.x(i % at.columns) + at.cell_width / 2, at.y(i / at.columns) + at.cell_height / 2 + 4, "middle",
+               map.texts[i], Type::small);
+  }
+  if (!on_paper.empty()) out += "<g class=\"on-paper\">\n" + on_paper + "</g>\n";
+  if (!on_mid.empty()) out += "<g class=\"on-mid\">\n" + on_mid + "</g>\n";
+  if (!on_ink.empty()) out += "<g class=\"on-ink\">\n" + on_ink + "</g>\n";
+}
+
+}  // namespace
+
+Drawing draw(const Heatmap& map) {
+  const std::size_t rows = map.row_labels.size(), columns = map.column_labels.size(), cells = rows * columns;
+  if (map.values.size() != cells || (!map.texts.empty() && map.texts.size() != cells)) {
+    fail("heatmap", fmt::format("expected {} values and texts for {} rows and {} columns, got {} and {}", cells, rows,
+                                columns, map.values.size(), map.texts.size()));
+  }
+  const Layout at = layout_of(map);
+  const double right = at.left + at.wide() + std::max(20.0, widest(map.column_labels) / 2 + 4);
+  Drawing out{std::max({right, text_width(map.title, Type::title) + 24,
+                        at.column_axis + text_width(map.column_axis, Type::small) / 2 + 4}),
+              std::max(at.top + at.high() + 12, at.row_axis + text_width(map.row_axis, Type::small) / 2 + 4),
+              {}};
+  write_labels(out.body, map, at);
+  const std::string frame =
+      fmt::format("x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", at.left, at.top, at.wide(), at.high());
+  out.body += "<rect class=\"paper\" " + frame;
+  write_cells(out.body, map, at);
+  out.body += "<rect class=\"frame\" " + frame;
+  write_values(out.body, map, at);
+  return out;
+}
+
+Drawing draw(const HeatScale& scale) {
+  const bool is_signed = scale.low < 0;
+  const int first = is_signed ? -kShades : 1;
+  const double step = is_signed ? 3 : 6, wide = step * (kShades - first + 1);
+  const double left = scale.name.empty() ? 14 : text_width(scale.name, Type::small) + 14, end = left + wide;
+  Drawing out{end + 24, 30, {}};
+  auto to = std::back_inserter(out.body);
+  for (int strength = first; strength <= kShades; ++strength)
+    fmt::format_to(to, "<rect {} x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n",
+                   fill_of(kShades + strength, is_signed), left + step * (strength - first), step);
+  fmt::format_to(to, "<rect class=\"frame\" x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n", left, wide);
+  if (!scale.name.empty()) write_text(out.body, 4, 12, "start", scale.name, Type::small);
+  for (const double part : {0.0, 0.5, 1.0})
+    write_text(out.body, left + part * wide, 26, "middle",
+               fmt::format("{:.3g}", scale.low + part * (scale.high - scale.low)), Type::small);
+  if (scale.blocked.empty()) return out;
+  fmt::format_to(to, "<rect class=\"blocked\" x=\"{:g}\" y=\"2\" width=\"12\" height=\"12\"/>\n", end + 20);
+  write_text(out.body, end + 37, 12, "start", scale.blocked, Type::small);
+  out.width = end + 37 + text_width(scale.blocked, Type::small) + 4;
+  return out;
+}
+
+}  // namespace tapegrad::drawing

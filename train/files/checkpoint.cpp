@@ -1,0 +1,113 @@
+// Writes and reads checkpoints.
+// build: fuzzed
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/checkpoint.h>
+
+#include <utf8.h>
+#include <charconv>
+
+namespace tapegrad::train {
+namespace {
+
+constexpr std::string_view kCheckpoint = "checkpoint";
+constexpr const char *kKind = "kind", *kThisKind = "tapegrad checkpoint";
+// The first bytes of the format before this one, which was not safetensors.
+constexpr std::string_view kOldMagic = "tapegrad checkpoint 1\n";
+
+bool is_old(const std::string& path) {
+  return kind_of_file(path) == FileKind::file && read_start_of_file(path, kOldMagic.size()) == kOldMagic;
+}
+
+}  // namespace
+
+void Checkpoint::add(std::string_view prefix, const NamedTensors& named) {
+  for (const NamedTensor& entry : named) tensors.push_back({std::string(prefix) + entry.name, entry.tensor});
+}
+
+NamedTensors Checkpoint::with_prefix(std::string_view prefix) const {
+  NamedTensors out;
+  for (const NamedTensor& entry : tensors)
+    if (entry.name.starts_with(prefix)) out.push_back({entry.name.substr(prefix.size()), entry.tensor});
+  return out;
+}
+
+void Checkpoint::add(std::string_view name, const Generator& generator) {
+  bytes.insert_or_assign(std::string(name), generator.state());
+}
+
+void Checkpoint::restore(std::string_view name, Generator& generator) const { generator.set_state(bytes_named(name)); }
+
+const std::vector<std::byte>& Checkpoint::bytes_named(std::string_view name) const {
+  const auto found = bytes.find(name);
+  if (found == bytes.end()) fail(kCheckpoint, fmt::format("it has no bytes named \"{}\"", name));
+  return found->second;
+}
+
+void Checkpoint::set_text(std::string_view name, std::string_view value) {
+  for (const std::string_view text : {name, value})
+    if (!utf8::is_valid(text.begin(), text.end()))
+      fail(kCheckpoint,
+           fmt::format("expected the field \"{}\" in UTF-8 (put other bytes into `bytes`)", data::valid_utf8(name)));
+  fields.insert_or_assign(std::string(name), std::string(value));
+}
+
+std::string Checkpoint::text_of(double value) { return fmt::format("{}", value); }
+
+template <class T>
+T Checkpoint::get(std::string_view name) const {
+  const auto found = fields.find(std::string(name));
+  if (found == fields.end()) fail(kCheckpoint, fmt::format("it has no field \"{}\"", name));
+  const std::string& text = found->second;
+  if constexpr (std::is_same_v<T, std::string>) {
+    return text;
+  } else {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      fail(kCheckpoint, fmt::format("expected {} as field \"{}\", got \"{}\"",
+                                    std::is_integral_v<T> ? "a whole number" : "a number", name, text.substr(0, 80)));
+    }
+    return value;
+  }
+}
+template int64_t Checkpoint::get(std::string_view) const;
+template uint64_t Checkpoint::get(std::string_view) const;
+template double Checkpoint::get(std::string_view) const;
+template std::string Checkpoint::get(std::string_view) const;
+
+void Checkpoint::save(const Destination& to) const {
+  std::map<std::string, std::string> metadata = fields;
+  if (!metadata.emplace(kKind, kThisKind).second)
+    fail(kCheckpoint, fmt::format("a field must not be named \"{}\"", kKind));
+  save_safetensors(to, tensors, metadata, {.bytes = bytes, .checksums = true});
+}
+
+Checkpoint Checkpoint::load(const std::string& path) {
+  if (is_old(path)) {
+    fail(kCheckpoint,
+         fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
+                     "not read (finish the run with that version, or start a new one)",
+                     path));
+  }
+  const SafeTensorsFile file(path);
+  const auto kind = file.metadata().find(kKind);
+  if (!file.has_checksums() || kind == file.metadata().end() || kind->second != kThisKind)
+    fail(kCheckpoint, fmt::format("{}: not a checkpoint of tapegrad, or damaged in its header", path));
+  Checkpoint out;
+  out.fields = file.metadata();
+  out.fields.erase(kKind);
+  out.fields.erase("checksum");
+  for (const SafeTensorsFile::Entry& entry : file.entries()) {
+    if (entry.dtype == "U8") {
+      out.bytes.emplace(entry.name, file.read_bytes(entry));
+    } else {
+      out.tensors.push_back({entry.name, file.read(entry)});
+    }
+  }
+  return out;
+}
+
+}  // namespace tapegrad::train

@@ -1,0 +1,424 @@
+// Trains step by step, and saves and restores what decides the rest of the training.
+#include <fmt/format.h>
+#include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/optim/clip.h>
+#include <tapegrad/train/interrupts.h>
+#include <tapegrad/train/loop.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace tapegrad::train {
+namespace {
+
+// The weight of the epoch's steps, and what it is relative to (MeanOfGroups).
+constexpr std::string_view kWeightName = "epoch.weight", kUnitName = "epoch.unit";
+
+// What an optimiser trains must be in a model of the run: otherwise checkpoints would not have it.
+void require_models(const std::vector<nn::NamedParameter>& models, const std::vector<optim::Optimizer*>& optimizers) {
+  for (const optim::Optimizer* optimizer : optimizers) {
+    for (const auto& [name, leaf] : optimizer->parameters()) {
+      const auto is_leaf = [&given = leaf](const nn::NamedParameter& p) { return p.parameter.tensor().same(given); };
+      if (std::any_of(models.begin(), models.end(), is_leaf)) continue;
+      fail("loop",
+           fmt::format("expected the models of all optimisers among the parts, got none that has \"{}\" of shape "
+                       "{} (checkpoints would not have it: parts.add(\"name\", model))",
+                       name, str(leaf.shape())));
+    }
+  }
+}
+
+// After so many updates of the parameters.
+[[noreturn]] void fail_not_finite(std::string_view what, int64_t updates) {
+  const std::string_view hint = updates > 0
+                                    ? "a smaller learning rate may help"
+                                    : "no parameter has been updated yet: look at the data and the first values";
+  fail("train", fmt::format("{} not finite ({}; trap_nan names the operation)", what, hint));
+}
+
+bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
+  std::map<std::string_view, Shape> shapes;
+  for (const NamedTensor& entry : a) shapes.emplace(entry.name, entry.tensor.shape());
+  return a.size() == b.size() && std::all_of(b.begin(), b.end(), [&](const NamedTensor& entry) {
+           const auto found = shapes.find(entry.name);
+           return found != shapes.end() && found->second == entry.tensor.shape();
+         });
+}
+
+// Adds what the program saves. Error for a name of the loop's.
+void add_own(Checkpoint& to, Checkpoint own) {
+  const auto check = [](std::string_view name, bool taken) {
+    for (const std::string_view prefix : {kModelPrefix, kAdamPrefix, std::string_view("epoch.")})
+      taken = taken || name.starts_with(prefix);
+    if (taken || name == "best_training" || name == kGeneratorName)
+      fail("checkpoint", fmt::format("expected a name other than the training loop's, got \"{}\"", name));
+  };
+  for (NamedTensor& entry : own.tensors) {
+    check(entry.name, false);
+    to.tensors.push_back(std::move(entry));
+  }
+  for (auto& [name, bytes] : own.bytes) {
+    check(name, to.bytes.contains(name));
+    to.bytes.emplace(name, std::move(bytes));
+  }
+  for (auto& [name, text] : own.fields) {
+    check(name, to.fields.contains(name));
+    to.fields.emplace(name, std::move(text));
+  }
+}
+
+}  // namespace
+
+void Loop::check_options() const {
+  const LoopOptions& o = options_;
+  const auto at_least = [](std::string_view name, int64_t value, int64_t least) {
+    if (value < least) fail("loop", fmt::format("{} must be at least {}, got {}", name, least, value));
+  };
+  at_least("epochs", o.epochs, 0);
+  at_least("max_steps", o.max_steps, 0);
+  at_least("accumulate", o.accumulate, 1);
+  at_least("evaluate_every", o.evaluate_every, 0);
+  at_least("patience", o.patience, 0);
+  if (!(o.clip_grad_norm >= 0))
+    fail("loop", fmt::format("clip_grad_norm must be at least 0 (no clipping), got {}", o.clip_grad_norm));
+  if (o.evaluate_every > 0 && !o.evaluate) fail("loop", "evaluate_every is set, but evaluate is not");
+  if (o.patience > 0 && o.evaluate_every == 0) fail("loop", "patience counts evaluations, but evaluate_every is 0");
+  if (o.schedule) o.schedule->check();
+  if (source_.size() < 1) fail("loop", "the source has no batches (is batch_size larger than the data?)");
+  if (source_.step) check_own_step();
+}
+
+// What only a loop can do that has the loss.
+void Loop::check_own_step() const {
+  const LoopOptions& o = options_;
+  if (optimizers_.empty()) fail("loop", "expected at least one optimiser among the parts, got none");
+  if (!o.save) require_models(nn::named_parameters(std::as_const(*model_.parts)), optimizers_);
+  for (const auto& [is_set, name] : {std::pair(o.accumulate != 1, "accumulate"),
+                                     {o.clip_grad_norm != 0, "clip_grad_norm"},
+                                     {o.dtype != kFloat32, "dtype"},
+                                     {o.schedule.has_value(), "schedule"},
+                                     {o.world && o.world->size() > 1, "a world of several processes"}}) {
+    if (is_set)
+      fail(
+          "loop",
+          fmt::format("{} is for a loop with a function from a batch to a loss, not for one with your own step", name));
+  }
+}
+
+int64_t Loop::steps_per_epoch() const {
+  const int64_t batches = source_.size();
+  return batches / options_.accumulate + (batches % options_.accumulate != 0 ? 1 : 0);
+}
+
+int64_t Loop::total_steps() const {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t each = steps_per_epoch();
+  const int64_t all = options_.epochs > kMost / each ? kMost : options_.epochs * each;
+  return options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
+}
+
+namespace {
+
+distributed::DataParallelOptions steps_of(int64_t accumulate, double clip_grad_norm, DType wire = kFloat32) {
+  return {.accumulate = accumulate, .clip_grad_norm = clip_grad_norm, .wire = wire, .update_in_backward = true};
+}
+
+}  // namespace
+
+int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes) {
+  return distributed::gradients_at_once(steps_of(accumulate, clip_grad_norm), processes);
+}
+
+void Loop::begin() {
+  check_options();
+  if (!options_.world) distributed::World::note_separate_runs();
+  const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
+  parallel_ = std::make_unique<distributed::DataParallel>(
+      world, *optimizers_.front(), steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
+}
+
+Loop::Figures Loop::figures_of(const BatchLoss& found) {
+  return {found.loss.item(), found.accuracy, static_cast<double>(found.tokens), found.terms};
+}
+
+// The means over the terms of all batches. Error if they have none.
+void Loop::add_up(const std::vector<Figures>& figures, StepMetrics& metrics) {
+  std::vector<double> terms;
+  for (const Figures& one : figures) terms.push_back(one.terms);
+  const distributed::BatchWeights weights(terms);
+  metrics.accuracy = 0;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const Figures& one = figures[i];
+    metrics.tokens += static_cast<int64_t>(one.tokens);
+    metrics.terms += one.terms;
+    if (one.terms == 0) continue;
+    const double share = weights[static_cast<int64_t>(i)] / weights.sum();
+    metrics.loss += share * one.loss;
+    metrics.accuracy += share * one.accuracy;
+  }
+}
+
+void Loop::next_batch(bool first) {
+  source_.next();
+  ++batch_;
+  if (first && options_.begin_step) options_.begin_step();
+}
+
+// The loss of the batch that was read last.
+BatchLoss Loop::forward(Tape& tape, int64_t step) const {
+  if (trap_nan_) tape.trap_nan();
+  const Autocast autocast(options_.dtype);
+  const int64_t updates = optimizers_.front()->steps();
+  BatchLoss found = source_.loss();
+  if (optimizers_.front()->steps() != updates)
+    fail("loop",
+         "the function from a batch to a loss has called step() of the optimiser, which the loop does (return the "
+         "loss alone, or give the loop Parts and your own step)");
+  if (found.loss.numel() != 1)
+    fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
+                              str(found.loss.shape())));
+  if (!std::isfinite(found.loss.item()) && found.terms != 0)
+    fail_not_finite(fmt::format("the loss of step {} is", step), step - 1);
+  return found;
+}
+
+void Loop::own_step(StepMetrics& metrics) {
+  if (trap_nan_) fail("loop", "your own step has its own tapes: call trap_nan() of each instead of setting it here");
+  next_batch(true);
+  StepResult found = source_.step();
+  std::set<std::string_view> names;
+  for (const Figure& one : found.figures)
+    if (!names.insert(one.name).second)
+      fail("loop", fmt::format("expected metrics with different names, got \"{}\" twice", one.name));
+  if (!std::isfinite(found.loss))
+    fail_not_finite(fmt::format("the loss of step {} is", metrics.step), metrics.step - 1);
+  metrics.loss = found.loss;
+  metrics.accuracy = found.accuracy;
+  metrics.tokens = found.tokens;
+  metrics.terms = found.terms;
+  metrics.figures = std::move(found.figures);
+}
+
+// A step of one batch, in one process: forward, backward, update.
+void Loop::plain_step(StepMetrics& metrics) {
+  next_batch(true);
+  Tape tape;
+  const BatchLoss found = forward(tape, metrics.step);
+  add_up({figures_of(found)}, metrics);
+  if (options_.clip_grad_norm == 0) {
+    optimizers_.front()->step(tape,
+                              found.loss);  // backward, and the update of each parameter as soon as it has its gradient
+    return;
+  }
+  Gradients grads = tape.backward(found.loss);
+  optim::Optimizer& optimizer = *optimizers_.front();
+  optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer);
+  optimizer.step(grads);
+}
+
+// A step of several batches or processes. Every process reads all batches, so that all draw the same numbers, and
+// computes its own.
+void Loop::shared_step(StepMetrics& metrics) {
+  const int64_t batches = std::min(options_.accumulate, source_.size() - batch_);
+  parallel_->begin_step(batches);
+  std::vector<Figures> figures(static_cast<std::size_t>(batches));
+  for (int64_t i = 0; i < batches; ++i) {
+    next_batch(i == 0);
+    if (!parallel_->is_mine(i)) continue;
+    std::optional<distributed::BatchDraws> draws;
+    if (options_.accumulate > 1) draws.emplace(steps_, i);
+    Tape tape;
+    const BatchLoss found = forward(tape, metrics.step);
+    figures[static_cast<std::size_t>(i)] = figures_of(found);
+    parallel_->backward(tape, found.loss, found.terms);
+  }
+  if (parallel_->world().size() > 1) exchange(figures, metrics.step);
+  add_up(figures, metrics);
+  parallel_->update();
+}
+
+// Every process receives the figures of all batches, and hears whether one was interrupted. Error if their generators
+// differ: then they would not train on the same data.
+void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
+  const distributed::World& world = parallel_->world();
+  uint64_t hash = 0;
+  for (const std::byte byte : default_generator().state()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
+  std::vector<double> own{static_cast<double>(hash >> 11), CatchInterrupts::interrupted() ? 1.0 : 0.0};
+  for (const Figures& one : figures) own.insert(own.end(), {one.loss, one.accuracy, one.tokens, one.terms});
+  const auto row = static_cast<int64_t>(own.size());
+  const std::vector<double> all = world.all_gather(tensor(own, {row})).to_vector<double>();
+  interrupted_ = false;
+  for (int r = 0; r < world.size(); ++r) {
+    const double* const theirs = all.data() + r * row;
+    if (theirs[0] != all[0])
+      fail("train",
+           fmt::format("expected the same random numbers in every process, but the default generators of ranks "
+                       "0 and {} differ in step {} (seed all processes alike, or sample from your own generator)",
+                       r, step));
+    interrupted_ = interrupted_ || theirs[1] != 0;
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      const double* const one = theirs + 2 + 4 * i;
+      if (parallel_->owner(static_cast<int64_t>(i)) == r) figures[i] = {one[0], one[1], one[2], one[3]};
+    }
+  }
+}
+
+BatchLoss Loop::next_loss(Tape& tape) {
+  if (source_.step) fail("loop", "your own step has its own tapes: look at them instead of next_loss()");
+  failed_ = true;
+  next_batch(true);
+  return forward(tape, steps_ + 1);
+}
+
+StepMetrics Loop::step() {
+  const auto start = std::chrono::steady_clock::now();
+  if (failed_) fail("train", "an earlier step of this loop failed (restore a checkpoint, or construct a new loop)");
+  failed_ = true;
+  if (batch_ == 0) loss_ = accuracy_ = {};
+  StepMetrics metrics;
+  metrics.step = steps_ + 1;
+  if (model_.parts) model_.parts->set_rates(metrics.step);
+  if (options_.schedule) optimizers_.front()->set_lr((*options_.schedule)(metrics.step));
+  metrics.lr = optimizers_.front()->lr();
+  if (source_.step) {
+    own_step(metrics);
+  } else if (!parallel_->world().transport() && options_.accumulate == 1) {
+    plain_step(metrics);
+  } else {
+    shared_step(metrics);
+  }
+  ++steps_;
+  if (options_.after_step) options_.after_step(steps_);
+  loss_.add(metrics.loss, metrics.terms);
+  accuracy_.add(metrics.accuracy, metrics.terms);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
+  if (options_.evaluate_every > 0) evaluate_into(metrics);
+  if (batch_ == source_.size()) batch_ = 0;
+  failed_ = false;
+  return metrics;
+}
+
+Evaluation Loop::evaluate() const {
+  if (!options_.evaluate) fail("loop", "expected the option evaluate, got none");
+  const auto eval = model_.eval_mode();
+  const ProfileScope scope(ProfilePhase::evaluation);
+  return options_.evaluate();
+}
+
+// The first process's losses: other processors may round otherwise, and one of them decides when all stop.
+Evaluation Loop::shared_evaluation() const {
+  Evaluation found = evaluate();
+  const distributed::World& world = parallel_->world();
+  if (world.size() > 1) {
+    const std::vector<double> own{found.validation, found.training.value_or(0)};
+    const std::vector<double> first = world.broadcast(tensor(own, {2})).to_vector<double>();
+    found.validation = first[0];
+    if (found.training) found.training = first[1];
+  }
+  if (!std::isfinite(found.validation) || !std::isfinite(found.training.value_or(0)))
+    fail_not_finite(fmt::format("the losses after step {} are", steps_), steps_);
+  return found;
+}
+
+// After the first step, every n-th and the last. A run that is continued with more steps must not differ from one that
+// did not end here, so the evaluation of a last step that is not an n-th one leaves random numbers and patience as they
+// are.
+void Loop::evaluate_into(StepMetrics& metrics) {
+  const bool due = (steps_ - 1) % options_.evaluate_every == 0;
+  if (!due && steps_ != total_steps()) return;
+  const Generator before = default_generator();
+  const Evaluation found = shared_evaluation();
+  metrics.validation_loss = found.validation;
+  metrics.train_loss = found.training;
+  is_best_ = found.validation < best().validation;
+  if (!due) {
+    last_ = found;
+    default_generator() = before;
+  } else if (found.validation < best_.validation) {
+    best_ = found;
+    stale_ = 0;
+  } else {
+    ++stale_;
+  }
+}
+
+std::optional<EpochMetrics> Loop::ended_epoch() const {
+  if (steps_ == 0 || batch_ != 0) return {};
+  return EpochMetrics{epoch(), loss_.mean(), accuracy_.mean()};
+}
+
+// --- checkpoints ---
+
+Checkpoint Loop::checkpoint() const {
+  Checkpoint out;
+  out.add(kModelPrefix, model_.state());
+  if (model_.parts) {
+    model_.parts->save(out);
+  } else {
+    out.add(kAdamPrefix, parallel_->state());
+  }
+  out.add(kGeneratorName, default_generator());
+  out.set("steps", steps_);
+  out.set("steps_per_epoch", steps_per_epoch());
+  out.set("batch", batch_);
+  out.set("loss_sum", loss_.sum);
+  out.set("accuracy_sum", accuracy_.sum);
+  out.set(kWeightName, loss_.weight);
+  out.set(kUnitName, loss_.unit);
+  out.set("best", best_.validation);
+  if (best_.training) out.set("best_training", *best_.training);
+  out.set("stale", stale_);
+  source_.save(out);
+  if (options_.save) {
+    Checkpoint own;
+    options_.save(own);
+    add_own(out, std::move(own));
+  }
+  return out;
+}
+
+// First all that may throw and changes nothing, the model's values last.
+void Loop::restore(const Checkpoint& in) {
+  const NamedTensors values = in.with_prefix(kModelPrefix);
+  if (!same_names_and_shapes(values, model_.state())) model_.load(values);  // throws what does not fit
+  const auto steps = in.get<int64_t>("steps"), each = in.get<int64_t>("steps_per_epoch");
+  if (each != steps_per_epoch())
+    fail("train", fmt::format("expected a checkpoint with {} steps per epoch, got {} (the data, the batch size and "
+                              "accumulate must be as in the run that wrote it)",
+                              steps_per_epoch(), each));
+  const auto batch = in.get<int64_t>("batch"), stale = in.get<int64_t>("stale");
+  MeanOfGroups loss{in.get<double>("loss_sum")}, accuracy{in.get<double>("accuracy_sum")};
+  // A checkpoint of an earlier version has steps of equal weight.
+  loss.weight = in.has(kWeightName) ? in.get<double>(kWeightName) : static_cast<double>((steps - 1) % each + 1);
+  loss.unit = in.has(kUnitName) ? in.get<double>(kUnitName) : 0;
+  accuracy.weight = loss.weight, accuracy.unit = loss.unit;
+  Evaluation best{.validation = in.get<double>("best")};
+  if (in.has("best_training")) best.training = in.get<double>("best_training");
+  Generator generator;
+  in.restore(kGeneratorName, generator);
+  if (options_.load) options_.load(in);
+  source_.load(in);
+  if (model_.parts) {
+    model_.parts->load(in);
+  } else {
+    parallel_->load_state(in.with_prefix(kAdamPrefix));
+  }
+  model_.load(values);
+  default_generator().set_state(generator.state());
+  steps_ = steps, batch_ = batch, stale_ = stale;
+  loss_ = loss, accuracy_ = accuracy;
+  best_ = best;
+  last_.reset();
+  failed_ = false;
+}
+
+}  // namespace tapegrad::train

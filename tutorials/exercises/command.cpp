@@ -1,0 +1,132 @@
+// Lists, prints and checks exercises.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/exercises/check.h>
+#include <tapegrad/tutorials/exercises/command.h>
+#include <tapegrad/tutorials/exercises/compile.h>
+#include <tapegrad/tutorials/exercises/exercises.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/output.h>
+
+#include <csignal>
+#include <filesystem>
+
+namespace tapegrad::tasks::exercises {
+
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kLanguagesOfText[] = {"ko", "en"};
+constexpr int kMostSeconds = 60;  // of processor time for the reader's program
+
+void list_exercises(Language language) {
+  std::string text;
+  for (const Exercise* exercise : all_exercises())
+    text += drawing::padded(std::string(exercise->id), 24) + std::string(exercise->title.in(language)) + '\n';
+  const Text more{"\ntapegrad exercise 004-31은 문제를, --skeleton은 시작할 파일을 출력합니다.\n",
+                  "\ntapegrad exercise 004-31 prints an exercise, --skeleton the file to begin with.\n"};
+  print_text(drawing::wrapped(text) + std::string(more.in(language)));
+}
+
+void print_exercise(const Exercise& exercise, Language language) {
+  const Text next{"시작: tapegrad exercise {0} --skeleton > mine.cpp\n채점: tapegrad exercise {0} mine.cpp\n",
+                  "Begin: tapegrad exercise {0} --skeleton > mine.cpp\nCheck: tapegrad exercise {0} mine.cpp\n"};
+  print_text(fmt::format("{}\n{}\n{}\n{}",
+                         drawing::wrapped(fmt::format("=== {}  {} ===", exercise.id, exercise.title.in(language))),
+                         drawing::wrapped(exercise.task.in(language)), exercise.skeleton,
+                         fmt::format(fmt::runtime(next.in(language)), exercise.id)));
+}
+
+// The full name of the reader's file, which a line of the program includes.
+std::string full_name(const std::string& file) {
+  require(as_bad_request("exercise", [&] { return kind_of_file(file); }) == FileKind::file, "exercise",
+          fmt::format("expected a C++ file, found none at {}", file));
+  const std::string name = fs::absolute(file).string();
+  require(name.find_first_of("\"\\\n") == std::string::npos, "exercise",
+          fmt::format("the file's path must not have quotes or backslashes, got {}", name));
+  return name;
+}
+
+// What is wrong with how the program ended; empty if nothing.
+std::string fault_of(const Ended& ended, Language language) {
+  if (ended.signal == SIGXCPU || ended.signal == SIGKILL) {
+    const Text text{"프로그램이 {}초 안에 끝나지 않았습니다", "the program did not end within {} seconds"};
+    return fmt::format(fmt::runtime(text.in(language)), kMostSeconds);
+  }
+  if (ended.signal != 0) {
+    const Text text{"신호 {}이(가) 프로그램을 중단했습니다", "signal {} ended the program"};
+    return fmt::format(fmt::runtime(text.in(language)), ended.signal);
+  }
+  if (ended.code == kThrew)
+    return std::string(Text{"예외가 발생했습니다 (위의 메시지)", "it threw an exception (see above)"}.in(language));
+  if (ended.code != 0) {
+    const Text text{"프로그램이 종료 코드 {}로 끝났습니다", "the program ended with exit code {}"};
+    return fmt::format(fmt::runtime(text.in(language)), ended.code);
+  }
+  return {};
+}
+
+int64_t numbers_in(const NamedTensors& tensors) {
+  int64_t count = 0;
+  for (const NamedTensor& one : tensors) count += one.tensor.numel();
+  return count;
+}
+
+int check_file(const Exercise& exercise, const std::string& file, const std::string& compiler, Language language) {
+  const std::string name = full_name(file);
+  const WorkFolder folder;
+  replace_file(folder / "check.cpp", program_of(exercise, name));
+  save_safetensors(folder / "given.safetensors", exercise.given());
+  compile(compiler, folder / "check.cpp", folder / "check");
+  const std::string answers = folder / "answers.safetensors";
+  const Ended ended = run_process("exercise", {folder / "check", folder / "given.safetensors", answers}, kMostSeconds);
+  std::string fault = fault_of(ended, language);
+  if (fault.empty()) fault = first_difference(exercise, load_safetensors(answers).tensors, language);
+  if (!fault.empty()) {
+    const Text wrong{"{}: 틀렸습니다. {}\n", "{}: wrong. {}\n"};
+    print_mark(fmt::format(fmt::runtime(wrong.in(language)), exercise.id, fault), false);
+    return 1;
+  }
+  const Text right{"{}: 맞았습니다. 수 {}개가 모두 일치합니다.\n", "{}: right. All {} numbers agree.\n"};
+  print_mark(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.expected())), true);
+  return 0;
+}
+
+}  // namespace
+
+void Request::list(Fields& f) {
+  f.add({.name = "exercise-and-file",
+         .help = "an exercise, and a C++ file to check: 004-31 mine.cpp",
+         .type = "EXERCISE [FILE]",
+         .positional = true},
+        words);
+  f.add({.name = "skeleton", .help = "print the file to begin with"}, skeleton);
+  f.add({.name = "compiler", .help = "program that compiles the file", .type = "PROGRAM"}, compiler);
+  f.add({.name = "lang", .help = "language of the text", .choices = kLanguagesOfText, .otherwise = "by the locale"},
+        language);
+}
+
+int run(const Request& request) {
+  const Language language = tutorial::language_of(request.language.value_or(""));
+  require(request.words.size() <= 2, "exercise",
+          fmt::format("expected an exercise and a file, got {} words", request.words.size()));
+  if (request.words.empty()) {
+    require(!request.skeleton, "--skeleton", "expected an exercise, got none");
+    list_exercises(language);
+    return 0;
+  }
+  const Exercise& exercise = find_exercise(request.words[0]);
+  if (request.words.size() == 2) {
+    require(!request.skeleton, "--skeleton", "prints a file, and cannot be combined with one to check");
+    return check_file(exercise, request.words[1], request.compiler, language);
+  }
+  if (request.skeleton)
+    print_now(exercise.skeleton);
+  else
+    print_exercise(exercise, language);
+  return 0;
+}
+
+}  // namespace tapegrad::tasks::exercises

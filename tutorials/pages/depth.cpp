@@ -1,0 +1,48 @@
+// Measures the numbers between the layers of an encoder.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tutorials/pages/depth.h>
+
+#include <utility>
+
+namespace tapegrad::tasks::tutorial {
+
+std::vector<double> by_layer(bool post_norm, double (*measure)(const Tensor&)) {
+  manual_seed(0);
+  const nn::TransformerEncoder encoder({.vocab_size = 200,
+                                        .hidden_size = 64,
+                                        .num_hidden_layers = 24,
+                                        .num_attention_heads = 4,
+                                        .intermediate_size = 128,
+                                        .dropout_prob = 0,
+                                        .hidden_dropout_prob = 0,
+                                        .attention_probs_dropout_prob = 0,
+                                        .max_position_embeddings = 32,
+                                        .post_norm = post_norm});
+  Generator generator(0);
+  Tensor x = encoder.embeddings(randint(1, 200, {4, 24}, &generator));
+  std::vector<double> found;
+  for (std::size_t layer = 0;; ++layer) {
+    found.push_back(measure(x));
+    if (layer == encoder.layers.size()) return found;
+    x = encoder.layers[layer](x);
+  }
+}
+
+drawing::Drawing chart_by_layer(std::string title, std::string y_label, double (*measure)(const Tensor&)) {
+  const auto curve = [measure](std::string name, bool post_norm) {
+    drawing::Series series{.name = std::move(name), .x = {}, .y = by_layer(post_norm, measure)};
+    for (std::size_t layer = 0; layer < series.y.size(); ++layer) series.x.push_back(static_cast<double>(layer));
+    return series;
+  };
+  return draw(drawing::LineChart{.title = std::move(title),
+                                 .x_label = said("layer"),
+                                 .y_label = std::move(y_label),
+                                 .series = {curve("Pre-LN", false), curve("Post-LN", true)},
+                                 .width = 540});
+}
+
+}  // namespace tapegrad::tasks::tutorial

@@ -1,0 +1,51 @@
+// What several pages share: the sentence of tutorial 004, and data for widgets.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/tutorials/page.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks::tutorial {
+
+/// "Your journey starts with one step": six words, and their vectors [6, 3].
+const std::vector<std::string>& journey_words();
+Tensor journey_vectors();
+
+/// The scores [6, 6] of cells 28 to 36, not scaled: queries and keys come from linear layers, seed 789.
+Tensor journey_scores();
+
+/// Finite numbers as JSON, nested as the tensor's axes are, with up to four digits after the point; and texts.
+std::string json_of(const Tensor& x);
+std::string json_of(const std::vector<std::string>& texts);
+/// The text in the language of the page, in quotes.
+std::string json_of(const Text& text);
+
+/// Data of the widget "formula": an input has a slider, and a result a formula in JSON, as ["*", 2, "n"].
+struct FormulaInput {
+  std::string_view key;
+  Text name;
+  double min, max, step, value;
+  bool power = false;  ///< 2 to the power of the slider
+};
+struct FormulaResult {
+  Text name;
+  std::string_view formula;
+};
+std::string json_of(const std::vector<FormulaInput>& inputs, const std::vector<FormulaResult>& results, int digits = 0);
+
+/// Data of the widget "attention": all heads of one attention, weights [heads, rows, columns].
+std::string json_of_heads(const Tensor& weights, const Text& group, const std::vector<std::string>& rows,
+                          const std::vector<std::string>& columns);
+/// The same for all attentions of a Transformer, of the first sequence.
+std::string json_of_heads(const nn::AttentionMaps& maps, const std::vector<std::string>& source,
+                          const std::vector<std::string>& target);
+
+/// Of a page without faults.
+inline constexpr Without kNoFault{
+    Part::faults, {"이 절에서는 바로잡을 곳을 찾지 못했습니다.", "We have found nothing to mend in this section."}};
+
+}  // namespace tapegrad::tasks::tutorial

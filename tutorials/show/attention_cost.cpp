@@ -1,0 +1,161 @@
+// The topic attention-cost: time and memory of a layer of self-attention, forward and backward, by the length.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool_peak.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/processor_time.h>
+#include <tapegrad/tutorials/show/show.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tasks {
+namespace attention_cost {
+namespace {
+
+constexpr int64_t kHeadSize = 64, kShortest = 512, kLongest = 65'536;
+constexpr double kMostSeconds = 40;  // of one pass; longer inputs are left out
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+// What a form of attention costs, by length; NaN where it was not measured.
+struct Cost {
+  std::string_view name;
+  std::vector<double> milliseconds = {}, megabytes = {};
+};
+
+// One pass forward and backward: seconds of processor time, and the bytes in use at its peak beyond the input and the
+// parameters.
+struct Pass {
+  double seconds;
+  int64_t bytes;
+};
+Pass run_pass(const nn::MultiHeadSelfAttention& layer, const Tensor& x) {
+  pool::reset_peak();
+  const int64_t before = pool::peak();
+  const double start = processor_seconds();
+  {
+    Tape tape;
+    const Gradients grads = tape.backward(mean(layer(x)));
+  }
+  return {processor_seconds() - start, pool::peak() - before};
+}
+
+// The best of some passes after the first one.
+Pass measure(const nn::AttentionChoice& form, int64_t length, int64_t width) {
+  constexpr double kSeconds = 0.4;
+  constexpr int kMostPasses = 10;
+  const PauseRecording pause;
+  Generator generator(0);
+  nn::MultiHeadSelfAttention layer({.d_in = width,
+                                    .d_out = width,
+                                    .num_heads = width / kHeadSize,
+                                    .context_length = length,
+                                    .causal = false,
+                                    .attention = form});
+  const Tensor x = randn({1, length, width}, kFloat32, &generator).as_leaf();
+  Pass best = run_pass(layer, x);
+  double total = best.seconds;
+  for (int i = 0; i < kMostPasses && (i == 0 || total < kSeconds); ++i) {
+    const Pass pass = run_pass(layer, x);
+    total += pass.seconds;
+    best = {std::min(best.seconds, pass.seconds), pass.bytes};
+  }
+  return best;
+}
+
+// Of the lengths from `first` on.
+double slope(const std::vector<int64_t>& lengths, const std::vector<double>& values, int64_t first) {
+  std::vector<double> x, y;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < first) continue;
+    x.push_back(static_cast<double>(lengths[i]));
+    y.push_back(values[i]);
+  }
+  return log_slope(x, y);
+}
+
+std::string cell(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:>11.{}f}", value, digits) : fmt::format("{:>11}", "-");
+}
+
+std::string table(std::string_view title, const std::vector<int64_t>& lengths, const std::vector<Cost>& costs,
+                  std::vector<double> Cost::*member, int64_t first) {
+  std::string out = fmt::format("{}\n{:>8}", title, said("tokens"));
+  for (const Cost& cost : costs) out += fmt::format("{:>11}", cost.name);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    out += fmt::format("\n{:>8}", lengths[i]);
+    for (const Cost& cost : costs) out += cell((cost.*member)[i], 1);
+  }
+  out += fmt::format("\n{:>8}", said("slope"));
+  for (const Cost& cost : costs) out += cell(slope(lengths, cost.*member, first), 2);
+  return out + "\n\n";
+}
+
+drawing::Drawing chart(std::string title, std::string label, const std::vector<int64_t>& lengths,
+                       const std::vector<Cost>& costs, std::vector<double> Cost::*member) {
+  drawing::LineChart out{.title = std::move(title),
+                         .x_label = said("log2 of the number of tokens"),
+                         .y_label = std::move(label),
+                         .log_y = true};
+  for (const Cost& cost : costs) {
+    drawing::Series series{.name = std::string(cost.name), .y = cost.*member};
+    for (const int64_t length : lengths) series.x.push_back(std::log2(static_cast<double>(length)));
+    out.series.push_back(std::move(series));
+  }
+  return draw(out);
+}
+
+Exhibit exhibit_of(const ShowRequest& request) {
+  const int64_t longest = request.length.value_or(kLongest);
+  const int64_t width = request.dim.value_or(512);
+  require(width % kHeadSize == 0, "--dim", fmt::format("must be a multiple of {}, got {}", kHeadSize, width));
+  std::vector<int64_t> lengths;
+  for (int64_t length = kShortest; length <= longest; length *= 2) lengths.push_back(length);
+  std::vector<Cost> costs;
+  for (const nn::AttentionChoice& form : nn::attention_forms()) {
+    Cost cost{form.name()};
+    double before = 0;  // seconds for half of the length
+    for (const int64_t length : lengths) {
+      const bool too_long = 4 * before > kMostSeconds;
+      const Pass pass = too_long ? Pass{} : measure(form, length, width);
+      before = too_long ? before : pass.seconds;
+      cost.milliseconds.push_back(too_long ? kMissing : 1e3 * pass.seconds);
+      cost.megabytes.push_back(too_long ? kMissing : 1e-6 * static_cast<double>(pass.bytes));
+    }
+    costs.push_back(std::move(cost));
+  }
+  const int64_t first = std::min<int64_t>(4096, lengths[lengths.size() - 2]);
+  Exhibit exhibit;
+  exhibit.title = said("Cost of the forms of attention");
+  exhibit.columns = 1;
+  exhibit.text = said(
+      "{} heads of size {}, one sequence, forward and backward. Processor time of all\n"
+      "threads ({}), with the default options of each form. Memory: without input and\n"
+      "parameters. Passes of more than {:.0f} seconds are left out.\n\n",
+      width / kHeadSize, kHeadSize, num_threads(), kMostSeconds);
+  exhibit.text += table(said("Time in milliseconds"), lengths, costs, &Cost::milliseconds, first);
+  exhibit.text += table(said("Memory in megabytes"), lengths, costs, &Cost::megabytes, first);
+  exhibit.text += said(
+      "The slope belongs to a line fitted to the logarithms, from {} tokens on: 1 for\n"
+      "a cost proportional to the length, 2 for a cost proportional to its square.\n"
+      "Full attention does not store the scores of all pairs, so its memory is also\n"
+      "proportional to the length.\n",
+      first);
+  exhibit.drawings = {
+      chart(said("Time of a layer, forward and backward"), said("milliseconds"), lengths, costs, &Cost::milliseconds),
+      chart(said("Memory of a layer, forward and backward"), said("megabytes"), lengths, costs, &Cost::megabytes)};
+  return exhibit;
+}
+
+}  // namespace
+}  // namespace attention_cost
+
+Exhibit show_attention_cost(const ShowRequest& request) { return attention_cost::exhibit_of(request); }
+
+}  // namespace tapegrad::tasks

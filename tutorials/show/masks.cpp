@@ -1,0 +1,212 @@
+// Masks (tutorial 003, section 8.2.5): scores, mask, masked scores and weights of four words or of a random example.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tutorials/show/show.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::string_view kLine = "--------------------------------------------------\n";
+constexpr int64_t kMostInTables = 7;  // tokens that fit into a table of 80 columns
+
+struct Example {
+  std::vector<std::string> words;
+  Tensor scores;  // [T, T]
+};
+
+Example tutorial_example() {
+  return {{"I", "love", "deep", "learning"},
+          tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}})};
+}
+
+// Scores from 0.00 to 0.99, with two decimals.
+Example drawn_example(int64_t length, Generator& generator) {
+  Example example;
+  for (int64_t i = 0; i < length; ++i) example.words.push_back(fmt::format("t{}", i));
+  example.scores = randint(0, 100, {length, length}, &generator).to(kFloat32) / 100;
+  return example;
+}
+
+bool is_drawn(const ShowRequest& request) { return request.length || request.seed; }
+
+// Numbered steps: each has a headline, a table (shades if it is large) and an explanation.
+class Steps {
+ public:
+  explicit Steps(const std::vector<std::string>& words, int before = 0) : words_(words), number_(before) {
+    const auto columns = static_cast<int>(words.size()) + 1;
+    width_ = std::min(12, drawing::kTerminalWidth / columns);
+  }
+  void add(std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
+    fmt::format_to(std::back_inserter(text), "{}. {}:\n", ++number_, headline);
+    if (static_cast<int64_t>(words_.size()) <= kMostInTables) {
+      text += drawing::bracket_table(x, {words_, words_, width_, digits, exponent});
+    } else {
+      text += drawing::shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
+      fmt::format_to(std::back_inserter(text), "({})\n", said(drawing::shades_legend()));
+    }
+    text += told.empty() ? "" : fmt::format("\n{}\n", told);
+  }
+  void plain(std::string_view headline, std::string_view what, std::string_view told) {
+    fmt::format_to(std::back_inserter(text), "{}. {}:\n{}\n\n{}\n", ++number_, headline, what, told);
+  }
+  void line() { text += fmt::format("{}\n", kLine); }
+
+  std::string text;
+
+ private:
+  const std::vector<std::string>& words_;
+  int width_;
+  int number_;
+};
+
+}  // namespace
+
+Exhibit show_causal_mask(const ShowRequest& request) {
+  const int64_t length = request.length.value_or(4);
+  Generator generator(request.seed.value_or(0));
+  const auto [words, scores] = is_drawn(request) ? drawn_example(length, generator) : tutorial_example();
+  const Tensor seen = nn::causal_mask(length);
+  const Tensor ones_and_zeros = seen.to(kFloat32);
+  const Tensor ones_and_inf = masked_fill(ones_and_zeros, !seen, -kInf);
+  const Tensor added = scores + ones_and_inf;
+  const Tensor masked = masked_fill(scores, !seen, -kInf);
+  const Tensor weights = softmax(masked);
+
+  Steps steps(words);
+  steps.add(said("Attention scores"), scores, 2, false, said("Rows are queries, columns are keys."));
+  steps.line();
+  steps.add(said("Lower triangular mask (1: allowed, 0: blocked)"), ones_and_zeros, 2, false,
+            said("A word attends to itself and to earlier words: the diagonal and all below it."));
+  steps.line();
+  steps.add(said("The mask with -inf instead of 0"), ones_and_inf, 1, true, said("The exponential of -inf is 0."));
+  steps.line();
+  steps.add(said("Scores with the mask added"), added, 1, false,
+            said("This is what the tutorial prints: its mask adds 1 to allowed scores, so 0.90\n"
+                 "becomes 1.9. The softmax is unchanged, because it depends only on differences\n"
+                 "within a row. tapegrad adds nothing: blocked scores become -inf, the others\n"
+                 "keep their values."));
+  steps.line();
+  steps.add(said("Attention weights (softmax of each row)"), weights, 2, false, "");
+  steps.text += said("\nEach row sums to 1, and no weight falls on a later word.\n");
+
+  return {said("Causal mask (8.2.5)"),
+          steps.text,
+          {draw_matrix(said("1. Attention scores"), scores, words, words, 0, 1),
+           draw_matrix(said("2. Mask (1: allowed)"), ones_and_zeros, words, words, 0, 2, 0),
+           draw_matrix(said("4. Masked scores"), masked, words, words, 0, 1),
+           draw_matrix(said("5. Attention weights"), weights, words, words, 0, 1)}};
+}
+
+namespace {
+
+struct Sentences {
+  std::vector<std::vector<std::string>> words;  // equally long, padded with PAD
+  Tensor ids;                                   // [4, T]; PAD is 0
+};
+
+Sentences tutorial_sentences() {
+  return {{{"I", "love", "deep", "learning"},
+           {"I", "love", "ML", "PAD"},
+           {"Deep", "learning", "is", "fun"},
+           {"Machines", "learn", "from", "data"}},
+          tensor({{1, 2, 3, 4}, {1, 2, 5, 0}, {3, 4, 6, 7}, {8, 9, 10, 11}})};
+}
+
+// The first sentence is full, the others have random lengths; ids from 1 to 99.
+Sentences drawn_sentences(int64_t length, Generator& generator) {
+  Sentences out{{}, randint(1, 100, {4, length}, &generator)};
+  const std::vector<int64_t> lengths = randint(1, length + 1, {4}, &generator).to_vector<int64_t>();
+  std::vector<int64_t> ids = out.ids.to_vector<int64_t>();
+  for (int64_t s = 0; s < 4; ++s) {
+    out.words.emplace_back();
+    for (int64_t i = 0; i < length; ++i) {
+      const bool pad = s > 0 && i >= lengths[static_cast<std::size_t>(s)];
+      if (pad) ids[static_cast<std::size_t>(s * length + i)] = 0;
+      out.words.back().push_back(pad ? "PAD" : fmt::format("t{}", i));
+    }
+  }
+  out.ids = tensor(ids, {4, length});
+  return out;
+}
+
+std::string show_sentences(const Sentences& sentences) {
+  std::string out;
+  for (const std::vector<std::string>& words : sentences.words) {
+    std::string line = "  ";
+    for (const std::string& word : words) line += fmt::format(" {:<9}", word);
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (words.size() <= static_cast<std::size_t>(kMostInTables)) out += line + '\n';
+  }
+  return out + said("token ids:\n{}", str(sentences.ids));
+}
+
+int64_t shortest(const Sentences& sentences) {
+  return argmin(sum(ne(sentences.ids, 0).to(kInt64), {1})).item<int64_t>();
+}
+
+constexpr std::string_view kOrdinals[] = {translatable("first"), translatable("second"), translatable("third"),
+                                          translatable("fourth")};
+
+}  // namespace
+
+Exhibit show_padding_mask(const ShowRequest& request) {
+  const int64_t length = request.length.value_or(4);
+  Generator generator(request.seed.value_or(0));
+  const Sentences sentences = is_drawn(request) ? drawn_sentences(length, generator) : tutorial_sentences();
+  const Tensor scores = is_drawn(request) ? drawn_example(length, generator).scores : tutorial_example().scores;
+  const Tensor seen = nn::padding_mask(sentences.ids);  // [4, 1, 1, T]
+  const auto weights_of = [&](int64_t s) { return softmax(masked_fill(scores, !seen[s][0], -kInf)); };
+  const int64_t padded = shortest(sentences);
+  const std::vector<std::string>& words = sentences.words[0];
+  const std::vector<std::string>& padded_words = sentences.words[static_cast<std::size_t>(padded)];
+
+  Steps steps(words);
+  steps.plain(said("Four sentences, padded to one length"), show_sentences(sentences),
+              said("The padding token PAD has the id 0."));
+  steps.line();
+  steps.plain(said("Padding mask (1: a word, 0: padding)"), str(seen.reshape({4, 1, length}).to(kFloat32)),
+              said("One row per sentence; it applies to every query."));
+  steps.line();
+  steps.add(said("Attention scores (first sentence)"), scores, 2, false, "");
+  steps.line();
+  steps.add(said("Scores with the padding mask applied (first sentence)"), masked_fill(scores, !seen[0][0], -kInf), 1,
+            true, said("Scores of padding would be -inf; the first sentence has none."));
+  steps.line();
+  steps.add(said("Attention weights (first sentence)"), weights_of(0), 2, false, said("Each row sums to 1."));
+  if (padded != 0) {
+    const std::string ordinal = said(kOrdinals[padded]);
+    steps.line();
+    Steps second(padded_words, 5);
+    second.add(said("Beyond the tutorial, the {} sentence with the same scores, masked", ordinal),
+               masked_fill(scores, !seen[padded][0], -kInf), 1, true, said("Padding is masked in every row."));
+    second.line();
+    second.add(said("Its attention weights ({} sentence)", ordinal), weights_of(padded), 2, false, "");
+    second.text += said(
+        "\nPadding gets no weight. The rows of the padding tokens are computed, but never\n"
+        "used: a padding mask masks columns (keys), not rows (queries).\n");
+    steps.text += second.text;
+  }
+
+  Exhibit out{said("Padding mask (8.2.5)"), steps.text, {}};
+  std::vector<std::string> names, columns;
+  for (const std::string_view ordinal : kOrdinals) names.push_back(said(ordinal));
+  for (int64_t i = 0; i < length; ++i) columns.push_back(fmt::format("{}", i + 1));
+  out.drawings.push_back(draw_matrix(said("Padding mask (1: a word), by sentence"),
+                                     seen.reshape({4, length}).to(kFloat32), names, columns, 0, 2, 0));
+  out.drawings.push_back(draw_matrix(said("Attention scores (first sentence)"), scores, words, words, 0, 1));
+  out.drawings.push_back(draw_matrix(said("Weights, first sentence"), weights_of(0), words, words, 0, 1));
+  if (padded != 0)
+    out.drawings.push_back(draw_matrix(said("Weights, {} sentence", said(kOrdinals[padded])), weights_of(padded),
+                                       padded_words, padded_words, 0, 1));
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,258 @@
+// The list of topics, and their files.
+#include <fmt/format.h>
+#include <tapegrad/train/drawing/heatmap.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/files.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kSentences[] = {"time-flies", "journey"};
+
+constexpr Topic kTopics[] = {
+    {.name = "causal-mask",
+     .help = "a token never attends to later tokens (tutorial 003, 8.2.5)",
+     .make = show_causal_mask,
+     .length = {.help = "number of tokens, from 1 to 64, of a random example", .limits = {.least = 1, .most = 64}},
+     .seed = {.help = "random seed of a random example"}},
+    {.name = "padding-mask",
+     .help = "padding tokens are masked out (8.2.5)",
+     .make = show_padding_mask,
+     .length = {.help = "number of tokens, from 1 to 64, of random sentences", .limits = {.least = 1, .most = 64}},
+     .seed = {.help = "random seed of random sentences"}},
+    {.name = "padded-attention",
+     .help = "a mask that hides queries by mistake, next to one that hides keys (tutorial 002)",
+     .make = show_padded_attention,
+     .length = {.help = "number of tokens, from 2 to 10, a third of them padding",
+                .limits = {.least = 2, .most = 10},
+                .otherwise = "6"},
+     .seed = {.help = "random seed of queries and keys", .otherwise = "0"}},
+    {.name = "positional-encoding",
+     .help = "position indices, and sines and cosines of many wavelengths (8.3.1, 8.3.2)",
+     .make = show_positional_encoding,
+     .length = {.help = "number of positions to plot, from 2 to 1000",
+                .limits = {.least = 2, .most = 1000},
+                .otherwise = "100"},
+     .dim = {.help = "width of the model, a multiple of 4 from 16 to 4096",
+             .limits = {.least = 16, .most = 4096},
+             .otherwise = "512"}},
+    {.name = "layer-norm",
+     .help = "normalise each token, then scale and shift it (8.4.1)",
+     .make = show_layer_norm,
+     .length = {.help = "tokens per sequence, from 1 to 32", .limits = {.least = 1, .most = 32}, .otherwise = "5"},
+     .dim = {.help = "features per token, from 2 to 16", .limits = {.least = 2, .most = 16}, .otherwise = "6"},
+     .seed = {.help = "NumPy's random seed of data, scale and shift", .otherwise = "42"}},
+    {.name = "attention-steps",
+     .help = "from word vectors to contextual vectors, step by step (8.2.1, 8.2.2; tutorial 004)",
+     .make = show_attention_steps,
+     .example = {.help = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
+                         "weights, causal mask and dropout (tutorial 004)",
+                 .choices = kSentences}},
+    {.name = "attention-cost",
+     .help = "measured time and memory of a layer for 512 to 65,536 tokens, with every form of attention (8.2.3)",
+     .make = show_attention_cost,
+     .length = {.help = "longest input, at least 1024",
+                .limits = {.least = 1024, .most = 1048576},
+                .otherwise = "65536"},
+     .dim = {.help = "width of the layer, a multiple of 64 up to 4096",
+             .limits = {.least = 64, .most = 4096},
+             .otherwise = "512"},
+     .threads = true},
+    {.name = "attention-accuracy",
+     .help =
+         "measured accuracy of every form of attention on a copy and a search task, after equal training time (8.2.3)",
+     .make = show_attention_accuracy,
+     .length = {.help = "number of tokens, a multiple of 32 from 32 to 16384",
+                .limits = {.least = 32, .most = 16384},
+                .otherwise = "1024"},
+     .seed = {.help = "random seed of models and data", .otherwise = "0"},
+     .seconds = {.help = "seconds of processor time for each form and task, at most 86400",
+                 .limits = {.least = 0, .most = 86400, .open_below = true},
+                 .otherwise = "60"},
+     .threads = true},
+    {.name = "performer-error",
+     .help = "measured error of Performer's attention against its number of random features (8.2.3)",
+     .make = show_performer_error,
+     .dim = {.help = "size of a head, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "64"},
+     .seed = {.help = "random seed", .otherwise = "0"},
+     .threads = true},
+    {.name = "gpt-cost",
+     .help = "time and memory of a GPT's training step for 64 to 16,384 tokens and 1 to 64 sequences, measured",
+     .make = show_gpt_cost,
+     .length = {.help = "maximum number of tokens of a step, from 128 to 262144",
+                .limits = {.least = 128, .most = 262144},
+                .otherwise = "16384"},
+     .dim = {.help = "width of the model, a multiple of 64 up to 4096",
+             .limits = {.least = 64, .most = 4096},
+             .otherwise = "256"},
+     .threads = true},
+    {.name = "mask-leak",
+     .help = "training with and without the causal mask: the loss, and the text that each model writes (8.2.5)",
+     .make = show_mask_leak,
+     .length = {.help = "number of tokens, from 4 to 512", .limits = {.least = 4, .most = 512}, .otherwise = "32"},
+     .seed = {.help = "random seed of models and data", .otherwise = "0"},
+     .steps = {.help = "steps of training, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "400"},
+     .threads = true},
+    {.name = "order-blindness",
+     .help = "two sentences of the same words in another order, without positions and with each kind (tutorial 001)",
+     .make = show_order_blindness,
+     .dim = {.help = "width of the model, a multiple of 8 from 8 to 512",
+             .limits = {.least = 8, .most = 512},
+             .otherwise = "32"},
+     .seed = {.help = "random seed of the models", .otherwise = "0"}},
+    {.name = "relative-positions",
+     .help = "T5's bias as the tutorial writes it and as the paper has it, and products of Toeplitz matrices (8.3.2)",
+     .make = show_relative_positions,
+     .length = {.help = "largest Toeplitz matrix, from 32 to 8192 rows",
+                .limits = {.least = 32, .most = 8192},
+                .otherwise = "2048"},
+     .dim = {.help = "size of a head, from 1 to 64", .limits = {.least = 1, .most = 64}, .otherwise = "16"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "recurrent-lengths",
+     .help = "accuracy by length of a recurrent network, the same with attention, and a Transformer (8.1, 8.2.1)",
+     .make = show_recurrent_lengths,
+     .length = {.help = "longest sequence, from 2 to 1000", .limits = {.least = 2, .most = 1000}, .otherwise = "200"},
+     .seed = {.help = "random seed of models and data", .otherwise = "0"},
+     .steps = {.help = "steps of training for each model, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "600"},
+     .threads = true},
+    {.name = "hopfield",
+     .help = "attention as a Hopfield network: the differential equation, solved, and the energy (8.2.3)",
+     .make = show_hopfield,
+     .length = {.help = "number of states, from 2 to 64", .limits = {.least = 2, .most = 64}, .otherwise = "8"},
+     .dim = {.help = "width of a state, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "16"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "depth",
+     .help = "tokens and gradients after 2 to 24 random layers: Pre-LN, Post-LN, attention alone (8.2.3, 8.4)",
+     .make = show_depth,
+     .length = {.help = "number of tokens, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "32"},
+     .dim = {.help = "width of the model, a multiple of 8 from 8 to 512",
+             .limits = {.least = 8, .most = 512},
+             .otherwise = "64"},
+     .seed = {.help = "random seed", .otherwise = "0"}},
+    {.name = "head-roles",
+     .help = "a small GPT learns to copy: the tokens that each head attends to during training (8.2.4)",
+     .make = show_head_roles,
+     .length = {.help = "number of symbols, from 4 to 32", .limits = {.least = 4, .most = 32}, .otherwise = "8"},
+     .seed = {.help = "random seed of the model and the data", .otherwise = "0"},
+     .steps = {.help = "steps of training, from 1 to 100000",
+               .limits = {.least = 1, .most = 100000},
+               .otherwise = "400"},
+     .threads = true},
+    {.name = "architecture",
+     .help = "a model part by part: shapes, parameters, and the C++ of each part (8.4; tutorial 000)",
+     .make = show_architecture,
+     .model = {.help = "model.safetensors of a run, its folder, or a Hugging Face folder with GPT-2 or Llama",
+               .type = "FILE_OR_DIR",
+               .otherwise = "an untrained Transformer of the copy task"}},
+};
+
+// A terminal's text: paragraphs, and as they are, lines that begin with spaces or have columns.
+std::string text_html(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find("\n\n"), text.size());
+    const std::string_view block = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of('\n', end)));
+    const bool prose = !block.starts_with(' ') && block.find("  ") == block.npos && block.find("\n ") == block.npos &&
+                       block.find('[') == block.npos;
+    out += fmt::format(fmt::runtime(prose ? "<p>{}</p>\n" : "<div class=\"card\"><pre>{}</pre></div>\n"),
+                       drawing::escape_markup(block));
+  }
+  return out;
+}
+
+std::string html_of(const Exhibit& exhibit) {
+  std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
+  if (exhibit.whole.body.empty()) {
+    for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
+  } else {
+    drawing::card(body, exhibit.whole, exhibit.drawings);
+  }
+  body += fmt::format("</div>\n<h2>{}</h2>\n{}", said("Step by step"), text_html(exhibit.text));
+  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
+                       {.language = tutorial::code_of(tutorial::language_of_locale())});
+}
+
+}  // namespace
+
+std::span<const Topic> topics() { return kTopics; }
+
+void ShowRequest::list(Fields& f) {
+  const auto found =
+      std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == topic; });
+  if (found == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", topic));
+  const auto add = [&f](std::string_view name, Setting setting, auto& value) {
+    setting.name = name;
+    if (!setting.help.empty()) f.add(setting, value);
+  };
+  add("length", found->length, length);
+  add("dim", found->dim, dim);
+  add("seed", found->seed, seed);
+  add("seconds", found->seconds, seconds);
+  add("steps", found->steps, steps);
+  add("example", found->example, example);
+  add("model", found->model, model);
+  f.add({.name = "out", .help = "folder for the plots", .type = "DIR"}, out);
+  f.add({.name = "quiet", .help = "write the plots, and print no tables"}, quiet);
+}
+
+double log_slope(std::span<const double> x, std::span<const double> y) {
+  double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double a = std::log(x[i]), b = std::log(y[i]);
+    if (!std::isfinite(a) || !std::isfinite(b)) continue;
+    ++n, sx += a, sy += b, sxx += a * a, sxy += a * b;
+  }
+  return n < 2 ? std::numeric_limits<double>::quiet_NaN() : (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
+drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
+                             const std::vector<std::string>& columns, double low, double high, int digits) {
+  drawing::Heatmap map;
+  map.title = title;
+  map.row_labels = rows;
+  map.column_labels = columns;
+  map.is_signed = low < 0;
+  constexpr std::size_t kMostWithValues = 10;  // rows and columns
+  for (const double value : x.to(kFloat64).to_vector<double>()) {
+    map.values.push_back(static_cast<float>(map.is_signed ? value / high : (value - low) / (high - low)));
+    if (std::max(rows.size(), columns.size()) <= kMostWithValues) map.texts.push_back(drawing::fixed(value, digits));
+  }
+  return draw(map);
+}
+
+int show(const ShowRequest& request) {
+  const auto topic =
+      std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == request.topic; });
+  if (topic == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", request.topic));
+  const Exhibit exhibit = topic->make(request);
+  const std::string name = request.topic + (topic->example.help.empty() ? "" : "-" + request.example);
+
+  const fs::path folder(request.out);
+  as_bad_request("--out", [&] { train::create_folder(folder); });
+  const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
+  train::replace_file(
+      train::in_its_folder(svg),
+      drawing::svg_file(exhibit.whole.body.empty() ? drawing::grid(exhibit.drawings, exhibit.columns) : exhibit.whole));
+  train::replace_file(train::in_its_folder(html), html_of(exhibit));
+  if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
+  print_text(said("Plots: {}, {}\n", svg.string(), html.string()));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,213 @@
+// The verb `explain step`: reads a run's model and an example, and writes the page.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tasks/gpt/prompt.h>
+#include <tapegrad/tasks/gpt/recipe.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/tutorials/step/forward.h>
+#include <tapegrad/tutorials/step/step.h>
+#include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/files.h>
+#include <tapegrad/tasks/language/language.h>
+#include <tapegrad/tasks/widgets/widget.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace tapegrad::tasks::step {
+namespace {
+
+using tutorial::Text;
+
+// --- the example ---
+
+// "7 15 2" or "7,15,2": a source of the copy task, which is its own target.
+Batch copy_example(const std::string& text, int64_t vocab_size, int64_t longest) {
+  std::vector<int64_t> ids;
+  const char *at = text.data(), *const end = at + text.size();
+  while (at < end) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    int64_t id = 0;
+    const auto [stop, error] = std::from_chars(at, end, id);
+    require(error == std::errc() && (stop == end || *stop == ' ' || *stop == ',') && id > 0 && id < vocab_size,
+            "--text",
+            fmt::format("expected tokens from 1 to {}, such as \"1 2 3\", got \"{}\"", vocab_size - 1,
+                        data::valid_utf8(text)));
+    ids.push_back(id);
+    at = stop;
+  }
+  const auto count = static_cast<int64_t>(ids.size());
+  require(count > 0 && count <= longest, "--text", fmt::format("expected 1 to {} tokens, got {}", longest, count));
+  const Tensor source = tensor(ids, {1, count});
+  return {source, source};
+}
+
+Batch example_of(const Request& request, const Seq2SeqRecipe& recipe) {
+  const Task& task = recipe.task();
+  if (!request.text) {
+    Generator generator(request.seed);
+    return task.draw(1, generator);
+  }
+  if (!recipe.options().info->takes_expressions) {
+    const nn::TransformerConfig& config = recipe.transformer().config;
+    return copy_example(*request.text, config.vocab_size, config.longest_input());
+  }
+  return as_bad_request("--text", [&] { return task.read_expression(*request.text); });
+}
+
+// --- the two families ---
+
+Step transformer_step(const Request& request, const fs::path& file, const TaskInfo& info) {
+  const auto recipe = std::make_shared<Seq2SeqRecipe>(info);
+  load_model(*recipe, file);
+  const Task& task = recipe->task();
+  const nn::Transformer& model = recipe->transformer();
+  const Batch example = example_of(request, *recipe);
+  const Tensor outputs = model(example.source, shifted(task, example.target), task.source_mask(example.source),
+                               nn::causal_mask(example.target.size(1)));
+  const Answer answer = answers_of(task, example, predicted_tokens(task, outputs, example.target), 1).front();
+  return {
+      .parameters = std::make_shared<Parameters>(nn::state_dict(model)),
+      .forward = [recipe, example](Trace& t) { trace_transformer(t, recipe->transformer(), recipe->task(), example); },
+      .own_loss = task.loss(outputs, example.target).item(),
+      .token_text = [recipe](int64_t id) { return recipe->task().token_text(id); },
+      .vocab_size = model.config.vocab_size,
+      .task = std::string(info.name),
+      .what = fmt::format("{} -> {}", task.source_text(answer.input), task.target_text(answer.target)),
+      .optimizer = recipe->optimizer(),
+      .optimizer_name = recipe->options().optimizer};
+}
+
+Step gpt_step(const Request& request) {
+  const auto trained = std::make_shared<TrainedGPT>(load_gpt(request.model));
+  const nn::GPTModel* const model = trained->model.as<nn::GPTModel>();
+  require(model != nullptr, "--model", "expected a GPT, got a Llama");
+  require(request.text.has_value(), "--text", "expected the text that the GPT reads, got none");
+  const std::vector<int64_t> ids = as_bad_request("--text", [&] { return prompt_ids_of(*request.text, "", *trained); });
+  const auto count = static_cast<int64_t>(ids.size());
+  require(count > 1, "--text", "expected at least two tokens (the model reads all but the last one), got one");
+  const Tensor tokens = tensor(ids, {count});
+  const Tensor logits = (*model)(tokens.slice(0, 0, count - 1).unsqueeze(0)).select(0, 0);
+  return {.parameters = std::make_shared<Parameters>(nn::state_dict(*model)),
+          .forward = [trained, tokens](Trace& t) { trace_gpt(t, *trained->model.as<nn::GPTModel>(), tokens); },
+          .own_loss = cross_entropy(logits, tokens.slice(0, 1, kAll)).item(),
+          .token_text =
+              [trained](int64_t id) {
+                const bool has = trained->tokenizer && id < trained->tokenizer->size();
+                return has ? data::valid_utf8(trained->tokenizer->decode({&id, 1})) : std::to_string(id);
+              },
+          .vocab_size = model->config.vocab_size,
+          .task = std::string(kGPTTask),
+          .what = *request.text,
+          .optimizer = {.lr = trained->options.lr, .weight_decay = trained->options.weight_decay},
+          .optimizer_name = trained->options.optimizer};
+}
+
+// --- the page ---
+
+constexpr std::string_view kStyle =
+    R"(.cells td[data-i] { cursor: pointer; } summary { cursor: pointer; padding: 2px 0; } details details { margin-left: 12px; }
+.changed > summary { font-weight: 600; color: var(--heat); } .inspector { position: sticky; top: 0; z-index: 1; max-height: 45vh; overflow: auto; }
+.strip { display: flex; flex-wrap: wrap; gap: 2px; align-items: flex-end; margin: 8px 0; } .strip button { flex: 1 1 6px; min-width: 0; max-width: 18px; padding: 0; border: 0; border-radius: 2px; background: var(--heat); cursor: pointer; }
+)";
+
+std::string page_of(const nlohmann::ordered_json& json, tutorial::Language language) {
+  const std::string title(Text{"학습 한 단계의 모든 수", "Every number of one training step"}.in(language));
+  const std::string_view about =
+      Text{
+          "모델이 한 문장으로 학습하는 한 단계를 연산 하나하나로 나누어 보여 줍니다. 값과 기울기는 tapegrad가 "
+          "계산했고, "
+          "이 페이지는 같은 순전파를 다시 계산하여 비교합니다. 수를 누르면 기울기와 차분, 갱신을 볼 수 있고, 고칠 수 "
+          "있습니다.",
+          "One training step on one sequence, operation by operation. tapegrad computed the values and gradients; this "
+          "page computes the same forward pass again and compares. Click a number to see its gradient, the finite "
+          "difference and the update, or to change it."}
+          .in(language);
+  const std::string body = fmt::format("<h1>{}</h1>\n<p>{}</p>\n<noscript><p>{}</p></noscript>\n{}", title, about,
+                                       Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
+                                       tutorial::widget_html("step", json));
+  const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
+  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style, .scripts = true});
+}
+
+constexpr std::string_view kLanguages[] = {"ko", "en"};
+
+}  // namespace
+
+void Request::list(Fields& f) {
+  add_model(f, model);
+  f["model"].help = "model.safetensors of a run, or its folder; required";
+  f["model"].otherwise = "none";
+  f.add({.name = "text",
+         .help = "the example: tokens (copy), an expression (addition, parser), or a text (gpt)",
+         .type = "TEXT",
+         .otherwise = "a sampled example; of a GPT required"},
+        text);
+  f.add({.name = "seed", .help = "random seed of a sampled example"}, seed);
+  f.add({.name = "out", .help = "folder for step.html", .type = "DIR", .otherwise = "the model's"}, out);
+  f.add({.name = "limit",
+         .help = "largest page to write, in MB",
+         .limits = {.least = 0, .most = 100, .open_below = true},
+         .type = "MB"},
+        limit);
+  f.add({.name = "lang", .help = "language of the page", .choices = kLanguages, .otherwise = "by the locale"},
+        language);
+}
+
+Step read_step(const Request& request) {
+  require(!request.model.empty(), "--model", "expected the folder or model file of a run, got none");
+  const fs::path file = model_file("explain step", "copy", request.model);
+  const std::string task = task_of_model(file);
+  if (task == kGPTTask) return gpt_step(request);
+  for (const TaskInfo* info : all_tasks())
+    if (info->name == task) return transformer_step(request, file, *info);
+  bad_request("--model", fmt::format("expected a model of copy, addition, parser or gpt, got one of {}", task));
+}
+
+int explain_step(const Request& request) {
+  const Step step = read_step(request);
+  const tutorial::Language language = tutorial::language_of(request.language.value_or(""));
+  const nlohmann::ordered_json json = step_json(step);
+  const double loss = json["loss"];
+  if (!(std::abs(loss - step.own_loss) <= 1e-3 * (1 + std::abs(loss)))) {
+    fail("explain step", fmt::format("expected the loss of the model, {}, from its operations one by one, got {}",
+                                     step.own_loss, loss));
+  }
+  const std::string page = page_of(json, language);
+  const double megabytes = static_cast<double>(page.size()) / 1e6;
+  if (megabytes > request.limit) {
+    fail("explain step", fmt::format("expected a page of at most {} MB, got {:.1f} MB (train a smaller model, use a "
+                                     "shorter --text, or raise --limit)",
+                                     request.limit, megabytes));
+  }
+  const fs::path model(request.model);
+  const fs::path beside = kind_of_file(model) == FileKind::folder ? model : model.parent_path();
+  const fs::path folder = request.out.empty() ? beside : fs::path(request.out);
+  as_bad_request("--out", [&] {
+    if (!folder.empty()) train::create_folder(folder);
+    train::replace_file({folder, "step.html"}, page);
+  });
+  int64_t operations = 0;
+  for (const auto& node : json["nodes"]) operations += node["inputs"].empty() ? 0 : 1;
+  print_text(drawing::wrapped(
+      said("=== One training step: {} ===\nExample: {}\n{} operations; loss {:.6f}, after one update {:.6f}\n"
+           "Page: {} ({:.1f} MB)\n",
+           step.task, step.what, operations, loss, json["loss_after"].get<double>(), (folder / "step.html").string(),
+           megabytes),
+      4));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks::step

@@ -1,17 +1,15 @@
 # The command: everything but main.cpp is a library, which the tests use too.
 # Gradient checks separately: the tests of the library need no other part of the command.
-file(GLOB_RECURSE gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/gradcheck/*.cpp)
-set(printing ${PROJECT_SOURCE_DIR}/tasks/settings)  # what it prints with
-add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${printing}/nearest.cpp ${printing}/output.cpp ${printing}/status.cpp)
-target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad_train nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
+file(GLOB_RECURSE check_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/checks/*.cpp)
+add_library(tapegrad_checks STATIC ${check_sources})
+target_link_libraries(tapegrad_checks PUBLIC tapegrad_train nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
 set(glue_option $<$<CONFIG:Release>:-Og>)  # no loops over elements; compiles faster than -O1
 if(TAPEGRAD_SANITIZE)
   set(glue_option -O0)
 endif()
-target_compile_options(tapegrad_gradcheck PRIVATE ${glue_option})
-file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp)
-list(FILTER task_sources EXCLUDE REGEX
-     "tasks/(main\\.cpp|settings/(nearest|output|status)\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
+target_compile_options(tapegrad_checks PRIVATE ${glue_option})
+file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/*.cpp)
+list(FILTER task_sources EXCLUDE REGEX "(tasks/main\\.cpp|tutorials/programs/.*)$")
 # Lines of the tutorials' programs, and scripts, as parts of the command.
 file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h
      ${PROJECT_SOURCE_DIR}/tasks/widgets/*.js)
@@ -19,15 +17,20 @@ set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
 add_custom_command(OUTPUT ${embedding}
                    COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
                    DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed.cmake ${embedded} VERBATIM)
-add_library(tapegrad_embedded OBJECT ${embedding})  # by itself: what is made waits for the libraries that its target links
+set(catalogue ${PROJECT_SOURCE_DIR}/tasks/language/ko.po)
+set(messages ${PROJECT_BINARY_DIR}/messages.cpp)
+add_custom_command(OUTPUT ${messages}
+                   COMMAND ${CMAKE_COMMAND} -D CATALOGUE=${catalogue} -D OUTPUT=${messages} -P ${PROJECT_SOURCE_DIR}/cmake/messages.cmake
+                   DEPENDS ${PROJECT_SOURCE_DIR}/cmake/messages.cmake ${catalogue} VERBATIM)
+add_library(tapegrad_embedded OBJECT ${embedding} ${messages})  # by itself: what is made waits for the libraries that its target links
 target_compile_features(tapegrad_embedded PRIVATE cxx_std_20)
 target_include_directories(tapegrad_embedded PRIVATE ${include_dir})
 target_link_libraries(tapegrad_embedded PRIVATE tapegrad_flags)
 add_library(tapegrad_tasks STATIC ${task_sources} $<TARGET_OBJECTS:tapegrad_embedded>)
 target_compile_options(tapegrad_tasks PRIVATE ${glue_option})
-target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
+target_link_libraries(tapegrad_tasks PUBLIC tapegrad_checks nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
                       PRIVATE tapegrad_hardened)
-tapegrad_group(tapegrad_gradcheck 16 ${gradcheck_sources})
+tapegrad_group(tapegrad_checks 16 ${check_sources})
 tapegrad_group(tapegrad_tasks 24 ${task_sources})
 
 if(TAPEGRAD_COMMAND)

@@ -4,7 +4,7 @@
 find_program(DOXYGEN doxygen)
 mark_as_advanced(DOXYGEN)
 if(DOXYGEN)
-  file(GLOB_RECURSE pages CONFIGURE_DEPENDS autograd/*.md nn/*.md optim/*.md distributed/*.md tasks/*.md tests/*.md bench/*.md docs/*.md)
+  file(GLOB_RECURSE pages CONFIGURE_DEPENDS autograd/*.md nn/*.md optim/*.md distributed/*.md train/*.md tasks/*.md tutorials/*.md examples/*.md tests/*.md bench/*.md docs/*.md)
   file(GLOB top CONFIGURE_DEPENDS *.md)
   list(APPEND pages ${top})
   list(TRANSFORM pages PREPEND "\"")

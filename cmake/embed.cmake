@@ -43,24 +43,25 @@ set(scripts "")
 foreach(file IN LISTS script_files)
   cmake_path(GET file STEM name)
   file(READ ${file} text)
-  string(APPEND scripts "    {\"${name}\",\n     R\"~~~(${text})~~~\",\n     {}},\n")
+  string(APPEND scripts "    {\"${name}\",\n     R\"~~~(${text})~~~\"},\n")
 endforeach()
 
 file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
+#include <tapegrad/tasks/widgets/widget.h>
 #include <tapegrad/tutorials/sources.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-constexpr Embedded kSnippets[] = {
+constexpr Snippet kSnippets[] = {
 ${snippets}};
-constexpr Embedded kScripts[] = {
+constexpr Script kScripts[] = {
 ${scripts}};
 
 }  // namespace
 
-std::span<const Embedded> snippets() { return kSnippets; }
-std::span<const Embedded> scripts() { return kScripts; }
+std::span<const Snippet> snippets() { return kSnippets; }
+std::span<const Script> scripts() { return kScripts; }
 
 }  // namespace tapegrad::tasks::tutorial
 ")

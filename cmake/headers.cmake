@@ -1,10 +1,10 @@
-# The include folder of the build: <tapegrad/...> are links to the sources. A public header in a room of one of these
+# The include folder of the build: <tapegrad/...> are links to the sources. A public header in a folder of one of these
 # folders is included as if it stood in the folder itself, <tapegrad/nn/linear.h>, and is installed so; a private one under
 # its path.
-set(flat_folders autograd nn optim train/data train)
+set(flat_folders autograd nn optim train/data train/drawing train/metrics train)  # inner ones first
 set(include_dir ${PROJECT_BINARY_DIR}/include)
 file(REMOVE_RECURSE ${include_dir}/tapegrad)
-foreach(folder distributed tests)
+foreach(folder distributed checks tutorials tests)
   file(MAKE_DIRECTORY ${include_dir}/tapegrad)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${include_dir}/tapegrad/${folder} SYMBOLIC)
 endforeach()
@@ -35,6 +35,9 @@ function(tapegrad_headers variable umbrella)
         set(name ${folder}/${CMAKE_MATCH_1})
         file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${header} ${include_dir}/tapegrad/${name} SYMBOLIC)
       endif()
+      if(header MATCHES "^${folder}/")
+        break()
+      endif()
     endforeach()
     list(APPEND pairs "${header}|${name}")
     list(APPEND names ${name})
@@ -50,6 +53,18 @@ function(tapegrad_headers variable umbrella)
 endfunction()
 tapegrad_headers(public_headers tapegrad.h autograd nn optim)
 tapegrad_headers(distributed_headers distributed.h distributed)
-tapegrad_headers(train_headers train.h train/data train/drawing train)
+tapegrad_headers(train_headers train.h train)
+# Their names until 0.3: <tapegrad/tasks/data/csv.h> is now <tapegrad/train/data/csv.h>, <tapegrad/tasks/train/loop.h> is
+# <tapegrad/train/loop.h>.
+set(moved_headers "")
+foreach(header IN LISTS train_headers)
+  string(REGEX REPLACE ".*[|]train/" "" name ${header})
+  set(before ${name})
+  if(NOT name MATCHES "/")
+    set(before train/${name})
+  endif()
+  file(CONFIGURE OUTPUT ${include_dir}/tapegrad/tasks/${before} CONTENT "#include <tapegrad/train/${name}>\n" @ONLY)
+  list(APPEND moved_headers "${include_dir}/tapegrad/tasks/${before}|tasks/${before}")
+endforeach()
 file(RELATIVE_PATH data_from_headers ${CMAKE_INSTALL_FULL_INCLUDEDIR}/tapegrad ${CMAKE_INSTALL_FULL_DATADIR}/tapegrad)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${include_dir}/tapegrad/version.h @ONLY)

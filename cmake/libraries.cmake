@@ -63,7 +63,7 @@ if(MPI_CXX_FOUND)  # loaded by processes that a launcher of MPI has started; not
   add_dependencies(tapegrad_distributed tapegrad_mpi)
 endif()
 
-file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS train/data/*.cpp train/drawing/*.cpp train/*.cpp)
+file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS train/*.cpp)
 add_library(tapegrad_train ${train_sources})
 add_library(tapegrad::train ALIAS tapegrad_train)
 target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_hardened> fmt::fmt

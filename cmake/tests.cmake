@@ -14,11 +14,11 @@ target_compile_options(tapegrad_test_flags INTERFACE -O0 -Wno-unused-result -Wno
 if(TAPEGRAD_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tapegrad_test_flags INTERFACE -Wno-maybe-uninitialized)  # false positives of GCC 12 in <regex>
 endif()
-# Shared by all tests; rooms of tests/support: by those that need the command's parts.
+# Shared by all tests; folders of tests/support: by those that need the command's parts.
 file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.cpp)
 file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
 add_library(tapegrad_test_core STATIC ${golden_sources} ${core_support})
-target_link_libraries(tapegrad_test_core PUBLIC tapegrad_gradcheck GTest::gtest Threads::Threads
+target_link_libraries(tapegrad_test_core PUBLIC tapegrad_checks GTest::gtest Threads::Threads
                       PRIVATE tapegrad_flags tapegrad_test_flags)
 # Headers of nearly all tests, compiled once: a quarter of the time of compiling a test. (Clang 14 crashes when it reads templates
 # of nn from such a header.)

@@ -5,16 +5,16 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
-#include <tapegrad/train/data/tokenizer.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/status.h>
-#include <tapegrad/tutorials/find.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/verbs.h>
+#include <tapegrad/train/data/tokenizer.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
@@ -154,7 +154,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  if (words.size() > 1 && words[0] == "show" && tutorial::names_page(words[1])) words[0] = "tutorial";  // show 8.2.5
+  resolve_verb(words);
   if (words.empty()) words.emplace_back("--help");
   const CLI::App& app = named_app(top, words);
   try {
@@ -192,7 +192,7 @@ void take_language(std::vector<std::string>& words) {
   const bool joined = *option != "--lang";
   require(joined || std::next(option) != end, "--lang", "expected a value, got none");
   const std::string code = joined ? option->substr(option->find('=') + 1) : *std::next(option);
-  tutorial::set_language(tutorial::language_of(code));
+  tutorial::set_language(language_named(code));
   words.erase(option, std::next(option, joined ? 1 : 2));
 }
 

@@ -1,8 +1,8 @@
 // The table of `tapegrad gradcheck`.
 #include <fmt/format.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/checks/modules/module_samples.h>
+#include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>

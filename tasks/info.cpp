@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tasks/info.h>
 #include <tapegrad/checks/self_test/self_test.h>
+#include <tapegrad/tasks/info.h>
+#include <tapegrad/tasks/self_test_runs.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/version.h>
@@ -45,7 +46,7 @@ void print_machine() {
 
 int self_test(bool as_json) {
   if (!as_json) print_machine();
-  const std::vector<SelfTestResult> all = run_self_test([as_json](const SelfTestResult& r) {
+  const std::vector<SelfTestResult> all = run_self_test(run_computations(), [as_json](const SelfTestResult& r) {
     if (as_json) return;
     const std::string note = r.published.empty() ? "  not published" : fmt::format("  published: {}", r.published);
     const std::string line = fmt::format("{:<34}{}{}\n", r.name, r.bits, r.ok() ? "" : note);

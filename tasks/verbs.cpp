@@ -1,8 +1,6 @@
 // The verbs of the command.
 #include <fmt/format.h>
-#include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tasks/completion.h>
-#include <tapegrad/tutorials/exercises/command.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/info.h>
@@ -10,13 +8,16 @@
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tutorials/show/show.h>
-#include <tapegrad/tutorials/step/step.h>
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/tokenize.h>
-#include <tapegrad/tutorials/tutorial.h>
 #include <tapegrad/tasks/verbs.h>
+#include <tapegrad/tutorials/compare/positions.h>
+#include <tapegrad/tutorials/exercises/command.h>
+#include <tapegrad/tutorials/find.h>
+#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/tutorials/step/step.h>
+#include <tapegrad/tutorials/tutorial.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -174,6 +175,10 @@ constexpr Verb kVerbs[] = {
 }  // namespace
 
 std::span<const Verb> verbs() { return kVerbs; }
+
+void resolve_verb(std::vector<std::string>& words) {
+  if (words.size() > 1 && words[0] == "show" && tutorial::names_page(words[1])) words[0] = "tutorial";
+}
 
 const Verb* verb_named(std::string_view name) {
   const auto* found = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& v) { return v.name == name; });

@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/optim/clip.h>
 #include <tapegrad/train/interrupts.h>
 #include <tapegrad/train/loop.h>
 
@@ -207,26 +206,9 @@ void Loop::own_step(StepMetrics& metrics) {
   metrics.figures = std::move(found.figures);
 }
 
-// A step of one batch, in one process: forward, backward, update.
-void Loop::plain_step(StepMetrics& metrics) {
-  next_batch(true);
-  Tape tape;
-  const BatchLoss found = forward(tape, metrics.step);
-  add_up({figures_of(found)}, metrics);
-  if (options_.clip_grad_norm == 0) {
-    optimizers_.front()->step(tape,
-                              found.loss);  // backward, and the update of each parameter as soon as it has its gradient
-    return;
-  }
-  Gradients grads = tape.backward(found.loss);
-  optim::Optimizer& optimizer = *optimizers_.front();
-  optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer);
-  optimizer.step(grads);
-}
-
-// A step of several batches or processes. Every process reads all batches, so that all draw the same numbers, and
+// A step: forward, backward, update. Every process reads all batches, so that all draw the same random numbers, and
 // computes its own.
-void Loop::shared_step(StepMetrics& metrics) {
+void Loop::loss_step(StepMetrics& metrics) {
   const int64_t batches = std::min(options_.accumulate, source_.size() - batch_);
   parallel_->begin_step(batches);
   std::vector<Figures> figures(static_cast<std::size_t>(batches));
@@ -290,10 +272,8 @@ StepMetrics Loop::step() {
   metrics.lr = optimizers_.front()->lr();
   if (source_.step) {
     own_step(metrics);
-  } else if (!parallel_->world().transport() && options_.accumulate == 1) {
-    plain_step(metrics);
   } else {
-    shared_step(metrics);
+    loss_step(metrics);
   }
   ++steps_;
   if (options_.after_step) options_.after_step(steps_);

@@ -235,8 +235,7 @@ class Loop {
   void next_batch(bool first);
   BatchLoss forward(Tape& tape, int64_t step) const;
   void own_step(StepMetrics& metrics);
-  void plain_step(StepMetrics& metrics);
-  void shared_step(StepMetrics& metrics);
+  void loss_step(StepMetrics& metrics);
   static void add_up(const std::vector<Figures>& figures, StepMetrics& metrics);
   void exchange(std::vector<Figures>& figures, int64_t step);
   void require_same_start(const std::string& folder) const;

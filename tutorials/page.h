@@ -2,8 +2,8 @@
 // page is a constant in pages/<tutorial>_<group>.cpp; its numbers and figures are computed while it is made.
 #pragma once
 
-#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/language/language.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <string>
 #include <string_view>

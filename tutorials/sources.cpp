@@ -1,4 +1,4 @@
-// Finds embedded texts, and shows snippets as lines of their own.
+// Finds snippets, and shows them as lines of their own.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/settings/nearest.h>
@@ -11,18 +11,19 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-const Embedded& find_embedded(std::string_view kind, std::span<const Embedded> all, std::string_view name) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Embedded& one) { return one.name == name; });
+const Snippet& find_snippet(std::string_view name) {
+  const std::span<const Snippet> all = snippets();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Snippet& one) { return one.name == name; });
   if (found != all.end()) return *found;
   std::vector<std::string> names;
-  for (const Embedded& one : all) names.emplace_back(one.name);
-  fail("tutorial", fmt::format("unknown {} \"{}\"{}", kind, name, did_you_mean(name, names)));
+  for (const Snippet& one : all) names.emplace_back(one.name);
+  fail("tutorial", fmt::format("unknown snippet \"{}\"{}", name, did_you_mean(name, names)));
 }
 
 }  // namespace
 
 std::string snippet(std::string_view name) {
-  std::istringstream text{std::string(find_embedded("snippet", snippets(), name).text)};
+  std::istringstream text{std::string(find_snippet(name).text)};
   std::vector<std::string> lines;
   std::size_t common = std::string::npos;
   for (std::string line; std::getline(text, line);) {
@@ -38,8 +39,6 @@ std::string snippet(std::string_view name) {
   return out.substr(begin, out.find_last_not_of('\n') + 2 - begin);
 }
 
-std::string_view program_of(std::string_view name) { return find_embedded("snippet", snippets(), name).program; }
-
-std::string_view script(std::string_view name) { return find_embedded("script", scripts(), name).text; }
+std::string_view program_of(std::string_view name) { return find_snippet(name).program; }
 
 }  // namespace tapegrad::tasks::tutorial

@@ -1,4 +1,4 @@
-// Lines of programs and scripts that the build embeds: cmake/embed.cmake writes them into a source file.
+// Lines of the programs of the tutorials, which cmake/embed.cmake writes into a source file.
 #pragma once
 
 #include <span>
@@ -7,22 +7,18 @@
 
 namespace tapegrad::tasks::tutorial {
 
-/// A text in the command, with its name: "003_words_and_masks:similarity" of a program, "softmax" of a script.
-struct Embedded {
-  std::string_view name, text;
-  std::string_view program;  ///< of a snippet: the program that it is a part of, or whose header has it
+/// A text in the command.
+struct Snippet {
+  std::string_view name, text;  ///< named by its file: "003_words_and_masks:similarity"
+  std::string_view program;     ///< the program that it is a part of, or whose header contains it
 };
 /// All snippets of tutorials/programs, as they are in the files.
-std::span<const Embedded> snippets();
-/// The scripts tasks/widgets/*.js.
-std::span<const Embedded> scripts();
+std::span<const Snippet> snippets();
 
 /// The lines of a snippet, without the indentation that all have, and without markers of other snippets. Error for an
 /// unknown name.
 std::string snippet(std::string_view name);
 /// The program of a snippet: "003_words_and_masks". Error for an unknown name.
 std::string_view program_of(std::string_view name);
-/// The script of a widget. Error for an unknown name.
-std::string_view script(std::string_view name);
 
 }  // namespace tapegrad::tasks::tutorial

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/status.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
@@ -73,7 +74,7 @@ void Request::list(Fields& f) {
 }
 
 int run(const Request& request) {
-  const Language language = language_of(request.language.value_or(""));
+  const Language language = language_named(request.language.value_or(""));
   if (!request.find.empty()) {
     require(request.words.empty(), "--find", "looks through all tutorials, and cannot be combined with a section");
     const PageList found = pages_with(pages(), request.find);

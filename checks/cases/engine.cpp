@@ -4,10 +4,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/nn/ode.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/nn/reversible.h>
-#include <tapegrad/checks/cases/case.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,6 +1,8 @@
 // Samples of attention and of positions.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/checks/cases/case.h>
+#include <tapegrad/checks/modules/module_table.h>
 #include <tapegrad/nn/added_positions.h>
 #include <tapegrad/nn/additive.h>
 #include <tapegrad/nn/attention.h>
@@ -13,8 +15,6 @@
 #include <tapegrad/nn/reversible.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/nn/window.h>
-#include <tapegrad/checks/cases/case.h>
-#include <tapegrad/checks/modules/module_table.h>
 
 #include <algorithm>
 #include <variant>

@@ -1,5 +1,7 @@
 // Samples of layers: linear, normalisation, pooling, convolutions, activations, containers, recurrent layers.
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/checks/cases/case.h>
+#include <tapegrad/checks/modules/module_table.h>
 #include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/added_positions.h>
 #include <tapegrad/nn/any_of.h>
@@ -21,8 +23,6 @@
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/variant.h>
 #include <tapegrad/nn/weight_norm.h>
-#include <tapegrad/checks/cases/case.h>
-#include <tapegrad/checks/modules/module_table.h>
 
 #include <array>
 

@@ -12,9 +12,6 @@
 
 namespace tapegrad::tasks {
 
-/// Short training runs, whose data are made here, and what models generate.
-std::vector<Computation> run_computations();
-
 struct PublishedBits {
   std::string_view name, bits;
 };
@@ -26,7 +23,9 @@ struct SelfTestResult {
   std::string_view published;  ///< empty: there are none of that name
   bool ok() const { return bits == published; }
 };
-/// Runs all of them: operations first, so that the first one that differs says where to look. Calls `done` after each.
-std::vector<SelfTestResult> run_self_test(const std::function<void(const SelfTestResult&)>& done);
+/// Runs all operations, so that the first one that differs says where to look, and then `runs`. Calls `done` after
+/// each.
+std::vector<SelfTestResult> run_self_test(std::span<const Computation> runs,
+                                          const std::function<void(const SelfTestResult&)>& done);
 
 }  // namespace tapegrad::tasks

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/architecture/architecture.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/tasks/language/messages.h>
 
 namespace tapegrad::tasks::architecture {
 namespace {

@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/position_kind.h>
 #include <tapegrad/tasks/architecture/builder.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 

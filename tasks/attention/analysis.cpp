@@ -4,10 +4,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/attention/analysis.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/tasks/language/messages.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 // Writes the files of the verb `attention`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/attention/files.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
 
 namespace tapegrad::tasks {

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/head_map.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 #include <cmath>

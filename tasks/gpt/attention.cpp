@@ -5,15 +5,15 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/tasks/attention/files.h>
-#include <tapegrad/train/data/utf8.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <nlohmann/json.hpp>
 

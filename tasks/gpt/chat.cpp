@@ -3,10 +3,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/chat_template.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/interrupts.h>
 #include <unistd.h>
 

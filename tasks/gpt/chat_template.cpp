@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/chat_template.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 

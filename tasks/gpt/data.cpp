@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
+#include <tapegrad/tasks/gpt/data.h>
+#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/utf8.h>
-#include <tapegrad/tasks/gpt/data.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/train/files.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // The text that a GPT is trained on.
 #pragma once
 
+#include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/data/windows.h>
-#include <tapegrad/tasks/gpt/options.h>
 
 #include <cstdint>
 #include <memory>

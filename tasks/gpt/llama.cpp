@@ -1,8 +1,8 @@
 // Llamas in Hugging Face's folders, read and written.
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <nlohmann/json.hpp>
 

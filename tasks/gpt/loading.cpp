@@ -7,8 +7,8 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/loading.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <algorithm>
 #include <iterator>

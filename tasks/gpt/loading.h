@@ -3,8 +3,8 @@
 #pragma once
 
 #include <tapegrad/nn/gpt.h>
-#include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/files.h>
 
 #include <cstdint>

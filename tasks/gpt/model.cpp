@@ -7,11 +7,11 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,9 +1,9 @@
 // Prompts: texts or token ids.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <charconv>
 #include <sstream>

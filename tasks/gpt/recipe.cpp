@@ -5,15 +5,15 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/utf8.h>
-#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/counted.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>
 

@@ -1,6 +1,4 @@
 // Reads the reader's language from the environment.
-#include <fmt/format.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/language/language.h>
 
 #include <cstdlib>
@@ -32,12 +30,5 @@ void set_language(Language language) { setenv(kVariable, std::string(code_of(lan
 
 LanguageScope::LanguageScope(Language language) : before_(scope) { scope = language; }
 LanguageScope::~LanguageScope() { scope = before_; }
-
-Language language_of(std::string_view code) {
-  if (code.empty()) return language_of_locale();
-  if (code == "ko") return Language::ko;
-  if (code == "en") return Language::en;
-  bad_request("--lang", fmt::format("must be one of ko, en, got \"{}\"", code));
-}
 
 }  // namespace tapegrad::tasks::tutorial

@@ -35,7 +35,5 @@ class LanguageScope {
  private:
   std::optional<Language> before_;
 };
-/// The language of this code; that of the environment for an empty one. BadRequest about --lang for any other text.
-Language language_of(std::string_view code);
 
 }  // namespace tapegrad::tasks::tutorial

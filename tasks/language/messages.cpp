@@ -1,25 +1,15 @@
 // Looks messages up.
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/language/tables.h>
 
 #include <algorithm>
 #include <unordered_map>
 
 namespace tapegrad::tasks {
 
-std::span<const std::span<const Message>> all_messages() {
-  static const std::span<const Message> kTables[] = {
-      language::verbs(),    language::training(), language::models(),  language::data(),     language::trained(),
-      language::pictures(), language::reports(),  language::topics(),  language::measured(), language::explained(),
-      language::player(),   language::analysis(), language::figures(), language::proofs()};
-  return kTables;
-}
-
 std::string_view in_language(std::string_view english, tutorial::Language language) {
   static const std::unordered_map<std::string_view, std::string_view> kKorean = [] {
     std::unordered_map<std::string_view, std::string_view> korean;
-    for (const auto& table : all_messages())
-      for (const Message& message : table) korean.emplace(message.en, message.ko);
+    for (const Message& message : all_messages()) korean.emplace(message.en, message.ko);
     return korean;
   }();
   if (language == tutorial::Language::en) return english;

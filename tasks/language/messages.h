@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/core.h>
-#include <tapegrad/tasks/language/message.h>
 #include <tapegrad/tasks/language/language.h>
 
 #include <span>
@@ -12,8 +11,12 @@
 
 namespace tapegrad::tasks {
 
-/// All messages, by subject; docs/glossary.md decides the terms.
-std::span<const std::span<const Message>> all_messages();
+/// A text in both languages.
+struct Message {
+  std::string_view en, ko;
+};
+/// The catalogue ko.po, which cmake/messages.cmake writes into a source file.
+std::span<const Message> all_messages();
 
 /// The text in this language; as it is where there is no message for it.
 std::string_view in_language(std::string_view english, tutorial::Language language);

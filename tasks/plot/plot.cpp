@@ -1,12 +1,12 @@
 // Reads runs, draws their curves, and prints where they ended.
 #include <fmt/format.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
 
 #include <algorithm>

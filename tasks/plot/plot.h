@@ -1,8 +1,8 @@
 // The verb `plot`: the curves of several runs in one picture, and a table of where they ended.
 #pragma once
 
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/settings/settings.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/metrics.h>
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // The verb `train`, for every kind of run.
 #include <fmt/format.h>
 #include <tapegrad/nn/lora.h>
-#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/profile.h>
 
 #include <algorithm>

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/attention/files.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <nlohmann/json.hpp>
 

@@ -5,11 +5,11 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 

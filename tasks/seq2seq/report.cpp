@@ -1,9 +1,9 @@
 // Composes the sections of a report, and pages of drawings.
 #include <fmt/format.h>
-#include <tapegrad/train/drawing/page.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/train/drawing/page.h>
 
 #include <algorithm>
 

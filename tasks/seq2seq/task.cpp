@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <cstddef>
 #include <memory>

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
@@ -11,6 +10,7 @@
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <nlohmann/json.hpp>
 

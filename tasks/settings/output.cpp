@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/status.h>
+#include <tapegrad/train/drawing/terminal.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Draws the line in a thread of its own, five times per second.
 #include <fmt/format.h>
-#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/tasks/settings/status.h>
+#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/progress.h>
 
 #include <chrono>

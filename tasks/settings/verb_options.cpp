@@ -1,4 +1,6 @@
 // Declares the options that several verbs have.
+#include <fmt/format.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 
 namespace tapegrad::tasks {
@@ -68,6 +70,13 @@ void add_model(Fields& f, std::string& model) {
          .type = "FILE_OR_DIR",
          .otherwise = "the last run's"},
         model);
+}
+
+tutorial::Language language_named(std::string_view code) {
+  if (code.empty()) return tutorial::language_of_locale();
+  if (code == "ko") return tutorial::Language::ko;
+  if (code == "en") return tutorial::Language::en;
+  bad_request("--lang", fmt::format("must be one of ko, en, got \"{}\"", code));
 }
 
 void add_json(Fields& f, bool& json) { f.add({.name = "json", .help = "print one JSON object"}, json); }

@@ -1,6 +1,7 @@
 // Options that several verbs have.
 #pragma once
 
+#include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
@@ -46,6 +47,8 @@ struct AttentionOutput {
 void add_changes(Fields& fields, const Fields& settings, std::string_view otherwise = "the run's");
 /// The option --model of a verb that reads the model of a run.
 void add_model(Fields& fields, std::string& model);
+/// The language that --lang names; that of the environment for an empty text. BadRequest for another one.
+tutorial::Language language_named(std::string_view code);
 /// The option --json.
 void add_json(Fields& fields, bool& json);
 

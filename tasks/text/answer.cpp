@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/train/metrics/spans.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
+#include <tapegrad/train/metrics/spans.h>
 
 #include <algorithm>
 

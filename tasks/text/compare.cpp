@@ -1,12 +1,12 @@
 // Trains text models for equal processor time and compares them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/recipe.h>
+#include <tapegrad/train/drawing/charts.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -3,13 +3,13 @@
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/drawing/page.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/drawing/page.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

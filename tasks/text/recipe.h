@@ -1,11 +1,11 @@
 // Runs of the text tasks.
 #pragma once
 
-#include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/tasks/run/recipe.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
+#include <tapegrad/train/data/data_loader.h>
 
 #include <memory>
 #include <optional>

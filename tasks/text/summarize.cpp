@@ -2,12 +2,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/train/data/utf8.h>
-#include <tapegrad/train/metrics/bleu.h>
-#include <tapegrad/train/metrics/rouge.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/metrics/bleu.h>
+#include <tapegrad/train/metrics/rouge.h>
 
 namespace tapegrad::tasks {
 namespace {

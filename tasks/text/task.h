@@ -7,12 +7,12 @@
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/metrics/classification.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/text/corpus/encoded.h>
 #include <tapegrad/tasks/text/corpus/packages.h>
 #include <tapegrad/tasks/text/corpus/vocabulary.h>
 #include <tapegrad/train/loop.h>
+#include <tapegrad/train/metrics/classification.h>
 
 #include <memory>
 #include <optional>

@@ -1,10 +1,10 @@
 // The verb `test` of the text tasks.
 #include <fmt/format.h>
-#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

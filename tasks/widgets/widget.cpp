@@ -1,11 +1,19 @@
 // Writes a widget with its data and scripts.
 #include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/language/language.h>
-#include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tasks/widgets/widget.h>
 
+#include <algorithm>
+
 namespace tapegrad::tasks::tutorial {
+std::string_view script(std::string_view name) {
+  const std::span<const Script> all = scripts();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Script& one) { return one.name == name; });
+  if (found == all.end()) fail("widget", fmt::format("unknown script \"{}\"", name));
+  return found->text;
+}
 
 std::string widget_html(std::string_view name, const nlohmann::ordered_json& data) {
   return fmt::format(

@@ -1,15 +1,26 @@
-// Widgets on pages that are not the tutorial's.
+// Interactive widgets on pages: a script of this folder, which cmake/embed.cmake writes into a source file, and its
+// data.
 #pragma once
 
 #include <tapegrad/train/drawing/page.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace tapegrad::tasks::tutorial {
 
-/// The element of the widget touch/<name>.js with its data, and the scripts that fill it; one per page.
+/// A script <name>.js of this folder.
+struct Script {
+  std::string_view name, text;
+};
+/// All of them.
+std::span<const Script> scripts();
+/// The text of one. Error for an unknown name.
+std::string_view script(std::string_view name);
+
+/// The element of the widget <name>.js with its data, and the scripts that fill it; one per page.
 std::string widget_html(std::string_view name, const nlohmann::ordered_json& data);
 /// CSS rules for PageOptions::style of a page with a widget.
 std::string_view widget_style();

@@ -1,6 +1,6 @@
 // Checkpoints: unchanged, and again with correct checksums.
-#include <tapegrad/train/checkpoint.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
+#include <tapegrad/train/checkpoint.h>
 
 using namespace tapegrad::fuzz;
 using tapegrad::train::Checkpoint;

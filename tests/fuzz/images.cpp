@@ -1,7 +1,7 @@
 // Images: what is read as PNG or JPEG has numbers from 0 to 255, and is the same when it is written as PNG and read
 // again.
-#include <tapegrad/train/data/image.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
+#include <tapegrad/train/data/image.h>
 
 #include <cstring>
 

@@ -1,8 +1,8 @@
 // Csv and JsonLines: an input that begins with '{' is read as JSONL, any other as CSV. What is read has columns of
 // equal lengths, and classes that have names.
+#include <tapegrad/tests/fuzz/fuzz.h>
 #include <tapegrad/train/data/csv.h>
 #include <tapegrad/train/data/json_lines.h>
-#include <tapegrad/tests/fuzz/fuzz.h>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Token files: a file that can be opened returns its tokens, and raises an Error outside of the sequence.
-#include <tapegrad/train/data/tokens.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
+#include <tapegrad/train/data/tokens.h>
 
 using namespace tapegrad::fuzz;
 

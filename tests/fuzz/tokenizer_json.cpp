@@ -1,6 +1,6 @@
 // tokenizer.json: what is read must encode and decode.
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 using namespace tapegrad::fuzz;
 

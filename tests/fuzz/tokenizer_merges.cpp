@@ -1,6 +1,6 @@
 // encoder.json and vocab.bpe: the input is the first, a zero byte, and the second.
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <fstream>
 

@@ -1,8 +1,8 @@
 // nn/FROM_PYTORCH.md: its table is compared with the headers and PyTorch's names; its code is repeated here word for
 // word.
 #include <gtest/gtest.h>
-#include <tapegrad/tapegrad.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/command_runner.h>

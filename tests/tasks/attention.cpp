@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/analysis.h>
-#include <tapegrad/train/data/characters.h>
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/train/data/characters.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

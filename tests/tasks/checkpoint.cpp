@@ -6,13 +6,13 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/run/train.h>
-#include <tapegrad/train/checked_file.h>
-#include <tapegrad/train/checkpoint.h>
-#include <tapegrad/train/loop.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/checkpoint.h>
+#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <cmath>

@@ -4,10 +4,10 @@
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/train/loop.h>
 
 #include <string>
 #include <tuple>

@@ -7,18 +7,18 @@
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/tokens.h>
-#include <tapegrad/train/checkpoint.h>
-#include <tapegrad/train/files.h>
-#include <tapegrad/train/metrics.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/special_files.h>
+#include <tapegrad/train/checkpoint.h>
+#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/tokens.h>
+#include <tapegrad/train/files.h>
+#include <tapegrad/train/metrics.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -4,13 +4,13 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/weight_format.h>
 #include <tapegrad/nn/window.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <cmath>

@@ -7,6 +7,9 @@
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/linear.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/csv.h>
 #include <tapegrad/train/data/json_lines.h>
@@ -16,9 +19,6 @@
 #include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/train/metrics.h>
 #include <tapegrad/train/report.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 
 #include <algorithm>
 #include <ctime>

@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
@@ -14,6 +13,7 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -6,12 +6,12 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/interrupts.h>
-#include <tapegrad/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/train/data/data_loader.h>
+#include <tapegrad/train/interrupts.h>
+#include <tapegrad/train/loop.h>
 
 #include <cmath>
 #include <csignal>

@@ -7,11 +7,11 @@
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/average.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/train/data/data_loader.h>
+#include <tapegrad/train/loop.h>
 
 #include <memory>
 #include <optional>

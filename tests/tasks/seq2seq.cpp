@@ -3,10 +3,10 @@
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/train/progress.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/train/progress.h>
 
 #include <algorithm>
 #include <chrono>

@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/images.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/pictures/svg_check.h>
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/positions.h>
-#include <tapegrad/tutorials/programs/positions_and_masks.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tutorials/programs/positions_and_masks.h>
 
 #include <nlohmann/json.hpp>
 

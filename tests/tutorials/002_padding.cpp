@@ -4,9 +4,9 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
-#include <tapegrad/tutorials/programs/padded_attention.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tutorials/programs/padded_attention.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -3,10 +3,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tutorials/programs/roles.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/printed.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tutorials/programs/roles.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

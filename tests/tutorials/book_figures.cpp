@@ -11,8 +11,8 @@
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/tests/support/printed.h>
+#include <tapegrad/train/data/data_loader.h>
 
 #include <cmath>
 

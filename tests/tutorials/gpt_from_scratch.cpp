@@ -5,12 +5,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/embedding.h>
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <cmath>
 #include <cstdio>

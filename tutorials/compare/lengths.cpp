@@ -1,7 +1,7 @@
 // The compared tasks: what training draws, and the longer examples.
-#include <tapegrad/tutorials/compare/lengths.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tutorials/compare/lengths.h>
 
 #include <algorithm>
 #include <deque>

@@ -3,11 +3,11 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/settings/processor_time.h>
+#include <tapegrad/tutorials/compare/positions.h>
 
 #include <algorithm>
 #include <utility>

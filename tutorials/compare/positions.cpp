@@ -1,16 +1,16 @@
 // The comparison of positional encodings: settings, table, JSON and pictures.
 #include <fmt/format.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tutorials/compare/positions.h>
-#include <tapegrad/tutorials/compare/processes.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/page.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/files.h>
+#include <tapegrad/tutorials/compare/positions.h>
+#include <tapegrad/tutorials/compare/processes.h>
 
 #include <algorithm>
 #include <cmath>

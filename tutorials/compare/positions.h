@@ -2,8 +2,8 @@
 // Tutorial 003, section 8.3.2, deep dive 7.
 #pragma once
 
-#include <tapegrad/tutorials/compare/lengths.h>
 #include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tutorials/compare/lengths.h>
 
 #include <cstdint>
 #include <string>

@@ -2,13 +2,14 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/exercises/check.h>
 #include <tapegrad/tutorials/exercises/command.h>
 #include <tapegrad/tutorials/exercises/compile.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
-#include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tasks/settings/output.h>
 
 #include <csignal>
 #include <filesystem>
@@ -109,7 +110,7 @@ void Request::list(Fields& f) {
 }
 
 int run(const Request& request) {
-  const Language language = tutorial::language_of(request.language.value_or(""));
+  const Language language = language_named(request.language.value_or(""));
   require(request.words.size() <= 2, "exercise",
           fmt::format("expected an exercise and a file, got {} words", request.words.size()));
   if (request.words.empty()) {

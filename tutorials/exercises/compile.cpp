@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <tapegrad/tutorials/exercises/compile.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tutorials/exercises/compile.h>
 #include <unistd.h>
 
 #include <cerrno>

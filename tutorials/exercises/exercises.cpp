@@ -1,8 +1,8 @@
 // The list of exercises.
 #include <fmt/format.h>
-#include <tapegrad/tutorials/exercises/exercises.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
+#include <tapegrad/tutorials/exercises/exercises.h>
 
 namespace tapegrad::tasks::exercises {
 namespace {

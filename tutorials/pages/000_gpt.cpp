@@ -6,12 +6,12 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>
 

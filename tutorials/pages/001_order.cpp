@@ -6,15 +6,15 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/positions.h>
 #include <tapegrad/nn/sinusoidal_positions.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/claims.h>
 #include <tapegrad/tutorials/programs/positions_and_masks.h>
 #include <tapegrad/tutorials/programs/roles.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <cmath>

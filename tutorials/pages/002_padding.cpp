@@ -4,11 +4,11 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/padded_attention.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <cmath>

@@ -9,14 +9,14 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <cmath>

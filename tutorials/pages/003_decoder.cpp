@@ -5,12 +5,12 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <utility>

@@ -5,15 +5,15 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/rope.h>
 #include <tapegrad/nn/sinusoidal_positions.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/relative_positions.h>
-#include <tapegrad/tutorials/show/show.h>
-#include <tapegrad/tutorials/show/toeplitz.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/claims.h>
+#include <tapegrad/tutorials/show/relative_positions.h>
+#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/tutorials/show/toeplitz.h>
 
 #include <span>
 

@@ -3,13 +3,13 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/depth.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {

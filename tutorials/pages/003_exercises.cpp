@@ -1,8 +1,8 @@
 // Tutorial 003, the eleven exercises at the end of the chapter, with answers of ours.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/metrics/rouge.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>

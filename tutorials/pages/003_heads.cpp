@@ -5,12 +5,12 @@
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/convolution.h>
 #include <tapegrad/nn/linear.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>
 

@@ -3,10 +3,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>
 

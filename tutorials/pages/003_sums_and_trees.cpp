@@ -5,16 +5,16 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/loss.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>
 

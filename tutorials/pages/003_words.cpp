@@ -4,14 +4,14 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/recurrent.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/claims.h>
 #include <tapegrad/tutorials/programs/roles.h>
+#include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {

@@ -4,11 +4,11 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/attention.h>
+#include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {

@@ -1,12 +1,12 @@
 // Tutorial 004, cells 1 to 14: attention without trainable weights, for one word and for all.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks::tutorial {
 namespace {

@@ -2,8 +2,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/pages/depth.h>
 
 #include <utility>

@@ -5,8 +5,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>

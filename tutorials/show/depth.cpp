@@ -7,8 +7,8 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

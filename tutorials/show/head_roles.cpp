@@ -7,10 +7,10 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/loop.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <array>

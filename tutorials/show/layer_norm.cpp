@@ -3,9 +3,9 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

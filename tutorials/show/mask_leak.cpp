@@ -10,8 +10,8 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/train/loop.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <cmath>

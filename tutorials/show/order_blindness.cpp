@@ -5,11 +5,11 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>
-#include <tapegrad/tasks/language/language.h>
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/performer.h>
-#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>

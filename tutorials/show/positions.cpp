@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

@@ -5,10 +5,10 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/t5_bias.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/processor_time.h>
+#include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/relative_positions.h>
 #include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/show/toeplitz.h>

@@ -1,13 +1,13 @@
 // The list of topics, and their files.
 #include <fmt/format.h>
-#include <tapegrad/train/drawing/heatmap.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/train/drawing/heatmap.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
+#include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
+#include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/svg.h>
-#include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
 #include <optional>

@@ -2,23 +2,23 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/train/data/utf8.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/recipe.h>
+#include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train/files.h>
 #include <tapegrad/tutorials/step/forward.h>
 #include <tapegrad/tutorials/step/step.h>
-#include <tapegrad/train/checked_file.h>
-#include <tapegrad/train/files.h>
-#include <tapegrad/tasks/language/language.h>
-#include <tapegrad/tasks/widgets/widget.h>
 
 #include <charconv>
 #include <cmath>
@@ -178,7 +178,7 @@ Step read_step(const Request& request) {
 
 int explain_step(const Request& request) {
   const Step step = read_step(request);
-  const tutorial::Language language = tutorial::language_of(request.language.value_or(""));
+  const tutorial::Language language = language_named(request.language.value_or(""));
   const nlohmann::ordered_json json = step_json(step);
   const double loss = json["loss"];
   if (!(std::abs(loss - step.own_loss) <= 1e-3 * (1 + std::abs(loss)))) {

@@ -2,10 +2,10 @@
 #include <tapegrad/autograd/flex_attention.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/nn/linformer.h>
 #include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/reformer.h>
-#include <tapegrad/checks/cases/case.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/text_reader.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 

@@ -4,10 +4,10 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 #include <cmath>

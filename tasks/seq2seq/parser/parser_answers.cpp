@@ -1,10 +1,10 @@
 // Reports on the parser task's answers: trees, scores, and the tutorial's further examples.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // Parse trees as pictures: text for the terminal, and SVG.
 #pragma once
 
-#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <string>
 

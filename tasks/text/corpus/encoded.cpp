@@ -1,7 +1,7 @@
 // Batches of encoded examples, and where their tokens are in the text.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/data/collate.h>
 #include <tapegrad/tasks/text/corpus/encoded.h>
+#include <tapegrad/train/data/collate.h>
 
 namespace tapegrad::tasks {
 

@@ -1,6 +1,6 @@
 // Shifts the ids of a byte-pair tokenizer to make room for three tokens.
-#include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/tasks/text/corpus/vocabulary.h>
+#include <tapegrad/train/data/byte_pair_train.h>
 
 #include <algorithm>
 

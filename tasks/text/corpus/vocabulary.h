@@ -1,8 +1,8 @@
 // The tokens of texts, and three special tokens: padding, beginning and end.
 #pragma once
 
-#include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/tasks/text/corpus/example.h>
+#include <tapegrad/train/data/tokenizer.h>
 
 #include <memory>
 #include <span>

@@ -3,9 +3,9 @@
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/gpt.h>
-#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <bit>

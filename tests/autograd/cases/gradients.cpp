@@ -3,9 +3,7 @@
 // build: alone
 #include <gtest/gtest.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/checks/modules/module_samples.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
 
 #include <filesystem>
@@ -73,23 +71,6 @@ TEST(Gradients, EveryModuleHasSamples) {
   for (const std::string& module : modules) {
     EXPECT_TRUE(known.contains(module)) << module << " has no sample in checks/modules/module_samples_*.cpp";
   }
-}
-
-TEST(GradcheckVerb, ChecksOneByNameAndListsSimilarNames) {
-  EXPECT_EQ(gradcheck({.op = "tanh", .module = ""}), 0);
-  EXPECT_EQ(gradcheck({.op = "", .module = "Linear"}), 0);
-  const auto refused = [](const std::string& op, const std::string& module) -> std::string {
-    try {
-      gradcheck({.op = op, .module = module});
-    } catch (const BadRequest& refusal) {
-      return refusal.what();
-    }
-    return "not refused";
-  };
-  EXPECT_TRUE(refused("sofmax", "").starts_with("[--op] unknown operation \"sofmax\" (did you mean softmax"));
-  EXPECT_TRUE(refused("foo", "").starts_with("[--op] unknown operation \"foo\" (did you mean "));
-  EXPECT_TRUE(
-      refused("", "Lineal").starts_with("[--module] unknown module \"Lineal\" (did you mean Linear?); choose from "));
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <tapegrad/autograd/segment.h>
 #include <tapegrad/autograd/sets.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/weight.h>
-#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/near.h>

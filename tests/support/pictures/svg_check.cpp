@@ -1,7 +1,7 @@
 // Reads the subset of XML and geometry that the pictures use: translated groups, and texts turned by a right angle.
 #include <fmt/format.h>
-#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>
 #include <cstdlib>

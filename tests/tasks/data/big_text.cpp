@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
@@ -9,10 +13,6 @@
 #include <tapegrad/train/data/split.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/windows.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-#include <tapegrad/tests/tasks/data/special_tokens.h>
 
 #include <algorithm>
 #include <ctime>

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/train/data/windows.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/threads.h>
+#include <tapegrad/train/data/windows.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // Tokenizers with special tokens that are hard to find in a text.
 #pragma once
 
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <initializer_list>
 #include <memory>

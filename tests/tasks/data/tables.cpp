@@ -3,14 +3,14 @@
 #include <gtest/gtest.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/sgd.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/csv.h>
 #include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/train/data/json_lines.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/loop.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 
 #include <cmath>
 #include <limits>

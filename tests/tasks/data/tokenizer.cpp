@@ -1,16 +1,16 @@
 // Tokenizers against Hugging Face's and tiktoken on texts that are hard to split, and their files, valid and invalid.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/utf8.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
 
 #include <ctime>
 #include <nlohmann/json.hpp>

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/tokenizer_files.h>
 
 #include <algorithm>
 #include <filesystem>

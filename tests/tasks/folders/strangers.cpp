@@ -1,13 +1,13 @@
 // Folders from strangers: archives keep links, and nothing is written through one that is in the folder of a run or at
 // the name of a default output. Reading through links, and writing through one that the user names, is as before.
 #include <gtest/gtest.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/metrics.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/sanitized.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/metrics.h>
 
 #include <filesystem>
 #include <string>

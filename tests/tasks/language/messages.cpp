@@ -1,11 +1,11 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
 #include <gtest/gtest.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tasks/help_texts.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/language/tables.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/tasks/report/texts.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <filesystem>
 #include <regex>
@@ -49,14 +49,16 @@ std::string literal_at(const std::string& source, std::size_t at) {
 const std::set<std::string>& texts_of_calls() {
   static const std::set<std::string> kTexts = [] {
     std::set<std::string> texts{std::string(drawing::shades_legend())};
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / "../tasks")) {
-      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
-      const std::string source = slurp(entry.path());
-      for (const std::string call : {"said(", "translatable("}) {
-        for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
-          at += call.size();
-          const std::string text = literal_at(source, at);
-          if (!text.empty()) texts.insert(text);
+    for (const char* const layer : {"../tasks", "../tutorials"}) {
+      for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / layer)) {
+        if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
+        const std::string source = slurp(entry.path());
+        for (const std::string call : {"said(", "translatable("}) {
+          for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
+            at += call.size();
+            const std::string text = literal_at(source, at);
+            if (!text.empty()) texts.insert(text);
+          }
         }
       }
     }
@@ -81,17 +83,16 @@ TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
     EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
     EXPECT_EQ(tasks::in_language(text, tasks::tutorial::Language::en), text);
   }
-  for (const tasks::Message& message : tasks::language::reports()) used.emplace(message.en);  // KoreanReport
+  used.merge(texts_of_reports());
   for (const std::string& text : texts_of_calls()) {
     used.insert(text);
     EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
   }
   std::set<std::string_view> keys;
-  for (const auto& table : tasks::all_messages()) {
-    for (const tasks::Message& message : table) {
-      EXPECT_TRUE(keys.insert(message.en).second) << "twice: " << message.en;
-      EXPECT_TRUE(used.contains(std::string(message.en))) << "unused: " << message.en;
-    }
+  for (const tasks::Message& message : tasks::all_messages()) {
+    EXPECT_TRUE(keys.insert(message.en).second) << "twice: " << message.en;
+    EXPECT_TRUE(used.contains(std::string(message.en))) << "unused: " << message.en;
+    EXPECT_EQ(message.en.ends_with('\n'), message.ko.ends_with('\n')) << message.en;  // as msgfmt demands
   }
 }
 
@@ -109,15 +110,13 @@ TEST(KoreanMessages, OfATableAreThoseOfItsRows) {
 
 TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
   const std::regex options("--[a-z-]*[a-z]"), placeholders("\\{[a-z]+\\}"), decimals("[0-9]+\\.[0-9.]*[0-9]");
-  for (const auto& table : tasks::all_messages()) {
-    for (const auto& [en, ko] : table) {
-      for (const std::regex& form : {options, placeholders, decimals})
-        EXPECT_EQ(pieces_of(en, form), pieces_of(ko, form)) << en << "\n" << ko;
-      const std::regex numbers("[0-9]+");
-      const Pieces of_korean = pieces_of(ko, numbers);
-      for (const std::string& number : pieces_of(en, numbers))
-        EXPECT_TRUE(of_korean.contains(number)) << en << "\n" << ko;
-    }
+  for (const auto& [en, ko] : tasks::all_messages()) {
+    for (const std::regex& form : {options, placeholders, decimals})
+      EXPECT_EQ(pieces_of(en, form), pieces_of(ko, form)) << en << "\n" << ko;
+    const std::regex numbers("[0-9]+");
+    const Pieces of_korean = pieces_of(ko, numbers);
+    for (const std::string& number : pieces_of(en, numbers))
+      EXPECT_TRUE(of_korean.contains(number)) << en << "\n" << ko;
   }
 }
 
@@ -137,8 +136,7 @@ Pieces fields_of(std::string_view text) {
 
 TEST(KoreanMessages, HaveTheSameReplacementFields) {
   EXPECT_EQ(fields_of("{} {:>8} {1}"), (Pieces{"0", "1:>8", "1"}));
-  for (const auto& table : tasks::all_messages())
-    for (const auto& [en, ko] : table) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
+  for (const auto& [en, ko] : tasks::all_messages()) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
 }
 
 TEST(KoreanMessages, OptionAndLocaleChooseThem) {

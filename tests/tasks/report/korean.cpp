@@ -1,10 +1,10 @@
 // The Korean report: each text that a report looks up has a message, and there are no other messages.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/language/tables.h>
-#include <tapegrad/train/report.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/tasks/report/texts.h>
+#include <tapegrad/train/report.h>
 
 #include <filesystem>
 #include <regex>
@@ -72,16 +72,21 @@ Keys asked_by_recipes() {
   return keys;
 }
 
-TEST(KoreanReport, HasAMessageForEveryTextAndNoOther) {
-  Keys asked = asked_by_reports();
-  EXPECT_GT(asked.size(), 40u);
-  const Keys of_recipes = asked_by_recipes();
-  EXPECT_GT(of_recipes.size(), 15u);
-  asked.insert(of_recipes.begin(), of_recipes.end());
-  for (const std::string& text : asked)
+}  // namespace
+
+std::set<std::string> texts_of_reports() {
+  Keys texts = asked_by_reports();
+  texts.merge(asked_by_recipes());
+  return texts;
+}
+
+namespace {
+
+TEST(KoreanReport, HasAMessageForEveryText) {
+  EXPECT_GT(asked_by_reports().size(), 40u);
+  EXPECT_GT(asked_by_recipes().size(), 15u);
+  for (const std::string& text : texts_of_reports())
     EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
-  for (const tasks::Message& message : tasks::language::reports())
-    EXPECT_TRUE(asked.contains(std::string(message.en))) << "unused: " << message.en;
 }
 
 TEST(KoreanReport, SaysItsLanguageAndKeepsTheNumbers) {

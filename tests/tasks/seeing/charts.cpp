@@ -1,11 +1,11 @@
 // Charts and heatmaps: hard cases, axes, and colours that all readers tell apart.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/train/drawing/heatmap.h>
 
 #include <algorithm>
 #include <array>

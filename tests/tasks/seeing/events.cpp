@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/events.h>
-#include <tapegrad/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/train/events.h>
+#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <cmath>

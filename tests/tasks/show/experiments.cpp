@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tutorials/show/toeplitz.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tutorials/show/toeplitz.h>
 
 #include <cmath>
 #include <sstream>

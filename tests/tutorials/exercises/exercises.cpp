@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tutorials/exercises/check.h>
 #include <tapegrad/tutorials/exercises/compile.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 
 #include <regex>
 #include <set>

@@ -2,6 +2,11 @@
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/computed.h>
@@ -11,11 +16,6 @@
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/terminal.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/pictures/svg_check.h>
-#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cctype>

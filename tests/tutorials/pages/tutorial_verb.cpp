@@ -1,7 +1,7 @@
 // `tapegrad tutorial`: how pages are found, printed and written.
 #include <gtest/gtest.h>
-#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
 #include <filesystem>

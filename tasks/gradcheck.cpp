@@ -1,4 +1,5 @@
 // The table of `tapegrad gradcheck`.
+// build: alone
 #include <fmt/format.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>

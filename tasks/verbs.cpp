@@ -8,11 +8,11 @@
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tutorials/compare/positions.h>
+#include <tapegrad/tutorials/compare/text.h>
 #include <tapegrad/tutorials/exercises/command.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/show/show.h>

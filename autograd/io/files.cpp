@@ -328,4 +328,10 @@ void replace_file(const Destination& to, std::span<const std::byte> bytes) {
 
 void replace_file(const Destination& to, std::string_view text) { replace_file(to, bytes_of(text)); }
 
+void create_folder(const std::filesystem::path& folder) {
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) fail_system("cannot create the folder", folder, code.value());
+}
+
 }  // namespace tapegrad

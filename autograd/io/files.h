@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <string>
@@ -77,6 +78,9 @@ void check_replaceable(const Destination& to);
 /// Replaces the file, or creates it.
 void replace_file(const Destination& to, std::span<const std::byte> bytes);
 void replace_file(const Destination& to, std::string_view text);
+
+/// Creates a folder and its parents, unless they exist. Error if that fails.
+void create_folder(const std::filesystem::path& folder);
 
 /// The characters of `text` as bytes, which are not copied: they must outlive the result.
 inline std::span<const std::byte> bytes_of(std::string_view text) {

@@ -100,7 +100,8 @@ TEST(Bibliography, HasEveryCitation) {
   const Papers papers = papers_of(page.str());
   ASSERT_GT(papers.size(), 100U);
   Papers uncited = papers;
-  for (const char* const folder : {"autograd", "nn", "optim", "distributed", "tasks", "bench"}) {
+  for (const char* const folder :
+       {"autograd", "nn", "optim", "distributed", "train", "checks", "tasks", "tutorials", "examples", "bench"}) {
     for (const auto& file : fs::recursive_directory_iterator(checkout / folder)) {
       if (file.path().extension() != ".h" && file.path().extension() != ".cpp") continue;
       std::ifstream source(file.path());

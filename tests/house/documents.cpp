@@ -42,7 +42,8 @@ Texts texts_of(const std::string& extension, const std::vector<std::string>& fol
 }
 
 Texts documents() {
-  Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "tasks", "tests", "bench", "docs"});
+  Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "train", "checks", "tasks", "tutorials",
+                                 "examples", "tests", "bench", "docs"});
   for (const char* const name :
        {"README.md", "README.ko.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}) {
     found.emplace(name, text_of(fs::path(kSourceDir) / name));

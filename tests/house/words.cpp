@@ -215,7 +215,8 @@ bool has_other_words(const std::string& path) {
 TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
   const std::filesystem::path checkout = kSourceDir;
   int files = 0;
-  for (const char* const folder : {".", "autograd", "nn", "optim", "distributed", "tasks", "tests", "bench", "docs"}) {
+  for (const char* const folder : {".", "autograd", "nn", "optim", "distributed", "train", "checks", "tasks",
+                                   "tutorials", "examples", "tests", "bench", "docs"}) {
     for (std::filesystem::recursive_directory_iterator entry(checkout / folder), end; entry != end; ++entry) {
       if (folder == std::string_view(".")) entry.disable_recursion_pending();
       const std::filesystem::path& path = entry->path();
@@ -240,7 +241,8 @@ TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
       ADD_FAILURE() << name << ": " << fault;
   }
   int literals = 0;
-  for (const char* const folder : {"autograd", "nn", "optim", "distributed", "tasks"}) {
+  for (const char* const folder :
+       {"autograd", "nn", "optim", "distributed", "train", "checks", "tasks", "tutorials", "examples"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(checkout / folder)) {
       const std::string path = std::filesystem::relative(entry.path(), checkout).generic_string();
       if ((entry.path().extension() != ".h" && entry.path().extension() != ".cpp") || has_other_words(path)) continue;

@@ -165,7 +165,7 @@ std::set<std::string> names_here(const std::vector<Row>& rows) {
 
 std::string folder_of(const std::string& scope) {
   if (scope == "optim") return "optim/";
-  if (scope == "data" || scope == "train") return "tasks/" + scope + "/";
+  if (scope == "data" || scope == "train") return (scope == "data" ? "train/data/" : "train/");
   return scope == "nn" || scope.starts_with("nn::") ? "nn/" : "autograd/";
 }
 

@@ -67,12 +67,6 @@ void AppendFile::sync() {
   if (::fdatasync(file_) != 0 && errno != EINVAL) fail_system("cannot sync", path_, errno);
 }
 
-void create_folder(const fs::path& folder) {
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) fail_system("cannot create the folder", folder, code.value());
-}
-
 RunFolder::RunFolder(const fs::path& folder, Use use) : path_(folder) {
   if (use == Use::reads) return;
   create_folder(folder);

@@ -13,6 +13,7 @@ namespace tapegrad::train {
 
 namespace fs = std::filesystem;
 
+using tapegrad::create_folder;
 using tapegrad::read_file;
 using tapegrad::replace_file;
 
@@ -49,9 +50,6 @@ class AppendFile {
   std::string path_;
   int file_ = -1;
 };
-
-/// Creates a folder and its parents, unless they exist. Error if that fails.
-void create_folder(const fs::path& folder);
 
 /// A folder, locked for the runs of this process as long as the object exists.
 class RunFolder {

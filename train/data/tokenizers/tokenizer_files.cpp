@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/internal/known_keys.h>
@@ -7,7 +8,6 @@
 #include <tapegrad/train/data/pieces.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/tokenizers/detail/assembly.h>
-#include <tapegrad/train/files.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -25,8 +25,8 @@ using namespace detail;
 std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
   const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
   Assembly assembly(
-      parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path, json::kMaxBytes))));
-  const std::string text = train::read_file(merges_path);
+      parse_vocabulary(vocabulary, parse_json(vocabulary, read_file(vocabulary_path, json::kMaxBytes))));
+  const std::string text = read_file(merges_path);
   if (const std::string kind = foreign_kind(text.substr(0, 512)); !kind.empty())
     merges.fail_with("expected merges of two tokens in each line, got {}", kind);
   std::size_t number = 0;
@@ -414,11 +414,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const fs::path path(folder);
   if (folder.empty()) fail("tokenizer", "expected the name of a folder or a file, got an empty text");
   const FileKind kind = kind_of_file(folder);
-  if (kind == FileKind::file) return parse_tokenizer(train::read_file(path, json::kMaxBytes), folder);
+  if (kind == FileKind::file) return parse_tokenizer(read_file(path, json::kMaxBytes), folder);
   if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
   if (const fs::path file = path / "tokenizer.json"; is_there(file)) {
     const FileName place{file.string()};
-    std::string text = train::read_file(file, json::kMaxBytes);
+    std::string text = read_file(file, json::kMaxBytes);
     Json json = parse_json(place, text);
     const detail::FolderTokens others = detail::folder_tokens(path, false);
     if (add_folder_tokens(others, json)) text = json.dump();
@@ -438,8 +438,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
-  train::create_folder(folder);
-  train::replace_file({folder, "tokenizer.json"}, tokenizer.json() + "\n");
+  create_folder(folder);
+  replace_file({folder, "tokenizer.json"}, tokenizer.json() + "\n");
 }
 
 }  // namespace tapegrad::data

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/known_keys.h>
 #include <tapegrad/train/data/tokenizers/detail/folder_tokens.h>
-#include <tapegrad/train/files.h>
 
 #include <algorithm>
 #include <charconv>
@@ -106,7 +106,7 @@ class Reader {
     file_ = path.string();
     if (!is_there(path)) return {};
     Json json =
-        json::parse(train::read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(file_, why); });
+        json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(file_, why); });
     if (!json.is_object()) refuse(file_, fmt::format("expected an object, got {}", json.type_name()));
     return json;
   }

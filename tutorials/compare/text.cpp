@@ -4,9 +4,9 @@
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/processor_time.h>
-#include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/tutorials/compare/text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kDrawing = "text.svg";
+constexpr std::string_view kTextDrawing = "text.svg";
 constexpr int64_t kContext = 256, kCut = 64;  // tokens
 
 struct Case {
@@ -127,7 +127,7 @@ drawing::Drawing picture(const std::vector<Result>& results) {
 int compare_text(const CompareTextRequest& request) {
   const int64_t count = request.count > 0 ? request.count : static_cast<int64_t>(kMost);
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
-  as_bad_request("--out", [&] { check_replaceable(folder->file(kDrawing)); });
+  as_bad_request("--out", [&] { check_replaceable(folder->file(kTextDrawing)); });
   std::vector<Result> results;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   const auto add = [&](Result result) {
@@ -144,7 +144,7 @@ int compare_text(const CompareTextRequest& request) {
     if (results.empty() || results.back().task != &task) add(run_baseline(task, request, count));
     add(run(one, request, count));
   }
-  replace_file(folder->file(kDrawing), drawing::svg_file(picture(results)));
+  replace_file(folder->file(kTextDrawing), drawing::svg_file(picture(results)));
   if (request.json) print_now(json::text_of(rows) + "\n");
   return 0;
 }

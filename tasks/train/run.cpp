@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/drawing/terminal.h>
 #include <tapegrad/tasks/train/checked_file.h>
 #include <tapegrad/tasks/train/events.h>
 #include <tapegrad/tasks/train/files.h>
@@ -78,8 +79,7 @@ std::string command_line() {
   std::string out;
   for (std::string word; std::getline(file, word, '\0');) {
     if (out.empty()) word = fs::path(word).filename().string();
-    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'$&|;<>()*?\\`#~") == word.npos;
-    out += (out.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+    out += (out.empty() ? "" : " ") + drawing::shell_word(word);
   }
   return out;
 }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <cstddef>
+#include <mutex>
 #include <type_traits>
 
 namespace {

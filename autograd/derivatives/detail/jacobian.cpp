@@ -160,8 +160,11 @@ std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<
     for (std::size_t k = 0; k < outputs_; ++k)
       if (above[k] != middle[k] || below[k] != middle[k]) largest = std::max(largest, std::abs(middle[k]));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      lines[i].above.push_back(above[outputs[i]]);
-      lines[i].below.push_back(below[outputs[i]]);
+      Line& line = lines[i];
+      line.above.push_back(above[outputs[i]]);
+      line.below.push_back(below[outputs[i]]);
+      const double change = std::abs(line.above.back() - line.middle) + std::abs(line.below.back() - line.middle);
+      if (std::isfinite(change) && h >= line.small) line.steepest = std::max(line.steepest, change / h);
     }
   }
   const std::size_t first = place.at - static_cast<std::size_t>(place.index);  // of this input
@@ -238,7 +241,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
   const double seen =
       std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
-  const bool remainder = j_.order == 2 && error <= 128 * kRounding * j_.cancelling * factors(place, k);
+  const double terms = std::min(j_.cancelling * factors(place, k), line.steepest);
+  const bool remainder = j_.order == 2 && error <= 128 * kRounding * terms;
   if (error * size <= seen || remainder) {
     note_error(error, slope.value);
     return true;

@@ -241,7 +241,7 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
   const double seen =
       std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
-  const double terms = std::min(j_.cancelling * factors(place, k), line.steepest);
+  const double terms = std::min(j_.cancelling * factors(place, k), factors(place, k) + line.steepest);
   const bool remainder = j_.order == 2 && error <= 128 * kRounding * terms;
   if (error * size <= seen || remainder) {
     note_error(error, slope.value);
@@ -257,7 +257,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
 
 // By what two numbers may be multiplied on their way into f: by as much as the largest of the other inputs. A second
 // derivative by them has the rounding errors of what is nearly constant there (of 1 - y, where sigmoid(x) = y) so
-// often.
+// often. Where f is larger than 1, for the same factors or for others, it may have them more often, but then its slope
+// changes somewhere along the line.
 double JacobianCheck::factors(const Place& place, std::size_t output) const {
   int of_gradient = -1;
   for (std::size_t i = 0, end = 0; of_gradient < 0 && i < j_.wanted.size(); ++i) {

@@ -98,9 +98,9 @@ void add_adjoint(CaseTable& t) {
               return std::vector<Tensor>{matmul(dx, p[0].t()), matmul(h.t(), dx)};
             };
             return nn::odeint(slope, x[0], x.subspan(1), times,
-                              {.solver = solver, .steps = 16, .tolerance = 1e-13, .adjoint = true}, gradients);
+                              {.solver = solver, .steps = 16, .tolerance = 1e-11, .adjoint = true}, gradients);
           },
-          {.atol = solver == nn::OdeSolver::dopri5 ? 1e-11 : 0});
+          {.atol = solver == nn::OdeSolver::dopri5 ? 1e-9 : 0});
   }
 }
 

@@ -70,7 +70,7 @@ const ArithmeticFormulas& arithmetic_formulas() {
       // are divided by a power of four near the longer one, so that no square vanishes or overflows.
       .atan2_grad = fusible_derivative_of<3>([](auto dy, auto given_other, auto given_own) {
         const auto size = maximum(abs(given_own), abs(given_other));
-        const auto root = exp2(round(-0.5 * log2(where(size > 0, where(size < INFINITY, size, 1), 1))));
+        const auto root = rough_inverse_root(size);
         const auto own = given_own * root * root, other = given_other * root * root;
         const auto square = own * own + other * other;
         return where(square == 0, 0, dy * (other / where(square == 0, 1, square))) * root * root;

@@ -160,8 +160,11 @@ std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<
     for (std::size_t k = 0; k < outputs_; ++k)
       if (above[k] != middle[k] || below[k] != middle[k]) largest = std::max(largest, std::abs(middle[k]));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      lines[i].above.push_back(above[outputs[i]]);
-      lines[i].below.push_back(below[outputs[i]]);
+      Line& line = lines[i];
+      line.above.push_back(above[outputs[i]]);
+      line.below.push_back(below[outputs[i]]);
+      const double change = std::abs(line.above.back() - line.middle) + std::abs(line.below.back() - line.middle);
+      if (std::isfinite(change) && h >= line.small) line.steepest = std::max(line.steepest, change / h);
     }
   }
   const std::size_t first = place.at - static_cast<std::size_t>(place.index);  // of this input
@@ -238,7 +241,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
   const double seen =
       std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
-  const bool remainder = j_.order == 2 && error <= 128 * kRounding * j_.cancelling * factors(place, k);
+  const double terms = std::min(j_.cancelling * factors(place, k), factors(place, k) + line.steepest);
+  const bool remainder = j_.order == 2 && error <= 128 * kRounding * terms;
   if (error * size <= seen || remainder) {
     note_error(error, slope.value);
     return true;
@@ -253,7 +257,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
 
 // By what two numbers may be multiplied on their way into f: by as much as the largest of the other inputs. A second
 // derivative by them has the rounding errors of what is nearly constant there (of 1 - y, where sigmoid(x) = y) so
-// often.
+// often. Where f is larger than 1, for the same factors or for others, it may have them more often, but then its slope
+// changes somewhere along the line.
 double JacobianCheck::factors(const Place& place, std::size_t output) const {
   int of_gradient = -1;
   for (std::size_t i = 0, end = 0; of_gradient < 0 && i < j_.wanted.size(); ++i) {

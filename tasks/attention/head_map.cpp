@@ -95,6 +95,7 @@ drawing::Drawing draw(const HeadMap& head, double largest, double cell) {
                                .row_labels = head.row_tokens,
                                .column_labels = head.column_tokens,
                                .values = std::move(shades),
+                               .high = largest,
                                .cell_width = cell,
                                .cell_height = cell});
 }

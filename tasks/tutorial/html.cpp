@@ -138,7 +138,7 @@ class HtmlWriter final : public PageWriter {
     out_ += "</div>\n";
   }
   void figure(std::string_view caption, const Figure& figure) override {
-    out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", escape_markup(caption));
+    out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", with_code(caption));
     if (!figure.drawing.body.empty()) {
       drawing::card(out_, figure.drawing, figure.panels);
     } else {
@@ -155,7 +155,7 @@ class HtmlWriter final : public PageWriter {
     widgets_.insert(name);
   }
   void claim(std::size_t number, std::string_view claim, std::string_view proof, std::string_view shown) override {
-    out_ += fmt::format("<h3>{}. {}</h3>\n", number, escape_markup(claim));
+    out_ += fmt::format("<h3>{}. {}</h3>\n", number, with_code(claim));
     paragraph(proof);
     if (!shown.empty()) lines(shown);
   }
@@ -163,8 +163,8 @@ class HtmlWriter final : public PageWriter {
                  std::string_view show) override {
     out_ += "<ol>\n";
     for (const auto& [question, answer] : all)
-      out_ += fmt::format("<li>{}<details><summary>{}</summary><p>{}</p></details></li>\n", escape_markup(question),
-                          escape_markup(show), escape_markup(answer));
+      out_ += fmt::format("<li>{}<details><summary>{}</summary><p>{}</p></details></li>\n", with_code(question),
+                          escape_markup(show), with_code(answer));
     out_ += "</ol>\n";
   }
   void lines(std::string_view text) override {

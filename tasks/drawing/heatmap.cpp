@@ -92,7 +92,7 @@ void write_values(std::string& out, const Heatmap& map, const Layout& at) {
 // Titles of cells, which browsers show next to the pointer; none in maps of more cells than fit a page.
 void write_tips(std::string& out, const Heatmap& map, const Layout& at) {
   constexpr std::size_t kMostCells = 1024;
-  if (map.values.size() > kMostCells || map.values.empty()) return;
+  if (map.values.size() > kMostCells || map.values.empty() || map.low == map.high) return;
   auto to = std::back_inserter(out);
   out += "<g class=\"tips\">\n";
   for (std::size_t i = 0; i < map.values.size(); ++i) {

@@ -17,7 +17,8 @@ struct Heatmap {
   std::vector<float> values = {};       ///< [rows, columns], from 0 (blank) to 1 (full colour); not finite: grey
   std::vector<std::string> texts = {};  ///< [rows, columns], written into the cells; empty: none
   bool is_signed = false;               ///< values from -1 to 1: blue below zero, red above
-  double low = 0, high = 1;  ///< the numbers that the values 0 and 1 stand for, which a browser shows over a cell
+  double low = 0,
+         high = 1;  ///< the numbers that the values 0 and 1 stand for, which browsers show over cells; equal: none
   std::vector<std::size_t> outlined = {};  ///< rows in a frame
   double cell_width = 0, cell_height = 0;  ///< in pixels; 0: chosen to fit the contents
 };

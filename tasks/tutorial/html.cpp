@@ -130,8 +130,8 @@ class HtmlWriter final : public PageWriter {
   }
   void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
               std::string_view why) override {
-    out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n",
-                        escape_markup(label), class_of(mark), escape_markup(wording));
+    out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n", with_code(label),
+                        class_of(mark), escape_markup(wording));
     for (const NamedLines& side : sides)
       out_ += fmt::format("<div><b>{}</b><pre>{}</pre></div>\n", side.name, escape_markup(side.text));
     paragraph(why);

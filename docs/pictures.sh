@@ -12,7 +12,7 @@ cd out/pictures
 # svg FILE NAME [N]   a picture that a program wrote, without titles, which pages do not show; of its circles every Nth, and those of
 #                     the legend, which stand after its texts
 svg() {
-  sed '/^<g class="tips">/,/^<\/g>/d; s|><title>[^<]*</title></[a-z]*>|/>|' "$1" |
+  sed '/^<g class="tips"/,/^<\/g>/d; s|><title>[^<]*</title></[a-z]*>|/>|' "$1" |
     awk -v each="${3:-1}" '!/^<circle/ || seen++ % each == 0 || last ~ /^<text/; { last = $0 }' >"$pictures/$2.svg"
 }
 
@@ -45,6 +45,7 @@ several_processes() {
   done
   awk '/^<path class="line c0"/ { print; sub(/c0/, "c1 dashed"); print; sub(/c1 dashed/, "c3"); print; next } { print }
     />Loss</ { split("1 2 4", n); split("c0,c1 dashed,c3", kind, ",")
+      print "<rect class=\"paper\" x=\"322\" y=\"60\" width=\"160\" height=\"86\"/>"
       for (i = 1; i <= 3; ++i) printf "<path class=\"line %s\" d=\"M330 %dh40\"/>\n<text x=\"378\" y=\"%d\">%s\n", kind[i], \
         60 + 18 * i, 64 + 18 * i, (n[i] == 1 ? "1 process" : n[i] " processes") "</text>"
       print "<text x=\"330\" y=\"136\">largest difference: 0</text>" }' $run/1/loss.svg >$run/all.svg

@@ -332,7 +332,7 @@ void write_tips(std::string& out, const LineChart& chart, const Scale& scale) {
                                series.y[static_cast<std::size_t>(at - series.x.begin())]);
     }
   }
-  out += "<g class=\"tips\">\n";
+  out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";
   for (std::size_t i = 0, end = 0; i < kStrips; i = end) {
     while (end < kStrips && titles[end] == titles[i]) ++end;
     fmt::format_to(std::back_inserter(out), "<path d=\"M{:.1f} {:g}h{:.1f}v{:g}h-{:.1f}z\"><title>{}</title></path>\n",

@@ -94,7 +94,7 @@ void write_tips(std::string& out, const Heatmap& map, const Layout& at) {
   constexpr std::size_t kMostCells = 1024;
   if (map.values.size() > kMostCells || map.values.empty() || map.low == map.high) return;
   auto to = std::back_inserter(out);
-  out += "<g class=\"tips\">\n";
+  out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";
   for (std::size_t i = 0; i < map.values.size(); ++i) {
     const double value = map.low + map.values[i] * (map.high - map.low);
     fmt::format_to(to, "<path d=\"M{:g} {:g}h{:g}v{:g}h-{:g}z\"><title>{}, {}: {}</title></path>\n",

@@ -18,6 +18,7 @@ p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
 .card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 14px; margin: 12px 0; overflow-x: auto; position: relative; }
 .save { position: absolute; top: 2px; right: 8px; font-size: 12px; opacity: 0; cursor: pointer; color: var(--text); background: var(--card); }
 .card:hover .save, .save:focus { opacity: 1; }
+.tips :hover { stroke: var(--text); }
 .facts { display: flex; flex-wrap: wrap; gap: 12px; margin: 16px 0; }
 .fact { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 16px; }
 .fact b { display: block; font-size: 20px; } .fact span { color: var(--soft); font-size: 13px; }

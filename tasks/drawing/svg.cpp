@@ -101,7 +101,6 @@ svg .branch { stroke: #5a6675; fill: none; } svg text.label { fill: #1c2430; }
 svg .node { fill: #ffffff; stroke: #1f6fb4; } svg .node.wrong { stroke: #c2571a; stroke-width: 2.5; }
 svg .heat { fill: #0b5394; } svg .warm { fill: #a02c16; } svg .blocked { fill: #e9ecf0; }
 svg .heat, svg .warm, svg .blocked { shape-rendering: crispEdges; }
-svg .tips { fill: none; pointer-events: all; } svg .tips :hover { stroke: #9aa5b1; }
 svg .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
 svg .faint { stroke-width: 1; stroke-opacity: 0.5; } svg .band { fill-opacity: 0.25; }
 svg .line.c2 { stroke-dasharray: 9 3; } svg .line.c3 { stroke-dasharray: 2 3; } svg .line.c4 { stroke-dasharray: 9 3 2 3; }

@@ -48,9 +48,9 @@ int main(int argc, char** argv) {
   }
   if (world.rank() == 0) {
     tg::train::create_folder(out);
-    tg::train::replace_file(
-        out + "/loss.svg",
-        tg::drawing::svg_file(draw(tg::drawing::LineChart{.title = "Loss", .x_label = "step", .series = {losses}})));
+    tg::train::replace_file(out + "/loss.svg",
+                            tg::drawing::svg_file(draw(tg::drawing::LineChart{
+                                .title = "Loss", .x_label = "step", .series = {losses}, .log_y = true})));
     tg::save_safetensors(out + "/model.safetensors", tg::nn::state_dict(net));
     std::printf("%d processes: loss %.9f (target: below 0.02)\n", world.size(), loss);
   }

@@ -318,6 +318,8 @@ void write_references(std::string& out, const std::vector<Reference>& references
 // The numbers of curves as titles of strips, which browsers show next to the pointer: of every series the point that is
 // nearest to the strip.
 void write_tips(std::string& out, const LineChart& chart, const Scale& scale) {
+  const auto is_dots = [](const Series& series) { return series.mark == Series::Mark::dots; };
+  if (std::all_of(chart.series.begin(), chart.series.end(), is_dots)) return;  // dots have titles of their own
   constexpr std::size_t kStrips = 120;
   const double wide = scale.x.pixels / kStrips;
   std::vector<std::string> titles(kStrips);
@@ -326,10 +328,10 @@ void write_tips(std::string& out, const LineChart& chart, const Scale& scale) {
     for (const Series& series : chart.series) {
       const auto at =
           std::min_element(series.x.begin(), series.x.end(), [&](double a, double b) { return far(a) < far(b); });
-      if (series.mark == Series::Mark::dots || at == series.x.end()) continue;
+      const double y = at == series.x.end() ? NAN : series.y[static_cast<std::size_t>(at - series.x.begin())];
+      if (!std::isfinite(y)) continue;
       titles[i] += fmt::format("{}{} {:.6g}, {}: {:.6g}", titles[i].empty() ? "" : "\n", chart.x_label, *at,
-                               series.name.empty() ? chart.y_label : series.name,
-                               series.y[static_cast<std::size_t>(at - series.x.begin())]);
+                               series.name.empty() ? chart.y_label : series.name, y);
     }
   }
   out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";

@@ -138,7 +138,7 @@ Drawing draw(const HeatScale& scale) {
   const bool is_signed = scale.low < 0;
   const int first = is_signed ? -kShades : 1;
   const double step = is_signed ? 3 : 6, wide = step * (kShades - first + 1);
-  const double left = scale.name.empty() ? 14 : text_width(scale.name, Type::small) + 14, end = left + wide;
+  const double left = scale.name.empty() ? 24 : text_width(scale.name, Type::small) + 14, end = left + wide;
   Drawing out{end + 24, 30, {}};
   auto to = std::back_inserter(out.body);
   for (int strength = first; strength <= kShades; ++strength)

@@ -235,14 +235,14 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
            (slope.broken && analytic >= low - sides && analytic <= high + sides);
   };
   // Too small for a change of x by its own size to be seen in the result. Where f is flat, there may be more to it from
-  // nearer than its rounding errors show.
+  // nearer than its rounding errors show: of a gradient, which sums may cancel, than those of all entries.
   constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
   const double size = largest_of(place.input);
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
-  const double seen =
-      std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
+  const double hidden = flat ? 1e-9 * (j_.order == 2 ? line.largest : std::abs(line.middle)) : 0;
+  const double seen = std::max({hidden, kRounding / 16 * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling});
   const double terms = std::min(j_.cancelling * factors(place, k), factors(place, k) + line.steepest);
-  const bool remainder = j_.order == 2 && error <= 128 * kRounding * terms;
+  const bool remainder = j_.order == 2 && error <= 128 * kRounding * terms * std::max(1.0, 1 / size);
   if (error * size <= seen || remainder) {
     note_error(error, slope.value);
     return true;

@@ -1,4 +1,5 @@
 // The exponential moving average of weights.
+#include <fmt/format.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/average.h>

@@ -39,7 +39,6 @@ void check(const Tensor& prompt, const GenerateOptions& o) {
          fmt::format("expected temperature 0 for beam search, got {} beams at temperature {}", o.beams, o.temperature));
   }
 }
-}
 
 // -inf for all but the fewest tokens of a row whose probabilities sum to p.
 Tensor nucleus(const Tensor& logits, double p) {

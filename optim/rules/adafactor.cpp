@@ -5,6 +5,7 @@
 #include <tapegrad/optim/detail/check.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tapegrad::optim {

@@ -1,4 +1,5 @@
 // Limited-memory BFGS with an optional strong Wolfe line search.
+#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
@@ -7,6 +8,7 @@
 #include <tapegrad/optim/lbfgs.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tapegrad::optim {

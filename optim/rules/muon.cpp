@@ -1,9 +1,11 @@
 // Muon.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/muon.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad::optim {
 

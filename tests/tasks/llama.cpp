@@ -202,7 +202,7 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   config["hidden_size"] = 90'000'000;
   spill(wider + "/config.json", config.dump());
   expect_error(generate(wider), 2, {"a model of its sizes takes about", " GB, this machine has "});
-  config["hidden_size"] = 32;
+  config["hidden_size"] = 16;
   config["num_hidden_layers"] = 1'000'000;
   spill(wider + "/config.json", config.dump());
   expect_error(generate(wider), 1, {"config.json] expected num_hidden_layers below", "in its weights, got 1000000"});

@@ -101,6 +101,7 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
     fail(where, fmt::format("expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner));
   const double epsilon = theirs.number("layer_norm_epsilon", kShare, 1e-5);
   if (epsilon != 1e-5) fail(where, fmt::format("expected layer_norm_epsilon 1e-05, got {}", epsilon));
+  for (const char* key : {"attn_pdrop", "embd_pdrop"}) theirs.number(key, kShare, 0);
   if (!theirs.flag("scale_attn_weights", true)) fail(where, "expected scale_attn_weights true, got false");
   if (theirs.flag("scale_attn_by_inverse_layer_idx"))
     fail(where, "expected scale_attn_by_inverse_layer_idx false, got true");

@@ -192,8 +192,7 @@ void require_memory(std::string_view where, std::string_view what, double bytes)
 
 void require_layers(std::string_view where, std::string_view key, int64_t layers, std::size_t tensors) {
   if (layers > static_cast<int64_t>(tensors))
-    fail(where,
-         fmt::format("expected {} below {}, the number of tensors in its weights, got {}", key, tensors, layers));
+    fail(where, fmt::format("expected {} <= {}, the number of tensors in its weights, got {}", key, tensors, layers));
 }
 
 }  // namespace tapegrad::tasks

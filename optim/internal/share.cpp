@@ -65,7 +65,7 @@ class UpdateShare::Views {
 void UpdateShare::check(const std::vector<Tensor>& grads) const {
   const std::vector<Slot>& slots = optimizer_.slots_;
   if (!optimizer_.has_share() || grads.size() != slots.size())
-    fail(kWhere, "the step of a share needs keep() and all gradients");
+    fail(kWhere, "expected keep() and all gradients before the step of a share");
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].parameter.is_frozen()) continue;
     if (!grads[i].defined()) optimizer_.require_missing_allowed(slots[i]);

@@ -137,7 +137,7 @@ constexpr Message kMeasured[] = {
     {"the same when later tokens are hidden", "뒤의 토큰을 숨겼을 때의 손실"},
     {"allowed successions in generated texts", "생성한 글에서 이어 쓴 토큰이 허용된 비율"},
     {"change of other logits by another last token", "마지막 토큰을 바꿨을 때 다른 로짓의 변화"},
-    {"\nGenerated (! precedes a token that must not follow its predecessor):\n"
+    {"\nGenerated (! precedes a token that cannot follow its predecessor):\n"
      "  causal mask: {}\n  no mask:     {}\n\n{}",
      "\n생성한 글 (!는 바로 앞의 토큰 뒤에 올 수 없는 토큰의 표시입니다):\n"
      "  인과 마스크: {}\n  마스크 없음: {}\n\n{}"},

@@ -90,7 +90,7 @@ std::string list_of(const std::vector<std::string>& names) {
 
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t dim = request.dim.value_or(32);
-  require(dim % 8 == 0, "--dim", fmt::format("must be a multiple of 8, got {}", dim));
+  require(dim % 8 == 0, "--dim", fmt::format("expected a multiple of 8, got {}", dim));
   const uint64_t seed = request.seed.value_or(0);
   std::vector<Seen> all;
   for (const std::string_view name : nn::position_names())

@@ -37,7 +37,7 @@ Language language_of(std::string_view code) {
   if (code.empty()) return language_of_locale();
   if (code == "ko") return Language::ko;
   if (code == "en") return Language::en;
-  bad_request("--lang", fmt::format("must be one of ko, en, got \"{}\"", code));
+  bad_request("--lang", fmt::format("expected one of ko, en, got \"{}\"", code));
 }
 
 }  // namespace tapegrad::tasks::tutorial

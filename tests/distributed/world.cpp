@@ -194,7 +194,7 @@ TEST(Ranks, Errors) {
       "rank 2: [data_parallel] expected the same parameters on every process, got \"weight\" float32 [3, 2] here, "
       "\"weight\" float32 [4, 2] on rank 0");
   EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = 4}); }),
-            "[data_parallel] accumulate must be a multiple of the number of processes, 3, got 4");
+            "[data_parallel] expected accumulate to be a multiple of the number of processes, 3, got 4");
 }
 
 // A model whose weights span several blocks, with a layer that only some batches use.

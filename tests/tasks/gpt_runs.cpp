@@ -96,7 +96,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   EXPECT_NE(values("auto"), values("permutation"));
 
   expect_error(run("x", mixed, {"--window-order", "pytorch"}), 2,
-               {"[--window-order] several texts, or weights, need the order permutation"});
+               {"[--window-order] expected permutation for several texts, or weights, got pytorch"});
   expect_error(
       run("x", two + ":2," + (folder / "one.txt")), 2,
       {"[--text] several files, or weights, need token files (tapegrad tokenize --save), but ", "one.txt is a text"});

@@ -138,9 +138,10 @@ Values JacobianCheck::evaluate_at(const Place& place, double move) {
   if (!result.defined()) return Values(outputs_, NAN);
   if (static_cast<std::size_t>(result.numel()) != outputs_) {
     fail("gradcheck",
-         fmt::format("the function returned {} elements, and {} near the same point (its shape must not depend on "
-                     "values)",
-                     outputs_, result.numel()));
+         fmt::format(
+             "the function returned {} elements, and {} near the same point (expected a shape that does not depend on "
+             "values)",
+             outputs_, result.numel()));
   }
   return result.to_vector<double>();
 }

@@ -231,7 +231,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
   if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(pow), a, b);
   if (a.dtype() == kBool) return pow(a.to(kInt64), b.to(kInt64));
   if (a.dtype() == kInt64 && any(lt(b, 0))) {
-    kPow.fail("integer exponents must not be negative (convert the base with to(kFloat32))");
+    kPow.fail("expected integer exponents >= 0, got a negative one (convert the base with to(kFloat32))");
   }
   Tensor y = binary_value(kPow, formulas().pow, kPowLoops, a, b);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);

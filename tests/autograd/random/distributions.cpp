@@ -354,7 +354,7 @@ TEST(Distributions, Errors) {
       {"[Normal] expected a finite loc, got inf", [&] { Normal(INFINITY, 1); }},
       {"[Normal] expected float32 or float64, got bool of shape [1] (convert with to(kFloat32))",
        [&] { Normal(tensor({true}), 1); }},
-      {"[Normal] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+      {"[Normal] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (expected equal sizes, or 1)",
        [&] { Normal(x, ones({3})); }},
       {"[LogNormal] expected scale > 0, got -1", [&] { LogNormal(0, -1); }},
       {"[LogNormal] expected value > 0, got -2 at element 1 of [2]", [&] { LogNormal(0, 1).log_prob(x); }},

@@ -381,7 +381,7 @@ void Tape::BackwardRun::require_tape() const {
 }
 
 void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& options) {
-  if (running_) fail(kBackward, "this tape is running backward (an operation's backward must not start it again)");
+  if (running_) fail(kBackward, "this tape is running backward (expected no second start in an operation's backward)");
   if (options.create_graph && pauses_ > 0) {
     fail(kBackward, "create_graph records backward, but recording is paused (end the PauseRecording first)");
   }

@@ -82,8 +82,9 @@ Shape broadcast(std::string_view where, const Shape& a, const Shape& b) {
     const int64_t from_a = i <= a.rank() ? a[-i] : 1;
     const int64_t from_b = i <= b.rank() ? b[-i] : 1;
     if (from_a != from_b && from_a != 1 && from_b != 1) {
-      fail(where, fmt::format("shapes {} and {} do not broadcast: axis {} has {} against {} (sizes must be equal or 1)",
-                              str(a), str(b), -i, from_a, from_b));
+      fail(where,
+           fmt::format("shapes {} and {} do not broadcast: axis {} has {} against {} (expected equal sizes, or 1)",
+                       str(a), str(b), -i, from_a, from_b));
     }
     out[rank - i] = from_a == 1 ? from_b : from_a;
   }

@@ -33,6 +33,9 @@ if(TARGET BLIS::kernels AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # fo
   set_source_files_properties(${PROJECT_SOURCE_DIR}/autograd/kernels/product/blas_blis.cpp ${PROJECT_SOURCE_DIR}/autograd/kernels/family.cpp
                               PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_BLIS COMPILE_OPTIONS "-isystem;${BLIS_INCLUDE_DIR}")
 endif()
+if(NOT TARGET BLIS::BLIS)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/autograd/kernels/linalg/lapack.cpp PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_ANY_BLAS)
+endif()
 foreach(target tapegrad tapegrad_small tapegrad_medium)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
                         TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK ${blis_kernels} fmt::fmt xxhash::xxhash ZLIB::ZLIB Threads::Threads)

@@ -1,5 +1,6 @@
 // Sums of gradients over the batches of a step, by one process or several.
 #include <fmt/format.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/share.h>
@@ -64,10 +65,10 @@ int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes)
 
 DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options)
     : world_(world), optimizer_(optimizer), options_(options), sums_(std::make_unique<detail::Accumulated>()) {
-  if (options.accumulate < 1) fail(kWhere, fmt::format("accumulate must be at least 1, got {}", options.accumulate));
+  require_in(kWhere, "accumulate", options.accumulate, {.least = 1});
   if (options.accumulate % world.size() != 0)
-    fail(kWhere, fmt::format("accumulate must be a multiple of the number of processes, {}, got {}", world.size(),
-                             options.accumulate));
+    fail(kWhere, fmt::format("expected accumulate to be a multiple of the number of processes, {}, got {}",
+                             world.size(), options.accumulate));
   if (options.wire != kFloat32 && options.wire != kBFloat16)
     fail(kWhere, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options.wire)));
   if (!world.transport()) return;

@@ -381,7 +381,15 @@ double Share::update() {
   for (std::size_t b = 0; b < buckets.size(); ++b)
     for (const Piece& piece : buckets[b].pieces[me()])
       if (present[piece.parameter]) grads[piece.parameter] = sums_of[b].view({piece.size()}, {1}, piece.at);
-  optim::UpdateShare(optimizer).step(grads);
+  optim::UpdateShare share(optimizer);
+  std::string error;  // of this process's elements; all processes must hear of it before one of them updates
+  try {
+    share.check(grads);
+  } catch (const Error& e) {
+    error = e.what();
+  }
+  world.agree(error);
+  share.step(grads);
   send_parameters(present);
   ++times.steps;
   return norm;

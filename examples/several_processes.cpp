@@ -1,5 +1,5 @@
-// Trains in one process or in several, with your own loop: three lines make it data parallel. The result has the same
-// bits for any number of processes.
+// Trains in one process or in several, with your own loop: three lines make it data parallel. The model is
+// bit-identical for any number of processes.
 //
 //   mpirun -n 2 several_processes OUT   writes loss.svg and model.safetensors into OUT; fails above a loss of 0.02
 #include <tapegrad/distributed.h>
@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
     tg::train::create_folder(out);
     tg::train::replace_file(
         out + "/loss.svg",
-        tg::drawing::svg_file(draw(tg::drawing::LineChart{.title = "Loss", .x_label = "step", .series = {losses}})));
+        tg::drawing::svg_file(draw(tg::drawing::LineChart{
+            .title = "Loss", .x_label = "step", .y_label = "loss", .series = {losses}, .log_y = true})));
     tg::save_safetensors(out + "/model.safetensors", tg::nn::state_dict(net));
     std::printf("%d processes: loss %.9f (target: below 0.02)\n", world.size(), loss);
   }

@@ -1,4 +1,5 @@
 // The exponential moving average of weights.
+#include <fmt/format.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/average.h>
@@ -32,7 +33,7 @@ NamedTensors copies(const NamedTensors& of) {
 
 ExponentialAverage::ExponentialAverage(NamedTensors parameters, AverageOptions options)
     : parameters_(std::move(parameters)), options_(options) {
-  check_fraction(kWhere, "decay", options.decay);
+  require_in(kWhere, "decay", options.decay, kBelowOne);
   if (parameters_.empty()) fail(kWhere, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined() || !p.tensor.is_leaf()) {

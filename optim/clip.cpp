@@ -83,7 +83,7 @@ double clip_factor(double norm, double max_norm) {
 }
 
 double clip_grad_norm(Gradients& grads, double max_norm) {
-  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive, got {}", max_norm));
+  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("expected max_norm > 0, got {}", max_norm));
   const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
   const PauseRecording pause;
   double sum = 0;
@@ -108,7 +108,7 @@ double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimi
 }
 
 std::vector<double> clip_per_example(Gradients& grads, double max_norm) {
-  if (!(max_norm > 0)) fail(kPerExample, fmt::format("max_norm must be positive, got {}", max_norm));
+  if (!(max_norm > 0)) fail(kPerExample, fmt::format("expected max_norm > 0, got {}", max_norm));
   const ProfileScope scope(kPerExample, ProfilePhase::optimizer);
   const PauseRecording pause;
   const int64_t examples = count_examples(grads);
@@ -146,7 +146,7 @@ void add_noise(Gradients& grads, double std, Generator* generator) {
 }
 
 void clip_grad_value(Gradients& grads, double limit) {
-  if (!(limit > 0)) fail("clip_grad_value", fmt::format("the limit must be positive, got {}", limit));
+  if (!(limit > 0)) fail("clip_grad_value", fmt::format("expected a limit > 0, got {}", limit));
   const ProfileScope scope("clip_grad_value", ProfilePhase::optimizer);
   const PauseRecording pause;
   for (Gradients::Entry& entry : grads) {

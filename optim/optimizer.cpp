@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
@@ -22,8 +23,7 @@ constexpr std::string_view kWhere = "optimizer";
 constexpr int64_t kGrain = int64_t{1} << 15;  // elements a thread takes at a time
 
 double checked(std::string_view what, double value) {
-  if (!(value >= 0) || std::isinf(value))
-    fail(kWhere, fmt::format("{} must be finite and not negative, got {}", what, value));
+  require_in(kWhere, what, value, kNotNegative);
   return value;
 }
 

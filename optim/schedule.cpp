@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/optim/schedule.h>
 
 #include <algorithm>
@@ -22,15 +23,9 @@ double checked(const S& schedule, int64_t step) {
 
 double real(int64_t steps) { return static_cast<double>(steps); }
 
-void positive(const char* name, int64_t value) {
-  if (value < 1) fail("schedule", fmt::format("{} must be positive, got {}", name, value));
-}
-
+void positive(const char* name, int64_t value) { require_in("schedule", name, value, kPositive); }
 // Rates and their factors.
-void rate(const char* name, double value) {
-  if (!(value >= 0 && std::isfinite(value)))
-    fail("schedule", fmt::format("{} must be finite and not negative, got {}", name, value));
-}
+void rate(const char* name, double value) { require_in("schedule", name, value, kNotNegative); }
 
 }  // namespace
 
@@ -182,13 +177,9 @@ double OneCycle::operator()(int64_t step) const {
 }
 void OneCycle::check() const {
   positive("total", total);
-  if (!(pct_start >= 0 && pct_start <= 1)) {
-    fail("schedule", fmt::format("pct_start must be between 0 and 1, got {}", pct_start));
-  }
-  if (!(div_factor > 0 && final_div_factor > 0)) {
-    fail("schedule",
-         fmt::format("div_factor and final_div_factor must be positive, got {} and {}", div_factor, final_div_factor));
-  }
+  require_in("schedule", "pct_start", pct_start, kShare);
+  require_in("schedule", "div_factor", div_factor, kPositive);
+  require_in("schedule", "final_div_factor", final_div_factor, kPositive);
   rate("max_lr", max_lr);
 }
 
@@ -209,9 +200,7 @@ void Chain::check() const {
 // --- Plateau ---
 
 Plateau::Plateau(PlateauOptions options) : options_(options), best_(options.maximize ? -HUGE_VAL : HUGE_VAL) {
-  if (!(options.factor > 0 && options.factor < 1)) {
-    fail("plateau", fmt::format("factor must be between 0 and 1, got {}", options.factor));
-  }
+  require_in("plateau", "factor", options.factor, {.least = 0, .most = 1, .open_below = true, .open_above = true});
   const double calls = static_cast<double>(std::min(options.patience, options.cooldown));
   for (const double value : {options.lr, options.threshold, options.min_lr, options.eps, calls}) {
     if (value < 0) fail("plateau", "expected options of 0 or more, got a negative one");

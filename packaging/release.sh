@@ -107,7 +107,7 @@ step_check() {
   apt-get install -y -q --no-install-recommends g++ cmake make pkg-config >/dev/null
   mv "$prefix" /opt/tapegrad  # compilers' options by pkg-config are words without spaces
   try_library /opt/tapegrad
-  rm -rf /opt/*
+  rm -rf "/opt/any folder" /opt/tapegrad
   note "the packages"
   names=$(for file in files/*.deb; do dpkg-deb -f "$file" Package; done)
   apt-get install -y -q --no-install-recommends ./files/*.deb >/dev/null

@@ -43,7 +43,7 @@ void check(const TokenizeRequest& r) {
     require(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
     require(r.sample_bytes == 0, "--sample-bytes", "is for --train");
     require(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
-    require(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
+    require(r.save.empty() || !r.text.empty(), "--save", "expected --text FILE, got none");
     if (!r.save.empty()) require_file("--text", r.text);  // it is read at several places at once
     const bool found = as_bad_request(
         "--tokenizer", [&] { return data::has_tokenizer(r.tokenizer) || kind_of_file(r.tokenizer) == FileKind::file; });
@@ -55,13 +55,14 @@ void check(const TokenizeRequest& r) {
     return;
   }
   require(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
-  require(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
-  require(!r.out.empty(), "--train", "needs --out DIR");
+  require(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save",
+          "expected a tokenizer, got --train, which makes one");
+  require(!r.out.empty(), "--train", "expected --out DIR, got none");
   require(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
   require(r.sample_bytes == 0 || r.train == "bpe", "--sample-bytes", "is for bpe: char needs all characters");
   if (r.sample_bytes > 0) require_file("--text", r.text);
   require(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
-          fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
+          fmt::format("expected at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
 }
 
 // Reads the whole text, which may come from a pipe. A pipe may have no end: a quarter of the memory is the most.

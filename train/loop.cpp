@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/train/interrupts.h>
@@ -78,16 +79,14 @@ void add_own(Checkpoint& to, Checkpoint own) {
 
 void Loop::check_options() const {
   const LoopOptions& o = options_;
-  const auto at_least = [](std::string_view name, int64_t value, int64_t least) {
-    if (value < least) fail("loop", fmt::format("{} must be at least {}, got {}", name, least, value));
-  };
-  at_least("epochs", o.epochs, 0);
-  at_least("max_steps", o.max_steps, 0);
-  at_least("accumulate", o.accumulate, 1);
-  at_least("evaluate_every", o.evaluate_every, 0);
-  at_least("patience", o.patience, 0);
+  constexpr std::string_view kWhere = "loop";
+  require_in(kWhere, "epochs", o.epochs, kNotNegative);
+  require_in(kWhere, "max_steps", o.max_steps, kNotNegative);
+  require_in(kWhere, "accumulate", o.accumulate, {.least = 1});
+  require_in(kWhere, "evaluate_every", o.evaluate_every, kNotNegative);
+  require_in(kWhere, "patience", o.patience, kNotNegative);
   if (!(o.clip_grad_norm >= 0))
-    fail("loop", fmt::format("clip_grad_norm must be at least 0 (no clipping), got {}", o.clip_grad_norm));
+    fail(kWhere, fmt::format("expected clip_grad_norm >= 0 (0: no clipping), got {}", o.clip_grad_norm));
   if (o.evaluate_every > 0 && !o.evaluate) fail("loop", "evaluate_every is set, but evaluate is not");
   if (o.patience > 0 && o.evaluate_every == 0) fail("loop", "patience counts evaluations, but evaluate_every is 0");
   if (o.schedule) o.schedule->check();
@@ -372,8 +371,8 @@ void Loop::restore(const Checkpoint& in) {
   if (!same_names_and_shapes(values, model_.state())) model_.load(values);  // throws what does not fit
   const auto steps = in.get<int64_t>("steps"), each = in.get<int64_t>("steps_per_epoch");
   if (each != steps_per_epoch())
-    fail("train", fmt::format("expected a checkpoint with {} steps per epoch, got {} (the data, the batch size and "
-                              "accumulate must be as in the run that wrote it)",
+    fail("train", fmt::format("expected a checkpoint with {} steps per epoch, got {} (use the data, the batch size "
+                              "and accumulate of the run that wrote it)",
                               steps_per_epoch(), each));
   const auto batch = in.get<int64_t>("batch"), stale = in.get<int64_t>("stale");
   MeanOfGroups loss{in.get<double>("loss_sum")}, accuracy{in.get<double>("accuracy_sum")};

@@ -119,7 +119,8 @@ LineChart loss_chart(const ReportText& text, const Metrics& metrics, int64_t ste
                   .y_label = in(text, "loss"),
                   .series = losses(text, metrics, steps_per_epoch),
                   .log_if_low = true};
-  if (text.guess > 0) chart.references.push_back({text.guess, in(text, "guessing")});
+  if (text.guess > 0)
+    chart.references.push_back({text.guess, fmt::format("{} {:.3g}", in(text, "guessing"), text.guess)});
   const StepMetrics *best = nullptr, *last = nullptr;
   for (const StepMetrics& m : metrics.steps) {
     if (!m.validation_loss) continue;
@@ -135,7 +136,8 @@ LineChart accuracy_chart(const ReportText& text, const Metrics& metrics, int64_t
                   .y_label = in(text, "accuracy"),
                   .series = curve(text, metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
                   .y_high = 1};
-  if (text.target) chart.references.push_back({text.target->least, in(text, "target")});
+  if (text.target)
+    chart.references.push_back({text.target->least, fmt::format("{} {:g}", in(text, "target"), text.target->least)});
   double highest = 0;
   for (const StepMetrics& m : metrics.steps) highest = std::max(highest, m.accuracy);
   if (!text.target && highest > 0 && highest < 0.5) chart.y_high = 1.1 * highest;

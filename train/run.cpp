@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/train/checked_file.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/events.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/train/interrupts.h>
@@ -78,8 +79,7 @@ std::string command_line() {
   std::string out;
   for (std::string word; std::getline(file, word, '\0');) {
     if (out.empty()) word = fs::path(word).filename().string();
-    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'$&|;<>()*?\\`#~") == word.npos;
-    out += (out.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+    out += (out.empty() ? "" : " ") + drawing::shell_word(word);
   }
   return out;
 }

@@ -130,15 +130,15 @@ class HtmlWriter final : public PageWriter {
   }
   void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
               std::string_view why) override {
-    out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n",
-                        escape_markup(label), class_of(mark), escape_markup(wording));
+    out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n", with_code(label),
+                        class_of(mark), escape_markup(wording));
     for (const NamedLines& side : sides)
       out_ += fmt::format("<div><b>{}</b><pre>{}</pre></div>\n", side.name, escape_markup(side.text));
     paragraph(why);
     out_ += "</div>\n";
   }
   void figure(std::string_view caption, const Figure& figure) override {
-    out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", escape_markup(caption));
+    out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", with_code(caption));
     if (!figure.drawing.body.empty()) {
       drawing::card(out_, figure.drawing, figure.panels);
     } else {
@@ -155,7 +155,7 @@ class HtmlWriter final : public PageWriter {
     widgets_.insert(name);
   }
   void claim(std::size_t number, std::string_view claim, std::string_view proof, std::string_view shown) override {
-    out_ += fmt::format("<h3>{}. {}</h3>\n", number, escape_markup(claim));
+    out_ += fmt::format("<h3>{}. {}</h3>\n", number, with_code(claim));
     paragraph(proof);
     if (!shown.empty()) lines(shown);
   }
@@ -163,8 +163,8 @@ class HtmlWriter final : public PageWriter {
                  std::string_view show) override {
     out_ += "<ol>\n";
     for (const auto& [question, answer] : all)
-      out_ += fmt::format("<li>{}<details><summary>{}</summary><p>{}</p></details></li>\n", escape_markup(question),
-                          escape_markup(show), escape_markup(answer));
+      out_ += fmt::format("<li>{}<details><summary>{}</summary><p>{}</p></details></li>\n", with_code(question),
+                          escape_markup(show), with_code(answer));
     out_ += "</ol>\n";
   }
   void lines(std::string_view text) override {

@@ -88,28 +88,37 @@ Tensor Transformed::draw(const Shape& shape, Generator* generator) const {
   for (const Transform& t : transforms_) steps.push_back(t.forward(steps.back()));
   const std::lock_guard lock(last_->mutex);
   last_->steps = steps;
+  last_->value = steps.back().detach().clone();
   return steps.back();
 }
 
 std::vector<Tensor> Transformed::steps_to(const Tensor& value) const {
   const std::lock_guard lock(last_->mutex);
   if (last_->steps.empty()) return {};
-  const Tensor& y = last_->steps.back();
-  const bool is_last = y.dtype() == value.dtype() && y.shape() == value.shape() && y.strides() == value.strides() &&
-                       y.storage() == value.storage() && y.raw_data() == value.raw_data();
-  if (!is_last) return {};
-  if (value.tape_index() == y.tape_index()) return last_->steps;
-  if (needs_grad(value)) return {};  // by the inverse, which has a gradient
-  std::vector<Tensor> constants;
-  for (const Tensor& x : last_->steps) constants.push_back(x.detach());
-  return constants;
+  const bool is_last =
+      value.dtype() == last_->value.dtype() && value.shape() == last_->value.shape() && equal(value, last_->value);
+  return is_last ? last_->steps : std::vector<Tensor>();
 }
+
+namespace {
+
+// x, of which y was drawn, with the gradient of t.inverse(y) where that is finite.
+Tensor remembered(const Transform& t, const Tensor& x, const Tensor& y) {
+  const Tensor saturated = logical_not(isfinite(t.inverse(y.detach())));
+  const Tensor inverse = t.inverse(where(saturated, t.forward(zeros_like(x)).detach(), y));
+  return needs_grad(inverse) ? x + where(saturated, 0, inverse - inverse.detach()) : x;
+}
+
+}  // namespace
 
 Tensor Transformed::log_prob(const Tensor& value) const {
   const std::vector<Tensor> steps = steps_to(value);
+  const bool recorded = !steps.empty() && needs_grad(value) && value.tape_index() == steps.back().tape_index();
   Tensor y = in_type(value, dtype_), slopes;
   for (std::size_t i = transforms_.size(); i-- > 0;) {
-    const Tensor x = steps.empty() ? transforms_[i].inverse(y) : steps[i], slope = transforms_[i].log_slope(x, y);
+    const Transform& t = transforms_[i];
+    const Tensor x = steps.empty() ? t.inverse(y) : recorded ? steps[i] : remembered(t, steps[i].detach(), y);
+    const Tensor slope = t.log_slope(x, y);
     slopes = slopes.defined() ? slopes + slope : slope;
     y = x;
   }

@@ -34,7 +34,7 @@ Tensor Exponential::variance() const { return reciprocal(square(rate_)); }
 Tensor Exponential::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Exponential*>(&q);
   if (!other) return Distribution::divergence(q);
-  return excess(other->rate_, rate_);
+  return excess(wide(other->rate_), wide(rate_)).to(promoted_type(dtype_, q.dtype()));
 }
 
 // --- Laplace ---
@@ -66,8 +66,8 @@ Tensor Laplace::variance() const { return 2 * square(scale_); }
 Tensor Laplace::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Laplace*>(&q);
   if (!other) return Distribution::divergence(q);
-  const Tensor ratio = scale_ / other->scale_, distance = abs(loc_ - other->loc_);
-  return -log(ratio) + distance / other->scale_ + ratio * exp(-distance / scale_) - 1;
+  const Tensor scale = wide(scale_), far = wide(other->scale_), apart = abs(wide(loc_) - wide(other->loc_)) / scale;
+  return (excess(scale, far) + scale / far * (apart + expm1(-apart))).to(promoted_type(dtype_, q.dtype()));
 }
 
 // --- uniform ---

@@ -397,9 +397,10 @@ Transform tanh_transform();                                                ///< 
 Transform affine_transform(const Parameter& loc, const Parameter& scale);  ///< loc + scale x, scale != 0
 
 /// The distribution of f(x), or of g(f(x)) and so on, for x from `base`, whose event shape stays. It remembers its last
-/// draw, with the x that it was made of (PyTorch: cache_size=1): log_prob of that tensor, or of its detach(), needs no
-/// inverse, which is infinite where f rounds to the end of its range, as tanh(10) does. Of any other tensor, such as a
-/// part of a draw, log_prob computes the inverse.
+/// draw, with the x that it was made of: log_prob of a tensor with the same elements takes that x as the inverse's
+/// value, since the inverse is infinite where f rounds to the end of its range, as tanh(10) does. (Its gradient is that
+/// of the inverse, 0 where that is infinite; PyTorch's cache_size=1 has none.) Of any other tensor, such as a part of a
+/// draw, log_prob computes the inverse.
 class Transformed : public Distribution {
  public:
   template <std::derived_from<Distribution> D>
@@ -414,6 +415,7 @@ class Transformed : public Distribution {
   struct Last {
     std::mutex mutex;
     std::vector<Tensor> steps;  // from the base's number to the value
+    Tensor value;               // its elements, as they were drawn
   };
   std::vector<Tensor> steps_to(const Tensor& value) const;
   std::shared_ptr<const Distribution> base_;

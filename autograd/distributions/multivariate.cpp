@@ -2,6 +2,7 @@
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
+#include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/random.h>
@@ -96,10 +97,10 @@ Tensor MultivariateNormal::divergence(const Distribution& q) const {
     tapegrad::fail("kl_divergence",
                    fmt::format("expected vectors of one length, got {} and {}", str(event_), str(other->event_)));
   }
-  const Tensor ratio = triangular_solve(other->tril_, tril_, {});
-  const Tensor distance = squared_length(other->tril_, loc_ - other->loc_);
-  return log_det(other->tril_) - log_det(tril_) +
-         0.5 * (sum(square(ratio), {-2, -1}) + distance - static_cast<double>(event_[0]));
+  const Tensor tril = wide(other->tril_), ratio = triangular_solve(tril, wide(tril_), {});
+  const Tensor scales = diagonal(ratio, 0, -2, -1), distance = squared_length(tril, wide(loc_) - wide(other->loc_));
+  const Tensor squares = sum(square(scales - 1), -1) + sum(square(tapegrad::tril(ratio, -1)), {-2, -1}) + distance;
+  return (sum(excess(scales, ones_like(scales)), -1) + 0.5 * squares).to(promoted_type(dtype_, q.dtype()));
 }
 
 }  // namespace tapegrad::dist

@@ -44,8 +44,9 @@ Tensor Normal::icdf(const Tensor& p) const {
 
 Tensor Normal::divergence(const Distribution& q) const {
   if (const auto* normal = dynamic_cast<const Normal*>(&q)) {
-    const Tensor ratio = square(scale_ / normal->scale_), distance = square((loc_ - normal->loc_) / normal->scale_);
-    return 0.5 * (ratio + distance - 1) - log(scale_ / normal->scale_);
+    const Tensor scale = wide(scale_), other = wide(normal->scale_), from = wide(loc_) - wide(normal->loc_);
+    const Tensor squares = square((scale - other) / other) + square(from / other);
+    return (excess(scale, other) + 0.5 * squares).to(promoted_type(dtype_, q.dtype()));
   }
   if (const auto* laplace = dynamic_cast<const Laplace*>(&q)) {
     // E|x - m| of a normal number is scale sqrt(2 / pi) e^(-d^2 / 2) + (loc - m) erf(d / sqrt(2)), d = (loc - m) /

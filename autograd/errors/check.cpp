@@ -22,8 +22,8 @@ void fail_floating(std::string_view where, std::initializer_list<const Tensor*> 
 
 void require_bool(std::string_view where, const Tensor& x, std::string_view what) {
   if (x.dtype() == kBool) return;
-  fail(where, fmt::format("the {} must be bool, got {} of shape {} (compare it first: x != 0)", what, name(x.dtype()),
-                          str(x.shape())));
+  fail(where, fmt::format("expected the {} to be bool, got {} of shape {} (compare it first: x != 0)", what,
+                          name(x.dtype()), str(x.shape())));
 }
 
 void require_number(std::string_view where, DType dtype, Scalar value) {
@@ -39,8 +39,21 @@ Tensor require_integers(std::string_view where, const Tensor& x, std::string_vie
   fail(where, fmt::format("expected int64 {}, got {} (convert with to(kInt64))", what, name(x.dtype())));
 }
 
-void fail_probability(std::string_view where, std::string_view what, double p) {
-  fail(where, fmt::format("{} must be between 0 and 1, got {}", what, p));
+std::string Limits::wording() const {
+  const bool from = std::isfinite(least), to = std::isfinite(most);
+  if (!from && !to) return "to be finite";
+  if (!to) return fmt::format("{} {}", open_below ? ">" : ">=", least);
+  if (!from) return fmt::format("{} {}", open_above ? "<" : "<=", most);
+  return fmt::format("in {}{}, {}{}", open_below ? '(' : '[', least, most, open_above ? ')' : ']');
+}
+
+std::string Limits::fault(std::string_view name, double value) const {
+  if (accept(value)) return "";
+  return fmt::format("expected {} {}, got {}", name, std::isfinite(value) ? wording() : "to be finite", value);
+}
+
+void fail_limits(std::string_view where, std::string_view name, double value, const Limits& limits) {
+  fail(where, limits.fault(name, value));
 }
 
 }  // namespace tapegrad

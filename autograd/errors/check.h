@@ -1,6 +1,7 @@
 // Checks of the arguments of operations and modules.
 #pragma once
 
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <initializer_list>
@@ -25,10 +26,9 @@ void require_number(std::string_view where, DType dtype, Scalar value);
 /// Ids, indices, class numbers or the like as int64: other integer types are converted. Error for any other type;
 /// `what` names them ("indices").
 Tensor require_integers(std::string_view where, const Tensor& x, std::string_view what);
-[[noreturn]] void fail_probability(std::string_view where, std::string_view what, double p);
 /// Error unless 0 <= p <= 1; `what` names it ("dropout").
 inline void require_probability(std::string_view where, std::string_view what, double p) {
-  if (!(p >= 0 && p <= 1)) fail_probability(where, what, p);
+  require_in(where, what, p, kShare);
 }
 
 }  // namespace tapegrad

@@ -262,7 +262,9 @@ AtomicFile::AtomicFile(const Destination& to) : path_(to.path()) {
   while (descriptor_ < 0) {
     temporary_ = random_name();
     constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    Descriptor file(::openat(folder.get(), temporary_.c_str(), kFlags, 0666));
+    struct stat replaced {};  // whose permissions it gets: until then nobody else may open it
+    const bool replaces = ::fstatat(folder.get(), name_.c_str(), &replaced, AT_SYMLINK_NOFOLLOW) == 0;
+    Descriptor file(::openat(folder.get(), temporary_.c_str(), kFlags, replaces ? 0600 : 0666));
     if (file.get() < 0 && errno == EEXIST) continue;
     if (file.get() < 0) fail_system("cannot write", path_, errno);
     struct stat status {};

@@ -52,10 +52,10 @@ std::string kind_of_zip(std::string_view start) {
 // A page or an answer of a web server. Tables may begin with '<', too.
 std::string kind_of_markup(std::string_view start) {
   start.remove_prefix(std::min(start.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), start.size()));
-  std::string begin(start.substr(0, 9));
+  std::string begin(start.substr(0, 10));
   for (char& c : begin)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  for (const std::string_view tag : {"<!doctype", "<html", "<head", "<body", "<!--"})
+  for (const std::string_view tag : {"<!doctype ", "<html>", "<html ", "<head>", "<head ", "<body>", "<body ", "<!--"})
     if (begin.starts_with(tag)) return "an HTML page (does its address lead to a page, or need a login?)";
   return begin.starts_with("<?xml") ? "an XML document (the error message of a server?)" : "";
 }
@@ -74,7 +74,8 @@ std::string foreign_to_text(std::string_view start) {
   if (start.starts_with("BZh") && start.size() > 4 && start.substr(4, 6) == "1AY&SY")
     return "a bzip2 file (decompress it first: bunzip2)";
   if (start.size() > 8 && start[8] == '{' && start.substr(4, 4) == "\0\0\0\0"sv) return "a safetensors file";
-  if (start.size() > 262 && start.substr(257, 5) == "ustar") return "a tar archive (extract it first: tar xf)";
+  if (start.size() > 263 && (start.substr(257, 6) == "ustar\0"sv || start.substr(257, 7) == "ustar  "))
+    return "a tar archive (extract it first: tar xf)";
   // Protocols 2 to 5.
   if (start.size() > 2 && byte_of(start, 0) == 0x80 && byte_of(start, 1) >= 2 && byte_of(start, 1) <= 5) {
     constexpr std::string_view kMagic = "\x8A\x0Al\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19"sv;  // of torch.save before 1.6

@@ -79,6 +79,8 @@ class SafeTensorsFile {
 SafeTensors load_safetensors(const std::string& path);
 /// The same, one tensor at a time, so that they need not be in memory together. Returns the metadata.
 std::map<std::string, std::string> read_safetensors(const std::string& path, InplaceFunction<void(NamedTensor)> take);
+/// Their number, from the headers alone.
+std::size_t count_safetensors(const std::string& path);
 
 /// Bytes under names: entries of type U8 and shape [n], for data other than tensors, such as a generator's state.
 using NamedBytes = std::map<std::string, std::vector<std::byte>, std::less<>>;

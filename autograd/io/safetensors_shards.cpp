@@ -36,7 +36,7 @@ Shards read_index(const File& file) {
 }
 
 using Metadata = std::map<std::string, std::string>;
-using Take = InplaceFunction<void(NamedTensor)>;
+using Take = InplaceFunction<void(const SafeTensorsFile&, const SafeTensorsFile::Entry&)>;
 
 Metadata read_shards(const std::string& path, Take& take) {
   const File index(path);
@@ -54,11 +54,34 @@ Metadata read_shards(const std::string& path, Take& take) {
     for (const std::string& name : tensors) {
       const SafeTensorsFile::Entry* const entry = file.find(name);
       if (!entry) index.refuse("the tensor \"{}\" is not in {}", name, shard);
-      take({name, file.read(*entry)});
+      take(file, *entry);
     }
     metadata.insert(file.metadata().begin(), file.metadata().end());
   }
   return metadata;
+}
+
+// Each entry of all files, in order.
+Metadata for_each_entry(const std::string& path, Take& take) {
+  if (kind_of_file(path) == FileKind::folder) {
+    for (const std::string_view name : {kOneFile, kIndex}) {
+      const std::string file = (fs::path(path) / name).string();
+      if (is_there(file)) return for_each_entry(file, take);
+    }
+    for (const char* other :
+         {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"}) {
+      if (is_there((fs::path(path) / other).string()))
+        File(path).refuse(
+            "the folder has neither {} nor {}, but {} (in Python: "
+            "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(OUT) writes safetensors)",
+            kOneFile, kIndex, std::string_view(other));
+    }
+    File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndex);
+  }
+  if (path.ends_with(".json")) return read_shards(path, take);
+  const SafeTensorsFile file(path);
+  for (const SafeTensorsFile::Entry& entry : file.entries()) take(file, entry);
+  return file.metadata();
 }
 
 }  // namespace
@@ -76,26 +99,16 @@ const Tensor& SafeTensors::operator[](std::string_view name) const {
   return *found;
 }
 
-std::map<std::string, std::string> read_safetensors(const std::string& path, Take take) {
-  if (kind_of_file(path) == FileKind::folder) {
-    for (const std::string_view name : {kOneFile, kIndex}) {
-      const std::string file = (fs::path(path) / name).string();
-      if (is_there(file)) return read_safetensors(file, std::move(take));
-    }
-    for (const char* other :
-         {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"}) {
-      if (is_there((fs::path(path) / other).string()))
-        File(path).refuse(
-            "the folder has neither {} nor {}, but {} (in Python: "
-            "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(OUT) writes safetensors)",
-            kOneFile, kIndex, std::string_view(other));
-    }
-    File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndex);
-  }
-  if (path.ends_with(".json")) return read_shards(path, take);
-  const SafeTensorsFile file(path);
-  for (const SafeTensorsFile::Entry& entry : file.entries()) take({entry.name, file.read(entry)});
-  return file.metadata();
+Metadata read_safetensors(const std::string& path, InplaceFunction<void(NamedTensor)> take) {
+  Take read = [&](const SafeTensorsFile& file, const SafeTensorsFile::Entry& e) { take({e.name, file.read(e)}); };
+  return for_each_entry(path, read);
+}
+
+std::size_t count_safetensors(const std::string& path) {
+  std::size_t count = 0;
+  Take take = [&](const SafeTensorsFile&, const SafeTensorsFile::Entry&) { ++count; };
+  for_each_entry(path, take);
+  return count;
 }
 
 SafeTensors load_safetensors(const std::string& path) {

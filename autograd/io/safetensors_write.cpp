@@ -42,7 +42,7 @@ std::vector<Piece> pieces_of(const File& file, const NamedTensors& tensors, cons
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.width() > b.width(); });
   std::unordered_set<std::string_view> names;
   for (const Piece& p : pieces) {
-    if (p.name == kMetadata) file.refuse("a tensor must not be named {}", kMetadata);
+    if (p.name == kMetadata) file.refuse("expected another name for a tensor, got {}", kMetadata);
     if (!names.insert(p.name).second) file.refuse("two tensors are named \"{}\"", p.name);
   }
   return pieces;

@@ -69,7 +69,7 @@ void SelfAttentionConfig::check(std::string_view where) const {
   require_positive(where, "num_heads", num_heads);
   require_probability(where, "dropout", dropout);
   if (context_length < 0) {
-    fail(where, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
+    fail(where, fmt::format("expected context_length > 0, or 0 for any length, got {}", context_length));
   }
   require_divisible(where, "d_out", d_out, "num_heads", num_heads);
   kv_width(where, d_out, num_heads, num_kv_heads);
@@ -145,7 +145,7 @@ void MultiHeadAttention::check_inputs(const Tensor& query, const Tensor& key, co
   const AttentionTraits traits = config.attention.traits();
   if (traits.nested) {
     fail(names.where,
-         fmt::format("{} attention is for self-attention: query, key and value must be one tensor", traits.name));
+         fmt::format("expected one tensor as query, key and value of {} attention, got several", traits.name));
   }
   const int64_t width = config.d_in;
   const bool three_axes = query.dim() == 3 && key.dim() == 3 && value.dim() == 3;

@@ -104,8 +104,7 @@ void LinformerAttention::list(Fields& f) {
 }
 
 void LinformerAttention::check() const {
-  if (length < 0)
-    fail("attention_choice", fmt::format("length must be positive, or 0 for the model's, got {}", length));
+  if (length < 0) fail("attention_choice", fmt::format("expected length > 0, or 0 for the model's, got {}", length));
 }
 
 std::unique_ptr<AttentionForm> LinformerAttention::make(const AttentionSizes& sizes) const {

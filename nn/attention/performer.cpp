@@ -183,8 +183,7 @@ SelfAttentionConfig config_of(const PerformerConfig& c) {
 }  // namespace
 
 void PerformerConfig::check() const {
-  if (num_features < 0)
-    fail(kModule, fmt::format("num_features must be positive, or 0 for D log D, got {}", num_features));
+  if (num_features < 0) fail(kModule, fmt::format("expected num_features > 0, or 0 for D log D, got {}", num_features));
   config_of(*this).check(kModule);
 }
 

@@ -58,7 +58,7 @@ class Reformer final : public CopiedForm<Reformer> {
   }
   std::string_view no_cache() const override {
     if (causal_ && options_.buckets > 0) return {};
-    return "it must be causal and have a fixed number of buckets (set num_buckets or context_length)";
+    return "expected causal attention with a fixed number of buckets (set num_buckets or context_length)";
   }
 
  private:
@@ -126,7 +126,8 @@ void ReformerAttention::list(Fields& f) {
 void ReformerAttention::check() const {
   if (buckets == 0 || is_power_of_two(buckets)) return;
   fail("attention_choice",
-       fmt::format("reformer_buckets must be a power of two, or 0 for one that fits the length, got {}", buckets));
+       fmt::format("expected reformer_buckets to be a power of two, or 0 for one that fits the length, got {}",
+                   buckets));
 }
 
 std::unique_ptr<AttentionForm> ReformerAttention::make(const AttentionSizes& sizes) const {
@@ -152,8 +153,8 @@ void ReformerConfig::check() const {
   require_positive(kModule, "chunk_length", chunk_length);
   require_positive(kModule, "rounds", rounds);
   if (num_buckets != 0 && !is_power_of_two(num_buckets)) {
-    fail(kModule,
-         fmt::format("num_buckets must be a power of two, or 0 for one that fits the length, got {}", num_buckets));
+    fail(kModule, fmt::format("expected num_buckets to be a power of two, or 0 for one that fits the length, got {}",
+                              num_buckets));
   }
   config_of(*this).check(kModule);
 }

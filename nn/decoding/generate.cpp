@@ -2,6 +2,7 @@
 // build: -O3
 #include <fmt/format.h>
 #include <tapegrad/autograd/inference.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -27,21 +28,15 @@ void check(const Tensor& prompt, const GenerateOptions& o) {
     fail(kWhere, fmt::format("expected a prompt int64 [B, T] with at least one token, got {} {}", name(prompt.dtype()),
                              str(prompt.shape())));
   }
-  if (o.max_new_tokens < 0) fail(kWhere, fmt::format("max_new_tokens must not be negative, got {}", o.max_new_tokens));
-  if (!(o.temperature >= 0 && std::isfinite(o.temperature))) {
-    fail(kWhere, fmt::format("temperature must be finite and not negative (0: greedy), got {}", o.temperature));
-  }
-  if (o.top_k < 0) fail(kWhere, fmt::format("top_k must not be negative (0: all tokens), got {}", o.top_k));
-  if (!(o.top_p > 0 && o.top_p <= 1)) {
-    fail(kWhere, fmt::format("top_p must be above 0 and at most 1, got {}", o.top_p));
-  }
-  if (o.beams < 1) fail(kWhere, fmt::format("beams must be positive, got {}", o.beams));
+  require_in(kWhere, "max_new_tokens", o.max_new_tokens, kNotNegative);
+  require_in(kWhere, "temperature", o.temperature, kNotNegative);
+  require_in(kWhere, "top_k", o.top_k, kNotNegative);
+  require_in(kWhere, "top_p", o.top_p, {.least = 0, .most = 1, .open_below = true});
+  require_in(kWhere, "beams", o.beams, kPositive);
+  require_in(kWhere, "length_penalty", o.length_penalty, kNotNegative);
   if (o.beams > 1 && o.temperature > 0) {
     fail(kWhere,
-         fmt::format("beam search needs temperature 0, got {} beams at temperature {}", o.beams, o.temperature));
-  }
-  if (!(o.length_penalty >= 0 && std::isfinite(o.length_penalty))) {
-    fail(kWhere, fmt::format("length_penalty must be finite and not negative, got {}", o.length_penalty));
+         fmt::format("expected temperature 0 for beam search, got {} beams at temperature {}", o.beams, o.temperature));
   }
 }
 

@@ -7,10 +7,6 @@
 
 namespace tapegrad::nn {
 
-void require_positive(std::string_view where, std::string_view name, int64_t value) {
-  if (value <= 0) fail(where, fmt::format("{} must be positive, got {}", name, value));
-}
-
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads) {
   if (size % heads == 0) return;

@@ -1,6 +1,7 @@
 // Checks of a model's configuration and of its input.
 #pragma once
 
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/nn/parameter.h>
 
 #include <cstdint>
@@ -8,8 +9,10 @@
 
 namespace tapegrad::nn {
 
-// Error "[where] name must be positive, got 0" unless value > 0.
-void require_positive(std::string_view where, std::string_view name, int64_t value);
+// Error "[where] expected name > 0, got 0" unless value > 0.
+inline void require_positive(std::string_view where, std::string_view name, int64_t value) {
+  require_in(where, name, value, kPositive);
+}
 // A configuration after its check(), as the first thing that a constructor computes.
 template <class Config>
 const Config& checked(const Config& config) {

@@ -57,7 +57,7 @@ std::vector<int64_t> ends_of(const Tensor& ids, const Tensor& offsets, bool incl
 Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
     : weight(Parameter(init::blank(table_shape(count, dim)))), padding(padding) {
   if (padding && !(*padding >= 0 && *padding < count)) {
-    fail("embedding", fmt::format("the padding id must be in [0, {}), got {}", count, *padding));
+    fail("embedding", fmt::format("expected a padding id in [0, {}), got {}", count, *padding));
   }
   init::normal(weight);
   if (padding && !init::ShapesOnly::on()) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);

@@ -265,7 +265,7 @@ OdeSolver ode_solver_named(std::string_view name) {
 
 void OdeOptions::check() const {
   require_positive(kWhere, "steps", steps);
-  if (!(tolerance > 0)) fail(kWhere, fmt::format("tolerance must be positive, got {}", tolerance));
+  require_in(kWhere, "tolerance", tolerance, kPositive);
 }
 
 Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor> parameters,

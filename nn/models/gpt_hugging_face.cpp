@@ -90,7 +90,7 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
                    .emb_dim = theirs.size("n_embd"),
                    .n_heads = theirs.size("n_head"),
                    .n_layers = theirs.size("n_layer"),
-                   .drop_rate = theirs.number("resid_pdrop", 0.1),
+                   .drop_rate = theirs.number("resid_pdrop", kShare, 0.1),
                    .qkv_bias = true,
                    .tied_head = theirs.flag("tie_word_embeddings", true)};
   const std::string activation = theirs.text("activation_function", "gelu_new");
@@ -99,8 +99,9 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
   const int64_t inner = theirs.size("n_inner", 4 * config.emb_dim);
   if (inner != 4 * config.emb_dim)
     fail(where, fmt::format("expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner));
-  const double epsilon = theirs.number("layer_norm_epsilon", 1e-5);
+  const double epsilon = theirs.number("layer_norm_epsilon", kShare, 1e-5);
   if (epsilon != 1e-5) fail(where, fmt::format("expected layer_norm_epsilon 1e-05, got {}", epsilon));
+  for (const char* key : {"attn_pdrop", "embd_pdrop"}) theirs.number(key, kShare, 0);
   if (!theirs.flag("scale_attn_weights", true)) fail(where, "expected scale_attn_weights true, got false");
   if (theirs.flag("scale_attn_by_inverse_layer_idx"))
     fail(where, "expected scale_attn_by_inverse_layer_idx false, got true");

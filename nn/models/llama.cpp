@@ -101,8 +101,7 @@ void LlamaConfig::check() const {
                                    num_attention_heads, num_key_value_heads));
   }
   if (head_size() < 2 || head_size() % 2 != 0) {
-    fail(kLlamaConfig,
-         fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_size()));
+    fail(kLlamaConfig, fmt::format("expected heads of an even size for rope, got {}", head_size()));
   }
   const RopeScaling& s = rope_scaling;
   check_fields(kLlamaConfig, s);

@@ -42,11 +42,13 @@ constexpr std::string_view kYarnRead[] = {"attention_factor", "beta_fast",      
                                           "truncate"};
 constexpr std::string_view kYarnHarmless[] = {"finetuned"};
 
+constexpr Limits kScale{.least = 0, .most = 1e6}, kTheta{.least = 1, .most = 1e12, .open_below = true};
+
 // YaRN's factor of cosines and sines.
 double attention_of(const ConfigReader& rope, double factor) {
   const auto grown = [&](double by) { return factor <= 1 ? 1 : 0.1 * by * fixed::log(factor) + 1; };
-  const double above = rope.number("mscale", 0), below = rope.number("mscale_all_dim", 0);
-  if (rope.has("attention_factor")) return rope.number("attention_factor");
+  const double above = rope.number("mscale", kScale, 0), below = rope.number("mscale_all_dim", kScale, 0);
+  if (rope.has("attention_factor")) return rope.number("attention_factor", kFactor);
   return above != 0 && below != 0 ? grown(above) / grown(below) : grown(1);
 }
 
@@ -68,16 +70,16 @@ RopeScaling rope_scaling_of(const ConfigReader& rope, std::optional<int64_t> tra
   std::optional<double> otherwise;  // than a factor
   if (yarn && scaling.trained_length > 0)
     otherwise = static_cast<double>(context) / static_cast<double>(scaling.trained_length);
-  scaling.factor = rope.number("factor", otherwise);
+  scaling.factor = rope.number("factor", {.least = 1, .most = 1e6}, otherwise);
   if (llama3) {
     rope.require_known({any, factor, {kTurnsRead}});
     scaling.kind = Kind::llama3;
-    scaling.low = rope.number("low_freq_factor");
-    scaling.high = rope.number("high_freq_factor");
+    scaling.low = rope.number("low_freq_factor", kFactor);
+    scaling.high = rope.number("high_freq_factor", kFactor);
   } else if (yarn) {
     rope.require_known({any, factor, {kYarnRead, kYarnHarmless}});
     scaling.kind = Kind::yarn;
-    const double low = rope.number("beta_slow", 0), high = rope.number("beta_fast", 0);
+    const double low = rope.number("beta_slow", kScale, 0), high = rope.number("beta_fast", kScale, 0);
     scaling.low = low == 0 ? 1 : low;
     scaling.high = high == 0 ? 32 : high;
     scaling.attention = attention_of(rope, scaling.factor);
@@ -94,9 +96,9 @@ void read_rope(const ConfigReader& config, LlamaConfig& c) {
   const nlohmann::json scaling = config.object("rope_scaling");
   const nlohmann::json object = scaling.empty() ? config.object("rope_parameters") : scaling;
   const ConfigReader rope{object, config.where};
-  const double part = rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1));
+  const double part = rope.number("partial_rotary_factor", kShare, config.number("partial_rotary_factor", kShare, 1));
   if (part != 1) fail(config.where, fmt::format("expected a partial_rotary_factor of 1, got {}", part));
-  c.rope_theta = rope.number("rope_theta", config.number("rope_theta", 10000));
+  c.rope_theta = rope.number("rope_theta", kTheta, config.number("rope_theta", kTheta, 10000));
   constexpr const char* kTrained = "original_max_position_embeddings";
   const std::optional<int64_t> trained = config.has(kTrained) ? config.size(kTrained) : std::optional<int64_t>();
   c.rope_scaling = rope_scaling_of(rope, trained, c.max_position_embeddings);
@@ -111,8 +113,6 @@ LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view
   if (type != "llama") fail(where, fmt::format("expected the model_type llama, got \"{}\"", type));
   if (config.has("quantization_config")) fail(where, "expected floating weights, got a quantization_config");
   config.require_known({kKeysOfAnyModel, kLlamaKeys});
-  if (config.has("num_key_value_heads") && config.size("num_key_value_heads") == 0)
-    config.refuse("num_key_value_heads", "at least 1", json["num_key_value_heads"]);
   const std::string activation = config.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish")
     fail(where, fmt::format("expected the hidden_act silu, got \"{}\"", activation));
@@ -124,12 +124,12 @@ LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view
                 .num_key_value_heads = config.size("num_key_value_heads", 0),
                 .head_dim = config.size("head_dim", 0),
                 .max_position_embeddings = config.size("max_position_embeddings", 2048),
-                .rms_norm_eps = config.number("rms_norm_eps", 1e-6),
-                .attention_dropout = config.number("attention_dropout", 0),
+                .rms_norm_eps = config.number("rms_norm_eps", kShare, 1e-6),
+                .attention_dropout = config.number("attention_dropout", kShare, 0),
                 .attention_bias = config.flag("attention_bias"),
                 .mlp_bias = config.flag("mlp_bias"),
                 .tie_word_embeddings = config.flag("tie_word_embeddings"),
-                .initializer_range = config.number("initializer_range", 0.02)};
+                .initializer_range = config.number("initializer_range", kFactor, 0.02)};
   read_rope(config, c);
   check_config([&] { c.check(); }, where);
   return c;

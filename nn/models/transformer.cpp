@@ -105,7 +105,7 @@ void TransformerConfig::check() const {
   check_fields(kConfig, *this);
   require_divisible(kConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
   if (!(pad_token_id >= 0 && pad_token_id < vocab_size)) {
-    fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
+    fail(kConfig, fmt::format("expected pad_token_id in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
   attention.check(relative_kind(positions, position_options), false);

@@ -6,7 +6,6 @@
 #include <tapegrad/nn/fields.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace tapegrad::nn {
 namespace {
@@ -24,30 +23,7 @@ std::string joined_by(char mark, std::string_view name) {
   return out;
 }
 
-std::string fault_of(const Limits& limits, double value) {
-  return limits.accept(value) ? "" : fmt::format("{}, got {}", limits.wording(), value);
-}
-
 }  // namespace
-
-// --- limits ---
-
-bool Limits::accept(double value) const {
-  return std::isfinite(value) && (open_below ? value > least : value >= least) &&
-         (open_above ? value < most : value <= most);
-}
-
-std::string Limits::wording() const {
-  const bool from = std::isfinite(least), to = std::isfinite(most);
-  if (from && !to) {
-    if (least == 0) return open_below ? "must be positive" : "must not be negative";
-    return fmt::format("must be {} {}", open_below ? "greater than" : "at least", least);
-  }
-  if (!from && !to) return "must be a finite number";
-  if (!open_below && !open_above) return fmt::format("must be between {:.0f} and {:.0f}", least, most);
-  return fmt::format("must be {} {} and {} {}", open_below ? "greater than" : "at least", least,
-                     open_above ? "less than" : "at most", most);
-}
 
 // --- one member ---
 
@@ -90,19 +66,22 @@ std::string Field::report_text() const {
   return setting.special.empty() ? std::string(setting.help) : fmt::format("{} ({})", setting.help, setting.special);
 }
 
-std::string Field::fault() const {
-  const Limits& limits = setting.limits;
-  if (const auto* count = std::get_if<int64_t*>(&value)) return fault_of(limits, static_cast<double>(**count));
-  if (const auto* number = std::get_if<double*>(&value)) return fault_of(limits, **number);
-  if (const auto* count = std::get_if<std::optional<int64_t>*>(&value))
-    return **count ? fault_of(limits, static_cast<double>(***count)) : "";
-  if (const auto* number = std::get_if<std::optional<double>*>(&value))
-    return **number ? fault_of(limits, ***number) : "";
+std::string Field::fault(std::string_view called) const {
+  const std::optional<double> number = std::visit(
+      [](const auto& member) -> std::optional<double> {
+        using T = std::decay_t<decltype(member)>;
+        if constexpr (std::is_same_v<T, int64_t*> || std::is_same_v<T, double*>) return *member;
+        if constexpr (std::is_same_v<T, std::optional<int64_t>*> || std::is_same_v<T, std::optional<double>*>)
+          return *member;
+        return {};
+      },
+      value);
+  if (number) return setting.limits.fault(called, *number);
   const auto* const word = std::get_if<std::optional<std::string>*>(&value);
   if (word != nullptr && !**word) return "";
   const std::span<const std::string_view> choices = setting.choices;
   if (choices.empty() || std::find(choices.begin(), choices.end(), text()) != choices.end()) return "";
-  return fmt::format("must be one of {}, got {}", fmt::join(choices, ", "), text());
+  return fmt::format("expected {} to be one of {}, got {}", called, fmt::join(choices, ", "), text());
 }
 
 void Field::copy_from(const Field& other) const {
@@ -149,8 +128,8 @@ void Fields::erase(std::string_view name) { fields_.erase(at(name)); }
 
 void check_fields(std::string_view where, const Fields& fields) {
   for (const Field& field : fields) {
-    const std::string fault = field.fault();
-    if (!fault.empty()) fail(where, fmt::format("{} {}", field.setting.key(), fault));
+    const std::string fault = field.fault(field.setting.key());
+    if (!fault.empty()) fail(where, fault);
   }
 }
 

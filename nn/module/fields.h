@@ -8,9 +8,9 @@
 #pragma once
 
 #include <tapegrad/autograd/compiler.h>
+#include <tapegrad/autograd/limits.h>
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,22 +21,10 @@
 
 namespace tapegrad::nn {
 
-/// The numbers that a member accepts: from `least` to `most`, without the bounds that are open. NaN and the infinities
-/// are never accepted.
-struct Limits {
-  double least = -std::numeric_limits<double>::infinity();  ///< lower bound
-  double most = std::numeric_limits<double>::infinity();    ///< upper bound
-  bool open_below = false, open_above = false;              ///< the bound itself is excluded
-
-  bool operator==(const Limits&) const = default;
-  bool accept(double value) const;  ///< false for NaN
-  /// "must be between 1 and 10"
-  std::string wording() const;
-};
-/// Limits that occur often.
-inline constexpr Limits kPositive{.least = 0, .open_below = true};
-inline constexpr Limits kNotNegative{.least = 0};
-inline constexpr Limits kShare{.least = 0, .most = 1};
+using tapegrad::kNotNegative;
+using tapegrad::kPositive;
+using tapegrad::kShare;
+using tapegrad::Limits;
 
 /// The declaration of one member. Texts are literals: they outlive it.
 struct Setting {
@@ -95,8 +83,8 @@ struct Field {
   std::string default_text() const;
   /// The help of a report: with the special value, "clip gradients to this norm (0: no clipping)".
   std::string report_text() const;
-  /// What is wrong with the value, as "must be positive, got 0"; empty if nothing is.
-  std::string fault() const;
+  /// What is wrong with the value, as "expected width > 0, got 0"; empty if nothing is.
+  std::string fault(std::string_view called) const;
   /// Takes the value of the same member of another struct.
   void copy_from(const Field& other) const;
 };
@@ -141,7 +129,7 @@ Fields fields_of(Config& config) {
   return fields;
 }
 
-/// Error "[where] vocab_size must be positive, got 0" about the first member outside of its limits or choices.
+/// Error "[where] expected vocab_size > 0, got 0" about the first member outside of its limits or choices.
 void check_fields(std::string_view where, const Fields& fields);
 template <class Config>
 void check_fields(std::string_view where, Config config) {

@@ -136,8 +136,9 @@ constexpr bool may_be_visited() {
     static_assert(!std::is_same_v<Plain, Tensor>,
                   "visit names a Tensor: make it an nn::Parameter, which is trained, or an nn::Buffer, which is not");
   } else if constexpr (std::is_const_v<Field>) {
-    static_assert(!std::is_const_v<Field>,
-                  "visit must not be const, because it provides members that are changed: void visit(auto&& field)");
+    static_assert(
+        !std::is_const_v<Field>,
+        "expected a visit without const, because it provides members that are changed: void visit(auto&& field)");
   } else if constexpr (std::is_pointer_v<Field>) {
     static_assert(!std::is_pointer_v<Field>,
                   "visit names a pointer: name the module that it points to, or keep the module in an nn::Optional");

@@ -89,10 +89,10 @@ class PositionKind {
   /// Those of them that stretch a trained model to longer inputs.
   virtual void list_stretching(PositionOptions& /*options*/, Fields& /*fields*/) const {}
 
-  /// Calls wrong("conv_width", "must be odd, got 2") for each option that is invalid within its limits.
+  /// Calls wrong("conv_width", "expected an odd number > 0, got 2") for each option that is invalid within its limits.
   using Wrong = std::function<void(std::string_view option, const std::string& fault)>;
   virtual void check(const PositionOptions& /*options*/, const Wrong& /*wrong*/) const {}
-  /// Error "[positions] conv_width must be odd, got 2" for the first invalid option, limits included.
+  /// Error "[positions] conv_width: expected an odd number > 0, got 2" for the first invalid option, limits included.
   void require_valid(PositionOptions options) const;
   /// The same as check() for sizes of a model that the encoding does not support; the option is then "positions", or
   /// its own.

@@ -116,7 +116,7 @@ void PositionKind::require_valid(PositionOptions options) const {
   list(options, fields);
   check_fields(kWhere, fields);
   check(options,
-        [](std::string_view option, const std::string& fault) { fail(kWhere, fmt::format("{} {}", option, fault)); });
+        [](std::string_view option, const std::string& fault) { fail(kWhere, fmt::format("{}: {}", option, fault)); });
 }
 
 // --- an encoding that overrides nothing ---

@@ -62,12 +62,10 @@ class UpdateShare::Views {
   std::vector<Tensor> whole_;
 };
 
-void UpdateShare::step(const std::vector<Tensor>& grads) {
-  const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
-  const PauseRecording pause;
-  std::vector<Slot>& slots = optimizer_.slots_;
+void UpdateShare::check(const std::vector<Tensor>& grads) const {
+  const std::vector<Slot>& slots = optimizer_.slots_;
   if (!optimizer_.has_share() || grads.size() != slots.size())
-    fail(kWhere, "the step of a share needs keep() and all gradients");
+    fail(kWhere, "expected keep() and all gradients before the step of a share");
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].parameter.is_frozen()) continue;
     if (!grads[i].defined()) optimizer_.require_missing_allowed(slots[i]);
@@ -77,6 +75,12 @@ void UpdateShare::step(const std::vector<Tensor>& grads) {
                        quoted(slots[i].name, slots[i].parameter)));
     slots[i].parameter.require_writable(kWhere, slots[i].name);
   }
+}
+
+void UpdateShare::step(const std::vector<Tensor>& grads) {
+  const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
+  const PauseRecording pause;
+  std::vector<Slot>& slots = optimizer_.slots_;
   optimizer_.active_.clear();
   Views views(optimizer_);
   int64_t start = 0;

@@ -21,8 +21,10 @@ class UpdateShare {
   /// then Errors; load_state() takes the state of whole parameters. Error if parameters cannot be cut and a range is
   /// neither empty nor the whole parameter.
   void keep(std::vector<Range> share);
-  /// Optimizer::step with the gradients of the share, one per parameter, with as many elements as its range; an empty
-  /// handle for a parameter without a gradient. Its other elements may then be written to, by the process that has
+  /// The Errors of Optimizer::step with the gradients of the share, one per parameter, with as many elements as its
+  /// range; an empty handle for a parameter without a gradient.
+  void check(const std::vector<Tensor>& grads) const;
+  /// The update, after check(grads). Other elements of the parameters may then be written to, by the process that has
   /// their values.
   void step(const std::vector<Tensor>& grads);
 

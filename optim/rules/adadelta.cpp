@@ -34,8 +34,8 @@ Adadelta::Adadelta(NamedTensors parameters, AdadeltaOptions options)
 
 Adadelta::Adadelta(std::vector<ParameterGroup> groups, AdadeltaOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"v", "w"}), options_(options) {
-  check_fraction("adadelta", "rho", options.rho);
-  check_eps("adadelta", options.eps);
+  require_in("adadelta", "rho", options.rho, kBelowOne);
+  require_in("adadelta", "eps", options.eps, kNotNegative);
 }
 
 void Adadelta::update(const Slot& slot, int64_t begin, int64_t end) {

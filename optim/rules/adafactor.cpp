@@ -5,6 +5,7 @@
 #include <tapegrad/optim/detail/check.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tapegrad::optim {
@@ -38,14 +39,10 @@ Adafactor::Adafactor(NamedTensors parameters, AdafactorOptions options)
 Adafactor::Adafactor(std::vector<ParameterGroup> groups, AdafactorOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"row", "column", "variance"}, buffer_shape),
       options_(options) {
-  if (!(options.beta2_decay <= 0 && std::isfinite(options.beta2_decay))) {
-    fail("adafactor", fmt::format("beta2_decay must be finite and not positive, got {}", options.beta2_decay));
-  }
-  check_not_negative("adafactor", "eps1", options.eps1.value_or(0));
-  check_not_negative("adafactor", "eps2", options.eps2);
-  if (!(options.d >= 1 && std::isfinite(options.d))) {
-    fail("adafactor", fmt::format("d must be finite and at least 1, got {}", options.d));
-  }
+  require_in("adafactor", "beta2_decay", options.beta2_decay, {.most = 0});
+  require_in("adafactor", "eps1", options.eps1.value_or(0), kNotNegative);
+  require_in("adafactor", "eps2", options.eps2, kNotNegative);
+  require_in("adafactor", "d", options.d, {.least = 1});
 }
 
 void Adafactor::update_all(const std::vector<Slot*>& slots) {

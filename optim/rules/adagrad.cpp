@@ -31,9 +31,9 @@ Adagrad::Adagrad(NamedTensors parameters, AdagradOptions options)
 
 Adagrad::Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"sum"}), options_(options) {
-  check_not_negative("adagrad", "lr_decay", options.lr_decay);
-  check_not_negative("adagrad", "initial_accumulator_value", options.initial_accumulator_value);
-  check_eps("adagrad", options.eps);
+  require_in("adagrad", "lr_decay", options.lr_decay, kNotNegative);
+  require_in("adagrad", "initial_accumulator_value", options.initial_accumulator_value, kNotNegative);
+  require_in("adagrad", "eps", options.eps, kNotNegative);
   start_buffers_at(options.initial_accumulator_value);
 }
 

@@ -36,9 +36,9 @@ ASGD::ASGD(NamedTensors parameters, ASGDOptions options) : ASGD(one_group(std::m
 
 ASGD::ASGD(std::vector<ParameterGroup> groups, ASGDOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"ax"}), options_(options) {
-  check_not_negative("asgd", "lambd", options.lambd);
-  check_not_negative("asgd", "alpha", options.alpha);
-  if (!std::isfinite(options.t0)) fail("asgd", fmt::format("t0 must be finite, got {}", options.t0));
+  require_in("asgd", "lambd", options.lambd, kNotNegative);
+  require_in("asgd", "alpha", options.alpha, kNotNegative);
+  require_in("asgd", "t0", options.t0, {});
 }
 
 void ASGD::update(const Slot& slot, int64_t begin, int64_t end) {

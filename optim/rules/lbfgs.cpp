@@ -1,4 +1,5 @@
 // Limited-memory BFGS with an optional strong Wolfe line search.
+#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
@@ -7,6 +8,7 @@
 #include <tapegrad/optim/lbfgs.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tapegrad::optim {
@@ -36,9 +38,9 @@ double cubic_minimum(double a, double fa, double ga, double b, double fb, double
 }
 
 void check(const LBFGSOptions& options) {
-  check_not_negative(kWhere, "lr", options.lr);
-  check_not_negative(kWhere, "tolerance_grad", options.tolerance_grad);
-  check_not_negative(kWhere, "tolerance_change", options.tolerance_change);
+  require_in(kWhere, "lr", options.lr, kNotNegative);
+  require_in(kWhere, "tolerance_grad", options.tolerance_grad, kNotNegative);
+  require_in(kWhere, "tolerance_change", options.tolerance_change, kNotNegative);
   const auto at_least_one = [](std::string_view what, int64_t value) {
     if (value < 1) fail(kWhere, fmt::format("expected {} of at least 1, got {}", what, value));
   };
@@ -66,7 +68,7 @@ LBFGS::LBFGS(NamedTensors parameters, LBFGSOptions options) : parameters_(std::m
 }
 
 void LBFGS::set_lr(double lr) {
-  check_not_negative(kWhere, "lr", lr);
+  require_in(kWhere, "lr", lr, kNotNegative);
   options_.lr = lr;
 }
 
@@ -304,7 +306,7 @@ void LBFGS::load_state(const NamedTensors& state) {
                              counts[0], counts[1], counts[2]));
   }
   const std::vector<double> numbers = take("numbers", {3 + counts[2]}, kFloat64).to_vector<double>();
-  check_not_negative(kWhere, "lr", numbers[0]);
+  require_in(kWhere, "lr", numbers[0], kNotNegative);
   const DType dtype = parameters_[0].tensor.dtype();
   Tensor direction, last_gradient;
   if (counts[0] > 0) {

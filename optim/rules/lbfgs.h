@@ -48,8 +48,9 @@ class LBFGS {
 
   /// Runs at most max_iterations iterations. Returns the loss before the first one. A parameter without a gradient
   /// keeps its value. Error if the loss or a gradient is not finite at the start, after a step of fixed length (the
-  /// last one of a call is found by the next call), or wherever a line search looks; the parameters then have the
-  /// values of the last point where both were finite.
+  /// last one of a call is found by the next call), or at every point of the first line search; the parameters then
+  /// have the values of the last point where both were finite. Where a later line search finds no finite point, the
+  /// call ends.
   double step(const std::function<Evaluation()>& evaluate);
 
   /// LBFGSOptions::lr. set_lr: Error for a negative rate.

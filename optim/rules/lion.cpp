@@ -31,8 +31,8 @@ Lion::Lion(NamedTensors parameters, LionOptions options) : Lion(one_group(std::m
 
 Lion::Lion(std::vector<ParameterGroup> groups, LionOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m"}), options_(options) {
-  check_fraction("lion", "beta1", options.beta1);
-  check_fraction("lion", "beta2", options.beta2);
+  require_in("lion", "beta1", options.beta1, kBelowOne);
+  require_in("lion", "beta2", options.beta2, kBelowOne);
 }
 
 void Lion::update(const Slot& slot, int64_t begin, int64_t end) {

@@ -1,9 +1,11 @@
 // Muon.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/muon.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad::optim {
 
@@ -53,8 +55,8 @@ Muon::Muon(NamedTensors parameters, MuonOptions options) : Muon(one_group(std::m
 
 Muon::Muon(std::vector<ParameterGroup> groups, MuonOptions options)
     : Optimizer(matrices(std::move(groups)), options.lr, options.weight_decay, {"momentum"}), options_(options) {
-  check_fraction("muon", "momentum", options.momentum);
-  check_eps("muon", options.eps);
+  require_in("muon", "momentum", options.momentum, kBelowOne);
+  require_in("muon", "eps", options.eps, kNotNegative);
   if (options.iterations < 1 || options.iterations >= 100) {
     fail("muon", fmt::format("expected 1 to 99 iterations, got {}", options.iterations));
   }

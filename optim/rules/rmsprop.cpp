@@ -53,9 +53,9 @@ RMSprop::RMSprop(NamedTensors parameters, RMSpropOptions options)
 
 RMSprop::RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, buffers(options)), options_(options) {
-  check_fraction("rmsprop", "alpha", options.alpha);
-  check_not_negative("rmsprop", "momentum", options.momentum);
-  check_eps("rmsprop", options.eps);
+  require_in("rmsprop", "alpha", options.alpha, kBelowOne);
+  require_in("rmsprop", "momentum", options.momentum, kNotNegative);
+  require_in("rmsprop", "eps", options.eps, kNotNegative);
 }
 
 void RMSprop::update(const Slot& slot, int64_t begin, int64_t end) {

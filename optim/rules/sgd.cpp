@@ -40,11 +40,10 @@ SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay,
                 options.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{}),
       options_(options) {
-  check_not_negative("sgd", "momentum", options.momentum);
-  if (!std::isfinite(options.dampening))
-    fail("sgd", fmt::format("dampening must be finite, got {}", options.dampening));
+  require_in("sgd", "momentum", options.momentum, kNotNegative);
+  require_in("sgd", "dampening", options.dampening, {});
   if (options.nesterov && !(options.momentum > 0 && options.dampening == 0)) {
-    fail("sgd", fmt::format("nesterov needs momentum and no dampening, got momentum {} and dampening {}",
+    fail("sgd", fmt::format("expected nesterov with momentum and without dampening, got momentum {} and dampening {}",
                             options.momentum, options.dampening));
   }
 }

@@ -84,8 +84,9 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
   return out;
 }
 
-// Masked positions have a weight of exactly 0: grey.
-drawing::Drawing draw(const HeadMap& head, double largest, double cell) {
+// Masked positions have a weight of exactly 0: grey. Browsers show the weights if there are few `cells` in all.
+drawing::Drawing draw(const HeadMap& head, double largest, double cell, std::size_t cells) {
+  constexpr std::size_t kMostCells = 20'000;
   std::vector<float> shades = head.weights;
   for (float& weight : shades)
     weight = weight == 0 ? std::numeric_limits<float>::quiet_NaN() : weight / static_cast<float>(largest);
@@ -95,13 +96,14 @@ drawing::Drawing draw(const HeadMap& head, double largest, double cell) {
                                .row_labels = head.row_tokens,
                                .column_labels = head.column_tokens,
                                .values = std::move(shades),
+                               .high = cells > kMostCells ? 0 : largest,
                                .cell_width = cell,
                                .cell_height = cell});
 }
 
 drawing::Drawing draw(const std::vector<HeadMap>& heads) {
   std::vector<drawing::Drawing> parts;
-  for (const HeadMap& head : heads) parts.push_back(draw(head, 1, 0));
+  for (const HeadMap& head : heads) parts.push_back(draw(head, 1, 0, head.weights.size() * heads.size()));
   return drawing::grid({drawing::grid(parts, 4), drawing::draw(scale_of(heads, 1))}, 1);
 }
 
@@ -140,7 +142,8 @@ std::string heads_html(const std::vector<HeadMap>& heads) {
     }
     const double cells = static_cast<double>(std::max<int64_t>({head.rows(), head.columns(), 1}));
     const Focus focus = focus_of(head);
-    drawing::card(out, draw(head, most, std::clamp(std::floor(kMap / cells), 2.0, 28.0)),
+    drawing::card(out,
+                  draw(head, most, std::clamp(std::floor(kMap / cells), 2.0, 28.0), head.weights.size() * heads.size()),
                   said("largest weight {:.2f}, diagonal {:.0f} %", focus.peak, 100 * focus.diagonal));
   }
   return out + (out.empty() ? "" : "</div>\n");

@@ -25,7 +25,7 @@ constexpr std::string_view kNumbers[] = {
 std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
   if (o.tokenizer == "char") {
     if (o.preset == "book")
-      bad_request("--tokenizer", "the preset book needs byte pairs: expected a folder with vocab.bpe and encoder.json");
+      bad_request("--tokenizer", "expected, for the preset book, a folder with vocab.bpe and encoder.json");
     return data::make_character_tokenizer(text);
   }
   return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
@@ -34,7 +34,7 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
 void require_room(const GPTOptions& o, const data::Tokenizer& tokenizer) {
   const int64_t tokens = o.sizes().vocab;
   require(tokens == 0 || tokens >= tokenizer.size(), "--vocab-size",
-          fmt::format("must be at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens));
+          fmt::format("expected at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens));
 }
 
 // Batches of token files are made during the step, so that no step waits for a disk. Batches of a text in memory take
@@ -158,13 +158,14 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
                        std::unique_ptr<data::Tokenizer> tokenizer, std::optional<uint64_t> expected) {
   if (!tokenizer) {
     if (o.tokenizer == "char")
-      bad_request("--tokenizer", "a token file needs the folder of the vocabulary with which it was written");
+      bad_request("--tokenizer",
+                  "expected the folder of the vocabulary with which the token file was written, got char");
     tokenizer = tokenizer_for(o, {});
   }
   require_room(o, *tokenizer);
   const bool mixed = files.size() > 1 || files[0].weight;
   if (mixed && o.window_order == "pytorch")
-    bad_request("--window-order", "several texts, or weights, need the order permutation");
+    bad_request("--window-order", "expected permutation for several texts, or weights, got pytorch");
   std::vector<data::Tokens> texts;
   std::vector<uint64_t> sums;
   for (const TextFile& file : files) {
@@ -230,7 +231,8 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
     for (const TextFile& file : files) {
       require_file("--text", file.path);
       require(!several || data::is_safetensors_file(file.path), "--text",
-              fmt::format("several files, or weights, need token files (tapegrad tokenize --save), but {} is a text",
+              fmt::format("expected token files for several files, or weights, got the text {} (tapegrad tokenize "
+                          "--save writes them)",
                           file.path));
     }
     if (several || data::is_safetensors_file(o.text)) return of_token_files(o, files, std::move(tokenizer), expected);

@@ -29,7 +29,8 @@ constexpr int64_t kLongestWindow = 2048;  // of a test
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void check(const GPTGenerateRequest& r) {
-  require(r.beams == 1 || r.temperature == 0, "--beams", "must be 1 with a --temperature above 0");
+  require(r.beams == 1 || r.temperature == 0, "--beams",
+          fmt::format("expected 1 with a --temperature above 0, got {}", r.beams));
   r.BeamOptions::check();
   require(r.prompt.empty() || r.prompt_ids.empty(), "--prompt-ids", "expected no --prompt, got both");
   require(r.prompt_file.empty() || (r.prompt.empty() && r.prompt_ids.empty()), "--prompt-file",

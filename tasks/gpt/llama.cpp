@@ -10,6 +10,8 @@ namespace tapegrad::tasks {
 TrainedGPT llama_of_folder(const FoundModel& found, const LoadOptions& o) {
   const fs::path& folder = found.path;
   const nn::LlamaConfig config = nn::llama_config_of_hugging_face(found.config, (folder / "config.json").string());
+  require_layers((folder / "config.json").string(), "num_hidden_layers", config.num_hidden_layers,
+                 count_safetensors(folder.string()));
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder, [&](NamedTensor entry) { return nn::from_hugging_face({std::move(entry)}, config); });

@@ -46,6 +46,7 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   options.preset = "gpt2";
   options.config = config;
   override_with(config.position_options, o.reach, o.given);
+  require_layers((folder / "config.json").string(), "n_layer", config.n_layers, count_safetensors(folder.string()));
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder,
@@ -78,11 +79,13 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
     if (const LlamaSettings* llama = options.llama()) {
       require_no_reach(o, file);
       ends = llama->ends;
+      require_layers(file.string(), "num_hidden_layers", llama->config.num_hidden_layers, loaded.tensors.size());
       return unfilled(llama->config, dtype, file, &options);
     }
     nn::GPTConfig config = options.model(tokenizer->size());
     override_with(config.position_options, o.reach, o.given);
     options.gpt().vocab_size = config.vocab_size;
+    require_layers(file.string(), "n_layers", config.n_layers, loaded.tensors.size());
     return unfilled(config, dtype, file, &options);
   }();
   fill_from_state(model, nn::stored_state(nn::without_masks(loaded.tensors), model), file);

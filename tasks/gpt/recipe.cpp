@@ -58,23 +58,30 @@ void check_hugging_face(const GPTOptions& options, const std::string& folder, co
                                          there));
 }
 
-std::string samples_html(const train::Metrics& metrics) {
+// A table of the epochs' samples, with the last validation loss of each; those between the first and the last, folded.
+std::string samples_html(const train::Metrics& metrics, int64_t steps_per_epoch) {
   std::vector<std::string> rows;
-  for (const train::EpochMetrics& epoch : metrics.epochs)
+  std::string loss;
+  auto step = metrics.steps.begin();
+  for (const train::EpochMetrics& epoch : metrics.epochs) {
+    for (; step != metrics.steps.end() && step->step <= steps_per_epoch * (epoch.epoch + 1); ++step)
+      if (step->validation_loss) loss = fmt::format("{:.4f}", *step->validation_loss);
     if (epoch.sample)
-      rows.push_back(fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", said("After epoch {}:", epoch.epoch + 1),
+      rows.push_back(fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", epoch.epoch + 1, loss,
                                  drawing::escape_markup(*epoch.sample)));
+  }
   if (rows.empty()) return {};
   const auto table = [&](std::size_t begin, std::size_t end) {
-    std::string out = "<div class=\"card\"><table>\n";
+    std::string out = fmt::format("<div class=\"card\"><table>\n<tr><th>{}</th><th>{}</th><th>{}</th></tr>\n",
+                                  shown("epoch"), shown("validation loss"), shown("sample"));
     for (std::size_t i = begin; i < end; ++i) out += rows[i];
     return out + "</table></div>\n";
   };
   const std::string heading = fmt::format("<h2>{}</h2>\n", shown("Samples"));
   if (rows.size() < 4) return heading + table(0, rows.size());
-  return fmt::format("{}{}<details><summary>{}</summary>\n{}</details>\n{}", heading, table(0, 1),
-                     said("{} samples in between", rows.size() - 2), table(1, rows.size() - 1),
-                     table(rows.size() - 1, rows.size()));
+  std::rotate(rows.begin() + 1, rows.end() - 1, rows.end());  // the last one after the first
+  return fmt::format("{}{}<details><summary>{}</summary>\n{}</details>\n", heading, table(0, 2),
+                     said("{} samples in between", rows.size() - 2), table(2, rows.size()));
 }
 
 }  // namespace
@@ -264,7 +271,8 @@ train::ReportText GPTRecipe::report() {
           .accuracy = std::string(shown("Accuracy (share of the tokens)")),
           .guess = fixed::log(static_cast<double>((*model_)->vocab_size())),
           .sections = [this](const train::Metrics& metrics) {
-            return samples_html(metrics) + maps_html() + section_of(architecture::architecture_of(*model_));
+            return samples_html(metrics, (batches_per_epoch() + options_.accumulate - 1) / options_.accumulate) +
+                   maps_html() + section_of(architecture::architecture_of(*model_));
           }};
 }
 

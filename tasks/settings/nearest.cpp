@@ -109,8 +109,8 @@ std::string unknown(std::string_view kind, std::string_view word, const std::vec
   return fmt::format("unknown {} \"{}\"{}; choose from {}", kind, word, hint, fmt::join(known, ", "));
 }
 
-std::string must_be_one_of(const std::vector<std::string>& words, std::string_view got) {
-  return fmt::format("must be one of {}, got \"{}\"{}", fmt::join(words, ", "), got, did_you_mean(got, words));
+std::string expected_one_of(const std::vector<std::string>& words, std::string_view got) {
+  return fmt::format("expected one of {}, got \"{}\"{}", fmt::join(words, ", "), got, did_you_mean(got, words));
 }
 
 }  // namespace tapegrad::tasks

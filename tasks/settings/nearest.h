@@ -20,6 +20,6 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 /// `unknown task "copi" (did you mean copy?); choose from copy, addition, parser`
 std::string unknown(std::string_view kind, std::string_view word, const std::vector<std::string>& known);
 /// `must be one of constant, noam, got "nom" (did you mean noam?)`
-std::string must_be_one_of(const std::vector<std::string>& words, std::string_view got);
+std::string expected_one_of(const std::vector<std::string>& words, std::string_view got);
 
 }  // namespace tapegrad::tasks

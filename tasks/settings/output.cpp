@@ -51,17 +51,6 @@ void print_generated(std::string_view text) {
   print_now(::isatty(STDOUT_FILENO) == 1 ? printable(text, kLayout) : std::string(text));
 }
 
-std::string shell_word(std::string_view text) {
-  static constexpr std::string_view kPlainSigns = "-_./=:,+@%";
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlainSigns.find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
-
 void check_output() {
   if (std::fflush(stdout) != 0) fail_to_write(errno);
   // A flush that failed earlier has emptied the buffer, and only its mark stays.

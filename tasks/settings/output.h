@@ -1,6 +1,8 @@
 // Standard output, whose loss is an error: of a full disk, or where it is closed.
 #pragma once
 
+#include <tapegrad/train/drawing/terminal.h>
+
 #include <tapegrad/autograd/error.h>
 
 #include <string>
@@ -33,8 +35,7 @@ void check_output();
 /// Whether standard output is a pipe or a socket that nobody reads any more, as in `tapegrad help | head -1`.
 bool output_has_no_reader();
 
-/// The text as a word of a shell: in quotes where it has other signs than those of names.
-std::string shell_word(std::string_view text);
+using drawing::shell_word;
 
 /// Writes text that people read to standard error. A message that cannot be written is lost.
 void print_note(std::string_view text);

@@ -49,7 +49,7 @@ void read_number(std::string_view where, const nlohmann::json& json, std::string
 }
 
 [[noreturn]] void refuse_choice(const Setting& s, std::string_view got) {
-  bad_request(s.option(), must_be_one_of({s.choices.begin(), s.choices.end()}, got));
+  bad_request(s.option(), expected_one_of({s.choices.begin(), s.choices.end()}, got));
 }
 
 // Reads and writes the value of a member in JSON.
@@ -114,7 +114,7 @@ void add_fields(Fields& fields, const Fields& more) {
 
 void check_limits(const Fields& fields) {
   for (const Field& field : fields) {
-    const std::string fault = field.fault();
+    const std::string fault = field.fault("a number");
     if (fault.empty()) continue;
     if (!field.setting.choices.empty()) refuse_choice(field.setting, field.text());
     bad_request(field.setting.option(), fault);
@@ -188,6 +188,11 @@ void require_memory(std::string_view where, std::string_view what, double bytes)
   const auto memory = static_cast<double>(memory_bytes());
   require(bytes <= memory, where,
           fmt::format("{} takes about {:.1f} GB, this machine has {:.1f} GB", what, bytes * 1e-9, memory * 1e-9));
+}
+
+void require_layers(std::string_view where, std::string_view key, int64_t layers, std::size_t tensors) {
+  if (layers > static_cast<int64_t>(tensors))
+    fail(where, fmt::format("expected {} <= {}, the number of tensors in its weights, got {}", key, tensors, layers));
 }
 
 }  // namespace tapegrad::tasks

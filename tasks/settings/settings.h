@@ -65,6 +65,8 @@ std::string task_of_json(std::string_view where, std::string_view json);
 uint64_t memory_bytes();
 /// BadRequest where `what` needs about that many bytes and this machine has less memory.
 void require_memory(std::string_view where, std::string_view what, double bytes);
+/// Error about `where` for more layers than a file with this many tensors can hold: they would be made for nothing.
+void require_layers(std::string_view where, std::string_view key, int64_t layers, std::size_t tensors);
 inline constexpr std::string_view kModelAndBatch = "a model with batches of these sizes";
 
 }  // namespace tapegrad::tasks

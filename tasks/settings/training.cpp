@@ -130,9 +130,9 @@ void TrainingSettings::list_rate(Fields& f) {
 
 void TrainingSettings::check() const {
   require(!schedule_named(schedule).rises || warmup > 0, "--warmup",
-          fmt::format("must be at least 1 with --schedule {}, got 0", schedule));
+          fmt::format("expected at least 1 with --schedule {}, got 0", schedule));
   require(weight_decay == 0 || has_weight_decay(optimizer), "--weight-decay",
-          fmt::format("must be 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay));
+          fmt::format("expected 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay));
 }
 
 void TrainingSettings::check_processes(const distributed::World& world) const {

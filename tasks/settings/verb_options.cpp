@@ -76,7 +76,7 @@ tutorial::Language language_named(std::string_view code) {
   if (code.empty()) return tutorial::language_of_locale();
   if (code == "ko") return tutorial::Language::ko;
   if (code == "en") return tutorial::Language::en;
-  bad_request("--lang", fmt::format("must be one of ko, en, got \"{}\"", code));
+  bad_request("--lang", fmt::format("expected one of ko, en, got \"{}\"", code));
 }
 
 void add_json(Fields& f, bool& json) { f.add({.name = "json", .help = "print one JSON object"}, json); }

@@ -1,5 +1,6 @@
 // Reads the data of a run, evaluates its model, and says what a run is.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
@@ -174,6 +175,7 @@ train::ReportText TextRecipe::report() {
           .about = said("Seed {}.", options_.seed),
           .loss = said("Loss (mean over the {})", shown(task().words.terms)),
           .accuracy = said("Accuracy (share of the {})", shown(task().words.terms)),
+          .guess = classes_.size() > 1 ? fixed::log(static_cast<double>(classes_.size())) : 0,
           .sections = [this](const train::Metrics&) { return sections(); }};
 }
 

@@ -133,6 +133,9 @@ void add_functions_of_squares(Functions& all) {
   const auto like = [](const Tensor& x, double y) { return full_like(x, y); };
   const auto beside = [](const Tensor& x, double y) { return stack({x, full_like(x, y)}, -1); };
   constexpr double kTiny = 1e-30F, kHuge = 1e30F, kEps = 0.125;
+  all["atan2(x, 1e-30)"] = {[=](const Tensor& x) { return atan2(x, like(x, kTiny)); }};
+  all["atan2(1e-30, x)"] = {[=](const Tensor& x) { return atan2(like(x, kTiny), x); }};
+  all["atan2(x, 1e30)"] = {[=](const Tensor& x) { return atan2(x, like(x, kHuge)); }};
   all["2 / x of tensors"] = {[=](const Tensor& x) { return like(x, 2) / x; }};
   all["pow(x, -1.5)"] = in_both_ways([](auto x) { return pow(x, -1.5); });
   all["norm(x, 1e-30)"] = {[=](const Tensor& x) { return norm(beside(x, kTiny), 2, -1); }};
@@ -222,6 +225,33 @@ TEST(DerivativeLimits, OfPairs) {
   const Gradients grads = tape.backward(sum(xlogy(zero, also)));
   EXPECT_EQ(grads[zero].item(), 0);
   EXPECT_EQ(grads[also].item(), 0);
+}
+
+// Far from 0 the inverse hyperbolic functions are logarithms, whose slopes are small, not 0.
+TEST(DerivativeLimits, OfLogarithmsOfHugeNumbers) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor x = tensor({1e10, 1e19, 1e25, 1e30}).to(dtype).as_leaf();
+    for (const auto f : {asinh, acosh}) {
+      Tape tape;
+      expect_near(tape.backward(sum(f(x)))[x] * x, {1, 1, 1, 1});
+    }
+  }
+}
+
+// Between equal infinities, and from or to an infinite end; 0 log(0 / 0) is 0.
+TEST(DerivativeLimits, ValuesAtInfinity) {
+  const Tensor a = tensor({HUGE_VAL, -HUGE_VAL, 1, -HUGE_VAL, 3e38, NAN});
+  const Tensor b = tensor({HUGE_VAL, -HUGE_VAL, HUGE_VAL, 2, -3e38, 1});
+  expect_near(lerp(a, b, 0).slice(0, 0, 5), {HUGE_VALF, -HUGE_VALF, 1, -HUGE_VALF, 3e38F});
+  expect_near(lerp(a, b, scalar(1)).slice(0, 0, 5), {HUGE_VALF, -HUGE_VALF, HUGE_VALF, 2, -3e38F});
+  expect_near(lerp(a, b, 0.25).slice(0, 0, 4), {HUGE_VALF, -HUGE_VALF, HUGE_VALF, -HUGE_VALF});
+  EXPECT_TRUE(all(isnan(lerp(a, b, 1)[5])));
+  const Tensor x = tensor({-HUGE_VAL, -HUGE_VAL, -1, NAN}).as_leaf();
+  Tape tape;
+  const Tensor divergence = kl_div(x, tensor({0., 0.5, 0., 0.}), Reduction::none);
+  expect_near(divergence.slice(0, 0, 3), {0, HUGE_VALF, 0});
+  EXPECT_TRUE(all(isnan(divergence[3])));
+  expect_near(tape.backward(sum(divergence))[x], {0, -0.5, 0, 0});
 }
 
 }  // namespace

@@ -81,6 +81,11 @@ TEST(Gradcheck, CatchesTheWrongSecondDerivative) {
   EXPECT_EQ(report.input, 0);
   EXPECT_TRUE(report.text.starts_with("order 2: gradient of input 0 at [")) << report.text;
   EXPECT_NEAR(report.analytic / report.numerical, 1.001, 1e-9);
+  // Large factors excuse nothing.
+  for (const double size : {1e-3, 1.0, 1e3, 1e6}) {
+    const auto scaled = [&](const Tensor& x, const Tensor& w) { return off_by_a_thousandth(x) * w; };
+    EXPECT_EQ(gradcheck(scaled, {kX, full_like(kX, size)}).order, 2) << size;
+  }
 }
 
 TEST(Gradcheck, CatchesALostDependenceOnDy) {

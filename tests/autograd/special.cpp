@@ -208,7 +208,7 @@ TEST(Special, Errors) {
       {"[igamma] expected operands of one type, float32 or float64, got float32 of shape [2] and int64 of shape [2] "
        "(convert with to(kFloat32))",
        [&] { igamma(x, whole); }},
-      {"[igammac] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+      {"[igammac] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (expected equal sizes, or 1)",
        [&] { igammac(x, three); }},
       {"[igamma] expected a first argument without a gradient, which is not implemented (a.detach())",
        [&] { igamma(leaf, x); }},

@@ -205,7 +205,7 @@ TEST(TapeRejects, ABackwardInsideItsOwnBackward) {
     return dy * tape.backward(inner, {.create_graph = true})[x];
   });
   EXPECT_EQ(error_of([&] { tape.backward(y + inner, {.create_graph = true}); }),
-            "[backward] this tape is running backward (an operation's backward must not start it again)");
+            "[backward] this tape is running backward (expected no second start in an operation's backward)");
 }
 
 TEST(TapeRejects, AGraphOfBackwardWhileRecordingIsPaused) {

@@ -75,6 +75,8 @@ FUNCTIONS = {
     "huber(x, 0)": lambda x: x * x / 2 if abs(x) <= 1 else abs(x) - mp.mpf("0.5"),
     "poisson_nll(x, 2)": lambda x: mp.exp(x) - 2 * x,
     "swiglu(x, x)": lambda x: x * x * sigmoid(x),
+    "atan2(x, 1e-30)": lambda x: mp.atan(x / TINY), "atan2(1e-30, x)": lambda x: mp.pi / 2 - mp.atan(x / TINY),
+    "atan2(x, 1e30)": lambda x: mp.atan(x / HUGE),
     "2 / x of tensors": lambda x: 2 / x, "pow(x, -1.5)": lambda x: mp.power(x, -1.5),
     "norm(x, 1e-30)": lambda x: mp.sqrt(x * x + TINY**2), "norm(x, 1e30)": lambda x: mp.sqrt(x * x + HUGE**2),
     "normalize(x, 1)": lambda x: x / mp.sqrt(x * x + 1),

@@ -194,7 +194,7 @@ TEST(Ranks, Errors) {
       "rank 2: [data_parallel] expected the same parameters on every process, got \"weight\" float32 [3, 2] here, "
       "\"weight\" float32 [4, 2] on rank 0");
   EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = 4}); }),
-            "[data_parallel] accumulate must be a multiple of the number of processes, 3, got 4");
+            "[data_parallel] expected accumulate to be a multiple of the number of processes, 3, got 4");
 }
 
 // A model whose weights span several blocks, with a layer that only some batches use.
@@ -306,13 +306,14 @@ TEST(Ranks, MissingAndUnknownGradients) {
   const nn::Linear other(40, 3);
   const int n = world().size();
   // With a leaf that is no parameter in one batch of the step.
-  const auto failing = [&](bool extra, int64_t batch_with_unknown) {
+  const auto failing = [&](bool extra, int64_t batch_with_unknown, double factor = 0) {
     optim::SGD sgd(nn::parameters(net), {});
     DataParallel parallel(world(), sgd, {.accumulate = 2 * n});
     return error_of([&] {
       parallel.step([&](int64_t batch) {
         const Tensor x = ones({1, 40}), y = net(x, extra);
-        return mean(batch == batch_with_unknown ? y + other(x) : y);
+        const Tensor one = sgd.parameters()[0].tensor.flatten()[0] * factor;
+        return mean(batch == batch_with_unknown ? y + other(x) : y) + one;
       });
     });
   };
@@ -323,6 +324,9 @@ TEST(Ranks, MissingAndUnknownGradients) {
   const std::string first = failing(true, 0), last = failing(true, 2 * n - 1);  // of the last process, and of the first
   for (const std::string& text : {first, last})
     EXPECT_NE(text.find("a visit leave out a member? ignore(nn::parameters(other))"), std::string::npos) << text;
+  // of elements that one process updates: the others must not do it either
+  EXPECT_TRUE(failing(true, -1, NAN).find("is not finite, so it was not updated") != std::string::npos);
+  EXPECT_EQ(failing(true, -1), "no error");
   if (n == 1) return;
   EXPECT_TRUE(first.starts_with("rank 2: [data_parallel] the gradient of ")) << first;
   EXPECT_TRUE(last.starts_with("[data_parallel] the gradient of ")) << last;

@@ -79,6 +79,7 @@ constexpr Phrase kPrivate[] = {
     {"of its|their|your|our own .", "its own ..."},
     {"as a whole", "all of it"},
     {"the given", "repeat the noun"},
+    {"must be|not|have|fit", "[where] expected ..., got ..."},
     {"page|file|table|document|report|manual|library has", "contains, lists, describes, is"},
 };
 

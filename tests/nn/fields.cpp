@@ -50,16 +50,17 @@ std::string wrong(auto change) {
 
 TEST(Fields, TheFirstMemberOutsideOfItsLimitsIsNamed) {
   nn::check_fields("sample", Sample());
-  EXPECT_EQ(wrong([](Sample& s) { s.size = 0; }), "[sample] size must be positive, got 0");
-  EXPECT_EQ(wrong([](Sample& s) { s.count = 11; }), "[sample] item_count must be between 0 and 10, got 11");
-  EXPECT_EQ(wrong([](Sample& s) { s.share = 1.5; }), "[sample] share must be between 0 and 1, got 1.5");
-  EXPECT_EQ(wrong([](Sample& s) { s.rate = -1; }), "[sample] rate must not be negative, got -1");
-  EXPECT_EQ(wrong([](Sample& s) { s.rate = std::nan(""); }), "[sample] rate must not be negative, got nan");
-  EXPECT_EQ(wrong([](Sample& s) { s.warm = Colour::blue; }), "[sample] warm must be one of red, got blue");
-  EXPECT_EQ(wrong([](Sample& s) { s.limit = 2; }), "[sample] limit must be greater than 2, got 2");
-  EXPECT_EQ(wrong([](Sample& s) { s.word = "pink"; }), "[sample] word must be one of red, green, blue, got pink");
-  EXPECT_EQ((nn::Limits{.least = 0, .most = 1, .open_above = true}.wording()), "must be at least 0 and less than 1");
-  EXPECT_EQ(nn::Limits().wording(), "must be a finite number");
+  EXPECT_EQ(wrong([](Sample& s) { s.size = 0; }), "[sample] expected size > 0, got 0");
+  EXPECT_EQ(wrong([](Sample& s) { s.count = 11; }), "[sample] expected item_count in [0, 10], got 11");
+  EXPECT_EQ(wrong([](Sample& s) { s.share = 1.5; }), "[sample] expected share in [0, 1], got 1.5");
+  EXPECT_EQ(wrong([](Sample& s) { s.rate = -1; }), "[sample] expected rate >= 0, got -1");
+  EXPECT_EQ(wrong([](Sample& s) { s.rate = std::nan(""); }), "[sample] expected rate to be finite, got nan");
+  EXPECT_EQ(wrong([](Sample& s) { s.warm = Colour::blue; }), "[sample] expected warm to be one of red, got blue");
+  EXPECT_EQ(wrong([](Sample& s) { s.limit = 2; }), "[sample] expected limit > 2, got 2");
+  EXPECT_EQ(wrong([](Sample& s) { s.word = "pink"; }),
+            "[sample] expected word to be one of red, green, blue, got pink");
+  EXPECT_EQ((nn::Limits{.least = 0, .most = 1, .open_above = true}.wording()), "in [0, 1)");
+  EXPECT_EQ(nn::Limits().wording(), "to be finite");
 }
 
 TEST(Fields, NamesAreFoundWhicheverWayTheirWordsAreJoined) {

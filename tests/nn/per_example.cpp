@@ -203,7 +203,7 @@ TEST(PerExampleModel, ClippingErrors) {
       optim::clip_per_example(grads, max_norm);
     });
   };
-  EXPECT_EQ(clip(ones({2}), ones({2}), 0), "[clip_per_example] max_norm must be positive, got 0");
+  EXPECT_EQ(clip(ones({2}), ones({2}), 0), "[clip_per_example] expected max_norm > 0, got 0");
   EXPECT_EQ(clip(ones({2}), ones({2}), 1),
             "[clip_per_example] expected gradients per example, [2, ...], got shape [3, 2]");
   EXPECT_EQ(tests::error_of([] {

@@ -94,7 +94,7 @@ TEST(Summary, HasTheShapesOfOutputs) {
   EXPECT_EQ(error_of([&] {
               nn::summary(model, {randn({2, 5})});
             }),
-            "[linear] the last axis of the input must be 6 for weight [4, 6] [out, in], got [2, 5]");
+            "[linear] expected an input with last axis 6 for weight [4, 6] [out, in], got [2, 5]");
   EXPECT_TRUE(model.stem.get<1>().training);
 }
 

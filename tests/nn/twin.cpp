@@ -87,6 +87,26 @@ TEST(Twin, ARightPortPasses) {
   EXPECT_TRUE(report.text.ends_with("; gradients that are rounding noise: square.bias, norm.bias")) << report.text;
 }
 
+// Outputs that are infinite, as masked logits are, must be equal, and hide no other difference.
+TEST(Twin, InfiniteOutputsAreCompared) {
+  SafeTensors file = load_safetensors(twin_file("twin.safetensors"));
+  const auto masked = [](const Tensor& y, int64_t column) { return masked_fill(y, arange(3) == column, -INFINITY); };
+  for (NamedTensor& entry : file.tensors)
+    if (entry.name.ends_with(".output.0")) entry.tensor = masked(entry.tensor, 1);
+  const TemporaryFolder folder;
+  save_safetensors(folder / "masked.safetensors", file.tensors, file.metadata);
+  const auto compare = [&](const std::function<Tensor(const Tensor&)>& last) {
+    auto options = reader_options<TwinReader>();
+    options.outputs = [last](TwinReader& m, TwinInputs in) { return last(m(in[0])); };
+    return nn::twin(TwinReader(), folder / "masked.safetensors", options);
+  };
+  const nn::TwinReport right = compare([&](const Tensor& y) { return masked(y, 1); });
+  EXPECT_TRUE(right) << right.text;
+  EXPECT_EQ(compare([&](const Tensor& y) { return masked(y, 0); }).tensor, "output 0");
+  EXPECT_EQ(compare([&](const Tensor& y) { return y; }).tensor, "output 0");
+  EXPECT_EQ(compare([&](const Tensor& y) { return masked(y * (1 + 1e-6), 1); }).tensor, "output 0");
+}
+
 // The example of nn/FROM_PYTORCH.md.
 namespace example {
 

@@ -215,10 +215,10 @@ TEST(Optimizer, Errors) {
         "[optimizer] \"a\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
   }
   const auto adam = [&](optim::AdamOptions o) { return error_of([&] { optim::Adam(NamedTensors{{"a", a}}, o); }); };
-  EXPECT_EQ(adam({.lr = -1}), "[optimizer] lr must be finite and not negative, got -1");
-  EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 must be in [0, 1), got 1");
-  EXPECT_EQ(adam({.eps = -1}), "[adam] eps must be finite and not negative, got -1");
-  EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay must be finite and not negative, got nan");
+  EXPECT_EQ(adam({.lr = -1}), "[optimizer] expected lr >= 0, got -1");
+  EXPECT_EQ(adam({.beta1 = 1}), "[adam] expected beta1 in [0, 1), got 1");
+  EXPECT_EQ(adam({.eps = -1}), "[adam] expected eps >= 0, got -1");
+  EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] expected weight_decay to be finite, got nan");
   const auto refused = [](const NamedTensors& parameters, optim::SGDOptions o = {}) {
     return error_of([&] { optim::SGD(parameters, o); });
   };
@@ -227,10 +227,10 @@ TEST(Optimizer, Errors) {
   EXPECT_EQ(refused({{"x", ones({2})}}),
             "[optimizer] \"x\" is not a contiguous leaf (take parameters(model), or as_leaf())");
   EXPECT_EQ(refused({{"a", a}}, {.nesterov = true}),
-            "[sgd] nesterov needs momentum and no dampening, got momentum 0 and dampening 0");
-  EXPECT_EQ(refused({{"a", a}}, {.momentum = INFINITY}), "[sgd] momentum must be finite and not negative, got inf");
+            "[sgd] expected nesterov with momentum and without dampening, got momentum 0 and dampening 0");
+  EXPECT_EQ(refused({{"a", a}}, {.momentum = INFINITY}), "[sgd] expected momentum to be finite, got inf");
   EXPECT_EQ(refused({{"a", a}}, {.momentum = 0.9, .dampening = std::nan("")}),
-            "[sgd] dampening must be finite, got nan");
+            "[sgd] expected dampening to be finite, got nan");
   EXPECT_EQ(refused({{"a", a}, {"a", b}}),
             "[optimizer] two parameters are named \"a\" (state() could not tell them apart)");
   EXPECT_EQ(error_of([&] { sgd.group_lr(7); }), "[optimizer] expected a group below 1, got 7");
@@ -417,9 +417,8 @@ TEST(Clip, Errors) {
   grads.set(a, full({1}, std::numeric_limits<double>::infinity()));
   EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 1); }),
             "[clip_grad_norm] the norm of the gradients is inf (Tape::trap_nan finds the operation)");
-  EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 0); }), "[clip_grad_norm] max_norm must be positive, got 0");
-  EXPECT_EQ(error_of([&] { optim::clip_grad_value(grads, -1); }),
-            "[clip_grad_value] the limit must be positive, got -1");
+  EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 0); }), "[clip_grad_norm] expected max_norm > 0, got 0");
+  EXPECT_EQ(error_of([&] { optim::clip_grad_value(grads, -1); }), "[clip_grad_value] expected a limit > 0, got -1");
 }
 
 }  // namespace

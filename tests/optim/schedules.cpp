@@ -46,8 +46,7 @@ TEST(Schedules, Values) {
 
 TEST(Schedules, StepsAndSizesAreChecked) {
   EXPECT_EQ(error_of([] { optim::Constant{.lr = 1}(0); }), "[schedule] steps count from 1, got 0");
-  EXPECT_EQ(error_of([] { optim::LinearWarmup{.lr = 1, .warmup = 0}(1); }),
-            "[schedule] warmup must be positive, got 0");
+  EXPECT_EQ(error_of([] { optim::LinearWarmup{.lr = 1, .warmup = 0}(1); }), "[schedule] expected warmup > 0, got 0");
   EXPECT_EQ(error_of([] { optim::WarmupCosine{.lr = 1, .warmup = 5, .total = 5}(1); }),
             "[schedule] expected 0 <= warmup < total, got warmup 5 and total 5");
 }
@@ -118,15 +117,14 @@ TEST(Schedules, PlateauEqualsPyTorch) {
 }
 
 TEST(Schedules, Errors) {
-  EXPECT_EQ(error_of([] { optim::Linear{.lr = 1, .total = 0}(1); }), "[schedule] total must be positive, got 0");
+  EXPECT_EQ(error_of([] { optim::Linear{.lr = 1, .total = 0}(1); }), "[schedule] expected total > 0, got 0");
   EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .pct_start = 2}(1); }),
-            "[schedule] pct_start must be between 0 and 1, got 2");
+            "[schedule] expected pct_start in [0, 1], got 2");
   EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .div_factor = 0}(1); }),
-            "[schedule] div_factor and final_div_factor must be positive, got 0 and 10000");
+            "[schedule] expected div_factor > 0, got 0");
   EXPECT_EQ(error_of([] { optim::Chain{}(1); }), "[schedule] expected a chain of at least one schedule, got none");
   EXPECT_EQ(error_of([] { optim::Exponential{.lr = 1, .gamma = 1}(0); }), "[schedule] steps count from 1, got 0");
-  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .factor = 1}); }),
-            "[plateau] factor must be between 0 and 1, got 1");
+  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .factor = 1}); }), "[plateau] expected factor in (0, 1), got 1");
   EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .patience = -1}); }),
             "[plateau] expected options of 0 or more, got a negative one");
   EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .eps = std::nan("")}); }),
@@ -138,25 +136,24 @@ TEST(Schedules, EveryOptionIsCheckedAtTheFirstStep) {
   using namespace optim;
   const double nan = std::nan("");
   const std::pair<Schedule, std::string> wrong[] = {
-      {Constant{.lr = -1}, "lr must be finite and not negative, got -1"},
-      {Noam{.hidden_size = 8, .factor = nan}, "factor must be finite and not negative, got nan"},
-      {Noam{.hidden_size = 0}, "hidden_size must be positive, got 0"},
-      {LinearWarmup{.lr = INFINITY, .warmup = 5}, "lr must be finite and not negative, got inf"},
-      {Cosine{.lr = 1, .total = 9, .min_lr = -1}, "min_lr must be finite and not negative, got -1"},
-      {WarmupCosine{.lr = 1, .warmup = 5, .total = 9, .min_lr = nan},
-       "min_lr must be finite and not negative, got nan"},
-      {StepDecay{.lr = 1, .every = 100, .gamma = -1}, "gamma must be finite and not negative, got -1"},
-      {MultiStep{.lr = 1, .milestones = {50}, .gamma = nan}, "gamma must be finite and not negative, got nan"},
-      {Exponential{.lr = 1, .gamma = -0.5}, "gamma must be finite and not negative, got -0.5"},
-      {Linear{.lr = 1, .total = 9, .end_factor = -1}, "end_factor must be finite and not negative, got -1"},
-      {Polynomial{.lr = 1, .total = 9, .power = -1}, "power must be finite and not negative, got -1"},
-      {InverseRoot{.lr = nan, .warmup = 9}, "lr must be finite and not negative, got nan"},
-      {WarmupStableDecay{.lr = 1, .warmup = 1000, .stable = 2000, .decay = 0}, "decay must be positive, got 0"},
-      {CosineRestarts{.lr = 1, .period = 9, .growth = 0}, "growth must be positive, got 0"},
-      {OneCycle{.max_lr = -1, .total = 9}, "max_lr must be finite and not negative, got -1"},
-      {Chain{{{Constant{.lr = 1}, 3000}, {Cosine{.lr = 1, .total = 0}, 10}}}, "total must be positive, got 0"},
+      {Constant{.lr = -1}, "expected lr >= 0, got -1"},
+      {Noam{.hidden_size = 8, .factor = nan}, "expected factor to be finite, got nan"},
+      {Noam{.hidden_size = 0}, "expected hidden_size > 0, got 0"},
+      {LinearWarmup{.lr = INFINITY, .warmup = 5}, "expected lr to be finite, got inf"},
+      {Cosine{.lr = 1, .total = 9, .min_lr = -1}, "expected min_lr >= 0, got -1"},
+      {WarmupCosine{.lr = 1, .warmup = 5, .total = 9, .min_lr = nan}, "expected min_lr to be finite, got nan"},
+      {StepDecay{.lr = 1, .every = 100, .gamma = -1}, "expected gamma >= 0, got -1"},
+      {MultiStep{.lr = 1, .milestones = {50}, .gamma = nan}, "expected gamma to be finite, got nan"},
+      {Exponential{.lr = 1, .gamma = -0.5}, "expected gamma >= 0, got -0.5"},
+      {Linear{.lr = 1, .total = 9, .end_factor = -1}, "expected end_factor >= 0, got -1"},
+      {Polynomial{.lr = 1, .total = 9, .power = -1}, "expected power >= 0, got -1"},
+      {InverseRoot{.lr = nan, .warmup = 9}, "expected lr to be finite, got nan"},
+      {WarmupStableDecay{.lr = 1, .warmup = 1000, .stable = 2000, .decay = 0}, "expected decay > 0, got 0"},
+      {CosineRestarts{.lr = 1, .period = 9, .growth = 0}, "expected growth > 0, got 0"},
+      {OneCycle{.max_lr = -1, .total = 9}, "expected max_lr >= 0, got -1"},
+      {Chain{{{Constant{.lr = 1}, 3000}, {Cosine{.lr = 1, .total = 0}, 10}}}, "expected total > 0, got 0"},
       {Chain{{{Constant{.lr = 1}, 3000}, {Constant{.lr = 1}, -3}, {Constant{.lr = 1}, 1}}},
-       "steps must be positive, got -3"},
+       "expected steps > 0, got -3"},
       {Chain{{{Constant{.lr = 1}, 9}, {Chain{{{Constant{.lr = 1}, 9}, {Chain{}, 1}}}, 1}}},
        "expected a chain of at least one schedule, got none"},
   };
@@ -165,7 +162,7 @@ TEST(Schedules, EveryOptionIsCheckedAtTheFirstStep) {
     EXPECT_EQ(error_of([&, &s = schedule] { s.check(); }), "[schedule] " + text);
   }
   EXPECT_EQ(error_of([] { WarmupStableDecay{.lr = 1, .warmup = 1000, .stable = 2000, .decay = 0}(1); }),
-            "[schedule] decay must be positive, got 0");
+            "[schedule] expected decay > 0, got 0");
   int64_t calls = 0;
   const Chain functions{{{Constant{.lr = 1}, 2}, {[&calls](int64_t step) { return ++calls, 0.5 / double(step); }, 1}}};
   EXPECT_EQ(functions(1), 1);
@@ -217,7 +214,7 @@ TEST(ExponentialAverage, Errors) {
   EXPECT_EQ(error_of([&] {
               optim::ExponentialAverage({{"p", p}}, {.decay = 1});
             }),
-            "[average] decay must be in [0, 1), got 1");
+            "[average] expected decay in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::ExponentialAverage({}, {}); }),
             "[average] expected at least one parameter, got none");
   EXPECT_EQ(error_of([&] {

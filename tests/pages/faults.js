@@ -187,6 +187,9 @@ const faults_of = (view, counts) => {
     text.seen = {left: Math.max(b.left, now.left), right: Math.min(b.right, now.right)};  // the rest is scrolled out of sight
     if (text.seen.right > text.seen.left && b.bottom > now.top && b.top < now.bottom) texts.push(text);
   }
+  if (html && [...doc.querySelectorAll(".card:not(.touch) > svg")].some((svg) => !svg.parentElement.querySelector(".save"))) {
+    faults.push("unsaved: a drawing without its link");  // the policy of the page stops the script
+  }
   counts.texts += texts.length;
   for (const text of broken_words(texts)) faults.push(`broken: ${name(text)}`);
   for (const text of unsigned_tables(view)) faults.push(`sign: ${name(text)} is shaded like a positive number, or like 0`);

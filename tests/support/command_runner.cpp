@@ -102,7 +102,10 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
+  const std::string command(kCommand);  // as tests call it, wherever the build is
+  std::string typed = text;
+  for (std::size_t at; (at = typed.find(command)) != std::string::npos;) typed.replace(at, command.size(), "tapegrad");
+  std::istringstream lines(typed);
   for (std::string line; std::getline(lines, line);)
     EXPECT_LE(
         std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }),

@@ -114,7 +114,7 @@ TEST(Checkpoint, OtherFilesAreNotCheckpoints) {
   EXPECT_EQ(error_of([&] { Checkpoint::load(path); }), not_one) << "a model";
   Checkpoint out;
   out.set("kind", "mine");
-  EXPECT_EQ(error_of([&] { out.save(path); }), "[checkpoint] a field must not be named \"kind\"");
+  EXPECT_EQ(error_of([&] { out.save(path); }), "[checkpoint] expected another name for a field, got \"kind\"");
 }
 
 // ---- Files of tapegrad 0.1.0, as its release build wrote them ----

@@ -115,7 +115,7 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
     EXPECT_TRUE(said.out.starts_with("The"));
   }
   expect_error(run_command(small_gpt_run(folder, "wrong", {"--positions", "ropes"})), 2,
-               {"[--positions] must be one of none, index, learned, sinusoidal"});
+               {"[--positions] expected one of none, index, learned, sinusoidal"});
   expect_error(
       run_command(small_gpt_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})), 2,
       {"[--save-hugging-face] GPT-2's positions are learned"});
@@ -234,12 +234,12 @@ TEST(GptCommand, RejectsWrongRequests) {
                {"[--batch-size] a batch of 5000 windows does not fit: the training split has "});
   expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam, warmup-cosine"});
   expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2,
-               {"[--warmup] must be at least 1 with --schedule noam, got 0"});
-  expect_error(train({"--factor", "0"}), 2, {"[--factor] must be positive, got 0"});
+               {"[--warmup] expected at least 1 with --schedule noam, got 0"});
+  expect_error(train({"--factor", "0"}), 2, {"[--factor] expected a number > 0, got 0"});
   expect_error(train({"--depth", "2"}), 2, {"--depth is an option of the task parser, not of gpt"});
   expect_error(train({"--hidden-size", "8"}), 2, {"--hidden-size is an option of the tasks copy, addition, parser, "});
   expect_error(train({"--seed", "99999999999999999999"}), 2,
-               {"[--seed] must fit into 64 bits, got 99999999999999999999"});
+               {"[--seed] expected a number of 64 bits, got 99999999999999999999"});
   expect_error(train({"--tokenizer", ""}), 2, {"[--tokenizer] expected a name, got an empty text"});
   expect_error(train({"--text", folder.path()}), 2, {"[--text] expected a file, got the folder "});
   expect_error(train({"--text", "/dev/null"}), 2,
@@ -258,7 +258,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(generate({"--prompt", "The cat sat on the mat"}), 2,
                {"[--prompt] expected at most 16 tokens", "got 22"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
-  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] must be between 1 and 1000, got 0"});
+  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] expected a number in [1, 1000], got 0"});
   expect_error(generate({"--prompt", "The", "--prompt-ids", "1"}), 2,
                {"[--prompt-ids] expected no --prompt, got both"});
   expect_error(generate({"--prompt-ids", "1", "--prompt-file", "p.txt"}), 2,
@@ -266,7 +266,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(generate({"--prompt", "The", "--length-penalty", "high"}), 2,
                {"[--length-penalty] expected a number, got \"high\""});
   expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2,
-               {"[--beams] must be between 1 and 1000, got 100000"});
+               {"[--beams] expected a number in [1, 1000], got 100000"});
   expect_error(generate({"--prompt", "The", "--dtype", "float8"}), 2, {"--dtype", "float8", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
   expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "expected token ids from 0 to "});
@@ -297,7 +297,7 @@ TEST(GptCommand, RejectsWrongRequests) {
                {"mistral", "expected the model_type gpt2 or llama"});
   spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 16.5"));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"n_embd must be a whole number", "16.5"});
+               {"expected n_embd to be a whole number", "16.5"});
   spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 1048576"));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
                {hf + ": a model of its sizes takes about", " GB, this machine has "});

@@ -232,14 +232,14 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
       {"[--seq-length] expected at most --context-length 32, got 33"});
   expect({"--lora-targets", "c_attn"}, "[--lora-targets] expected --lora-rank, got none");
   expect({"--lora-merge"}, "[--lora-merge] expected --lora-rank, got none");
-  expect({"--lora-rank", "2", "--lora-alpha", "0"}, "[--lora-alpha] must be positive, got 0");
+  expect({"--lora-rank", "2", "--lora-alpha", "0"}, "[--lora-alpha] expected a number > 0, got 0");
   expect({"--lora-rank", "2", "--lora-targets", "c_atn"},
          "[--lora-targets] no linear layer matches the target \"c_atn\"; there are trf_blocks.0.att.W_query, ");
   expect({"--adapter", kHuggingFace}, "[--adapter] " + kHuggingFace + " has no adapter_config.json");
   expect_error(run_command(verdict_run(out, {"--adapter", kHuggingFace + "/adapter"})), 2,
                {"[--adapter] expected --from, the model that it belongs to, got none"});
   expect_error(run_command(verdict_run(out, {"--context-length", "24", "--vocab-size", "10"})), 2,
-               {"[--vocab-size] must be at least ", "the number of the tokenizer's tokens, got 10"});
+               {"[--vocab-size] expected at least ", "the number of the tokenizer's tokens, got 10"});
   EXPECT_FALSE(std::filesystem::exists(out));
 
   // An adapter for another model.

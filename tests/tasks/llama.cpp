@@ -202,6 +202,10 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   config["hidden_size"] = 90'000'000;
   spill(wider + "/config.json", config.dump());
   expect_error(generate(wider), 2, {"a model of its sizes takes about", " GB, this machine has "});
+  config["hidden_size"] = 16;
+  config["num_hidden_layers"] = 1'000'000;
+  spill(wider + "/config.json", config.dump());
+  expect_error(generate(wider), 1, {"config.json] expected num_hidden_layers <= 21", "in its weights, got 1000000"});
   const std::string other = copied(folder, "llama2_tiny", "other");  // another model's tokenizer, which is larger
   config = json::parse(slurp(other + "/config.json"));
   config["vocab_size"] = 100;

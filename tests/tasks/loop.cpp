@@ -193,13 +193,13 @@ TEST(Loop, ATerminatedRunHasACheckpointAndContinues) {
 TEST(Loop, OptionsThatCannotBeMeantAreErrors) {
   const auto none = [] { return Evaluation{1}; };
   const std::pair<LoopOptions, std::string> wrong[] = {
-      {{.epochs = -3}, "[loop] epochs must be at least 0, got -3"},
-      {{.max_steps = -1}, "[loop] max_steps must be at least 0, got -1"},
-      {{.accumulate = 0}, "[loop] accumulate must be at least 1, got 0"},
-      {{.clip_grad_norm = -1}, "[loop] clip_grad_norm must be at least 0 (no clipping), got -1"},
-      {{.clip_grad_norm = std::nan("")}, "[loop] clip_grad_norm must be at least 0 (no clipping), got nan"},
+      {{.epochs = -3}, "[loop] expected epochs >= 0, got -3"},
+      {{.max_steps = -1}, "[loop] expected max_steps >= 0, got -1"},
+      {{.accumulate = 0}, "[loop] expected accumulate >= 1, got 0"},
+      {{.clip_grad_norm = -1}, "[loop] expected clip_grad_norm >= 0 (0: no clipping), got -1"},
+      {{.clip_grad_norm = std::nan("")}, "[loop] expected clip_grad_norm >= 0 (0: no clipping), got nan"},
       {{.evaluate_every = 2}, "[loop] evaluate_every is set, but evaluate is not"},
-      {{.evaluate = none, .evaluate_every = -1}, "[loop] evaluate_every must be at least 0, got -1"},
+      {{.evaluate = none, .evaluate_every = -1}, "[loop] expected evaluate_every >= 0, got -1"},
       {{.evaluate = none, .patience = 2}, "[loop] patience counts evaluations, but evaluate_every is 0"},
   };
   for (const auto& [options, text] : wrong) {

@@ -47,7 +47,7 @@ TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section
   const SafeTensors model = load_safetensors(folder / "base/model.safetensors");
   EXPECT_EQ(model["encoder.layers.0.feed_forward.w_1.weight"].shape(), (Shape{2048, 512}));
   expect_error(run_command({"train", "copy", "--preset", "palm"}), 2,
-               {"[--preset] must be one of tutorial, base, big, bert-base, t5-base, got \"palm\""});
+               {"[--preset] expected one of tutorial, base, big, bert-base, t5-base, got \"palm\""});
 }
 
 // A step of eight batches has four sets of gradients at its peak, where a step of one batch has one; none without
@@ -130,9 +130,9 @@ TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"}), 2,
                {"[train --resume]", "--norm post (not pre)"});
   expect_error(run_command({"train", "copy", "--activation", "swish"}), 2,
-               {"[--activation] must be one of relu, gelu, gelu_tanh, silu, tanh, sigmoid, got \"swish\""});
+               {"[--activation] expected one of relu, gelu, gelu_tanh, silu, tanh, sigmoid, got \"swish\""});
   expect_error(run_command({"train", "copy", "--norm", "none"}), 2,
-               {"[--norm] must be one of pre, post, got \"none\""});
+               {"[--norm] expected one of pre, post, got \"none\""});
 }
 
 // The stream of MKL drops other elements; with neither is there a difference without dropout.
@@ -148,7 +148,7 @@ TEST(TaskOptions, StreamsOfMasks) {
   EXPECT_EQ(model("no", {"--dropout", "0"}), model("no-mkl", {"--dropout", "0", "--mask-stream", "mkl"}));
   const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"})));
   expect_error(run_command({"train", "gpt", "--mask-stream", "intel"}), 2,
-               {"[--mask-stream] must be one of mt19937, mkl, got \"intel\""});
+               {"[--mask-stream] expected one of mt19937, mkl, got \"intel\""});
 }
 
 TEST(TaskOptions, TheTrapNamesTheOperation) {
@@ -305,9 +305,9 @@ TEST(TaskOptions, Generation) {
   }
   EXPECT_EQ(generate({"--beams", "3", "--length-penalty", "0.8"}).code, 0);
   expect_error(generate({"--length-penalty", "1"}), 2, {"[--length-penalty] expected --beams above 1, got 1"});
-  expect_error(generate({"--beams", "2", "--length-penalty", "-1"}), 2, {"[--length-penalty] must not be negative"});
+  expect_error(generate({"--beams", "2", "--length-penalty", "-1"}), 2, {"[--length-penalty] expected a number >= 0"});
   expect_error(generate({"--num-samples", "2"}), 2, {"[--num-samples] expected a --temperature above 0, got 0"});
-  expect_error(generate({"--num-samples", "0"}), 2, {"[--num-samples] must be between 1 and 1000, got 0"});
+  expect_error(generate({"--num-samples", "0"}), 2, {"[--num-samples] expected a number in [1, 1000], got 0"});
   expect_error(run_command({"test", "copy", "--length-penalty", "1"}), 2,
                {"[--length-penalty] expected --beams above 1, got 1"});
 
@@ -327,7 +327,7 @@ TEST(TaskOptions, Generation) {
   EXPECT_EQ(nlohmann::json::parse(tested({"--max-tokens", "1000000"}).out)["tokens"],
             nlohmann::json::parse(tested({}).out)["tokens"]);
   expect_error(tested({"--max-tokens", "9"}), 2, {"[--text] expected at least 17 tokens"});
-  expect_error(tested({"--max-tokens", "-1"}), 2, {"[--max-tokens] must not be negative, got -1"});
+  expect_error(tested({"--max-tokens", "-1"}), 2, {"[--max-tokens] expected a number >= 0, got -1"});
 }
 
 // Every rule trains another model; without the option, it is AdamW.
@@ -349,10 +349,10 @@ TEST(TaskOptions, EveryUpdateRuleTrains) {
   EXPECT_EQ(rule_of_bits[printed_bits(usual.out)], "adamw");
   expect_error(
       run_command({"train", "copy", "--optimizer", "lbfgs"}), 2,
-      {"[--optimizer] must be one of adamw, adam, adadelta, adafactor, adagrad, adamax, asgd, lion, nadam, radam, "
+      {"[--optimizer] expected one of adamw, adam, adadelta, adafactor, adagrad, adamax, asgd, lion, nadam, radam, "
        "rmsprop, rprop, sgd, got \"lbfgs\""});
   expect_error(run_command({"train", "gpt", "--optimizer", "rprop", "--weight-decay", "0.1"}), 2,
-               {"[--weight-decay] must be 0 with --optimizer rprop, which has none, got 0.1"});
+               {"[--weight-decay] expected 0 with --optimizer rprop, which has none, got 0.1"});
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST(Expression, FaultsNameTheirColumn) {
       error_of([&] { parse_expression(deep); }).find("column 67: expected at most 64 nested parentheses, got '('"),
       std::string::npos);
   EXPECT_EQ(error_of([] { parse_expression("x=" + std::string(5000, '1')); }),
-            "[--expression] must have at most 4096 bytes, got 5002");
+            "[--expression] expected at most 4096 bytes, got 5002");
   // Of a long text, only the part around the fault is shown.
   std::string many = "x=1";
   for (int i = 0; i < 500; ++i) many += "+1";
@@ -319,14 +319,15 @@ TEST(ParserTask, HasExtraMetrics) {
 TEST(ParserTask, InvalidSettings) {
   RunOptions o = ParserTask::defaults();
   o.of<ParserTask>().depth = 3;
-  EXPECT_EQ(error_of([&] { resolve(o); }), "[--depth] 3 needs brackets: --vocab-size must be at least 29, got 25");
+  EXPECT_EQ(error_of([&] { resolve(o); }),
+            "[--depth] expected a --vocab-size of at least 29 for depth 3, which has brackets, got 25");
   o.config.vocab_size = 29;
   o.config.max_position_embeddings = 32;
   EXPECT_EQ(error_of([&] { resolve(o); }),
             "[--depth] 3 makes sequences of 33 tokens, longer than --max-position-embeddings 32");
   o = ParserTask::defaults();
   o.config.vocab_size = 24;
-  EXPECT_EQ(error_of([&] { resolve(o); }), "[--vocab-size] must be at least 25, the tokens of expressions, got 24");
+  EXPECT_EQ(error_of([&] { resolve(o); }), "[--vocab-size] expected at least 25, the tokens of expressions, got 24");
   EXPECT_EQ(error_of([] { ParserTask(options_of(2)).read_expression("x=1+2*(3-4)"); }),
             "[--expression] x=1+2*(3-4): its operators have the nesting depth 3, the model was trained with --depth 2");
 }

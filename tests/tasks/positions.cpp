@@ -84,7 +84,7 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), folder), 2,
-               {fmt::format("[--positions] must be one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
+               {fmt::format("[--positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}), folder), 2,
                {"[--positions] rope rotates pairs of elements, got heads of size 3 (--hidden-size 6 over "
                 "--num-attention-heads 2)"});
@@ -93,22 +93,22 @@ TEST(TasksPositions, WrongRequests) {
     expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", kind, option, value}), folder), 2,
                  {message});
   };
-  wrong("conv", "--conv-width", "4", "[--conv-width] must be odd and positive, got 4");
-  wrong("t5", "--t5-buckets", "5", "[--t5-buckets] must be even and at least 4, got 5");
-  wrong("t5", "--t5-distance", "16", "[--t5-distance] must be larger than half of t5_buckets 32, got 16");
-  wrong("rope", "--ntk-scale", "0.5", "[--ntk-scale] must be at least 1, got 0.5");
-  wrong("rope", "--rope-base", "1", "[--rope-base] must be greater than 1, got 1");
-  wrong("ode", "--ode-solver", "euler", "[--ode-solver] must be one of rk4, dopri5, got \"euler\"");
-  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] must be positive, got 0");
+  wrong("conv", "--conv-width", "4", "[--conv-width] expected an odd number > 0, got 4");
+  wrong("t5", "--t5-buckets", "5", "[--t5-buckets] expected an even number >= 4, got 5");
+  wrong("t5", "--t5-distance", "16", "[--t5-distance] expected more than half of t5_buckets 32, got 16");
+  wrong("rope", "--ntk-scale", "0.5", "[--ntk-scale] expected a number >= 1, got 0.5");
+  wrong("rope", "--rope-base", "1", "[--rope-base] expected a number > 1, got 1");
+  wrong("ode", "--ode-solver", "euler", "[--ode-solver] expected one of rk4, dopri5, got \"euler\"");
+  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] expected a number > 0, got 0");
   wrong(
       "composite", "--composite-added", "rope",
-      fmt::format("[--composite-added] must be one of {}, got \"rope\"", fmt::join(nn::added_position_names(), ", ")));
+      fmt::format("[--composite-added] expected one of {}, got \"rope\"", fmt::join(nn::added_position_names(), ", ")));
   wrong("composite", "--composite-relative", "conv",
-        fmt::format("[--composite-relative] must be one of {}, got \"conv\"",
+        fmt::format("[--composite-relative] expected one of {}, got \"conv\"",
                     fmt::join(nn::relative_position_names(), ", ")));
   wrong("complex", "--hidden-size", "5", "[--hidden-size] 5 is not divisible");
   expect_error(run_command({"test", "copy", "--beams", "0"}, folder), 2,
-               {"[--beams] must be between 1 and 1000, got 0"});
+               {"[--beams] expected a number in [1, 1000], got 0"});
 }
 
 // The options decide the shapes and the values of what is saved, and are saved with it.
@@ -159,7 +159,7 @@ TEST(TasksPositions, StretchATrainedModel) {
   EXPECT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(scaled.code, 0) << scaled.err;
   EXPECT_NE(plain.out, scaled.out);
-  expect_error(test("rope", {"--ntk-scale", "0"}), 2, {"[--ntk-scale] must be at least 1, got 0"});
+  expect_error(test("rope", {"--ntk-scale", "0"}), 2, {"[--ntk-scale] expected a number >= 1, got 0"});
 }
 
 TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
@@ -282,13 +282,13 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
 TEST(ComparePositions, WrongRequests) {
   const TemporaryFolder folder;
   const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
-  expect_error(compare({"--kinds", "rope,ropes"}), 2, {"[--kinds] must be one of", "got \"ropes\""});
-  expect_error(compare({"--kinds", ","}), 2, {"[--kinds] must be one of"});
-  expect_error(compare({"--tasks", "copy"}), 2, {"[--tasks] must be one of addition, parser, got \"copy\""});
+  expect_error(compare({"--kinds", "rope,ropes"}), 2, {"[--kinds] expected one of", "got \"ropes\""});
+  expect_error(compare({"--kinds", ","}), 2, {"[--kinds] expected one of"});
+  expect_error(compare({"--tasks", "copy"}), 2, {"[--tasks] expected one of addition, parser, got \"copy\""});
   expect_error(compare({"--longer", "9"}), 2, {"[--longer] expected at most 5 levels with --depth, got 11"});
   expect_error(compare({"--longer", "16", "--tasks", "addition"}), 2, {"expected at most 17 digits", "got 19"});
   expect_error(compare({"--kinds", "conv", "--conv-width", "2"}), 2,
-               {"[--conv-width] must be odd and positive, got 2"});
+               {"[--conv-width] expected an odd number > 0, got 2"});
   expect_error(run_command({"compare"}), 2, {"[tapegrad compare] expected a topic: positions"});
   // A run that fails ends the comparison.
   expect_error(compare({"--kinds", "none", "--lr", "1e30", "--warmup", "0"}), 1,

@@ -40,10 +40,10 @@ std::string wrong(auto change) {
 }
 
 TEST(Settings, LimitsAndChoicesAreChecked) {
-  EXPECT_EQ(wrong([](Sample& s) { s.count = 0; }), "[--item-count] must be between 1 and 10, got 0");
-  EXPECT_EQ(wrong([](Sample& s) { s.share = 1; }), "[--share] must be at least 0 and less than 1, got 1");
-  EXPECT_EQ(wrong([](Sample& s) { s.share = std::nan(""); }), "[--share] must be at least 0 and less than 1, got nan");
-  EXPECT_EQ(wrong([](Sample& s) { s.colour = "blue"; }), "[--colour] must be one of red, green, got \"blue\"");
+  EXPECT_EQ(wrong([](Sample& s) { s.count = 0; }), "[--item-count] expected a number in [1, 10], got 0");
+  EXPECT_EQ(wrong([](Sample& s) { s.share = 1; }), "[--share] expected a number in [0, 1), got 1");
+  EXPECT_EQ(wrong([](Sample& s) { s.share = std::nan(""); }), "[--share] expected a number to be finite, got nan");
+  EXPECT_EQ(wrong([](Sample& s) { s.colour = "blue"; }), "[--colour] expected one of red, green, got \"blue\"");
   Sample good;
   check_limits(fields_of(good));
 }
@@ -124,7 +124,7 @@ TEST(Settings, AttentionIsAChoiceOfTheModel) {
   EXPECT_EQ(error_of([&] { resolve(options); }),
             "[--attention] alibi positions add to the score of every pair, which only full attention has, got window");
   options.attention.kind = "wide";
-  EXPECT_TRUE(error_of([&] { resolve(options); }).starts_with("[--attention] must be one of full, window"));
+  EXPECT_TRUE(error_of([&] { resolve(options); }).starts_with("[--attention] expected one of full, window"));
 }
 
 // The settings in a model file of version 0.1, which had neither --clip-grad nor --positions for this task.

@@ -84,20 +84,22 @@ TEST(TextLoader, AnIterationContinuesFromAnyPosition) {
 }
 
 TEST(TextLoader, InvalidWindows) {
-  EXPECT_EQ(error_of([] { data::Windows(counting(5), 256, 256); }),
-            "[text] the text has 5 tokens, a window of 256 needs 257 (a longer text, or a shorter context)");
+  EXPECT_EQ(
+      error_of([] { data::Windows(counting(5), 256, 256); }),
+      "[text] expected a text of at least 257 tokens for windows of 256, got 5 (a longer text, or a shorter context)");
   EXPECT_EQ(error_of([] { data::Windows(counting(256), 256, 256); }),
-            "[text] the text has 256 tokens, a window of 256 needs 257 (a longer text, or a shorter context)");
+            "[text] expected a text of at least 257 tokens for windows of 256, got 256 (a longer text, or a shorter "
+            "context)");
   EXPECT_EQ(data::Windows(counting(257), 256, 256).size(), 1);
   EXPECT_EQ(data::Windows(counting(512), 256, 256).size(), 1);
   EXPECT_EQ(data::Windows(counting(513), 256, 256).size(), 2);
   EXPECT_EQ(data::Windows(counting(10), 4, 1).size(), 6);
   EXPECT_EQ(error_of([] { data::Windows(counting(9), 0, 1); }),
-            "[text] length and stride of windows must be at least 1, got 0 and 1");
+            "[text] expected length and stride of windows >= 1, got 0 and 1");
   EXPECT_EQ(error_of([] { data::Windows(counting(9), 2, -1); }),
-            "[text] length and stride of windows must be at least 1, got 2 and -1");
+            "[text] expected length and stride of windows >= 1, got 2 and -1");
   EXPECT_EQ(error_of([] { data::TextLoader(data::Windows(counting(9), 2, 1), {.batch_size = 0}); }),
-            "[data_loader] batch_size must be at least 1, got 0");
+            "[data_loader] expected batch_size >= 1, got 0");
   Ids x(4);
   EXPECT_EQ(error_of([&] { data::Windows(counting(9), 4, 1).copy(5, x.data(), x.data()); }),
             "[text] expected a window from 0 to 4, got 5");

@@ -291,7 +291,7 @@ TEST(TextCommand, Compares) {
   for (const Json& row : rows) EXPECT_EQ(row["tested"], 5);
   EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "text.svg")), std::vector<std::string>{});
   EXPECT_EQ(run_command({"compare", "text", "--seconds", "0"}).err,
-            "[--seconds] must be greater than 0 and at most 1000000, got 0\n");
+            "[--seconds] expected a number in (0, 1000000], got 0\n");
 }
 
 TEST(TextCommand, Errors) {
@@ -302,9 +302,9 @@ TEST(TextCommand, Errors) {
     return ran.err;
   };
   EXPECT_EQ(error({"train", "classify", "--encoder", "deep"}),
-            "[--encoder] must be one of flat, window, hierarchy, got \"deep\"\n");
+            "[--encoder] expected one of flat, window, hierarchy, got \"deep\"\n");
   EXPECT_EQ(error({"train", "answer", "--encoder", "hierarchy"}),
-            "[--encoder] must be one of flat, window, got \"hierarchy\"\n");
+            "[--encoder] expected one of flat, window, got \"hierarchy\"\n");
   EXPECT_EQ(error({"train", "classify", "--hidden-size", "10"}),
             "[--hidden-size] 10 is not divisible by --num-attention-heads 4\n");
   EXPECT_EQ(error({"train", "classify", "--data", "/nowhere"}),
@@ -317,7 +317,7 @@ TEST(TextCommand, Errors) {
   EXPECT_EQ(error({"test", "answer", "--draw", "x.svg"}).substr(0, 58),
             "[tapegrad test answer] --draw is an option of the tasks pa");
   EXPECT_EQ(error({"test", "classify", "--part", "all"}),
-            "[--part] must be one of train, validation, test, got \"all\"\n");
+            "[--part] expected one of train, validation, test, got \"all\"\n");
 }
 
 }  // namespace

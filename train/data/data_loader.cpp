@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/train/data/data_loader.h>
@@ -26,15 +27,13 @@ constexpr int64_t kMostPrefetch = 1 << 20;
 
 BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
     : examples_(examples), batch_size_(options.batch_size), prefetch_(options.prefetch), drop_last_(options.drop_last) {
-  if (batch_size_ < 1) fail(kDataLoader, fmt::format("batch_size must be at least 1, got {}", batch_size_));
-  if (prefetch_ < 0) fail(kDataLoader, fmt::format("prefetch must be at least 0, got {}", prefetch_));
-  if (prefetch_ > kMostPrefetch)
-    fail(kDataLoader, fmt::format("prefetch must be at most {}, got {}", kMostPrefetch, prefetch_));
+  require_in(kDataLoader, "batch_size", batch_size_, {.least = 1});
+  require_in(kDataLoader, "prefetch", prefetch_, {.least = 0, .most = kMostPrefetch});
   if (options.sampler && options.shuffle) fail(kDataLoader, "expected shuffle or a sampler, got both");
   sampler_ = options.sampler   ? *std::move(options.sampler)
              : options.shuffle ? shuffled(examples)
                                : sequential(examples);
-  if (sampler_.size < 0) fail(kDataLoader, fmt::format("the sampler's size must be at least 0, got {}", sampler_.size));
+  require_in(kDataLoader, "the sampler's size", sampler_.size, kNotNegative);
   if (sampler_.order && sampler_.index_at) fail(kDataLoader, "expected a sampler with order or index_at, got both");
   if (!sampler_.order && !sampler_.index_at && sampler_.size > examples) {
     fail(kDataLoader,

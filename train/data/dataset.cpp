@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/data/dataset.h>
 
 namespace tapegrad::data::detail {
@@ -16,7 +17,7 @@ void check_indices(std::span<const int64_t> indices, int64_t size) {
 std::vector<std::vector<int64_t>> random_parts(std::span<const int64_t> sizes, int64_t size, Generator& generator) {
   int64_t sum = 0;
   for (const int64_t part : sizes) {
-    if (part < 0) fail("random_split", fmt::format("every size must be at least 0, got {}", part));
+    require_in("random_split", "every size", part, kNotNegative);
     sum += part;
   }
   if (sum != size) fail("random_split", fmt::format("expected sizes that add up to {}, got {}", size, sum));

@@ -21,7 +21,7 @@ constexpr uint64_t scaled(uint64_t bits, uint64_t bound) { return (bits >> 32) *
 
 Permutation::Permutation(int64_t size, uint64_t seed) : size_(static_cast<uint64_t>(size)), base_(1) {
   constexpr int64_t kMost = int64_t{1} << 62;
-  if (size < 0 || size > kMost) fail("permutation", fmt::format("size must be between 0 and {}, got {}", kMost, size));
+  if (size < 0 || size > kMost) fail("permutation", fmt::format("expected size in [0, {}], got {}", kMost, size));
   base_ = static_cast<uint64_t>(std::sqrt(static_cast<double>(size_)));
   while (base_ * base_ < size_) ++base_;
   for (uint64_t& key : keys_) key = mixed_bits(seed += 0x9e3779b97f4a7c15u);

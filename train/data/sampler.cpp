@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/data/permutation.h>
 #include <tapegrad/train/data/sampler.h>
 
@@ -8,10 +9,6 @@
 
 namespace tapegrad::data {
 namespace {
-
-void require_at_least(std::string_view where, std::string_view what, int64_t least, int64_t value) {
-  if (value < least) fail(where, fmt::format("{} must be at least {}, got {}", what, least, value));
-}
 
 std::vector<int64_t> permutation(int64_t n, Generator& generator) {
   std::vector<int64_t> out(static_cast<std::size_t>(n));
@@ -22,12 +19,12 @@ std::vector<int64_t> permutation(int64_t n, Generator& generator) {
 }  // namespace
 
 Sampler sequential(int64_t size) {
-  require_at_least("sequential", "size", 0, size);
+  require_in("sequential", "size", size, {.least = 0});
   return {.size = size};
 }
 
 Sampler shuffled(int64_t size, int64_t count) {
-  require_at_least("shuffled", "size", count > 0 ? 1 : 0, size);
+  require_in("shuffled", "size", size, {.least = count > 0 ? 1.0 : 0.0});
   if (count < 0) count = size;
   return {.size = count, .order = [size, count](Generator& generator) {
             std::vector<int64_t> order;
@@ -42,7 +39,7 @@ Sampler shuffled(int64_t size, int64_t count) {
 }
 
 Sampler permuted(int64_t size) {
-  require_at_least("permuted", "size", 0, size);
+  require_in("permuted", "size", size, {.least = 0});
   return {.size = size, .index_at = [size](uint64_t seed) { return Permutation(size, seed); }};
 }
 
@@ -61,7 +58,7 @@ std::vector<Part> parts_of_mixture(const std::vector<int64_t>& sizes, const std:
   std::vector<Part> parts;
   int64_t begin = 0, first = 0;
   for (std::size_t p = 0; p < sizes.size(); ++p) {
-    require_at_least(kMixed, "the size of a part", 1, sizes[p]);
+    require_in(kMixed, "the size of a part", sizes[p], {.least = 1});
     const double count = std::round(weights[p] * static_cast<double>(sizes[p]));
     if (!(weights[p] > 0 && count >= 1 && count + static_cast<double>(first) < 0x1p62)) {
       fail(kMixed, fmt::format("expected a weight that gives an epoch of 1 to 2^62 indices, got {} for a part of {}",
@@ -96,8 +93,8 @@ Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weig
 }
 
 Sampler with_replacement(int64_t size, int64_t count) {
-  require_at_least("with_replacement", "count", 0, count);
-  require_at_least("with_replacement", "size", 1, size);
+  require_in("with_replacement", "count", count, {.least = 0});
+  require_in("with_replacement", "size", size, {.least = 1});
   return {.size = count, .order = [size, count](Generator& generator) {
             std::vector<int64_t> order(static_cast<std::size_t>(count));
             generator.randint(order.data(), count, 0, size);
@@ -106,8 +103,8 @@ Sampler with_replacement(int64_t size, int64_t count) {
 }
 
 Sampler by_length(std::vector<int64_t> lengths, int64_t batch_size, int64_t pool) {
-  require_at_least("by_length", "batch_size", 1, batch_size);
-  require_at_least("by_length", "pool", 1, pool);
+  require_in("by_length", "batch_size", batch_size, {.least = 1});
+  require_in("by_length", "pool", pool, {.least = 1});
   const auto size = static_cast<int64_t>(lengths.size());
   return {.size = size, .order = [lengths = std::move(lengths), size, batch_size, pool](Generator& generator) {
             std::vector<int64_t> drawn = permutation(size, generator);

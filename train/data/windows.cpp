@@ -10,12 +10,13 @@ namespace tapegrad::data {
 Windows::Windows(std::vector<Tokens> texts, int64_t length, int64_t stride)
     : texts_(std::move(texts)), begins_{0}, length_(length), stride_(stride) {
   if (length < 1 || stride < 1) {
-    fail("text", fmt::format("length and stride of windows must be at least 1, got {} and {}", length, stride));
+    fail("text", fmt::format("expected length and stride of windows >= 1, got {} and {}", length, stride));
   }
   if (texts_.empty()) fail("text", "expected one or more sequences of tokens, got none");
   for (const Tokens& tokens : texts_) {
     if (tokens.size() <= length) {
-      fail("text", fmt::format("the text has {} tokens, a window of {} needs {} (a longer text, or a shorter context)",
+      fail("text", fmt::format("expected a text of at least {2} tokens for windows of {1}, got {0} (a longer text, or "
+                               "a shorter context)",
                                tokens.size(), length, length + 1));
     }
     begins_.push_back(begins_.back() + (tokens.size() - length - 1) / stride + 1);

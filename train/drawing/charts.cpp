@@ -233,10 +233,12 @@ void write_line(std::string& out, std::size_t number, const Series& series, std:
                  again || series.mark == Series::Mark::dashes ? " dashed" : "", series.faint ? " faint" : "", path);
 }
 
-void write_dot(std::string& out, std::size_t number, bool faint, double x, double y) {
+// `title`: what a browser shows next to the pointer.
+void write_dot(std::string& out, std::size_t number, bool faint, double x, double y, std::string_view title = {}) {
   fmt::format_to(std::back_inserter(out),
-                 "<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>\n",
-                 number % kColours, x, y, faint ? 1.5 : 3.5);
+                 "<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"{}\n",
+                 number % kColours, x, y, faint ? 1.5 : 3.5,
+                 title.empty() ? "/>" : fmt::format("><title>{}</title></circle>", escape_markup(title)));
 }
 
 void write_band(std::string& out, std::size_t number, std::string_view path) {
@@ -260,7 +262,7 @@ void write_series(std::string& out, const Series& series, std::size_t number, co
     if (!std::isfinite(series.y[i])) continue;
     const double x = scale.at_x(series.x[i]), y = scale.at_y(series.y[i]);
     if (series.mark == Series::Mark::dots) {
-      write_dot(out, number, series.faint, x, y);
+      write_dot(out, number, series.faint, x, y, fmt::format("{:.6g}, {:.6g}", series.x[i], series.y[i]));
     } else {
       fmt::format_to(std::back_inserter(ticks), "M{:.1f} {:.1f}h18", x - 9, y);
     }
@@ -311,6 +313,35 @@ void write_references(std::string& out, const std::vector<Reference>& references
       write_text(out, right - 2, y < kTop + 16 ? y + 13 : y - 5, "end", at.name, Type::small);
     }
   }
+}
+
+// The numbers of curves as titles of strips, which browsers show next to the pointer: of every series the point that is
+// nearest to the strip.
+void write_tips(std::string& out, const LineChart& chart, const Scale& scale) {
+  const auto is_dots = [](const Series& series) { return series.mark == Series::Mark::dots; };
+  if (std::all_of(chart.series.begin(), chart.series.end(), is_dots)) return;  // dots have titles of their own
+  constexpr std::size_t kStrips = 120;
+  const double wide = scale.x.pixels / kStrips;
+  std::vector<std::string> titles(kStrips);
+  for (std::size_t i = 0; i < kStrips; ++i) {
+    const auto far = [&](double x) { return std::fabs(scale.at_x(x) - kLeft - wide * (static_cast<double>(i) + 0.5)); };
+    for (const Series& series : chart.series) {
+      const auto at =
+          std::min_element(series.x.begin(), series.x.end(), [&](double a, double b) { return far(a) < far(b); });
+      const double y = at == series.x.end() ? NAN : series.y[static_cast<std::size_t>(at - series.x.begin())];
+      if (!std::isfinite(y)) continue;
+      titles[i] += fmt::format("{}{} {:.6g}, {}: {:.6g}", titles[i].empty() ? "" : "\n", chart.x_label, *at,
+                               series.name.empty() ? chart.y_label : series.name, y);
+    }
+  }
+  out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";
+  for (std::size_t i = 0, end = 0; i < kStrips; i = end) {
+    while (end < kStrips && titles[end] == titles[i]) ++end;
+    fmt::format_to(std::back_inserter(out), "<path d=\"M{:.1f} {:g}h{:.1f}v{:g}h-{:.1f}z\"><title>{}</title></path>\n",
+                   kLeft + wide * static_cast<double>(i), kTop, wide * static_cast<double>(end - i), scale.y.pixels,
+                   wide * static_cast<double>(end - i), escape_markup(titles[i]));
+  }
+  out += "</g>\n";
 }
 
 // Names and samples of their marks: one line under the title, from right to left, or lines below the chart, as many as
@@ -365,6 +396,7 @@ Drawing draw(const LineChart& chart) {
                            means ? fmt::format(" (means of {})", groups.size) : ""));
   for (std::size_t i = 0; i < chart.series.size(); ++i) write_series(out.body, chart.series[i], i, scale, groups);
   write_references(out.body, chart.references, scale);
+  write_tips(out.body, chart, scale);
   write_legend(out, chart.series, scale, [&](std::string& to, std::size_t i, double x, double y) {
     const Series& one = chart.series[i];
     if (one.mark == Series::Mark::dots) return write_dot(to, i, one.faint, x + 12, y);
@@ -396,8 +428,10 @@ Drawing draw(const BarChart& chart) {
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
       const double y = scale.at_y(chart.series[i].y[group]), zero = scale.at_y(0);
       fmt::format_to(std::back_inserter(out.body),
-                     "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-                     i % kColours, first + bar * static_cast<double>(i), std::min(y, zero), bar, std::fabs(y - zero));
+                     "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: "
+                     "{:.6g}</title></rect>\n",
+                     i % kColours, first + bar * static_cast<double>(i), std::min(y, zero), bar, std::fabs(y - zero),
+                     escape_markup(chart.labels[group]), chart.series[i].y[group]);
       if (chart.series[i].low.empty()) continue;
       fmt::format_to(std::back_inserter(out.body), "<path class=\"branch\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n",
                      first + bar * (static_cast<double>(i) + 0.5), scale.at_y(chart.series[i].low[group]),

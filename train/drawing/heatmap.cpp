@@ -89,6 +89,22 @@ void write_values(std::string& out, const Heatmap& map, const Layout& at) {
   if (!on_ink.empty()) out += "<g class=\"on-ink\">\n" + on_ink + "</g>\n";
 }
 
+// Titles of cells, which browsers show next to the pointer; none in maps of more cells than fit a page.
+void write_tips(std::string& out, const Heatmap& map, const Layout& at) {
+  constexpr std::size_t kMostCells = 1024;
+  if (map.values.size() > kMostCells || map.values.empty() || map.low == map.high) return;
+  auto to = std::back_inserter(out);
+  out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";
+  for (std::size_t i = 0; i < map.values.size(); ++i) {
+    const double value = map.low + map.values[i] * (map.high - map.low);
+    fmt::format_to(to, "<path d=\"M{:g} {:g}h{:g}v{:g}h-{:g}z\"><title>{}, {}: {}</title></path>\n",
+                   at.x(i % at.columns), at.y(i / at.columns), at.cell_width, at.cell_height, at.cell_width,
+                   escape_markup(map.row_labels[i / at.columns]), escape_markup(map.column_labels[i % at.columns]),
+                   std::isfinite(value) ? fmt::format("{:.4g}", value) : "-");
+  }
+  out += "</g>\n";
+}
+
 }  // namespace
 
 Drawing draw(const Heatmap& map) {
@@ -109,7 +125,12 @@ Drawing draw(const Heatmap& map) {
   out.body += "<rect class=\"paper\" " + frame;
   write_cells(out.body, map, at);
   out.body += "<rect class=\"frame\" " + frame;
+  for (const std::size_t row : map.outlined)
+    fmt::format_to(std::back_inserter(out.body),
+                   "<rect class=\"line c1\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", at.left,
+                   at.y(row), at.wide(), at.cell_height);
   write_values(out.body, map, at);
+  write_tips(out.body, map, at);
   return out;
 }
 
@@ -117,7 +138,7 @@ Drawing draw(const HeatScale& scale) {
   const bool is_signed = scale.low < 0;
   const int first = is_signed ? -kShades : 1;
   const double step = is_signed ? 3 : 6, wide = step * (kShades - first + 1);
-  const double left = scale.name.empty() ? 14 : text_width(scale.name, Type::small) + 14, end = left + wide;
+  const double left = scale.name.empty() ? 24 : text_width(scale.name, Type::small) + 14, end = left + wide;
   Drawing out{end + 24, 30, {}};
   auto to = std::back_inserter(out.body);
   for (int strength = first; strength <= kShades; ++strength)

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/drawing/detail/shades.h>
 #include <tapegrad/train/drawing/images.h>
 
@@ -13,7 +14,7 @@ void check(const Images& what) {
   const Tensor& x = what.images;
   if (!is_floating(x.dtype()) || !(x.dim() == 3 || (x.dim() == 4 && x.size(1) == 1)))
     fail("images", fmt::format("expected floating images [N, H, W] or [N, 1, H, W], got {}", str(x.shape())));
-  if (what.columns < 1) fail("images", fmt::format("columns must be at least 1, got {}", what.columns));
+  require_in("images", "columns", what.columns, {.least = 1});
   const auto count = static_cast<std::size_t>(x.size(0));
   if ((!what.captions.empty() && what.captions.size() != count) ||
       (!what.marked.empty() && what.marked.size() != count)) {

@@ -15,7 +15,10 @@ body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 syst
 main { max-width: 1080px; margin: 0 auto; padding: 24px 20px 60px; }
 h1 { font-size: 24px; margin: 8px 0 0; } h2 { font-size: 17px; margin: 34px 0 10px; }
 p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
-.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 14px; margin: 12px 0; overflow-x: auto; }
+.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 14px; margin: 12px 0; overflow-x: auto; position: relative; }
+.save { position: absolute; top: 2px; right: 8px; font-size: 12px; opacity: 0; cursor: pointer; color: var(--text); background: var(--card); }
+.card:hover .save, .save:focus { opacity: 1; }
+.tips :hover { stroke: var(--text); }
 .facts { display: flex; flex-wrap: wrap; gap: 12px; margin: 16px 0; }
 .fact { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 16px; }
 .fact b { display: block; font-size: 20px; } .fact span { color: var(--soft); font-size: 13px; }
@@ -43,18 +46,38 @@ details { margin: 6px 0 14px; } summary { cursor: pointer; }
   main { padding: 12px 8px 40px; } .card { padding: 8px; } th { white-space: normal; } }
 )";
 
+// Adds links that save drawings. A page whose other scripts must not run allows this one by its hash, which
+// tests/pages.sh checks: openssl dgst -sha256 -binary | base64.
+constexpr std::string_view kSave = R"(
+for (const svg of document.querySelectorAll(".card:not(.touch) > svg")) {
+  const link = document.createElement("a");
+  link.className = "save";
+  link.textContent = "SVG";
+  link.download = "drawing.svg";
+  link.href = "#";
+  link.onclick = () => {
+    const copy = svg.cloneNode(true), style = document.createElementNS(svg.namespaceURI, "style");
+    style.textContent = document.getElementById("drawing").textContent;
+    copy.prepend(style);
+    link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], {type: "image/svg+xml"}));
+  };
+  svg.after(link);
+}
+)";
+constexpr std::string_view kSaveHash = "'sha256-+/Xn/bS+YHbMZ2q3uIZTrq47Ab0JOysdmiprVQ4BQ2M='";
+
 }  // namespace
 
 std::string page(std::string_view title, std::string_view body, const PageOptions& options) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-      "img-src data:{}; base-uri 'none'; form-action 'none'\">\n"
+      "img-src data:; script-src {}; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n<style>\n{}{}{}</style>\n"
-      "</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      escape_markup(options.language), options.scripts ? "; script-src 'unsafe-inline'" : "", escape_markup(title),
-      kPageStyle, drawing_style(), options.style, body);
+      "initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n<style id=\"drawing\">\n{}</style>\n"
+      "<style>\n{}</style>\n</head>\n<body>\n<main>\n{}</main>\n<script id=\"save\">{}</script>\n</body>\n</html>\n",
+      escape_markup(options.language), options.scripts ? "'unsafe-inline'" : kSaveHash, escape_markup(title),
+      kPageStyle, drawing_style(), options.style, body, kSave);
 }
 
 std::string json_in_script(std::string_view json) {

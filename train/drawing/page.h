@@ -17,7 +17,7 @@ struct PageOptions {
 /// A complete page around `body`, which is HTML; the title is escaped. Its style knows the classes card, facts and
 /// fact, outcome (a sentence that counts most), maps (cards side by side, as many as fit; small maps: four in a row,
 /// which a click enlarges), scaled (a heading and its colour scale), wrong and good. A Content-Security-Policy lets it
-/// load nothing, and run no script unless `options` says so.
+/// load nothing, and run no script but its own, whose links save the drawings of cards, unless `options` says so.
 std::string page(std::string_view title, std::string_view body, const PageOptions& options = {});
 
 /// JSON as the text of a script element, which "</script>" or "<!--" in a string would change: every < is escaped.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/svg.h>
 
@@ -66,7 +67,7 @@ std::string escape_markup(std::string_view text) {
 }
 
 Drawing grid(const std::vector<Drawing>& parts, int columns) {
-  if (columns < 1) fail("grid", fmt::format("columns must be at least 1, got {}", columns));
+  require_in("grid", "columns", columns, {.least = 1});
   const auto per_row = static_cast<std::size_t>(columns);
   std::vector<double> wide(per_row, 0);
   for (std::size_t i = 0; i < parts.size(); ++i) wide[i % per_row] = std::max(wide[i % per_row], parts[i].width);

@@ -91,6 +91,17 @@ std::string painted_page(std::string_view text, std::FILE* stream) {
   return out;
 }
 
+std::string shell_word(std::string_view text) {
+  static constexpr std::string_view kPlainSigns = "-_./=:,+@%";
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlainSigns.find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
 void rewrite_line(std::string_view text) {
   std::fputs("\r\x1b[K", stderr);
   std::fwrite(text.data(), 1, text.size(), stderr);

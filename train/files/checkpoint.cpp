@@ -81,7 +81,7 @@ template std::string Checkpoint::get(std::string_view) const;
 void Checkpoint::save(const Destination& to) const {
   std::map<std::string, std::string> metadata = fields;
   if (!metadata.emplace(kKind, kThisKind).second)
-    fail(kCheckpoint, fmt::format("a field must not be named \"{}\"", kKind));
+    fail(kCheckpoint, fmt::format("expected another name for a field, got \"{}\"", kKind));
   save_safetensors(to, tensors, metadata, {.bytes = bytes, .checksums = true});
 }
 

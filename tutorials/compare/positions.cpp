@@ -32,7 +32,7 @@ std::vector<std::string> words_of(std::string_view option, const std::string& te
   std::vector<std::string> words;
   std::istringstream in(text);
   for (std::string word; std::getline(in, word, ',');) {
-    require(std::find(known.begin(), known.end(), word) != known.end(), option, must_be_one_of(known, word));
+    require(std::find(known.begin(), known.end(), word) != known.end(), option, expected_one_of(known, word));
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
   }
   require(!words.empty(), option, "expected at least one name");

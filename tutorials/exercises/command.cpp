@@ -46,7 +46,7 @@ std::string full_name(const std::string& file) {
           fmt::format("expected a C++ file, found none at {}", file));
   const std::string name = fs::absolute(file).string();
   require(name.find_first_of("\"\\\n") == std::string::npos, "exercise",
-          fmt::format("the file's path must not have quotes or backslashes, got {}", name));
+          fmt::format("expected a path without quotes and backslashes, got {}", name));
   return name;
 }
 

@@ -46,15 +46,17 @@ std::vector<Figure> figures_of_blindness() {
         "another order; attention cannot tell the sentences apart."},
        {},
 
-       {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst, kEightFeatures, -2, 2),
-        draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst, kEightFeatures, -2, 2)}},
+       {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst, kEightFeatures, -4, 4, 2,
+                    {1, 3}),
+        draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst, kEightFeatures, -4, 4, 2,
+                    {1, 3})}},
       {{"위치 인코딩을 더한 뒤: 같은 단어의 행이 두 문장에서 달라집니다.",
         "With sinusoidal positions added: the rows of the same word differ between the sentences."},
        {},
        {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(with_positions(x)), kCatFirst,
-                    kEightFeatures, -2, 2),
+                    kEightFeatures, -4, 4, 2, {1, 3}),
         draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(with_positions(y)), kPersonFirst,
-                    kEightFeatures, -2, 2)}}};
+                    kEightFeatures, -4, 4, 2, {1, 3})}}};
 }
 
 std::vector<Number> numbers_of_blindness() {

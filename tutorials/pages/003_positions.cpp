@@ -99,13 +99,13 @@ drawing::Series wave(std::string name, const Tensor& positions, const Tensor& va
           .mark = drawing::Series::Mark::line};
 }
 
-drawing::Drawing waves(std::string title, std::vector<drawing::Series> series) {
+drawing::Drawing waves(std::string title, std::vector<drawing::Series> series, double low = -1) {
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = said("position"),
                                  .y_label = said("value"),
                                  .series = std::move(series),
-                                 .y_low = -1,
-                                 .y_high = 1,
+                                 .y_low = low,
+                                 .y_high = low < 0 ? 1.0 : 0.0,
                                  .width = 330,
                                  .height = 170});
 }
@@ -123,7 +123,7 @@ std::vector<drawing::Drawing> panels_of_the_tutorial() {
   return {
       waves(said("1. Sines"), sines),
       waves(said("2. A pair of t / 20"), {wave(said("sine"), t, sin(t / 20)), wave(said("cosine"), t, cos(t / 20))}),
-      waves(said("3. Shifts of sin(t / 100)"), shifts), show_positional_encoding(request).drawings.back()};
+      waves(said("3. Shifts of sin(t / 100)"), shifts, 0), show_positional_encoding(request).drawings.back()};
 }
 
 // Dot products of the encodings of two positions, by their distance.
@@ -131,9 +131,13 @@ drawing::Drawing products_by_distance() {
   const Tensor table = nn::sinusoidal_table(220, 512).to(kFloat64);
   const Tensor distance = arange(0, 100, 1, kFloat64);
   std::vector<drawing::Series> series;
-  for (const int64_t from : {0, 50, 120})
-    series.push_back(wave(said("from position {}", from), distance, matmul(narrow(table, 0, from, 100), table[from])));
-  series[1].mark = series[2].mark = drawing::Series::Mark::dashes;
+  for (const int64_t from : {0, 50, 120}) {  // marks at different places, because the curves coincide
+    const int64_t first = from / 10, step = from == 0 ? 1 : 14;
+    const Tensor products = matmul(narrow(table, 0, from, 100), table[from]);
+    series.push_back(
+        wave(said("from position {}", from), distance.slice(0, first, 100, step), products.slice(0, first, 100, step)));
+    if (from > 0) series.back().mark = drawing::Series::Mark::dots;
+  }
   return draw(drawing::LineChart{.title = said("Dot product of two positions, d_model 512"),
                                  .x_label = said("distance"),
                                  .y_label = said("dot product"),

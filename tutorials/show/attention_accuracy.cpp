@@ -191,7 +191,7 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t length = request.length.value_or(1024);
   const double seconds = request.seconds.value_or(60);
-  require(length % 32 == 0, "--length", fmt::format("must be a multiple of 32, got {}", length));
+  require(length % 32 == 0, "--length", fmt::format("expected a multiple of 32, got {}", length));
   const uint64_t seed = request.seed.value_or(0);
   std::vector<Form> forms = forms_for(length);
   Exhibit exhibit;

@@ -114,7 +114,7 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t longest = request.length.value_or(kLongest);
   const int64_t width = request.dim.value_or(512);
-  require(width % kHeadSize == 0, "--dim", fmt::format("must be a multiple of {}, got {}", kHeadSize, width));
+  require(width % kHeadSize == 0, "--dim", fmt::format("expected a multiple of {}, got {}", kHeadSize, width));
   std::vector<int64_t> lengths;
   for (int64_t length = kShortest; length <= longest; length *= 2) lengths.push_back(length);
   std::vector<Cost> costs;

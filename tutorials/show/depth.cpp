@@ -172,7 +172,7 @@ std::string verdict(const Stack& stack, const Measured& m, int64_t length) {
 
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t length = request.length.value_or(32), dim = request.dim.value_or(64);
-  require(dim % 8 == 0, "--dim", fmt::format("must be a multiple of 8, got {}", dim));
+  require(dim % 8 == 0, "--dim", fmt::format("expected a multiple of 8, got {}", dim));
   Exhibit exhibit;
   exhibit.title = said("Tokens and gradients in deep stacks of random layers (8.2.3, 8.4)");
   exhibit.columns = 1;

@@ -180,7 +180,7 @@ drawing::LineChart empty_chart(std::string title, std::string label) {
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t longest = request.length.value_or(kLongest);
   const int64_t width = request.dim.value_or(256);
-  require(width % kHeadSize == 0, "--dim", fmt::format("must be a multiple of {}, got {}", kHeadSize, width));
+  require(width % kHeadSize == 0, "--dim", fmt::format("expected a multiple of {}, got {}", kHeadSize, width));
   const Threads threads;
   const int64_t sequence = std::max(kShortest, longest / kMostBatch);  // of the batches
   std::vector<Point> lengths, batches;

@@ -219,7 +219,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   row(said("allowed successions in generated texts"), masked.last.allowed, open.last.allowed);
   row(said("change of other logits by another last token"), masked.moved, open.moved);
   exhibit.text += said(
-      "\nGenerated (! precedes a token that must not follow its predecessor):\n"
+      "\nGenerated (! precedes a token that cannot follow its predecessor):\n"
       "  causal mask: {}\n  no mask:     {}\n\n{}",
       masked.sample, open.sample, verdict(masked, open, entropy));
   exhibit.drawings = {draw(chart_of(said("Loss on new texts"), said("loss"), masked, open, &Run::losses, entropy,

@@ -67,11 +67,14 @@ std::vector<drawing::Drawing> drawings_of(const Seen& seen) {
     first.push_back(korean ? std::string(kWords[i]) : fmt::format("{} ({})", kWords[i], kEnglish[i]));
   for (const int64_t i : kOther) second.push_back(first[static_cast<std::size_t>(i)]);
   for (int64_t i = 0; i < kShown; ++i) features.push_back(fmt::format("{}", i));
+  std::vector<std::size_t> exchanged;
+  for (std::size_t i = 0; i < kOther.size(); ++i)
+    if (kOther[i] != static_cast<int64_t>(i)) exchanged.push_back(i);
   const Tensor order = tensor(std::vector<int64_t>(kOther.begin(), kOther.end()), {seen.first.size(0)});
   const Tensor moved = index_select(seen.second, 0, order);  // an exchange is its own inverse
   const double high = std::max(amax(abs(seen.first)).item(), amax(abs(seen.second)).item());
   const auto map = [&](const std::string& title, const Tensor& x, const std::vector<std::string>& words) {
-    return draw_matrix(title, narrow(x, 1, 0, kShown), words, features, -high, high);
+    return draw_matrix(title, narrow(x, 1, 0, kShown), words, features, -high, high, 2, exchanged);
   };
   return {map(said("{}: first sentence, features 0-7 of {}", seen.name, seen.first.size(1)), seen.first, first),
           map(said("{}: second sentence", seen.name), seen.second, second),
@@ -87,7 +90,7 @@ std::string list_of(const std::vector<std::string>& names) {
 
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t dim = request.dim.value_or(32);
-  require(dim % 8 == 0, "--dim", fmt::format("must be a multiple of 8, got {}", dim));
+  require(dim % 8 == 0, "--dim", fmt::format("expected a multiple of 8, got {}", dim));
   const uint64_t seed = request.seed.value_or(0);
   std::vector<Seen> all;
   for (const std::string_view name : nn::position_names())

@@ -150,7 +150,7 @@ drawing::Drawing draw_encoding(int64_t length, int64_t dim) {
 Exhibit show_positional_encoding(const ShowRequest& request) {
   const int64_t length = request.length.value_or(100);
   const int64_t dim = request.dim.value_or(512);
-  if (dim % 4 != 0) bad_request("--dim", fmt::format("must be a multiple of 4, got {}", dim));
+  if (dim % 4 != 0) bad_request("--dim", fmt::format("expected a multiple of 4, got {}", dim));
   Exhibit out{said("Positions (8.3)"), tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
               draw_curves(length, dim), 1};
   out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw(drawing::HeatScale{.low = -1})}, 1));

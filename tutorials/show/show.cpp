@@ -222,8 +222,12 @@ double log_slope(std::span<const double> x, std::span<const double> y) {
 }
 
 drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
-                             const std::vector<std::string>& columns, double low, double high, int digits) {
+                             const std::vector<std::string>& columns, double low, double high, int digits,
+                             const std::vector<std::size_t>& outlined) {
   drawing::Heatmap map;
+  map.outlined = outlined;
+  map.low = low < 0 ? 0 : low;
+  map.high = high;
   map.title = title;
   map.row_labels = rows;
   map.column_labels = columns;
@@ -233,7 +237,8 @@ drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std:
     map.values.push_back(static_cast<float>(map.is_signed ? value / high : (value - low) / (high - low)));
     if (std::max(rows.size(), columns.size()) <= kMostWithValues) map.texts.push_back(drawing::fixed(value, digits));
   }
-  return draw(map);
+  if (digits == 0) return draw(map);
+  return drawing::grid({draw(map), draw(drawing::HeatScale{.low = low < 0 ? -high : low, .high = high})}, 1);
 }
 
 int show(const ShowRequest& request) {

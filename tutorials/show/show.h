@@ -77,8 +77,10 @@ Exhibit show_architecture(const ShowRequest& request);        // 8.4, and tutori
 // for fewer than two.
 double log_slope(std::span<const double> x, std::span<const double> y);
 // A heatmap of x [rows, columns], shaded from `low` to `high`, or from -high to high if low is negative. Up to 10 x 10
-// cells show their values, with `digits` after the decimal point.
+// cells show their values, with `digits` after the decimal point. A colour bar is below, except for whole numbers; rows
+// that are `outlined` have a frame.
 drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
-                             const std::vector<std::string>& columns, double low, double high, int digits = 2);
+                             const std::vector<std::string>& columns, double low, double high, int digits = 2,
+                             const std::vector<std::size_t>& outlined = {});
 
 }  // namespace tapegrad::tasks

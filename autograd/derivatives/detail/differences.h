@@ -15,6 +15,7 @@ struct Line {
   double cancelling = 0;  // the size of numbers that f may be a difference of
   double near = 0;        // the size of x and of the numbers next to it: from farther away, f may be another function
   double beside = 0;      // |derivative| of f by all of these numbers
+  double steepest = 0;    // |f(x +- h) - f(x)| / h of the steps that are not small
   std::vector<double> above = {}, below = {};
 };
 

@@ -138,9 +138,10 @@ Values JacobianCheck::evaluate_at(const Place& place, double move) {
   if (!result.defined()) return Values(outputs_, NAN);
   if (static_cast<std::size_t>(result.numel()) != outputs_) {
     fail("gradcheck",
-         fmt::format("the function returned {} elements, and {} near the same point (its shape must not depend on "
-                     "values)",
-                     outputs_, result.numel()));
+         fmt::format(
+             "the function returned {} elements, and {} near the same point (expected a shape that does not depend on "
+             "values)",
+             outputs_, result.numel()));
   }
   return result.to_vector<double>();
 }
@@ -160,8 +161,11 @@ std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<
     for (std::size_t k = 0; k < outputs_; ++k)
       if (above[k] != middle[k] || below[k] != middle[k]) largest = std::max(largest, std::abs(middle[k]));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      lines[i].above.push_back(above[outputs[i]]);
-      lines[i].below.push_back(below[outputs[i]]);
+      Line& line = lines[i];
+      line.above.push_back(above[outputs[i]]);
+      line.below.push_back(below[outputs[i]]);
+      const double change = std::abs(line.above.back() - line.middle) + std::abs(line.below.back() - line.middle);
+      if (std::isfinite(change) && h >= line.small) line.steepest = std::max(line.steepest, change / h);
     }
   }
   const std::size_t first = place.at - static_cast<std::size_t>(place.index);  // of this input
@@ -232,13 +236,14 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
            (slope.broken && analytic >= low - sides && analytic <= high + sides);
   };
   // Too small for a change of x by its own size to be seen in the result. Where f is flat, there may be more to it from
-  // nearer than its rounding errors show.
+  // nearer than its rounding errors show: of a gradient, which sums may cancel, than those of all entries.
   constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
   const double size = largest_of(place.input);
   const bool flat = std::abs(slope.value) * size <= kRounding * line.largest;
-  const double seen =
-      std::max((flat ? 1e-9 : kRounding / 16) * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling);
-  const bool remainder = j_.order == 2 && error <= 128 * kRounding * j_.cancelling * factors(place, k);
+  const double hidden = flat ? 1e-9 * (j_.order == 2 ? line.largest : std::abs(line.middle)) : 0;
+  const double seen = std::max({hidden, kRounding / 16 * line.largest, (flat ? 1e-11 : kRounding) * j_.cancelling});
+  const double terms = std::min(j_.cancelling * factors(place, k), factors(place, k) + line.steepest);
+  const bool remainder = j_.order == 2 && error <= 128 * kRounding * terms * std::max(1.0, 1 / size);
   if (error * size <= seen || remainder) {
     note_error(error, slope.value);
     return true;
@@ -253,7 +258,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
 
 // By what two numbers may be multiplied on their way into f: by as much as the largest of the other inputs. A second
 // derivative by them has the rounding errors of what is nearly constant there (of 1 - y, where sigmoid(x) = y) so
-// often.
+// often. Where f is larger than 1, for the same factors or for others, it may have them more often, but then its slope
+// changes somewhere along the line.
 double JacobianCheck::factors(const Place& place, std::size_t output) const {
   int of_gradient = -1;
   for (std::size_t i = 0, end = 0; of_gradient < 0 && i < j_.wanted.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <type_traits>
 
 namespace {
@@ -91,6 +92,12 @@ struct InsideBlas {
   ~InsideBlas() { ForkGate::gate().leave(); }
   InsideBlas(const InsideBlas&) = delete;
   InsideBlas& operator=(const InsideBlas&) = delete;
+
+ private:
+#ifdef TAPEGRAD_ANY_BLAS  // such as the serial OpenBLAS, which only one thread at a time may call
+  static inline std::mutex one_;
+  const std::lock_guard<std::mutex> lock_{one_};
+#endif
 };
 
 // Calls f(work, size) twice: with a size of -1, the first number of work is the size that it needs.

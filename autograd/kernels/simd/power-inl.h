@@ -1,4 +1,5 @@
-// Powers of floats on vectors, faster than in simd_math.h; included by kernel files, once for each instruction set.
+// Powers of floats on vectors, faster than in simd_math.h, and rough ones; included by kernel files, once for each
+// instruction set.
 #if defined(TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_
 #undef TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_
@@ -52,6 +53,19 @@ HWY_NOINLINE Vec<T> float_power(Vec<T> x, Vec<T> y) {
 
 /// fixed::pow, to the bit.
 HWY_INLINE Vec<float> pow(Vec<float> x, Vec<float> exponent) { return float_power(x, exponent); }
+
+/// A finite power of two near 1 / sqrt(x), by the exponent of x >= 0.
+template <class T>
+HWY_INLINE Vec<T> rough_inverse_root(Vec<T> x) {
+  using namespace math;
+  const auto twice = hn::Sub(word<T>(3 * kBias<T>), hn::ShiftRight<kMantissa<T>>(bits(x)));
+  return from_bits<T>(hn::ShiftLeft<kMantissa<T>>(hn::ShiftRight<1>(twice)));
+}
+/// The same of tensors and symbols.
+template <class X>
+X rough_inverse_root(const X& x) {
+  return exp2(round(-0.5 * log2(where(x > 0, where(x < INFINITY, x, 1), 1))));
+}
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

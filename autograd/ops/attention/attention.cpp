@@ -151,7 +151,7 @@ void require_attention(const Tensor& query, const Tensor& key, const Tensor& val
     kAttention.fail(fmt::format("expected two axes or more for each ([..., T, D]), got {}", shapes()));
   }
   if (query.size(-1) != key.size(-1)) {
-    kAttention.fail(fmt::format("query and key must have the same last size, got {} ({} against {})", shapes(),
+    kAttention.fail(fmt::format("expected query and key with the same last size, got {} ({} against {})", shapes(),
                                 query.size(-1), key.size(-1)));
   }
   if (key.size(-2) != value.size(-2)) {
@@ -181,7 +181,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
     Tensor mask = options.mask;
     if (is_integer(mask.dtype())) {
       kAttention.fail(
-          fmt::format("the mask must be bool (true: may be attended to) or floating (added to the scores), got {}",
+          fmt::format("expected a mask of bools (true: may be attended to) or floats (added to the scores), got {}",
                       name(mask.dtype())));
     }
     require_mask_of_scores(kAttention.name, mask);

@@ -281,8 +281,8 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
     op.fail(fmt::format("expected two axes or more for each ([..., T, D]), got {}", shapes()));
   }
   if (query.size(-1) != key.size(-1)) {
-    op.fail(fmt::format("query and key must have the same last size, got {} ({} against {})", shapes(), query.size(-1),
-                        key.size(-1)));
+    op.fail(fmt::format("expected query and key with the same last size, got {} ({} against {})", shapes(),
+                        query.size(-1), key.size(-1)));
   }
   if (key.size(-2) != value.size(-2)) {
     op.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(-2),
@@ -292,8 +292,8 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
     op.fail(fmt::format("expected at most as many queries as keys, got {} ({} queries against {} keys)", shapes(),
                         query.size(-2), key.size(-2)));
   }
-  if (options.window < 0) op.fail(fmt::format("window must not be negative, got {}", options.window));
-  if (options.dilation < 1) op.fail(fmt::format("dilation must be positive, got {}", options.dilation));
+  require_in(op.name, "window", options.window, kNotNegative);
+  require_in(op.name, "dilation", options.dilation, kPositive);
   int64_t last = -1;
   for (const int64_t token : options.global_tokens) {
     if (token <= last || token >= key.size(-2)) {
@@ -302,7 +302,7 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
     last = token;
   }
   if (options.mask.defined() && options.mask.dtype() != kBool) {
-    op.fail(fmt::format("the mask must be bool (true: may be attended to), got {}", name(options.mask.dtype())));
+    op.fail(fmt::format("expected a mask of bools (true: may be attended to), got {}", name(options.mask.dtype())));
   }
   require_probability(op.name, "dropout", options.dropout);
 }

@@ -11,6 +11,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
+// From the nearer end. Equal infinities have no distance; where it is infinite, both ends are weighted.
+constexpr auto kLerpOf = [](auto a, auto b, auto w) {
+  const auto gap = where(a == b, 0, b - a);
+  const auto far = where(w == 0, a, where(w == 1, b, a * (1 - w) + b * w));
+  return where(abs(gap) == INFINITY, far, where(abs(w) < 0.5, a + w * gap, b - gap * (1 - w)));
+};
+
 const ArithmeticFormulas& arithmetic_formulas() {
   static constexpr ArithmeticFormulas formulas = {
       .add = light(value_of<2>([](auto a, auto b) { return a + b; })),
@@ -59,15 +66,17 @@ const ArithmeticFormulas& arithmetic_formulas() {
       }),
 
       .atan2 = value_of<2>([](auto y, auto x) { return atan2(y, x); }),
-      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2); 0 at the origin
-      .atan2_grad = fusible_derivative_of<3>([](auto dy, auto other, auto own) {
+      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2); 0 at the origin. Both sides
+      // are divided by a power of four near the longer one, so that no square vanishes or overflows.
+      .atan2_grad = fusible_derivative_of<3>([](auto dy, auto given_other, auto given_own) {
+        const auto size = maximum(abs(given_own), abs(given_other));
+        const auto root = rough_inverse_root(size);
+        const auto own = given_own * root * root, other = given_other * root * root;
         const auto square = own * own + other * other;
-        return where(square == 0, 0, dy * (other / where(square == 0, 1, square)));
+        return where(square == 0, 0, dy * (other / where(square == 0, 1, square))) * root * root;
       }),
-      .lerp = value_of<3>(
-          [](auto a, auto b, auto w) { return where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)); }),
-      .lerp_scalar = value_of<2, 1>(
-          [](auto a, auto b, auto w) { return where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)); }),
+      .lerp = value_of<3>(kLerpOf),
+      .lerp_scalar = value_of<2, 1>(kLerpOf),
       .lerp_grad_a = derivative_of<2>([](auto dy, auto w) { return dy * (1 - w); }),
 
       .rdiv_scalar =
@@ -222,7 +231,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
   if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(pow), a, b);
   if (a.dtype() == kBool) return pow(a.to(kInt64), b.to(kInt64));
   if (a.dtype() == kInt64 && any(lt(b, 0))) {
-    kPow.fail("integer exponents must not be negative (convert the base with to(kFloat32))");
+    kPow.fail("expected integer exponents >= 0, got a negative one (convert the base with to(kFloat32))");
   }
   Tensor y = binary_value(kPow, formulas().pow, kPowLoops, a, b);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);

@@ -108,8 +108,15 @@ constexpr NamedFunction kFunctions[] = {
     {"atan", from_x([](auto x) { return atan(x); }, [](auto dy, auto x) { return dy / (1 + x * x); })},
     {"sinh", from_x([](auto x) { return sinh(x); }, [](auto dy, auto x) { return dy * cosh(x); })},
     {"cosh", from_x([](auto x) { return cosh(x); }, [](auto dy, auto x) { return dy * sinh(x); })},
-    {"asinh", from_x([](auto x) { return asinh(x); }, [](auto dy, auto x) { return dy * rsqrt(x * x + 1); })},
-    {"acosh", from_x([](auto x) { return acosh(x); }, [](auto dy, auto x) { return dy * rsqrt((x - 1) * (x + 1)); })},
+    // From 2^60 on, where squares may overflow, the derivative of both is 1 / |x|.
+    {"asinh", from_x([](auto x) { return asinh(x); },
+                     [](auto dy, auto x) {
+                       const auto size = abs(x);
+                       return dy * where(size < 0x1p60, rsqrt(x * x + 1), 1 / maximum(size, 1));
+                     })},
+    {"acosh",
+     from_x([](auto x) { return acosh(x); },
+            [](auto dy, auto x) { return dy * where(x < 0x1p60, rsqrt((x - 1) * (x + 1)), 1 / maximum(x, 1)); })},
     {"atanh", from_x([](auto x) { return atanh(x); }, [](auto dy, auto x) { return dy / ((1 - x) * (1 + x)); })},
     {"tanh", from_y([](auto x) { return tanh(x); }, [](auto dy, auto y) { return dy * (1 - y * y); })},
     {"erf",

@@ -259,7 +259,7 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& target, const Li
   if (weight.dim() != 2) op.fail(fmt::format("expected a weight [classes, in], got {}", str(weight.shape())));
   const int64_t classes = weight.size(0), in = weight.size(1);
   if (x.dim() == 0 || x.size(-1) != in) {
-    op.fail(fmt::format("the last axis of the input must be {} for weight {} [classes, in], got {}", in,
+    op.fail(fmt::format("expected an input with last axis {} for weight {} [classes, in], got {}", in,
                         str(weight.shape()), str(x.shape())));
   }
   const Tensor& bias = options.bias;

@@ -49,7 +49,8 @@ constexpr auto kLogOfRest = [](auto p) { return where(p == 1, -100, log1p(-where
 
 const LossFormulas& loss_formulas() {
   static constexpr LossFormulas formulas = {
-      .kl_div = {value_of<2>([](auto x, auto t) { return where(t == 0, 0, t * log(t)) - t * x; }),  // 0 log 0 = 0
+      // 0 at t = 0, also for x = -inf
+      .kl_div = {value_of<2>([](auto x, auto t) { return where(t == 0, where(x == x, 0, x), t * log(t) - t * x); }),
                  {derivative_of<3>([](auto dy, auto, auto t) { return -(t * dy); }),
                   derivative_of<3>([](auto dy, auto x, auto t) { return (log(t) + 1 - x) * dy; })}},
       .kl_div_of_logs = {value_of<2>([](auto x, auto t) { return exp(t) * (t - x); }),

@@ -304,7 +304,8 @@ Shape require_norm(const Op& op, const Tensor& x, const Tensor& weight, const Te
   require_floating(op.name, {&x, &weight, &bias});
   if (x.dim() == 0) op.fail("expected x with at least one axis, got a scalar");
   if (weight.defined() && bias.defined() && !(weight.shape() == bias.shape())) {
-    op.fail(fmt::format("weight and bias must have one shape, got {} and {}", str(weight.shape()), str(bias.shape())));
+    op.fail(
+        fmt::format("expected weight and bias of one shape, got {} and {}", str(weight.shape()), str(bias.shape())));
   }
   const Tensor& model = weight.defined() ? weight : bias;
   const Shape normal = model.defined() ? model.shape() : Shape{x.shape().back()};
@@ -312,7 +313,7 @@ Shape require_norm(const Op& op, const Tensor& x, const Tensor& weight, const Te
   bool fits = lead >= 0 && normal.rank() > 0;
   for (int i = 0; fits && i < normal.rank(); ++i) fits = x.shape()[lead + i] == normal[i];
   if (!fits) {
-    op.fail(fmt::format("weight and bias must have the shape of the last axes of x {}, got {}", str(x.shape()),
+    op.fail(fmt::format("expected weight and bias in the shape of the last axes of x {}, got {}", str(x.shape()),
                         str(normal)));
   }
   return normal;

@@ -36,7 +36,7 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() != 2) kLinear.fail(fmt::format("expected a weight [out, in], got {}", str(weight.shape())));
   const int64_t out = weight.size(0), in = weight.size(1);
   if (x.dim() == 0 || x.size(-1) != in) {
-    kLinear.fail(fmt::format("the last axis of the input must be {} for weight {} [out, in], got {}", in,
+    kLinear.fail(fmt::format("expected an input with last axis {} for weight {} [out, in], got {}", in,
                              str(weight.shape()), str(x.shape())));
   }
   if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != x.dtype())) {

@@ -144,8 +144,8 @@ Tensor Tensor::flatten(int64_t start, int64_t end) const {
   const int from = normal_axis("flatten", start, shape());
   const int to = normal_axis("flatten", end, shape());
   if (from > to)
-    fail("flatten", fmt::format("the first axis must not come after the last one, got {} and {} for {}", start, end,
-                                str(shape())));
+    fail("flatten",
+         fmt::format("expected a first axis before the last one, got {} and {} for {}", start, end, str(shape())));
   Shape flat;
   for (int i = 0; i < dim(); ++i) {
     if (i > from && i <= to) {
@@ -233,7 +233,7 @@ Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
 
 Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) const {
   const int i = normal_axis(kSlice.name, axis, shape());
-  if (step == 0 || step == kAll) kSlice.fail("the step must not be zero");
+  if (step == 0 || step == kAll) kSlice.fail("expected a step other than 0, got 0");
   const int64_t size = shape()[i];
   const int64_t low = step > 0 ? 0 : -1;
   const int64_t high = step > 0 ? size : size - 1;

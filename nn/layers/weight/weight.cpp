@@ -18,7 +18,7 @@ LowRank::LowRank(int64_t in, int64_t out, int64_t rank, double alpha, double dro
   require_positive("lora", "the number of inputs", in);
   require_positive("lora", "the number of outputs", out);
   require_positive("lora", "rank", rank);
-  if (!(alpha > 0 && std::isfinite(alpha))) fail("lora", fmt::format("alpha must be positive, got {}", alpha));
+  require_in("lora", "alpha", alpha, kPositive);
   a = Parameter(zeros({rank, in}, dtype));
   b = Parameter(zeros({out, rank}, dtype));
   init::kaiming_uniform(a, std::sqrt(5.0));

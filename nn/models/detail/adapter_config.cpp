@@ -171,11 +171,8 @@ void AdapterConfig::require_plain_lora(const ConfigReader& config) const {
 void AdapterConfig::read(const ConfigReader& config, std::string_view text) {
   require_plain_lora(config);
   rank_ = config.size("r", 8);  // as PEFT has it
-  alpha_ = config.number("lora_alpha");
-  if (!(alpha_ > 0 && std::isfinite(alpha_))) refuse(fmt::format("lora_alpha must be positive, got {}", alpha_));
-  dropout_ = config.number("lora_dropout", 0);
-  if (!(dropout_ >= 0 && dropout_ < 1))
-    refuse(fmt::format("lora_dropout must be at least 0 and less than 1, got {}", dropout_));
+  alpha_ = config.number("lora_alpha", kFactor);
+  dropout_ = config.number("lora_dropout", {.least = 0, .most = 1, .open_above = true}, 0);
   root_ = config.flag("use_rslora");
   read_pattern(config, "alpha_pattern", text, alphas_);
   read_pattern(config, "rank_pattern", text, ranks_);
@@ -193,17 +190,19 @@ void AdapterConfig::read_pattern(const ConfigReader& config, const char* key, st
                                  Pattern<T>& numbers) const {
   const nlohmann::json pattern = config.object(key);
   if (pattern.empty()) return;
+  const std::string at = fmt::format("{}: {}", path_, key);
   KeyOrder order;
   nlohmann::json::sax_parse(text, &order);
   for (const std::string& name : order.keys_of(key)) {
     if (!is_simple(name)) refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
-    const nlohmann::json& value = pattern.at(name);
-    const bool good = std::is_integral_v<T> ? value.is_number_unsigned() : value.is_number();
-    const double number = good ? value.template get<double>() : 0;
-    if (!(number > 0 && number < 1e9))
-      refuse(fmt::format("{} must have positive {}numbers, got {} for \"{}\"", key,
-                         std::is_integral_v<T> ? "whole " : "", json::shown(value), name));
-    numbers.emplace_back(name, static_cast<T>(number));
+    const ConfigReader one{pattern, kAdapter, at};
+    const auto number = [&] {
+      if constexpr (std::is_integral_v<T>)
+        return one.size(name.c_str());
+      else
+        return one.number(name.c_str(), kFactor);
+    }();
+    numbers.emplace_back(name, number);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/internal/known_keys.h>
+#include <tapegrad/nn/fields.h>
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,9 @@
 #include <string_view>
 
 namespace tapegrad::nn {
+
+// Of numbers that are 0 or near 1 in every model.
+inline constexpr Limits kFactor{.least = 0, .most = 1e6, .open_below = true};
 
 // The members of one object. A member that is null counts as missing.
 struct ConfigReader {
@@ -23,18 +27,20 @@ struct ConfigReader {
     const auto found = json.find(key);
     return found != json.end() && !found->is_null();
   }
+  // From 1 on.
   int64_t size(const char* key, std::optional<int64_t> otherwise = {}) const {
     constexpr uint64_t kMost = 100'000'000;  // of anything in a configuration
     if (!has(key) && otherwise) return *otherwise;
     const nlohmann::json value = has(key) ? json[key] : nlohmann::json();
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > kMost)
-      refuse(key, fmt::format("a whole number up to {}", kMost), value);
+    if (!value.is_number_unsigned() || value == 0 || value.get<uint64_t>() > kMost)
+      refuse(key, fmt::format("a whole number from 1 to {}", kMost), value);
     return value.get<int64_t>();
   }
-  double number(const char* key, std::optional<double> otherwise = {}) const {
+  double number(const char* key, const Limits& limits, std::optional<double> otherwise = {}) const {
     if (!has(key) && otherwise) return *otherwise;
     const nlohmann::json value = has(key) ? json[key] : nlohmann::json();
-    if (!value.is_number()) refuse(key, "a number", value);
+    if (!value.is_number() || !limits.accept(value.get<double>()))
+      refuse(key, fmt::format("a number {}", limits.wording()), value);
     return value.get<double>();
   }
   bool flag(const char* key, bool otherwise = false) const {
@@ -60,7 +66,7 @@ struct ConfigReader {
     if (!why.empty()) fail(where, fmt::format("{}{}{}", file, file.empty() ? "" : ": ", why));
   }
   [[noreturn]] void refuse(std::string_view key, std::string_view needed, const nlohmann::json& value) const {
-    fail(where, fmt::format("{}{}{} must be {}, got {}", file, file.empty() ? "" : ": ", key, needed,
+    fail(where, fmt::format("{}{}expected {} to be {}, got {}", file, file.empty() ? "" : ": ", key, needed,
                             tapegrad::json::shown(value)));
   }
 };

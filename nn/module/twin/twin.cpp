@@ -16,7 +16,8 @@ namespace tapegrad::nn::detail {
 
 namespace {
 
-double largest(const Tensor& x) { return x.numel() ? amax(abs(x.to(kFloat64))).item() : 0.0; }
+// Of the finite elements: others, such as the logits of hidden tokens, must be equal.
+double largest(const Tensor& x) { return x.numel() ? amax(where(isfinite(x), abs(x.to(kFloat64)), 0)).item() : 0.0; }
 
 // As in twin.py: 1 + cos(i).
 Tensor probe(const Tensor& x, DType dtype) {

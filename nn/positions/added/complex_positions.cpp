@@ -12,8 +12,7 @@ namespace tapegrad::nn {
 
 ComplexPositions::ComplexPositions(int64_t dim) {
   detail::checked_dim(dim);
-  if (dim % 2 != 0)
-    fail(detail::kPositions, fmt::format("complex numbers are pairs: the width must be even, got {}", dim));
+  if (dim % 2 != 0) fail(detail::kPositions, fmt::format("expected an even width for complex numbers, got {}", dim));
   const int64_t pairs = dim / 2;
   std::vector<double> frequencies;
   for (int64_t k = 0; k < pairs; ++k) {
@@ -48,7 +47,7 @@ struct ComplexKind final : PositionKind {
   ComplexKind() : PositionKind("complex", "adds learned waves", Role::added) {}
   void check_sizes(const PositionSizes& sizes, const PositionOptions&, const Wrong& wrong) const override {
     if (sizes.width % 2 == 0) return;
-    wrong("positions", fmt::format("complex numbers are pairs of elements, got a model of width {}", sizes.width));
+    wrong("positions", fmt::format("expected an even width for complex numbers, got {}", sizes.width));
   }
   AnyOf<AddedEncoding> added(const PositionSizes& sizes, const PositionOptions&) const override {
     return AddedWaves(sizes.width);

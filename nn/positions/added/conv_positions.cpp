@@ -31,7 +31,7 @@ struct ConvKind final : PositionKind {
   }
   void check(const PositionOptions& o, const Wrong& wrong) const override {
     const int64_t width = o.of<ConvPositionOptions>().width;
-    if (width % 2 == 0) wrong("conv_width", fmt::format("must be odd and positive, got {}", width));
+    if (width % 2 == 0) wrong("conv_width", fmt::format("expected an odd number > 0, got {}", width));
   }
   AnyOf<AddedEncoding> added(const PositionSizes& sizes, const PositionOptions& o) const override {
     return AddedConv(sizes, o.of<ConvPositionOptions>());

@@ -15,7 +15,7 @@ int64_t checked_dim(int64_t dim) {
 }
 
 void require_causal(bool causal, const KVCache* cache) {
-  if (cache && !causal) fail(kPositions, "a cache needs causal positions");
+  if (cache && !causal) fail(kPositions, "expected causal positions with a cache, got others");
 }
 
 Shape table_shape(int64_t max_positions, int64_t dim) {

@@ -25,7 +25,7 @@ inline Setting size_setting(std::string_view name, std::string_view help) {
   return {.name = name, .help = help, .limits = kNotNegative, .special = "0: the width of the model"};
 }
 inline int64_t size_or(int64_t size, int64_t dim) { return size > 0 ? size : dim; }
-// Error "[positions] a cache needs causal positions".
+// Error "[positions] expected causal positions with a cache, got others".
 void require_causal(bool causal, const KVCache* cache);
 // [max_positions, dim]. Error unless both are positive.
 Shape table_shape(int64_t max_positions, int64_t dim);

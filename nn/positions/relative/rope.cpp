@@ -34,8 +34,7 @@ double ntk_base(double base, double scale, int64_t head_dim) {
 
 std::vector<double> rope_speeds(int64_t head_dim, double base) {
   if (head_dim < 2 || head_dim % 2 != 0) {
-    fail(detail::kPositions,
-         fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_dim));
+    fail(detail::kPositions, fmt::format("expected heads of an even size for rope, got {}", head_dim));
   }
   std::vector<double> speeds;
   for (int64_t i = 0; i < head_dim; i += 2) {
@@ -125,10 +124,10 @@ struct RopeKind final : PositionKind {
   void check_sizes(const PositionSizes& sizes, const PositionOptions& options, const Wrong& wrong) const override {
     if (sizes.head_dim % 2 != 0) {
       wrong("positions",
-            fmt::format("rope rotates pairs of elements, got heads of size {}{}", sizes.head_dim, sizes.head_dim_from));
+            fmt::format("expected heads of an even size for rope, got {}{}", sizes.head_dim, sizes.head_dim_from));
     }
     if (options.of<RopeOptions>().ntk_scale != 1 && sizes.head_dim <= 2) {
-      wrong("ntk_scale", fmt::format("expects heads of more than 2 elements, got {}", sizes.head_dim));
+      wrong("ntk_scale", fmt::format("expected heads of more than 2 elements, got {}", sizes.head_dim));
     }
   }
   AnyOf<RelativeEncoding> relative(const PositionSizes& sizes, const PositionOptions& o) const override {

@@ -41,10 +41,10 @@ struct T5Kind final : PositionKind {
   void check(const PositionOptions& options, const Wrong& wrong) const override {
     const T5Options& o = options.of<T5Options>();
     if (o.buckets % 2 != 0) {
-      wrong("t5_buckets", fmt::format("must be even and at least 4, got {}", o.buckets));
+      wrong("t5_buckets", fmt::format("expected an even number >= 4, got {}", o.buckets));
     }
     if (o.distance <= o.buckets / 2) {
-      wrong("t5_distance", fmt::format("must be larger than half of t5_buckets {}, got {}", o.buckets, o.distance));
+      wrong("t5_distance", fmt::format("expected more than half of t5_buckets {}, got {}", o.buckets, o.distance));
     }
   }
   AnyOf<RelativeEncoding> relative(const PositionSizes& sizes, const PositionOptions& o) const override {

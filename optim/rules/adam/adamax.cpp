@@ -35,9 +35,9 @@ Adamax::Adamax(NamedTensors parameters, AdamaxOptions options) : Adamax(one_grou
 
 Adamax::Adamax(std::vector<ParameterGroup> groups, AdamaxOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "u"}), options_(options) {
-  check_fraction("adamax", "beta1", options.beta1);
-  check_fraction("adamax", "beta2", options.beta2);
-  check_eps("adamax", options.eps);
+  require_in("adamax", "beta1", options.beta1, kBelowOne);
+  require_in("adamax", "beta2", options.beta2, kBelowOne);
+  require_in("adamax", "eps", options.eps, kNotNegative);
 }
 
 void Adamax::update(const Slot& slot, int64_t begin, int64_t end) {

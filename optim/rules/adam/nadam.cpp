@@ -64,7 +64,7 @@ NAdam::NAdam(NamedTensors parameters, NAdamOptions options) : NAdam(one_group(st
 NAdam::NAdam(std::vector<ParameterGroup> groups, NAdamOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
   check_moments("nadam", options);
-  check_not_negative("nadam", "momentum_decay", options.momentum_decay);
+  require_in("nadam", "momentum_decay", options.momentum_decay, kNotNegative);
 }
 
 double NAdam::mu(int64_t step) const {

@@ -111,7 +111,7 @@ void AdditionTask::adapt(RunOptions& options, const Given& given) {
 void AdditionTask::check(const RunOptions& options) {
   if (options.config.vocab_size <= kPlus)
     bad_request("--vocab-size",
-                fmt::format("must be at least {}, ten digits and +, got {}", kPlus + 1, options.config.vocab_size));
+                fmt::format("expected at least {}, ten digits and +, got {}", kPlus + 1, options.config.vocab_size));
 }
 
 AdditionTask::AdditionTask(const RunOptions& options)

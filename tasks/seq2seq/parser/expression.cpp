@@ -28,7 +28,7 @@ class Parser : TextReader {
 
   Tree assignment() {
     if (text_.size() > kLongest)
-      bad_request("--expression", fmt::format("must have at most {} bytes, got {}", kLongest, text_.size()));
+      bad_request("--expression", fmt::format("expected at most {} bytes, got {}", kLongest, text_.size()));
     skip_blanks();
     if (done() || here() < 'x' || here() > 'z') fault("a variable (x, y or z)");
     Tree variable{T::kVariable + take() - 'x', {}};
@@ -246,7 +246,7 @@ std::vector<int64_t> linearise(const Tree& tree, TreeForm form) {
     return out;
   }
   const Tree& op = tree.children[1];
-  if (operator_depth(op) != 1) fail("linearise", "the flat form must have one operator between two digits");
+  if (operator_depth(op) != 1) fail("linearise", "expected one operator between two digits in the flat form");
   return {tree.token, tree.children[0].token, op.token, op.children[0].token, op.children[1].token};
 }
 

@@ -139,11 +139,12 @@ int64_t ParserTask::longest(const RunOptions& options) {
 void ParserTask::check(const RunOptions& o) {
   const int64_t depth = o.of<ParserTask>().depth;
   if (o.config.vocab_size < T::kFlatCount)
-    bad_request("--vocab-size", fmt::format("must be at least {}, the tokens of expressions, got {}", T::kFlatCount,
+    bad_request("--vocab-size", fmt::format("expected at least {}, the tokens of expressions, got {}", T::kFlatCount,
                                             o.config.vocab_size));
   if (depth > 1 && form_of(o) == TreeForm::flat)
-    bad_request("--depth", fmt::format("{} needs brackets: --vocab-size must be at least {}, got {}", depth, T::kCount,
-                                       o.config.vocab_size));
+    bad_request("--depth",
+                fmt::format("expected a --vocab-size of at least {1} for depth {0}, which has brackets, got {2}", depth,
+                            T::kCount, o.config.vocab_size));
   const int64_t padded_to = o.of<ParserTask>().max_tokens;
   const int64_t least =
       std::max(longest_expression(static_cast<int>(depth)), longest_tree(static_cast<int>(depth), form_of(o)));

@@ -104,8 +104,7 @@ TEST(Errors, OfViews) {
        [] {
          kMatrix.reshape({-2, 3});
        }},
-      {"[flatten] the first axis must not come after the last one, got 1 and 0 for [2, 3]",
-       [] { kMatrix.flatten(1, 0); }},
+      {"[flatten] expected a first axis before the last one, got 1 and 0 for [2, 3]", [] { kMatrix.flatten(1, 0); }},
       {"[flatten] axis 5 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.flatten(0, 5); }},
       {"[transpose] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.transpose(0, 2); }},
       {"[transpose] axis 0 given, but a scalar has no axes", [] { kNumber.transpose(0, 1); }},
@@ -119,7 +118,7 @@ TEST(Errors, OfViews) {
          kMatrix.permute({0, 2});
        }},
       {"[slice] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.slice(2); }},
-      {"[slice] the step must not be zero", [] { kMatrix.slice(0, 0, 1, 0); }},
+      {"[slice] expected a step other than 0, got 0", [] { kMatrix.slice(0, 0, 1, 0); }},
       {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { kMatrix[2]; }},
       {"[select] index -4 is out of range for axis 1 of [2, 3]", [] { kMatrix.select(1, -4); }},
       {"[select] axis 0 given, but a scalar has no axes", [] { kNumber[0]; }},
@@ -137,15 +136,15 @@ TEST(Errors, OfViews) {
 
 TEST(Errors, OfElementwiseOperations) {
   expect_texts({
-      {"[add] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[add] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { kMatrix + kOtherMatrix; }},
-      {"[mul] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[mul] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { kMatrix* kOtherMatrix; }},
-      {"[pow] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[pow] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { pow(kMatrix, kOtherMatrix); }},
-      {"[maximum] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[maximum] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { maximum(kMatrix, kOtherMatrix); }},
-      {"[eq] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[eq] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { eq(kMatrix, kOtherMatrix); }},
       {"[tensor] an empty handle was used (it was never given a value, or was moved from)",
        [] { sub(kMatrix, Tensor()); }},
@@ -157,22 +156,23 @@ TEST(Errors, OfElementwiseOperations) {
       {"[relu] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))", [] { relu(kMask); }},
       {"[sigmoid] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { sigmoid(kMatrixIds); }},
-      {"[logical_and] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
+      {"[logical_and] expected the operand to be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { logical_and(kMatrix, kMask); }},
-      {"[logical_not] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
+      {"[logical_not] expected the operand to be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { logical_not(kMatrix); }},
       {"[clamp] expected a lower bound, an upper bound or both", [] { clamp(kMatrix, std::nullopt, std::nullopt); }},
-      {"[where] the condition must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
+      {"[where] expected the condition to be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { where(kMatrix, kMatrix, kMatrix); }},
-      {"[where] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[where] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { where(kMask, kMatrix, kOtherMatrix); }},
-      {"[masked_fill] the mask must be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
+      {"[masked_fill] expected the mask to be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
        [] { masked_fill(kMatrix, kMatrix, 0); }},
-      {"[masked_fill] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+      {"[masked_fill] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)",
        [] { masked_fill(kMatrix, zeros({4}, kBool), 0); }},
       {"[tril] expected two axes or more, got shape [3]", [] { tril(zeros({3})); }},
       {"[triu] expected two axes or more, got shape []", [] { triu(kNumber); }},
-      {"[all] the operand must be bool, got float32 of shape [2, 3] (compare it first: x != 0)", [] { all(kMatrix); }},
+      {"[all] expected the operand to be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
+       [] { all(kMatrix); }},
       {"[any] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { any(kMask, 2); }},
   });
 }
@@ -231,25 +231,26 @@ TEST(Errors, OfProducts) {
       {"[matmul] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and int64 of shape [3, "
        "2] (convert with to(kFloat32))",
        [] { matmul(kMatrixIds, kMatrixIds.t()); }},
-      {"[matmul] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+      {"[matmul] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (expected equal sizes, or 1)",
        [] {
          return matmul(zeros({2, 3, 4}), zeros({3, 4, 5}));
        }},
-      {"[linear] the last axis of the input must be 5 for weight [4, 5] [out, in], got [2, 3]",
+      {"[linear] expected an input with last axis 5 for weight [4, 5] [out, in], got [2, 3]",
        [] { linear(kMatrix, kOtherMatrix); }},
       {"[linear] expected a bias float32 [4], got float32 [3]",
        [] {
          return linear(kMatrix, zeros({4, 3}), zeros({3}));
        }},
       {"[linear] expected a weight [out, in], got [3]", [] { linear(kMatrix, zeros({3})); }},
-      {"[linear] the last axis of the input must be 3 for weight [2, 3] [out, in], got []",
+      {"[linear] expected an input with last axis 3 for weight [2, 3] [out, in], got []",
        [] { linear(kNumber, kMatrix); }},
       {"[linear] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
        "[4, 3] (convert with to(kFloat32))",
        [] {
          return linear(kMatrix, zeros({4, 3}, kFloat64));
        }},
-      {"[scaled_dot_product_attention] query and key must have the same last size, got query [2, 3], key [4, 5], value "
+      {"[scaled_dot_product_attention] expected query and key with the same last size, got query [2, 3], key [4, 5], "
+       "value "
        "[2, 3] (3 against 5)",
        [] { scaled_dot_product_attention(kMatrix, kOtherMatrix, kMatrix); }},
       {"[scaled_dot_product_attention] expected as many values as keys, got query [2, 3], key [4, 3], value [2, 3] (4 "
@@ -264,23 +265,23 @@ TEST(Errors, OfProducts) {
       {"[scaled_dot_product_attention] expected two axes or more for each ([..., T, D]), got query [3], key [2, 3], "
        "value [2, 3]",
        [] { scaled_dot_product_attention(zeros({3}), kMatrix, kMatrix); }},
-      {"[scaled_dot_product_attention] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be "
-       "equal or 1)",
+      {"[scaled_dot_product_attention] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (expected equal "
+       "sizes, or 1)",
        [] {
          return scaled_dot_product_attention(zeros({2, 4, 3}), zeros({3, 4, 3}), zeros({3, 4, 3}));
        }},
       {"[scaled_dot_product_attention] expected a mask that broadcasts to the scores [2, 2], got [2, 3]",
        [] { scaled_dot_product_attention(kMatrix, kMatrix, kMatrix, {.mask = kMask}); }},
-      {"[scaled_dot_product_attention] the mask must be bool (true: may be attended to) or floating (added to the "
+      {"[scaled_dot_product_attention] expected a mask of bools (true: may be attended to) or floats (added to the "
        "scores), "
        "got "
        "int64",
        [] {
          return scaled_dot_product_attention(kMatrix, kMatrix, kMatrix, {.mask = zeros({2, 2}, kInt64)});
        }},
-      {"[scaled_dot_product_attention] dropout must be between 0 and 1, got 1.5",
+      {"[scaled_dot_product_attention] expected dropout in [0, 1], got 1.5",
        [] { scaled_dot_product_attention(kMatrix, kMatrix, kMatrix, {.dropout = 1.5}); }},
-      {"[dropout] the probability must be between 0 and 1, got -0.1", [] { dropout(kMatrix, -0.1); }},
+      {"[dropout] expected the probability in [0, 1], got -0.1", [] { dropout(kMatrix, -0.1); }},
       {"[dropout] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { dropout(kMatrixIds, 0.5); }},
   });
@@ -380,9 +381,9 @@ TEST(Errors, OfJoiningAndIndexing) {
 TEST(Errors, OfNormsAndLosses) {
   const Tensor targets = tensor({0, 1});
   expect_texts({
-      {"[layer_norm] weight and bias must have the shape of the last axes of x [2, 3], got [2]",
+      {"[layer_norm] expected weight and bias in the shape of the last axes of x [2, 3], got [2]",
        [] { layer_norm(kMatrix, zeros({2}), {}); }},
-      {"[layer_norm] weight and bias must have one shape, got [3] and [2]",
+      {"[layer_norm] expected weight and bias of one shape, got [3] and [2]",
        [] { layer_norm(kMatrix, zeros({3}), zeros({2})); }},
       {"[layer_norm] expected operands of one type, float32 or float64, got int64 of shape [2, 3] (convert with "
        "to(kFloat32))",
@@ -391,9 +392,9 @@ TEST(Errors, OfNormsAndLosses) {
       {"[layer_norm] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of "
        "shape [3] (convert with to(kFloat32))",
        [] { layer_norm(kMatrix, zeros({3}, kFloat64), {}); }},
-      {"[layer_norm_std] weight and bias must have one shape, got [2] and [3]",
+      {"[layer_norm_std] expected weight and bias of one shape, got [2] and [3]",
        [] { layer_norm_std(kMatrix, zeros({2}), zeros({3})); }},
-      {"[rms_norm] weight and bias must have the shape of the last axes of x [2, 3], got [4]",
+      {"[rms_norm] expected weight and bias in the shape of the last axes of x [2, 3], got [4]",
        [] { rms_norm(kMatrix, zeros({4})); }},
       {"[cross_entropy] target 3 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)",
        [=] {
@@ -415,7 +416,7 @@ TEST(Errors, OfNormsAndLosses) {
        [=] { cross_entropy(kMatrixIds, targets); }},
       {"[cross_entropy] expected a target with the axes of the input [] except the last (the classes), got [2]",
        [=] { cross_entropy(kNumber, targets); }},
-      {"[cross_entropy] label smoothing must be between 0 and 1, got 2",
+      {"[cross_entropy] expected label smoothing in [0, 1], got 2",
        [=] { cross_entropy(kMatrix, targets, {.label_smoothing = 2}); }},
       {"[nll_loss] target 3 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)",
        [=] {
@@ -423,11 +424,11 @@ TEST(Errors, OfNormsAndLosses) {
        }},
       {"[nll_loss] expected a target with the axes of the input [2, 3] except the last (the classes), got [1]",
        [=] { nll_loss(kMatrix, tensor({0})); }},
-      {"[mse_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[mse_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { mse_loss(kMatrix, kOtherMatrix); }},
       {"[mse_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { mse_loss(kMatrixIds, kMatrixIds); }},
-      {"[kl_div] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[kl_div] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { kl_div(kMatrix, kOtherMatrix); }},
   });
 }

@@ -287,7 +287,8 @@ TEST(FlexAttention, Errors) {
       {"[flex_attention] expected equal batches, and as many heads of values as of keys, got query [1, 2, 7, 5], key "
        "[2, 2, 7, 5], value [2, 2, 7, 5] (expand() them)",
        [&] { flex_attention(k.slice(0, 0, 1), k, k); }},
-      {"[flex_attention] query and key must have the same last size, got query [2, 2, 7, 5], key [2, 2, 7, 4], value "
+      {"[flex_attention] expected query and key with the same last size, got query [2, 2, 7, 5], key [2, 2, 7, 4], "
+       "value "
        "[2, 2, 7, 5] (5 against 4)",
        [&] { flex_attention(k, k.slice(3, 0, 4), k); }},
       {"[flex_attention] expected as many values as keys, got query [2, 2, 7, 5], key [2, 2, 7, 5], value [2, 2, 6, 5] "
@@ -299,7 +300,7 @@ TEST(FlexAttention, Errors) {
        "1, 1",
        [&] { flex_attention(q, q, q, {.block_mask = mask}); }},
       {"[block_mask] expected a mask_mod, got an empty one", [] { block_mask({}, 1, 1); }},
-      {"[block_mask] sizes must not be negative, got -1 queries, 2 keys, batch 1, 1 heads",
+      {"[block_mask] expected sizes >= 0, got -1 queries, 2 keys, batch 1, 1 heads",
        [&] { block_mask(always, -1, 2); }},
       {"[block_mask] shape [1, 1, 17179869185, 8589934593] has more elements than a machine can hold",
        [&] { block_mask(always, int64_t{1} << 40, int64_t{1} << 40); }},

@@ -164,17 +164,17 @@ TEST(Functions, Errors) {
       {"[fmod] expected operands other than bool (convert one with to(kInt64))", [&] { fmod(mask, mask); }},
       {"[fmod] expected nonzero int64 divisors, got a zero", [&] { fmod(ids, ids); }},
       {"[remainder] expected nonzero int64 divisors, got a zero", [&] { remainder(ids, 0); }},
-      {"[remainder] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+      {"[remainder] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)",
        [&] { remainder(x, zeros({4})); }},
       {"[atan2] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
        "[2, 3] (convert with to(kFloat32))",
        [&] { atan2(x, fine); }},
-      {"[atan2] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+      {"[atan2] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)",
        [&] { atan2(x, zeros({4})); }},
       {"[lerp] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float32 of shape "
        "[2, 3] and float64 of shape [2, 3] (convert with to(kFloat32))",
        [&] { lerp(x, x, fine); }},
-      {"[lerp] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+      {"[lerp] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)",
        [&] { lerp(x, x, zeros({4})); }},
       {"[prelu] expected a weight of one element, or one per channel (axis 1 of x), got weight [2] for [2, 3]",
        [&] { prelu(x, zeros({2})); }},
@@ -190,7 +190,7 @@ TEST(Functions, Errors) {
        [&] { swiglu(ids); }},
       {"[isclose] expected tolerances of 0 or more, got rtol -1 and atol 0", [&] { isclose(x, x, -1, 0); }},
       {"[allclose] expected tolerances of 0 or more, got rtol 0 and atol -1", [&] { allclose(x, x, 0, -1); }},
-      {"[allclose] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+      {"[allclose] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)",
        [&] { allclose(x, zeros({4})); }},
   });
 }

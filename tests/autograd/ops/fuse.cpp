@@ -200,7 +200,7 @@ TEST(Fuse, Errors) {
   const Tensor x = ones({2, 3});
   const auto add_formula = [](auto a, auto b) { return a + b; };
   EXPECT_EQ(error_of([&] { (void)fuse(add_formula, x, ones({4})); }),
-            "[fuse] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)");
+            "[fuse] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)");
   EXPECT_EQ(
       error_of([&] { (void)fuse(add_formula, x, ones({3}, kInt64)); }),
       "[fuse] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and int64 of shape [3] "

@@ -239,7 +239,7 @@ TEST(LinearCrossEntropy, Errors) {
        }},
       {"[linear_cross_entropy] expected a weight [classes, in], got [3]",
        [=] { linear_cross_entropy(x, zeros({3}), target); }},
-      {"[linear_cross_entropy] the last axis of the input must be 4 for weight [5, 4] [classes, in], got [2, 3]",
+      {"[linear_cross_entropy] expected an input with last axis 4 for weight [5, 4] [classes, in], got [2, 3]",
        [=] {
          linear_cross_entropy(x, zeros({5, 4}), target);
        }},
@@ -258,7 +258,7 @@ TEST(LinearCrossEntropy, Errors) {
        }},
       {"[linear_cross_entropy] expected one weight per class, float32 of shape [5], got float32 of shape [3]",
        [=] { linear_cross_entropy(x, weight, target, {.class_weight = zeros({3})}); }},
-      {"[linear_cross_entropy] label smoothing must be between 0 and 1, got 2",
+      {"[linear_cross_entropy] expected label smoothing in [0, 1], got 2",
        [=] { linear_cross_entropy(x, weight, target, {.label_smoothing = 2}); }},
   });
 }

@@ -234,7 +234,7 @@ TEST(Errors, OfLossesThatAreComposed) {
        [=] { cross_entropy(x, x, {.weight = ones({2})}); }},
       {"[cross_entropy] expected no ignore_index for probabilities, got 1",
        [=] { cross_entropy(x, x, {.ignore_index = 1}); }},
-      {"[cross_entropy] label smoothing must be between 0 and 1, got -1",
+      {"[cross_entropy] expected label smoothing in [0, 1], got -1",
        [=] { cross_entropy(x, x, {.label_smoothing = -1}); }},
       {"[nll_loss] expected a target with the axes of the input [2, 5, 3] except axis 1 (the classes), got [2]",
        [=] { nll_loss(cube, classes, {.axis = 1}); }},
@@ -249,8 +249,8 @@ TEST(Errors, OfLossesThatAreComposed) {
        [=] { multi_margin_loss(x, zeros({2})); }},
       {"[multi_margin_loss] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
        [=] { multi_margin_loss(x, classes, {.weight = ones({2})}); }},
-      {"[poisson_nll_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
-       "1)",
+      {"[poisson_nll_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, "
+       "or 1)",
        [=] { poisson_nll_loss(x, y); }},
       {"[poisson_nll_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [=] { poisson_nll_loss(ids, x); }},
@@ -258,13 +258,13 @@ TEST(Errors, OfLossesThatAreComposed) {
        [=] {
          soft_margin_loss(x, zeros({2, 3}, kBool));
        }},
-      {"[hinge_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal "
-       "or 1)",
+      {"[hinge_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal "
+       "sizes, or 1)",
        [=] { hinge_embedding_loss(x, y); }},
       {"[margin_ranking_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [=] { margin_ranking_loss(x, ids, x); }},
-      {"[margin_ranking_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal "
-       "or 1)",
+      {"[margin_ranking_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal "
+       "sizes, or 1)",
        [=] { margin_ranking_loss(x, x, y); }},
   });
 }

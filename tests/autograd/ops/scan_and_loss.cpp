@@ -224,14 +224,14 @@ TEST(Errors, OfNormsAndScans) {
       {"[normalize] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { normalize(kZeroIds); }},
       {"[pairwise_distance] expected float32 or float64, got int64", [] { pairwise_distance(kZeroIds, kZeroIds); }},
-      {"[pairwise_distance] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
-       "1)",
+      {"[pairwise_distance] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, "
+       "or 1)",
        [] { pairwise_distance(kZeros, kOtherZeros); }},
       {"[cosine_similarity] expected float32 or float64, got int64", [] { cosine_similarity(kZeroIds, kZeroIds); }},
       {"[cosine_similarity] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
        [] { cosine_similarity(kZeros, kZeros, 2); }},
-      {"[cosine_similarity] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
-       "1)",
+      {"[cosine_similarity] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, "
+       "or 1)",
        [] { cosine_similarity(kZeros, kOtherZeros); }},
       {"[cumprod] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumprod(kZeros, 2); }},
       {"[cummax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummax(kZeros, 2); }},
@@ -262,13 +262,13 @@ TEST(Errors, OfLosses) {
   expect_texts({
       {"[binary_cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { binary_cross_entropy(kZeroIds, kZeros); }},
-      {"[binary_cross_entropy_with_logits] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes "
-       "must be equal or 1)",
+      {"[binary_cross_entropy_with_logits] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 "
+       "(expected equal sizes, or 1)",
        [] { binary_cross_entropy_with_logits(kZeros, kZeros, {.pos_weight = kOtherZeros}); }},
-      {"[cosine_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be "
-       "equal or 1)",
+      {"[cosine_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal "
+       "sizes, or 1)",
        [] { cosine_embedding_loss(kZeros, kOtherZeros, zeros({2})); }},
-      {"[l1_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+      {"[l1_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, or 1)",
        [] { l1_loss(kZeros, kOtherZeros); }},
       {"[l1_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { l1_loss(kZeros, kZeroIds); }},
@@ -286,7 +286,8 @@ TEST(Errors, OfLosses) {
        [] {
          gaussian_nll_loss(kZeros, kZeros, full({2, 3}, -1));
        }},
-      {"[gaussian_nll_loss] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+      {"[gaussian_nll_loss] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or "
+       "1)",
        [] { gaussian_nll_loss(kZeros, kZeros, ones({4})); }},
       {"[triplet_margin_loss] expected anchor, positive and negative with equally many axes, got [2, 3], [2, 3] and "
        "[3]",
@@ -295,8 +296,8 @@ TEST(Errors, OfLosses) {
        [] { triplet_margin_loss(kZeros, kZeros, kZeros, {.margin = 0}); }},
       {"[triplet_margin_loss] expected float32 or float64, got int64",
        [] { triplet_margin_loss(kZeros, kZeroIds, kZeros); }},
-      {"[triplet_margin_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal "
-       "or 1)",
+      {"[triplet_margin_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal "
+       "sizes, or 1)",
        [] { triplet_margin_loss(kZeros, kZeros, kOtherZeros); }},
       {"[cosine_embedding_loss] expected a target with the axes of the vectors [2, 3] and [2, 3] except the last, got "
        "[3]",

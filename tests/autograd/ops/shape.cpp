@@ -224,7 +224,7 @@ TEST(Regions, Errors) {
        [] {
          slice(kCounted, {2, {}});
        }},
-      {"[slice] the step must not be zero",
+      {"[slice] expected a step other than 0, got 0",
        [] {
          slice(kCounted, {{0, 1, 0}});
        }},
@@ -284,7 +284,7 @@ TEST(Index, Errors) {
       {"[index] expected a mask with the sizes of [2, 3] from axis 0 on, got shape [3]",
        [] { index(kCounted, {zeros({3}, kBool)}); }},
       {"[index] expected a mask with one axis or more, got a scalar", [] { index(kCounted, {zeros({}, kBool)}); }},
-      {"[index] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+      {"[index] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (expected equal sizes, or 1)",
        [] {
          index(kCounted, {tensor({0, 1}), tensor({0, 1, 2})});
        }},
@@ -294,9 +294,9 @@ TEST(Index, Errors) {
        [] { index_put(kCounted, {tensor({1})}, zeros({2})); }},
       {"[index_put] expected x and values of one type, got float32 and int64 (convert with values.to(x.dtype()))",
        [] { index_put(kCounted, {tensor({1})}, tensor({2})); }},
-      {"[masked_select] the mask must be bool, got int64 of shape [2, 3] (compare it first: x != 0)",
+      {"[masked_select] expected the mask to be bool, got int64 of shape [2, 3] (compare it first: x != 0)",
        [] { masked_select(kCounted, kIds); }},
-      {"[masked_select] shapes [2, 3] and [2] do not broadcast: axis -1 has 3 against 2 (sizes must be equal or 1)",
+      {"[masked_select] shapes [2, 3] and [2] do not broadcast: axis -1 has 3 against 2 (expected equal sizes, or 1)",
        [] { masked_select(kCounted, zeros({2}, kBool)); }},
       {"[take_along_axis] 3 at [0, 1] of the indices [1, 2] is out of range for axis 1 of [2, 3]",
        [] {
@@ -304,7 +304,7 @@ TEST(Index, Errors) {
        }},
       {"[take_along_axis] expected indices with the 2 axes of x [2, 3], got shape [1]",
        [] { take_along_axis(kCounted, tensor({0}), 1); }},
-      {"[take_along_axis] shapes [1, 3] and [1, 2] do not broadcast: axis -1 has 3 against 2 (sizes must be equal or "
+      {"[take_along_axis] shapes [1, 3] and [1, 2] do not broadcast: axis -1 has 3 against 2 (expected equal sizes, or "
        "1)",
        [] {
          take_along_axis(kCounted, tensor({{0, 1}}), 0);

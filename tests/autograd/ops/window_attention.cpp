@@ -281,17 +281,17 @@ TEST(WindowAttention, SaysWhatIsWrong) {
   const auto error = [&](const Options& options) {
     return error_of([&] { sliding_window_attention(x, x, x, options); });
   };
-  EXPECT_EQ(error({.window = -1}), "[sliding_window_attention] window must not be negative, got -1");
-  EXPECT_EQ(error({.dilation = 0}), "[sliding_window_attention] dilation must be positive, got 0");
+  EXPECT_EQ(error({.window = -1}), "[sliding_window_attention] expected window >= 0, got -1");
+  EXPECT_EQ(error({.dilation = 0}), "[sliding_window_attention] expected dilation > 0, got 0");
   EXPECT_EQ(error({.global_tokens = {1, 0}}),
             "[sliding_window_attention] expected global tokens in ascending order from 0 to 1, got 0");
   EXPECT_EQ(error({.global_tokens = {2}}),
             "[sliding_window_attention] expected global tokens in ascending order from 0 to 1, got 2");
   EXPECT_EQ(error({.mask = x}),
-            "[sliding_window_attention] the mask must be bool (true: may be attended to), got float32");
+            "[sliding_window_attention] expected a mask of bools (true: may be attended to), got float32");
   EXPECT_EQ(error({.mask = zeros({3, 3}, kBool)}),
             "[sliding_window_attention] expected a mask that broadcasts to the scores [2, 2], got [3, 3]");
-  EXPECT_EQ(error({.dropout = 2}), "[sliding_window_attention] dropout must be between 0 and 1, got 2");
+  EXPECT_EQ(error({.dropout = 2}), "[sliding_window_attention] expected dropout in [0, 1], got 2");
   const auto of = [](const Tensor& q, const Tensor& k, const Tensor& v) {
     return error_of([&] { sliding_window_attention(q, k, v); });
   };
@@ -300,7 +300,7 @@ TEST(WindowAttention, SaysWhatIsWrong) {
             "[2, 3] (3 queries against 2 keys)");
   EXPECT_EQ(
       of(zeros({2, 4}), x, x),
-      "[sliding_window_attention] query and key must have the same last size, got query [2, 4], key [2, 3], value "
+      "[sliding_window_attention] expected query and key with the same last size, got query [2, 4], key [2, 3], value "
       "[2, 3] (4 against 3)");
   EXPECT_EQ(of(x, x, zeros({3, 3})),
             "[sliding_window_attention] expected as many values as keys, got query [2, 3], key [2, 3], value [3, 3] (2 "

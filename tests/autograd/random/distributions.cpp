@@ -266,6 +266,54 @@ TEST(Distributions, TransformedHasTheSameDensityOfOtherTensors) {
   EXPECT_TRUE(all(tape.backward(sum(policy.log_prob(leaf)))[leaf] != 0));
 }
 
+// A remembered draw is a constant, its inverse is not: it depends on the parameters of the transforms.
+TEST(Distributions, TransformedHasGradientsOfItsTransforms) {
+  const Tensor loc = full({1}, 0.3, kFloat64).as_leaf(), scale = full({1}, 2.0, kFloat64).as_leaf();
+  const Tensor base = zeros({100}, kFloat64);
+  for (const bool bounded : {false, true}) {
+    const auto make = [&] {
+      std::vector<dist::Transform> transforms{dist::affine_transform(loc, scale)};
+      if (bounded) transforms.push_back(dist::tanh_transform());
+      return dist::Transformed(dist::Normal(base, 1), transforms);
+    };
+    const auto slopes = [&](const auto& draw) {  // of the density of what `draw` draws, by one that has drawn it or not
+      std::vector<Tensor> found;
+      for (const bool has_drawn : {true, false}) {
+        manual_seed(0);
+        Tape tape;
+        const dist::Transformed policy = make();
+        const Tensor drawn = draw(policy);
+        const Gradients grads = tape.backward(sum((has_drawn ? policy : make()).log_prob(drawn)));
+        const Tensor* const of_loc = grads.find(loc);  // none where it cancels
+        found.push_back(cat({of_loc ? *of_loc : zeros_like(loc), grads[scale]}, 0));
+      }
+      return found;
+    };
+    const auto sampled = slopes([](const dist::Transformed& d) { return d.sample(); });
+    EXPECT_TRUE(all(sampled[1] != 0));
+    EXPECT_TRUE(allclose(sampled[0], sampled[1], 1e-9));
+    const auto constant = slopes([](const dist::Transformed& d) { return d.rsample().detach(); });
+    EXPECT_TRUE(allclose(constant[0], constant[1], 1e-9));
+    const auto recorded = slopes([](const dist::Transformed& d) { return d.rsample(); });
+    EXPECT_TRUE(allclose(recorded[0], recorded[1], 1e-9, 1e-9));
+  }
+  // where the inverse is infinite, the density is finite, and so are the gradients
+  const dist::Transformed far(dist::Normal(full({100}, 30.0), 1),
+                              {dist::affine_transform(loc.detach().to(kFloat32).as_leaf(), 1), dist::tanh_transform()});
+  EXPECT_TRUE(all(isfinite(far.log_prob(far.sample()))));
+}
+
+// The draw is recognised by its elements.
+TEST(Distributions, TransformedSeesThatADrawHasChanged) {
+  const dist::Transformed policy(dist::Normal(zeros({3}), 1), {dist::tanh_transform()});
+  Tensor drawn = policy.sample();
+  const Tensor copy = drawn.clone();
+  EXPECT_TRUE(all(policy.log_prob(drawn) == policy.log_prob(copy)));
+  drawn.mutable_data<float>()[0] = 0.1F;
+  EXPECT_TRUE(allclose(policy.log_prob(drawn), dist::Transformed(policy).log_prob(drawn.clone()), 1e-6));
+  EXPECT_FALSE(all(policy.log_prob(drawn) == policy.log_prob(copy)));
+}
+
 // Both gamma numbers are 0 in float64; PyTorch's draws are 1/2 then.
 TEST(Distributions, SmallConcentrations) {
   for (const double a : {1e-4, 1e-3, 1e-2}) {
@@ -306,7 +354,7 @@ TEST(Distributions, Errors) {
       {"[Normal] expected a finite loc, got inf", [&] { Normal(INFINITY, 1); }},
       {"[Normal] expected float32 or float64, got bool of shape [1] (convert with to(kFloat32))",
        [&] { Normal(tensor({true}), 1); }},
-      {"[Normal] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+      {"[Normal] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (expected equal sizes, or 1)",
        [&] { Normal(x, ones({3})); }},
       {"[LogNormal] expected scale > 0, got -1", [&] { LogNormal(0, -1); }},
       {"[LogNormal] expected value > 0, got -2 at element 1 of [2]", [&] { LogNormal(0, 1).log_prob(x); }},

@@ -35,6 +35,26 @@ TEST(Divergences, EqualPyTorch) {
   }
 }
 
+// Of two distributions that are near each other: half the squared distance in the metric of their parameters, without
+// cancellation.
+TEST(Divergences, OfNeighboursInFloat32) {
+  const float step = 0x1p-13F;
+  const Tensor one = ones({1}), next = one + static_cast<double>(step), zero = zeros({1});
+  const double half = 0.5 * double{step} * double{step};
+  const auto relative = [&](const dist::Distribution& p, const dist::Distribution& q, double expected) {
+    return std::abs(dist::kl_divergence(p, q).item() / expected - 1);
+  };
+  EXPECT_LT(relative(dist::Normal(zero, one), dist::Normal(zero, next), 2 * half), 1e-3);
+  EXPECT_LT(relative(dist::Normal(zero, one), dist::Normal(full({1}, double{step}), one), half), 1e-6);
+  EXPECT_LT(relative(dist::Laplace(zero, one), dist::Laplace(zero, next), half), 1e-3);
+  EXPECT_LT(relative(dist::Laplace(zero, one), dist::Laplace(full({1}, double{step}), one), half), 1e-3);
+  EXPECT_LT(relative(dist::Exponential(one), dist::Exponential(next), half), 1e-3);
+  const Tensor eye = tapegrad::eye(2);
+  EXPECT_LT(relative(dist::MultivariateNormal(zeros({2}), eye),
+                     dist::MultivariateNormal(zeros({2}), eye * (1 + double{step})), half),
+            1e-3);
+}
+
 // Where they are finite, by the parameters of both.
 TEST(Divergences, BetweenFamiliesHaveSecondDerivatives) {
   int checked = 0;
@@ -140,7 +160,7 @@ TEST(Divergences, OfWideAndNarrowScales) {
   expect_near(dist::kl_divergence(dist::Uniform(-3e38, 3e38), dist::Uniform(-3.2e38, 3.2e38)).reshape({1}),
               {static_cast<float>(std::log(3.2 / 3))});
   EXPECT_NEAR(dist::kl_divergence(dist::Normal(0, 1e-30), dist::Normal(0, 1)).item(), 30 * std::log(10) - 0.5, 1e-4);
-  const Tensor rate = tensor({1e-3, 1., 1e3}), other = rate * (1 + 0x1p-20);
+  const Tensor rate = tensor({0x1p-10, 1., 0x1p10}), other = rate * (1 + 0x1p-20);
   expect_near(dist::kl_divergence(dist::Exponential(rate), dist::Exponential(other)) * 0x1p41, {1, 1, 1});
 }
 

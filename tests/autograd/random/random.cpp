@@ -368,7 +368,7 @@ TEST(Random, BadArguments) {
   EXPECT_EQ(error_of([&] { g.exponential(x, 4, 0); }), "[exponential] expected a positive rate, got 0");
   EXPECT_EQ(error_of([&] { g.randint(k, 4, 3, 3); }), "[randint] expected low < high, got 3 and 3");
   EXPECT_EQ(error_of([&] { g.randperm(k, -1); }), "[randperm] expected a length of 0 or more, got -1");
-  EXPECT_EQ(error_of([&] { g.keep_mask(b, 4, 1.5); }), "[bernoulli] the probability must be between 0 and 1, got 1.5");
+  EXPECT_EQ(error_of([&] { g.keep_mask(b, 4, 1.5); }), "[bernoulli] expected the probability in [0, 1], got 1.5");
   EXPECT_NE(error_of([&] { g.keep_mask(b, 4, kNan); }), "no error");
   const float negative[2] = {1, -1}, zero[2] = {0, 0}, one[2] = {0, 2};
   EXPECT_EQ(error_of([&] { g.multinomial(k, 1, negative, 2); }),

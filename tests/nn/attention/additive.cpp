@@ -94,9 +94,9 @@ TEST(AdditiveAttention, Errors) {
   const nn::AdditiveAttention attention(2, 3, 4);
   const auto error = [](auto f) { return error_of(f); };
   const Tensor query = zeros({1, 2, 2}), keys = zeros({1, 5, 3});
-  EXPECT_EQ(error([] { nn::AdditiveAttention(0, 3, 4); }), "[additive_attention] query_size must be positive, got 0");
-  EXPECT_EQ(error([] { nn::AdditiveAttention(2, -1, 4); }), "[additive_attention] key_size must be positive, got -1");
-  EXPECT_EQ(error([] { nn::AdditiveAttention(2, 3, 0); }), "[additive_attention] hidden_size must be positive, got 0");
+  EXPECT_EQ(error([] { nn::AdditiveAttention(0, 3, 4); }), "[additive_attention] expected query_size > 0, got 0");
+  EXPECT_EQ(error([] { nn::AdditiveAttention(2, -1, 4); }), "[additive_attention] expected key_size > 0, got -1");
+  EXPECT_EQ(error([] { nn::AdditiveAttention(2, 3, 0); }), "[additive_attention] expected hidden_size > 0, got 0");
   EXPECT_EQ(error([&] { attention(keys, keys); }), "[additive_attention] expected query [B, T, 2], got [1, 5, 3]");
   EXPECT_EQ(error([&] { attention(query, query); }), "[additive_attention] expected keys [B, S, 3], got [1, 2, 2]");
   EXPECT_EQ(error([&] {

@@ -286,34 +286,33 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
   const auto of = [](const AttentionChoice& choice, Positions positions = Positions::none, bool causal = true) {
     return error_of([&] { choice.check(positions, causal); });
   };
-  EXPECT_EQ(of(LinformerAttention{.rank = 0}), "[attention_choice] linformer_rank must be positive, got 0");
+  EXPECT_EQ(of(LinformerAttention{.rank = 0}), "[attention_choice] expected linformer_rank > 0, got 0");
   EXPECT_EQ(of(LinformerAttention{.length = -1}),
-            "[attention_choice] length must be positive, or 0 for the model's, got -1");
-  EXPECT_EQ(of(PerformerAttention{.features = -1}),
-            "[attention_choice] performer_features must not be negative, got -1");
-  EXPECT_EQ(of(ReformerAttention{.bucket_size = 0}), "[attention_choice] reformer_bucket_size must be positive, got 0");
-  EXPECT_EQ(of(ReformerAttention{.buckets = 3}),
-            "[attention_choice] reformer_buckets must be a power of two, or 0 for one that fits the length, got 3");
-  EXPECT_EQ(of(ReformerAttention{.rounds = 0}), "[attention_choice] reformer_rounds must be between 1 and 64, got 0");
+            "[attention_choice] expected length > 0, or 0 for the model's, got -1");
+  EXPECT_EQ(of(PerformerAttention{.features = -1}), "[attention_choice] expected performer_features >= 0, got -1");
+  EXPECT_EQ(of(ReformerAttention{.bucket_size = 0}), "[attention_choice] expected reformer_bucket_size > 0, got 0");
+  EXPECT_EQ(
+      of(ReformerAttention{.buckets = 3}),
+      "[attention_choice] expected reformer_buckets to be a power of two, or 0 for one that fits the length, got 3");
+  EXPECT_EQ(of(ReformerAttention{.rounds = 0}), "[attention_choice] expected reformer_rounds in [1, 64], got 0");
   EXPECT_EQ(of(LinformerAttention()),
             "[attention_choice] linformer attention cannot be causal: each projected key mixes all positions");
   EXPECT_EQ(of(LinformerAttention(), Positions::none, false), "no error");
   EXPECT_EQ(error_of([] { some_gpt(PerformerAttention(), Positions::none, 2); }),
             "[attention_choice] expected as many key heads as query heads for performer attention");
   const nn::MultiHeadAttention performer(8, 2, 0, Positions::none, {}, 0, PerformerAttention());
-  EXPECT_EQ(
-      error_of([&] {
-        performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass());
-      }),
-      "[multi_head_attention] performer attention is for self-attention: query, key and value must be one tensor");
+  EXPECT_EQ(error_of([&] {
+              performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass());
+            }),
+            "[multi_head_attention] expected one tensor as query, key and value of performer attention, got several");
   const Tensor x = zeros({1, 3, 8}).as_leaf();  // as before, though they share their memory
   EXPECT_EQ(error_of([&] { performer(x, narrow(x, 1, 0, 2), narrow(x, 1, 0, 2), nn::AttentionPass()); }).substr(0, 42),
             "[multi_head_attention] performer attention");
   EXPECT_EQ(error_of([&] { performer(x, x.detach(), x, nn::AttentionPass()); }).substr(0, 42),
             "[multi_head_attention] performer attention");
-  EXPECT_EQ(of(WindowAttention{.window = -1}), "[attention_choice] window must not be negative, got -1");
-  EXPECT_EQ(of(WindowAttention{.dilation = 0}), "[attention_choice] dilation must be positive, got 0");
-  EXPECT_EQ(of(WindowAttention{.global_tokens = -2}), "[attention_choice] global_tokens must not be negative, got -2");
+  EXPECT_EQ(of(WindowAttention{.window = -1}), "[attention_choice] expected window >= 0, got -1");
+  EXPECT_EQ(of(WindowAttention{.dilation = 0}), "[attention_choice] expected dilation > 0, got 0");
+  EXPECT_EQ(of(WindowAttention{.global_tokens = -2}), "[attention_choice] expected global_tokens >= 0, got -2");
   EXPECT_EQ(
       of(kWindow, Positions::t5),
       "[attention_choice] t5 positions add to the score of every pair, which only full attention has, got window");
@@ -327,7 +326,7 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([&] {
               attention(zeros({1, 3, 4}), zeros({3, 3}));
             }),
-            "[sliding_window_attention] the mask must be bool (true: may be attended to), got float32");
+            "[sliding_window_attention] expected a mask of bools (true: may be attended to), got float32");
 }
 
 }  // namespace

@@ -76,13 +76,12 @@ TEST(Linformer, Errors) {
   };
   EXPECT_EQ(with([](Config& c) { c.causal = true; }),
             "[attention_choice] linformer attention cannot be causal: each projected key mixes all positions");
-  EXPECT_EQ(with([](Config& c) { c.projected = 0; }), "[linformer_self_attention] projected must be positive, got 0");
+  EXPECT_EQ(with([](Config& c) { c.projected = 0; }), "[linformer_self_attention] expected projected > 0, got 0");
   EXPECT_EQ(with([](Config& c) { c.context_length = -1; }),
-            "[linformer_self_attention] context_length must be positive, got -1");
+            "[linformer_self_attention] expected context_length > 0, got -1");
   EXPECT_EQ(with([](Config& c) { c.d_out = 5; }),
             "[linformer_self_attention] d_out 5 is not divisible by num_heads 2 (each head takes an equal share)");
-  EXPECT_EQ(with([](Config& c) { c.dropout = 2; }),
-            "[linformer_self_attention] dropout must be between 0 and 1, got 2");
+  EXPECT_EQ(with([](Config& c) { c.dropout = 2; }), "[linformer_self_attention] expected dropout in [0, 1], got 2");
   const nn::LinformerSelfAttention attention(
       {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5, .projected = 2});
   const Tensor x = ones({1, 4, 3});

@@ -153,14 +153,14 @@ TEST(Performer, Errors) {
   const auto with = [](const nn::PerformerConfig& config) {
     return error_of([&] { nn::PerformerSelfAttention attention(config); });
   };
-  EXPECT_EQ(with({.d_in = 0}), "[performer_self_attention] d_in must be positive, got 0");
+  EXPECT_EQ(with({.d_in = 0}), "[performer_self_attention] expected d_in > 0, got 0");
   EXPECT_EQ(with({.d_in = 3, .d_out = 5, .num_heads = 2}),
             "[performer_self_attention] d_out 5 is not divisible by num_heads 2 (each head takes an equal share)");
   EXPECT_EQ(with({.context_length = -1}),
-            "[performer_self_attention] context_length must be positive, or 0 for any length, got -1");
+            "[performer_self_attention] expected context_length > 0, or 0 for any length, got -1");
   EXPECT_EQ(with({.num_features = -2}),
-            "[performer_self_attention] num_features must be positive, or 0 for D log D, got -2");
-  EXPECT_EQ(error_of([] { nn::orthogonal_features(0, 4); }), "[orthogonal_features] count must be positive, got 0");
+            "[performer_self_attention] expected num_features > 0, or 0 for D log D, got -2");
+  EXPECT_EQ(error_of([] { nn::orthogonal_features(0, 4); }), "[orthogonal_features] expected count > 0, got 0");
   EXPECT_EQ(error_of([] { nn::orthogonal_features(2, 4, kInt64); }),
             "[orthogonal_features] expected float32 or float64, got int64");
   const Tensor q = ones({2, 4, 3}), short_one = ones({2, 2, 3}), w = ones({5, 3});

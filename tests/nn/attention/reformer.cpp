@@ -169,9 +169,10 @@ TEST(Reformer, CachedEqualsUncached) {
             "[reformer_self_attention] a sequence of length 8 is longer than context_length 7");
   const nn::ReformerSelfAttention by_length({.d_in = 3, .d_out = 4, .num_heads = 2});
   nn::KVCache fresh;
-  EXPECT_EQ(error_of([&] { by_length(x, {.cache = &fresh}); }),
-            "[reformer_self_attention] reformer attention takes no cache: it must be causal and have a fixed number of "
-            "buckets (set num_buckets or context_length)");
+  EXPECT_EQ(
+      error_of([&] { by_length(x, {.cache = &fresh}); }),
+      "[reformer_self_attention] reformer attention takes no cache: expected causal attention with a fixed number of "
+      "buckets (set num_buckets or context_length)");
 }
 
 TEST(Reformer, Errors) {
@@ -180,15 +181,16 @@ TEST(Reformer, Errors) {
   };
   EXPECT_EQ(with({.num_heads = 5}),
             "[reformer_self_attention] d_out 768 is not divisible by num_heads 5 (each head takes an equal share)");
-  EXPECT_EQ(with({.chunk_length = 0}), "[reformer_self_attention] chunk_length must be positive, got 0");
-  EXPECT_EQ(with({.rounds = 0}), "[reformer_self_attention] rounds must be positive, got 0");
-  EXPECT_EQ(with({.num_buckets = 6}),
-            "[reformer_self_attention] num_buckets must be a power of two, or 0 for one that fits the length, got 6");
+  EXPECT_EQ(with({.chunk_length = 0}), "[reformer_self_attention] expected chunk_length > 0, got 0");
+  EXPECT_EQ(with({.rounds = 0}), "[reformer_self_attention] expected rounds > 0, got 0");
+  EXPECT_EQ(
+      with({.num_buckets = 6}),
+      "[reformer_self_attention] expected num_buckets to be a power of two, or 0 for one that fits the length, got 6");
   EXPECT_EQ(with({.context_length = -1}),
-            "[reformer_self_attention] context_length must be positive, or 0 for any length, got -1");
+            "[reformer_self_attention] expected context_length > 0, or 0 for any length, got -1");
   const Tensor x = ones({2, 4, 3}), buckets = zeros({1, 2, 4}, kInt64);
   EXPECT_EQ(error_of([&] { nn::lsh_buckets(x, 6); }), "[lsh_buckets] expected a power of two as count, got 6");
-  EXPECT_EQ(error_of([&] { nn::lsh_buckets(x, 4, 0); }), "[lsh_buckets] rounds must be positive, got 0");
+  EXPECT_EQ(error_of([&] { nn::lsh_buckets(x, 4, 0); }), "[lsh_buckets] expected rounds > 0, got 0");
   EXPECT_EQ(error_of([&] { nn::lsh_buckets(ones({3}), 4); }), "[lsh_buckets] expected x [..., T, D], got [3]");
   EXPECT_EQ(error_of([&] { nn::reformer_attention(x, x, buckets, {.mask = nn::causal_mask(4)}); }),
             "[reformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got bool [4, 4]");

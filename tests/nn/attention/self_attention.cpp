@@ -96,12 +96,11 @@ TEST(SelfAttention, Errors) {
   using Config = nn::SelfAttentionConfig;
   EXPECT_EQ(with([](Config& c) { c.d_out = 5; }),
             "[multi_head_self_attention] d_out 5 is not divisible by num_heads 2 (each head takes an equal share)");
-  EXPECT_EQ(with([](Config& c) { c.num_heads = 0; }), "[multi_head_self_attention] num_heads must be positive, got 0");
-  EXPECT_EQ(with([](Config& c) { c.d_in = -1; }), "[multi_head_self_attention] d_in must be positive, got -1");
-  EXPECT_EQ(with([](Config& c) { c.dropout = 2; }),
-            "[multi_head_self_attention] dropout must be between 0 and 1, got 2");
+  EXPECT_EQ(with([](Config& c) { c.num_heads = 0; }), "[multi_head_self_attention] expected num_heads > 0, got 0");
+  EXPECT_EQ(with([](Config& c) { c.d_in = -1; }), "[multi_head_self_attention] expected d_in > 0, got -1");
+  EXPECT_EQ(with([](Config& c) { c.dropout = 2; }), "[multi_head_self_attention] expected dropout in [0, 1], got 2");
   EXPECT_EQ(with([](Config& c) { c.context_length = -5; }),
-            "[multi_head_self_attention] context_length must be positive, or 0 for any length, got -5");
+            "[multi_head_self_attention] expected context_length > 0, or 0 for any length, got -5");
   EXPECT_EQ(with([](Config&) {}), "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
   EXPECT_EQ(with([](Config& c) { c.d_in = 4; }), "[multi_head_self_attention] expected x [B, T, 4], got [1, 6, 3]");
 }

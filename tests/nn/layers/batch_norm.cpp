@@ -185,8 +185,8 @@ TEST(ChannelNorms, ErrorTexts) {
             "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
   EXPECT_EQ(text(nn::GroupNorm(2, 4, 1e-5, false), {2, 6, 5}),
             "[group_norm] expected x [N, 4, ...], got shape [2, 6, 5]");
-  EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] the number of channels must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] the number of channels must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] expected the number of channels > 0, got 0");
+  EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] expected the number of channels > 0, got 0");
   EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected groups that divide the 4 channels, got 3");
   EXPECT_EQ(error_of([] { nn::GroupNorm(0, 4); }), "[group_norm] expected groups that divide the 4 channels, got 0");
 }

@@ -69,14 +69,14 @@ TEST(Convolution, CloneKeepsTheOptions) {
 }
 
 TEST(ConvolutionErrors, OfLayers) {
-  EXPECT_EQ(error_of([] { nn::Conv2d(0, 3, 3); }), "[conv2d] the number of input channels must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::Conv1d(3, -1, 3); }), "[conv1d] the number of output channels must be positive, got -1");
+  EXPECT_EQ(error_of([] { nn::Conv2d(0, 3, 3); }), "[conv2d] expected the number of input channels > 0, got 0");
+  EXPECT_EQ(error_of([] { nn::Conv1d(3, -1, 3); }), "[conv1d] expected the number of output channels > 0, got -1");
   EXPECT_EQ(error_of([] {
               nn::ConvTranspose2d(3, 3, {3, 0});
             }),
-            "[conv_transpose2d] the size of the kernel must be positive, got 0");
+            "[conv_transpose2d] expected the size of the kernel > 0, got 0");
   EXPECT_EQ(error_of([] { nn::ConvTranspose1d(3, 3, 3, {.groups = 0}); }),
-            "[conv_transpose1d] the number of groups must be positive, got 0");
+            "[conv_transpose1d] expected the number of groups > 0, got 0");
   EXPECT_EQ(error_of([] { nn::Conv2d(4, 6, 3, {.groups = 4}); }),
             "[conv2d] expected groups that divide 4 input and 6 output channels, got 4 groups");
   EXPECT_EQ(error_of([] {

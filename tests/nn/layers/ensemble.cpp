@@ -99,7 +99,7 @@ TEST(Ensemble, GradientsOfBothOrders) {
 }
 
 TEST(Ensemble, Errors) {
-  EXPECT_EQ(error_of([] { nn::EnsembleLinear(0, 4, 8); }), "[ensemble] the number of members must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::EnsembleLinear(0, 4, 8); }), "[ensemble] expected the number of members > 0, got 0");
   const nn::EnsembleLinear layers(3, 4, 8);
   for (const Shape& shape : {Shape{5, 3}, Shape{2, 5, 4}, Shape{4}}) {
     EXPECT_EQ(error_of([&] { (void)layers(zeros(shape)); }),

@@ -307,26 +307,26 @@ TEST(Activations, PReLULearnsItsSlopes) {
   tg::Tape tape;
   const tg::Gradients grads = tape.backward(tg::sum(copy(tg::full({1, 3, 2}, -10))));
   expect_near(grads[copy.weight], {-20, -20, -20});
-  EXPECT_EQ(error_of([] { nn::PReLU(0); }), "[prelu] the number of channels must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::PReLU(0); }), "[prelu] expected the number of channels > 0, got 0");
 }
 
 // --- errors ---
 
 TEST(Errors, Sizes) {
-  EXPECT_EQ(error_of([] { nn::Linear(0, 3); }), "[linear] the number of inputs must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::Linear(3, -1); }), "[linear] the number of outputs must be positive, got -1");
-  EXPECT_EQ(error_of([] { nn::Embedding(-5, 3); }), "[embedding] the number of ids must be positive, got -5");
-  EXPECT_EQ(error_of([] { nn::Embedding(5, 3, 5); }), "[embedding] the padding id must be in [0, 5), got 5");
-  EXPECT_EQ(error_of([] { nn::LayerNorm(0); }), "[layer_norm] the size of the last axis must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::LayerNorm{{3, 0}}; }), "[layer_norm] the size of an axis must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::Linear(0, 3); }), "[linear] expected the number of inputs > 0, got 0");
+  EXPECT_EQ(error_of([] { nn::Linear(3, -1); }), "[linear] expected the number of outputs > 0, got -1");
+  EXPECT_EQ(error_of([] { nn::Embedding(-5, 3); }), "[embedding] expected the number of ids > 0, got -5");
+  EXPECT_EQ(error_of([] { nn::Embedding(5, 3, 5); }), "[embedding] expected a padding id in [0, 5), got 5");
+  EXPECT_EQ(error_of([] { nn::LayerNorm(0); }), "[layer_norm] expected the size of the last axis > 0, got 0");
+  EXPECT_EQ(error_of([] { nn::LayerNorm{{3, 0}}; }), "[layer_norm] expected the size of an axis > 0, got 0");
   EXPECT_EQ(error_of([] { nn::RMSNorm{tg::Shape()}; }), "[rms_norm] expected the size of at least one axis, got none");
   EXPECT_EQ(error_of([] {
               nn::LayerNorm{{3, 4}, {.affine = false}}(tg::ones({2, 4}));
             }),
             "[layer_norm] expected x with the last axes [3, 4], got shape [2, 4]");
-  EXPECT_EQ(error_of([] { nn::causal_mask(0); }), "[causal_mask] the length must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::Dropout(1.5); }), "[dropout] p must be between 0 and 1, got 1.5");
-  EXPECT_EQ(error_of([] { nn::Dropout(-0.1); }), "[dropout] p must be between 0 and 1, got -0.1");
+  EXPECT_EQ(error_of([] { nn::causal_mask(0); }), "[causal_mask] expected the length > 0, got 0");
+  EXPECT_EQ(error_of([] { nn::Dropout(1.5); }), "[dropout] expected p in [0, 1], got 1.5");
+  EXPECT_EQ(error_of([] { nn::Dropout(-0.1); }), "[dropout] expected p in [0, 1], got -0.1");
   EXPECT_EQ(error_of([] { nn::MultiHeadAttention(10, 3); }),
             "[multi_head_attention] hidden_size 10 is not divisible by num_attention_heads 3 (each head takes an equal "
             "share)");

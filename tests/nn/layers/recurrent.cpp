@@ -275,11 +275,11 @@ TEST(Recurrent, ErrorsOfModules) {
   const nn::LSTMCell cell(3, 4);
   const Tensor x = zeros({5, 2, 3}), h = zeros({4, 2, 4});
   const auto error = [](auto f) { return error_of([&] { f(); }); };
-  EXPECT_EQ(error([] { nn::RNN(0, 4); }), "[rnn] input_size must be positive, got 0");
-  EXPECT_EQ(error([] { nn::LSTM(3, -1); }), "[lstm] hidden_size must be positive, got -1");
-  EXPECT_EQ(error([] { nn::GRU(3, 4, {.num_layers = 0}); }), "[gru] num_layers must be positive, got 0");
-  EXPECT_EQ(error([] { nn::GRUCell(3, 0); }), "[gru_cell] hidden_size must be positive, got 0");
-  EXPECT_EQ(error([] { nn::GRU(3, 4, {.dropout = 2}); }), "[gru] dropout must be between 0 and 1, got 2");
+  EXPECT_EQ(error([] { nn::RNN(0, 4); }), "[rnn] expected input_size > 0, got 0");
+  EXPECT_EQ(error([] { nn::LSTM(3, -1); }), "[lstm] expected hidden_size > 0, got -1");
+  EXPECT_EQ(error([] { nn::GRU(3, 4, {.num_layers = 0}); }), "[gru] expected num_layers > 0, got 0");
+  EXPECT_EQ(error([] { nn::GRUCell(3, 0); }), "[gru_cell] expected hidden_size > 0, got 0");
+  EXPECT_EQ(error([] { nn::GRU(3, 4, {.dropout = 2}); }), "[gru] expected dropout in [0, 1], got 2");
   EXPECT_EQ(error([&] { model(zeros({3})); }), "[lstm] expected x [T, B, I] or [T, I], got [3]");
   EXPECT_EQ(error([&] { first(zeros({1, 5, 2, 3})); }), "[gru] expected x [B, T, I] or [T, I], got [1, 5, 2, 3]");
   EXPECT_EQ(error([&] { model(zeros({5, 2, 4})); }), "[lstm] expected x with a last axis of 3, got [5, 2, 4]");

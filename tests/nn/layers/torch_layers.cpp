@@ -169,8 +169,7 @@ TEST(TorchTransformer, DecoderAndWholeModelEqualPyTorch) {
 TEST(TorchTransformer, WithoutBiasAndWithAnInvalidCount) {
   const nn::torch::TransformerEncoderLayer layer(8, 2, {.dim_feedforward = 6, .bias = false});
   EXPECT_EQ(nn::state_dict(layer).size(), 6u);  // four matrices and two norms
-  EXPECT_EQ(error_of([&] { nn::torch::TransformerEncoder(layer, 0); }),
-            "[transformer] num_layers must be positive, got 0");
+  EXPECT_EQ(error_of([&] { nn::torch::TransformerEncoder(layer, 0); }), "[transformer] expected num_layers > 0, got 0");
 }
 
 void expect_bags(const std::string& name, const nn::EmbeddingBagOptions& options, const Tensor& ids,

@@ -156,7 +156,7 @@ TEST(WeightNorm, ErrorTexts) {
        [] { nn::SpectralNorm(nn::Linear(5, 3), {.axis = 2}); }},
       {"[parametrization] expected a layer with a weight in floating point, got none",
        [] { nn::WeightNorm{nn::Linear()}; }},
-      {"[spectral_norm] the number of power iterations must be positive, got 0",
+      {"[spectral_norm] expected the number of power iterations > 0, got 0",
        [] { nn::SpectralNorm(nn::Linear(5, 3), {.n_power_iterations = 0}); }},
   });
 }

@@ -1,4 +1,4 @@
-// visit must not be const, because it provides members that are changed
+// expected a visit without const, because it provides members that are changed
 #include <tapegrad/nn/linear.h>
 
 struct Model {

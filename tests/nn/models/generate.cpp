@@ -307,15 +307,15 @@ TEST(Generate, Errors) {
     return error_of([&] { nn::generate(model, kStart, options); });
   };
   EXPECT_EQ(of({.max_new_tokens = 1}), "no error");
-  EXPECT_EQ(of({.max_new_tokens = -1}), "[generate] max_new_tokens must not be negative, got -1");
-  EXPECT_EQ(of({.temperature = -0.5}), "[generate] temperature must be finite and not negative (0: greedy), got -0.5");
-  EXPECT_EQ(of({.top_k = -1}), "[generate] top_k must not be negative (0: all tokens), got -1");
-  EXPECT_EQ(of({.top_p = 0}), "[generate] top_p must be above 0 and at most 1, got 0");
-  EXPECT_EQ(of({.top_p = 1.5}), "[generate] top_p must be above 0 and at most 1, got 1.5");
-  EXPECT_EQ(of({.beams = 0}), "[generate] beams must be positive, got 0");
+  EXPECT_EQ(of({.max_new_tokens = -1}), "[generate] expected max_new_tokens >= 0, got -1");
+  EXPECT_EQ(of({.temperature = -0.5}), "[generate] expected temperature >= 0, got -0.5");
+  EXPECT_EQ(of({.top_k = -1}), "[generate] expected top_k >= 0, got -1");
+  EXPECT_EQ(of({.top_p = 0}), "[generate] expected top_p in (0, 1], got 0");
+  EXPECT_EQ(of({.top_p = 1.5}), "[generate] expected top_p in (0, 1], got 1.5");
+  EXPECT_EQ(of({.beams = 0}), "[generate] expected beams > 0, got 0");
   EXPECT_EQ(of({.temperature = 0.7, .beams = 4}),
-            "[generate] beam search needs temperature 0, got 4 beams at temperature 0.7");
-  EXPECT_EQ(of({.length_penalty = -1}), "[generate] length_penalty must be finite and not negative, got -1");
+            "[generate] expected temperature 0 for beam search, got 4 beams at temperature 0.7");
+  EXPECT_EQ(of({.length_penalty = -1}), "[generate] expected length_penalty >= 0, got -1");
   EXPECT_EQ(error_of([&] {
               nn::generate(model, zeros({1, 0}, kInt64), {});
             }),
@@ -333,7 +333,7 @@ TEST(Generate, Errors) {
   EXPECT_EQ(error_of([&] {
               nn::greedy_decode(transformer, ones({1, 2}, kInt64), {}, -1);
             }),
-            "[generate] max_new_tokens must not be negative, got -1");
+            "[generate] expected max_new_tokens >= 0, got -1");
 }
 
 }  // namespace

@@ -238,16 +238,15 @@ TEST(Gpt, ConfigurationsOfHuggingFaceWithWrongMembers) {
     }
   }
   EXPECT_GT(wrong, 80);
-  EXPECT_EQ(read({{"vocab_size", "9"}}), "[c.json] vocab_size must be a whole number up to 100000000, got \"9\"");
+  EXPECT_EQ(read({{"vocab_size", "9"}}),
+            "[c.json] expected vocab_size to be a whole number from 1 to 100000000, got \"9\"");
 }
 
 TEST(Gpt, RejectsInvalidConfigurations) {
   EXPECT_EQ(error_of([] { nn::GPTModel({.emb_dim = 10, .n_heads = 3}); }),
             "[gpt_config] emb_dim 10 is not divisible by n_heads 3 (each head takes an equal share)");
-  EXPECT_EQ(error_of([] { nn::GPTModel({.context_length = 0}); }),
-            "[gpt_config] context_length must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::GPTModel({.drop_rate = 1.5}); }),
-            "[gpt_config] drop_rate must be between 0 and 1, got 1.5");
+  EXPECT_EQ(error_of([] { nn::GPTModel({.context_length = 0}); }), "[gpt_config] expected context_length > 0, got 0");
+  EXPECT_EQ(error_of([] { nn::GPTModel({.drop_rate = 1.5}); }), "[gpt_config] expected drop_rate in [0, 1], got 1.5");
   EXPECT_EQ(error_of([] { nn::gpt_preset("gpt3"); }),
             "[gpt] expected one of the presets tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl, got \"gpt3\"");
   nn::GPTModel model(golden_config());

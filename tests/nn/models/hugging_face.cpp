@@ -68,13 +68,14 @@ TEST(HuggingFace, RopesThatAreNotSupported) {
     EXPECT_EQ(with(key, {{"rope_type", "default"}, {"mrope_section", {1, 1}}}),
               "[c.json] expected only keys whose meaning is known, got \"mrope_section\": [1,1] (remove the key if the "
               "result does not depend on it)");
-    EXPECT_EQ(with(key, {{"type", "linear"}}), "[c.json] factor must be a number, got null");
-    EXPECT_EQ(with(key, {{"type", "linear"}, {"factor", 0.5}}), "[c.json] factor must be at least 1, got 0.5");
+    EXPECT_EQ(with(key, {{"type", "linear"}}), "[c.json] expected factor to be a number in [1, 1000000], got null");
+    EXPECT_EQ(with(key, {{"type", "linear"}, {"factor", 0.5}}),
+              "[c.json] expected factor to be a number in [1, 1000000], got 0.5");
     EXPECT_EQ(with(key, {{"type", "yarn"}, {"factor", 2}, {"beta_fast", 1}, {"beta_slow", 2}}),
               "[c.json] expected 0 < low_freq_factor < high_freq_factor, got 2 and 1");
     EXPECT_NE(with(key, {{"full_attention", {{"rope_type", "default"}}}}).find("got \"full_attention\""),
               std::string::npos);
-    EXPECT_EQ(with(key, 3), fmt::format("[c.json] {} must be an object, got 3", key));
+    EXPECT_EQ(with(key, 3), fmt::format("[c.json] expected {} to be an object, got 3", key));
   }
   EXPECT_EQ(with("partial_rotary_factor", 0.5), "[c.json] expected a partial_rotary_factor of 1, got 0.5");
 }
@@ -167,7 +168,7 @@ TEST(HuggingFace, KeysThatChangeTheModelAreErrors) {
   for (const json& good : {json(5), json(nullptr), json({5, 6}), json(-1)})
     EXPECT_NO_THROW(nn::ends_of_hugging_face(json{{"eos_token_id", good}}.dump(), "g.json"));
   EXPECT_EQ(error_of([] { nn::ends_of_hugging_face(R"({"eos_token_id": [5, "a"]})", "g.json"); }),
-            "[g.json] eos_token_id must be a whole number or a list of them, got [5,\"a\"]");
+            "[g.json] expected eos_token_id to be a whole number or a list of them, got [5,\"a\"]");
 }
 
 }  // namespace

@@ -125,14 +125,14 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
             }),
             "[lora] no linear layer matches the target \"sideways\"; there are up, down");
   EXPECT_EQ(error_of([&] { lora(net, {}); }), "[lora] expected targets, got none");
-  EXPECT_EQ(error_of([&] { lora(net, {.rank = 0, .targets = {"up"}}); }), "[lora] rank must be positive, got 0");
+  EXPECT_EQ(error_of([&] { lora(net, {.rank = 0, .targets = {"up"}}); }), "[lora] expected rank > 0, got 0");
   Dropout none;
   EXPECT_EQ(error_of([&] { lora(none, {.targets = {"up"}}); }), "[lora] the model has no linear layers");
   LoraNet twice;
   lora(twice, {.targets = {"up"}});
   EXPECT_EQ(error_of([&] { lora(twice, {.targets = {"up"}}); }),
             "[lora] the model already has low-rank updates (merge_lora adds them to its weights)");
-  EXPECT_EQ(error_of([] { LowRank(2, 3, 1, 0); }), "[lora] alpha must be positive, got 0");
+  EXPECT_EQ(error_of([] { LowRank(2, 3, 1, 0); }), "[lora] expected alpha > 0, got 0");
   GPTModel model = small_gpt();
   lora(model, {.targets = {"W_query"}});
   store(model, "int8");
@@ -335,16 +335,16 @@ TEST(Adapter, OfAnotherModelIsRejectedByName) {
   EXPECT_EQ(with("bias", "all"), at + "expected no biases, got bias \"all\"");
   EXPECT_EQ(with("use_dora", true), at + "expected none of use_dora, got true");
   EXPECT_EQ(with("modules_to_save", Names{"lm_head"}), at + "expected none of modules_to_save, got [\"lm_head\"]");
-  EXPECT_EQ(with("lora_alpha", 0), at + "lora_alpha must be positive, got 0");
-  EXPECT_EQ(with("lora_alpha", "4"), at + "lora_alpha must be a number, got \"4\"");
-  EXPECT_EQ(with("lora_alpha", nullptr), at + "lora_alpha must be a number, got null");
-  EXPECT_EQ(with("lora_dropout", "0"), at + "lora_dropout must be a number, got \"0\"");
-  EXPECT_EQ(with("use_rslora", 1), at + "use_rslora must be true or false, got 1");
-  EXPECT_EQ(with("alpha_pattern", 3), at + "alpha_pattern must be an object, got 3");
-  EXPECT_EQ(with("target_modules", {1}), at + "target_modules must be a text or a list of texts, got 1");
+  EXPECT_EQ(with("lora_alpha", 0), at + "expected lora_alpha to be a number in (0, 1000000], got 0");
+  EXPECT_EQ(with("lora_alpha", "4"), at + "expected lora_alpha to be a number in (0, 1000000], got \"4\"");
+  EXPECT_EQ(with("lora_alpha", nullptr), at + "expected lora_alpha to be a number in (0, 1000000], got null");
+  EXPECT_EQ(with("lora_dropout", "0"), at + "expected lora_dropout to be a number in [0, 1), got \"0\"");
+  EXPECT_EQ(with("use_rslora", 1), at + "expected use_rslora to be true or false, got 1");
+  EXPECT_EQ(with("alpha_pattern", 3), at + "expected alpha_pattern to be an object, got 3");
+  EXPECT_EQ(with("target_modules", {1}), at + "expected target_modules to be a text or a list of texts, got 1");
   EXPECT_EQ(with("rank_pattern", {{"c_attn", 1.5}}),
-            at + "rank_pattern must have positive whole numbers, got 1.5 for \"c_attn\"");
-  EXPECT_EQ(with("r", "2"), at + "r must be a whole number up to 100000000, got \"2\"");
+            at + "rank_pattern: expected c_attn to be a whole number from 1 to 100000000, got 1.5");
+  EXPECT_EQ(with("r", "2"), at + "expected r to be a whole number from 1 to 100000000, got \"2\"");
   // The rank that the scale is made of is that of the tensors.
   const std::string ranks = misfit + "\"transformer.h.0.attn.c_attn\" has the rank 2, adapter_config.json has ";
   EXPECT_EQ(with("r", 4), ranks + "4");
@@ -352,11 +352,11 @@ TEST(Adapter, OfAnotherModelIsRejectedByName) {
   EXPECT_EQ(with("r", nullptr), ranks + "8");  // as PEFT has it
   spill(config, "[]");
   EXPECT_EQ(load(small_gpt()), at + "expected an object, got array");
-  EXPECT_EQ(with("lora_dropout", 1), at + "lora_dropout must be at least 0 and less than 1, got 1");
+  EXPECT_EQ(with("lora_dropout", 1), at + "expected lora_dropout to be a number in [0, 1), got 1");
   EXPECT_EQ(with("alpha_pattern", {{"h.*.c_attn", 2}}),
             at + "expected names of layers in alpha_pattern, got the expression \"h.*.c_attn\"");
   EXPECT_EQ(with("alpha_pattern", {{"c_attn", -1}}),
-            at + "alpha_pattern must have positive numbers, got -1 for \"c_attn\"");
+            at + "alpha_pattern: expected c_attn to be a number in (0, 1000000], got -1");
   // Starts of training that changed the base model's weights.
   for (const char* init : {"pissa", "pissa_niter_4", "PiSSA", "olora", "OLoRA", "corda", "loftq", "mica", "new"}) {
     EXPECT_EQ(with("init_lora_weights", init),

@@ -163,14 +163,14 @@ TEST(Transformer, Errors) {
       with([](Config& c) { c.hidden_size = 5; }),
       "[transformer_config] hidden_size 5 is not divisible by num_attention_heads 2 (each head takes an equal share)");
   EXPECT_EQ(with([](Config& c) { c.num_hidden_layers = 0; }),
-            "[transformer_config] num_hidden_layers must be positive, got 0");
-  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] vocab_size must be positive, got -3");
+            "[transformer_config] expected num_hidden_layers > 0, got 0");
+  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] expected vocab_size > 0, got -3");
   EXPECT_EQ(with([](Config& c) { c.dropout_prob = 1.1; }),
-            "[transformer_config] dropout_prob must be between 0 and 1, got 1.1");
+            "[transformer_config] expected dropout_prob in [0, 1], got 1.1");
   EXPECT_EQ(with([](Config& c) { c.layer_norm_eps = -1; }),
-            "[transformer_config] layer_norm_eps must not be negative, got -1");
+            "[transformer_config] expected layer_norm_eps >= 0, got -1");
   EXPECT_EQ(with([](Config& c) { c.pad_token_id = 6; }),
-            "[transformer_config] pad_token_id must be in [0, vocab_size 6), got 6");
+            "[transformer_config] expected pad_token_id in [0, vocab_size 6), got 6");
   EXPECT_EQ(with([](Config&) {}), "[positions] a sequence of length 7 is longer than max_position_embeddings 5");
   const nn::Transformer model(small_transformer(6, 5));
   EXPECT_EQ(error_of([&] {

@@ -304,22 +304,21 @@ TEST(AddedPositions, CompositeOnesAreAnyPair) {
 
 TEST(AddedPositions, Errors) {
   EXPECT_EQ(error_of([] { nn::ComplexPositions model(5); }),
-            "[positions] complex numbers are pairs: the width must be even, got 5");
+            "[positions] expected an even width for complex numbers, got 5");
   EXPECT_EQ(error_of([] { nn::ConvPositions model(4, 2, true); }),
-            "[positions] conv_width must be odd and positive, got 2");
+            "[positions] conv_width: expected an odd number > 0, got 2");
   EXPECT_EQ(error_of([] { nn::MultiscaleConvPositions model(1, true); }),
             "[positions] expected vectors of at least 2 elements for two convolutions, got 1");
-  EXPECT_EQ(error_of([] { nn::LstmPositions model(0, 1); }),
-            "[positions] the size of a vector must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::LstmPositions model(0, 1); }), "[positions] expected the size of a vector > 0, got 0");
   nn::KVCache cache;
   EXPECT_EQ(error_of([&] {
               nn::ConvPositions(4, 3, false)(ones({1, 2, 4}), {}, &cache);
             }),
-            "[positions] a cache needs causal positions");
+            "[positions] expected causal positions with a cache, got others");
   EXPECT_EQ(error_of([&] {
               nn::DynamicPositions(4, 3, false)(ones({1, 2, 4}), 0, {}, &cache);
             }),
-            "[positions] a cache needs causal positions");
+            "[positions] expected causal positions with a cache, got others");
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST(Ode, Errors) {
   EXPECT_EQ(of({}), "[odeint] expected at least one time, got none");
   EXPECT_EQ(of({0, 1, 1}), "[odeint] expected increasing or decreasing times, got 1 after 1");
   EXPECT_EQ(of({0, 1, 0.5}), "[odeint] expected increasing or decreasing times, got 0.5 after 1");
-  EXPECT_EQ(of({0, 1}, {.steps = 0}), "[odeint] steps must be positive, got 0");
+  EXPECT_EQ(of({0, 1}, {.steps = 0}), "[odeint] expected steps > 0, got 0");
   EXPECT_EQ(of({3}), "no error");
   EXPECT_EQ(of({0, INFINITY}), "[odeint] expected finite times, got inf");
   EXPECT_EQ(of({NAN}), "[odeint] expected finite times, got nan");

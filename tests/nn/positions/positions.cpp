@@ -269,37 +269,32 @@ TEST(Positions, OptionsAreDefaultsUntilTheyAreSetAndCopiesAreTheirOwn) {
 TEST(Positions, Errors) {
   EXPECT_EQ(error_of([] { nn::positions_named("ropes"); }),
             fmt::format("[positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", ")));
-  EXPECT_EQ(error_of([] {
-              nn::rope(ones({2, 3}));
-            }),
-            "[positions] rope rotates pairs of elements: the size of a head must be even, got 3");
+  EXPECT_EQ(error_of([] { nn::rope(ones({2, 3})); }), "[positions] expected heads of an even size for rope, got 3");
   EXPECT_EQ(error_of([] { nn::rope(ones({2})); }), "[positions] expected x [..., T, D], got [2]");
   EXPECT_EQ(error_of([] { nn::add_index(ones({2})); }), "[positions] expected x [..., T, C], got [2]");
   EXPECT_EQ(error_of([] { nn::ntk_base(10000, 2, 2); }),
             "[positions] ntk_scale expects heads of more than 2 elements, got 2");
   const auto of = [](nn::PositionOptions options) { return error_of([&] { options.check(); }); };
   EXPECT_EQ(of({}), "no error");
-  EXPECT_EQ(of(nn::LearnedPositionOptions{.interpolate_to = -1}),
-            "[positions] interpolate_to must not be negative, got -1");
-  EXPECT_EQ(of(nn::RopeOptions{.base = 1}), "[positions] rope_base must be greater than 1, got 1");
-  EXPECT_EQ(of(nn::RopeOptions{.ntk_scale = 0.5}), "[positions] ntk_scale must be at least 1, got 0.5");
-  EXPECT_EQ(of(nn::ShawOptions{.distance = 0}), "[positions] shaw_distance must be positive, got 0");
-  EXPECT_EQ(of(nn::T5Options{.buckets = 5}), "[positions] t5_buckets must be even and at least 4, got 5");
+  EXPECT_EQ(of(nn::LearnedPositionOptions{.interpolate_to = -1}), "[positions] expected interpolate_to >= 0, got -1");
+  EXPECT_EQ(of(nn::RopeOptions{.base = 1}), "[positions] expected rope_base > 1, got 1");
+  EXPECT_EQ(of(nn::RopeOptions{.ntk_scale = 0.5}), "[positions] expected ntk_scale >= 1, got 0.5");
+  EXPECT_EQ(of(nn::ShawOptions{.distance = 0}), "[positions] expected shaw_distance > 0, got 0");
+  EXPECT_EQ(of(nn::T5Options{.buckets = 5}), "[positions] t5_buckets: expected an even number >= 4, got 5");
   EXPECT_EQ(of(nn::T5Options{.distance = 16}),
-            "[positions] t5_distance must be larger than half of t5_buckets 32, got 16");
-  EXPECT_EQ(of(nn::ConvPositionOptions{.width = 4}), "[positions] conv_width must be odd and positive, got 4");
-  EXPECT_EQ(of(nn::LstmPositionOptions{.size = -1}), "[positions] lstm_size must not be negative, got -1");
-  EXPECT_EQ(of(nn::OdePositionOptions{.size = -2}), "[positions] ode_size must not be negative, got -2");
-  EXPECT_EQ(of(nn::OdePositionOptions{.interval = 0}), "[positions] ode_interval must be positive, got 0");
-  EXPECT_EQ(of(nn::OdePositionOptions{.solver = {.steps = 0}}), "[positions] ode_steps must be positive, got 0");
-  EXPECT_EQ(of(nn::OdePositionOptions{.solver = {.tolerance = 0}}),
-            "[positions] ode_tolerance must be positive, got 0");
-  EXPECT_EQ(of(nn::DynamicPositionOptions{.size = -1}), "[positions] dynamic_size must not be negative, got -1");
+            "[positions] t5_distance: expected more than half of t5_buckets 32, got 16");
+  EXPECT_EQ(of(nn::ConvPositionOptions{.width = 4}), "[positions] conv_width: expected an odd number > 0, got 4");
+  EXPECT_EQ(of(nn::LstmPositionOptions{.size = -1}), "[positions] expected lstm_size >= 0, got -1");
+  EXPECT_EQ(of(nn::OdePositionOptions{.size = -2}), "[positions] expected ode_size >= 0, got -2");
+  EXPECT_EQ(of(nn::OdePositionOptions{.interval = 0}), "[positions] expected ode_interval > 0, got 0");
+  EXPECT_EQ(of(nn::OdePositionOptions{.solver = {.steps = 0}}), "[positions] expected ode_steps > 0, got 0");
+  EXPECT_EQ(of(nn::OdePositionOptions{.solver = {.tolerance = 0}}), "[positions] expected ode_tolerance > 0, got 0");
+  EXPECT_EQ(of(nn::DynamicPositionOptions{.size = -1}), "[positions] expected dynamic_size >= 0, got -1");
   EXPECT_EQ(of(nn::CompositePositionOptions{.added = "rope"}),
-            fmt::format("[positions] composite_added must be one of {}, got rope",
+            fmt::format("[positions] expected composite_added to be one of {}, got rope",
                         fmt::join(nn::added_position_names(), ", ")));
   EXPECT_EQ(of(nn::CompositePositionOptions{.relative = "none"}),
-            fmt::format("[positions] composite_relative must be one of {}, got none",
+            fmt::format("[positions] expected composite_relative to be one of {}, got none",
                         fmt::join(nn::relative_position_names(), ", ")));
 }
 

@@ -253,7 +253,7 @@ TEST(Positions, RopeNeedsHeadsOfAnEvenSize) {
   nn::TransformerConfig odd = small(Positions::rope);
   odd.hidden_size = 6;
   EXPECT_EQ(error_of([&] { nn::Transformer model(odd); }),
-            "[positions] rope rotates pairs of elements: the size of a head must be even, got 3");
+            "[positions] expected heads of an even size for rope, got 3");
 }
 
 TEST(Positions, LearnedParametersKeepTheirNames) {

@@ -181,7 +181,13 @@ std::vector<std::string> faults_of_svg(const std::string& svg) {
   }
 }
 
-std::vector<std::string> faults_of_page(const std::string& html) {
+std::string without_save(std::string html) {
+  const std::size_t at = html.rfind("<script id=\"save\">"), end = html.find("</script>", at);
+  return at == html.npos || end == html.npos ? html : html.erase(at, end - at);
+}
+
+std::vector<std::string> faults_of_page(const std::string& with_save) {
+  const std::string html = without_save(with_save);
   std::vector<std::string> faults;
   std::size_t pictures = 0, end = 0;
   constexpr std::string_view kEnd = "</svg>";

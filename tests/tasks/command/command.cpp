@@ -164,7 +164,7 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
        {"[--seed] expected one value, got 2 (the option was given more than once)"}},
       {{"generate", "gpt", "--prompt", "a", "--prompt=b", "--prompt", "c"}, {"[--prompt] expected one value, got 3"}},
       {{"generate", "gpt", "--dtype", "bfloat"},
-       {"[--dtype] must be one of float32, bfloat16, float16, int8, int4, got \"bfloat\" (did you mean bfloat16"}},
+       {"[--dtype] expected one of float32, bfloat16, float16, int8, int4, got \"bfloat\" (did you mean bfloat16"}},
   };
   for (const auto& [arguments, words] : cases) {
     const Ran ran = run_command(arguments);
@@ -205,19 +205,19 @@ TEST(CommandNumbers, AreOfBaseTen) {
     wrong("8", seed, std::string("[--seed] expected a whole number, got \"") + seed + "\"");
   for (const char* length : {"0x8", " 8", "8 ", "8.0", "+-8"})
     wrong(length, "1", std::string("[--seq-length] expected a whole number, got \"") + length + "\"");
-  wrong("8", "-5", "[--seed] must not be negative, got -5");
-  wrong("8", "18446744073709551616", "[--seed] must fit into 64 bits, got 18446744073709551616");
-  wrong("9223372036854775808", "1", "[--seq-length] must fit into 64 bits, got 9223372036854775808");
+  wrong("8", "-5", "[--seed] expected a number >= 0, got -5");
+  wrong("8", "18446744073709551616", "[--seed] expected a number of 64 bits, got 18446744073709551616");
+  wrong("9223372036854775808", "1", "[--seq-length] expected a number of 64 bits, got 9223372036854775808");
   for (const char* lr : {"0x1p-3", " 0.1", "0.1 ", "1e-3x", "", "ten"})
     expect_error(run_command({"train", "copy", "--out", folder / "run", "--lr", lr}), 2,
                  {std::string("[--lr] expected a number, got \"") + lr + "\""});
   expect_error(run_command({"train", "copy", "--out", folder / "run", "--lr", "1e999"}), 2,
-               {"[--lr] must fit into a d"});
-  expect_error(run_command({"info", "--threads", "0"}), 2, {"[--threads] must be between 1 and 1024, got 0"});
+               {"[--lr] expected a number in the range of float64"});
+  expect_error(run_command({"info", "--threads", "0"}), 2, {"[--threads] expected a number in [1, 1024], got 0"});
   expect_error(run_command({"gradcheck", "--op", "add", "--module", "Linear"}), 2,
                {"[--module] expected no --op, got both"});
   expect_error(run_command({"explain", "parser", "--expression", ""}), 2, {"[--expression]"});
-  expect_error(run_command({"info", "--threads", "4294967297"}), 2, {"[--threads] must be between 1 and 1024"});
+  expect_error(run_command({"info", "--threads", "4294967297"}), 2, {"[--threads] expected a number in [1, 1024]"});
 }
 
 TEST(CommandWords, TwoDashesAreNeitherVerbNorTask) {

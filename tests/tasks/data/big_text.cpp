@@ -363,7 +363,7 @@ TEST(TrainOnFile, SamplesAreDrawnByTheSeed) {
   EXPECT_EQ(error_of([&] { train_byte_pairs_on_file(folder / "none", 300); }),
             "[file] cannot read " + (folder / "none") + ": No such file or directory");
   EXPECT_EQ(error_of([&] { train_byte_pairs_on_file(folder / "text.txt", 9); }),
-            "[tokenizer] vocab_size must be between 257 (all bytes and <|endoftext|>) and 1048576, got 9");
+            "[tokenizer] expected vocab_size from 257 (all bytes and <|endoftext|>) to 1048576, got 9");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(Datasets, SubsetsAndRandomSplits) {
   EXPECT_EQ(error_of([&] {
               random_split(Counting{10}, Ids{11, -1}, generator);
             }),
-            "[random_split] every size must be at least 0, got -1");
+            "[random_split] expected every size >= 0, got -1");
 }
 
 TEST(Samplers, DrawWhatPyTorchDraws) {
@@ -163,9 +163,9 @@ TEST(DataLoaders, OrdersAndSizes) {
   EXPECT_EQ(batches_of(DataLoader(Counting{0}, {.shuffle = true, .prefetch = 2}), generator).size(), 0u);
 
   EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.batch_size = 0}); }),
-            "[data_loader] batch_size must be at least 1, got 0");
+            "[data_loader] expected batch_size >= 1, got 0");
   EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.prefetch = -1}); }),
-            "[data_loader] prefetch must be at least 0, got -1");
+            "[data_loader] expected prefetch in [0, 1048576], got -1");
   EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.shuffle = true, .sampler = sequential(1)}); }),
             "[data_loader] expected shuffle or a sampler, got both");
   EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.sampler = sequential(2)}); }),
@@ -178,7 +178,7 @@ TEST(DataLoaders, OrdersAndSizes) {
   EXPECT_EQ(epoch_of({.size = 1, .order = [](Generator&) { return Ids{3}; }}),
             "[data] expected an index from 0 to 2 (the dataset has 3 examples), got 3");
   EXPECT_EQ(error_of([] { DataLoader(Counting{3}, {.sampler = Sampler{.size = -3}}); }),
-            "[data_loader] the sampler's size must be at least 0, got -3");
+            "[data_loader] expected the sampler's size >= 0, got -3");
 }
 
 TEST(DataLoaders, AnOrderThatIsWrongIsNeverUsed) {
@@ -283,7 +283,7 @@ TEST(DataLoaders, DrawsOfADatasetDoNotDependOnTiming) {
 
 TEST(DataLoaders, PrefetchHasALimit) {
   EXPECT_EQ(error_of([] { DataLoader loader(Counting{4}, {.prefetch = std::numeric_limits<int64_t>::max()}); }),
-            "[data_loader] prefetch must be at most 1048576, got 9223372036854775807");
+            "[data_loader] expected prefetch in [0, 1048576], got 9.223372036854776e+18");
   const DataLoader loader(Counting{4}, {.batch_size = 2, .prefetch = 1 << 20});
   Generator generator;
   EXPECT_EQ(flat(batches_of(loader, generator)), upto(4));

@@ -39,10 +39,10 @@ TEST(Samplers, CheckTheirSizes) {
   EXPECT_EQ(order_of(with_replacement(4, 1000), 9), drawn);
   EXPECT_NE(order_of(with_replacement(4, 1000), 10), drawn);
 
-  EXPECT_EQ(error_of([] { shuffled(0, 3); }), "[shuffled] size must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { sequential(-1); }), "[sequential] size must be at least 0, got -1");
-  EXPECT_EQ(error_of([] { with_replacement(0, 3); }), "[with_replacement] size must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { by_length({1, 2}, 0); }), "[by_length] batch_size must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { shuffled(0, 3); }), "[shuffled] expected size >= 1, got 0");
+  EXPECT_EQ(error_of([] { sequential(-1); }), "[sequential] expected size >= 0, got -1");
+  EXPECT_EQ(error_of([] { with_replacement(0, 3); }), "[with_replacement] expected size >= 1, got 0");
+  EXPECT_EQ(error_of([] { by_length({1, 2}, 0); }), "[by_length] expected batch_size >= 1, got 0");
 }
 
 // Padding that batches of an order need, in tokens.
@@ -100,8 +100,7 @@ TEST(Permutation, HasEachNumberOnce) {
   std::set<int64_t> seen;
   for (int64_t i = 0; i < 2000; ++i) seen.insert(large(i << 50 | i));
   EXPECT_EQ(seen.size(), 2000U);
-  EXPECT_EQ(error_of([] { Permutation(-1, 0); }),
-            "[permutation] size must be between 0 and 4611686018427387904, got -1");
+  EXPECT_EQ(error_of([] { Permutation(-1, 0); }), "[permutation] expected size in [0, 4611686018427387904], got -1");
 }
 
 // Runs are resumed by later versions: an order never changes.
@@ -179,8 +178,8 @@ TEST(Sampler, MixturesHaveTheirWeights) {
             "[mixed] expected a weight that gives an epoch of 1 to 2^62 indices, got 0 for a part of 3");
   EXPECT_EQ(error_of([] { mixed({3}, {0.1}); }),
             "[mixed] expected a weight that gives an epoch of 1 to 2^62 indices, got 0.1 for a part of 3");
-  EXPECT_EQ(error_of([] { mixed({0}, {1}); }), "[mixed] the size of a part must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { permuted(-1); }), "[permuted] size must be at least 0, got -1");
+  EXPECT_EQ(error_of([] { mixed({0}, {1}); }), "[mixed] expected the size of a part >= 1, got 0");
+  EXPECT_EQ(error_of([] { permuted(-1); }), "[permuted] expected size >= 0, got -1");
 }
 
 Tokens counting(int64_t first, int64_t n) {

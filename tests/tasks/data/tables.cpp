@@ -144,8 +144,9 @@ TEST_F(TableFiles, BrokenFiles) {
   EXPECT_EQ(csv_error("y,x\n\"a\n\nb\",\"4\n\"\n", x), ", line 4, column 2 (\"x\"): expected a number, got \"4\\n\"");
   EXPECT_EQ(csv_error("x\n1\n" + std::string(50, '7') + "e\n", x),
             ", line 3, column 1 (\"x\"): expected a number, got \"" + std::string(40, '7') + "...\"");
-  EXPECT_EQ(csv_error("y,x\n1,5\" disk\n", x),
-            ", line 2, column 2: a quote inside a field (fields with quotes must be in quotes, with \"\" for each)");
+  EXPECT_EQ(
+      csv_error("y,x\n1,5\" disk\n", x),
+      ", line 2, column 2: expected a field with quotes to be in quotes, got a quote inside (write \"\" for each)");
   EXPECT_EQ(csv_error("y,x\n1,\"5\"7\n", x),
             ", line 2, column 2: expected a separator or the end of the line after a closing quote, got \"7\"");
   EXPECT_EQ(csv_error("y,x\n1,\"5\n6\n7\n", x), ", line 2, column 2: the quote that begins this field is never closed");

@@ -114,7 +114,7 @@ TEST(BytePairs, TrainingEndsWhenNoPairOccursTwice) {
   EXPECT_EQ(data::train_byte_pairs("", 300)->size(), 257);
   EXPECT_EQ(data::train_byte_pairs("ab ab", 1000)->size(), 258) << "\"ab\" twice, \" ab\" once";
   EXPECT_EQ(error_of([] { data::train_byte_pairs("ab", 256); }),
-            "[tokenizer] vocab_size must be between 257 (all bytes and <|endoftext|>) and 1048576, got 256");
+            "[tokenizer] expected vocab_size from 257 (all bytes and <|endoftext|>) to 1048576, got 256");
 }
 
 TEST(BytePairs, TwoMergesMayGiveTheSameToken) {
@@ -202,7 +202,7 @@ TEST(Utf8, CountsAndSplitsByCharacters) {
   EXPECT_EQ(second, "차");
   EXPECT_EQ(data::split_characters("abc", 0).first, "");
   EXPECT_EQ(data::split_characters("abc", 1).second, "");
-  EXPECT_EQ(error_of([] { data::split_characters("abc", 1.5); }), "[text] the share must be between 0 and 1, got 1.5");
+  EXPECT_EQ(error_of([] { data::split_characters("abc", 1.5); }), "[text] expected the share in [0, 1], got 1.5");
   for (uint32_t code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
     if (code >= 0xd800 && code < 0xe000) continue;
     const std::string text = data::utf8(code);
@@ -411,15 +411,15 @@ TEST(TokenizeCommand, WrongRequests) {
             "[tokenize] expected token ids from 0 to 1256, got \"x3\" as word 3\n");
   EXPECT_EQ(refused({"--tokenizer", cut, "--decode"}, "1257"),
             "[tokenize] expected token ids from 0 to 1256, got \"1257\" as word 1\n");
-  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] must be one of bpe, char, got \"words\"\n");
-  EXPECT_EQ(refused({"--train", "bpe"}), "[--train] needs --out DIR\n");
+  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] expected one of bpe, char, got \"words\"\n");
+  EXPECT_EQ(refused({"--train", "bpe"}), "[--train] expected --out DIR, got none\n");
   EXPECT_EQ(refused({"--train", "bpe", "--out", "x", "--vocab-size", "9"}),
-            "[--vocab-size] must be at least 257 (256 bytes and <|endoftext|>), got 9\n");
+            "[--vocab-size] expected at least 257 (256 bytes and <|endoftext|>), got 9\n");
   EXPECT_EQ(refused({"--train", "char", "--out", "x", "--vocab-size", "300"}),
             "[--vocab-size] follows from the text for char\n");
   EXPECT_EQ(refused({"--train", "bpe", "--out", "x"}),
             "[tokenize] the text is empty, expected one to make a tokenizer from\n");
-  EXPECT_EQ(refused({"--tokenizer", cut, "--save", "x"}), "[--save] needs --text FILE\n");
+  EXPECT_EQ(refused({"--tokenizer", cut, "--save", "x"}), "[--save] expected --text FILE, got none\n");
   EXPECT_EQ(refused({"--tokenizer", cut, "--out", "x"}), "[--out] is for --train\n");
 }
 

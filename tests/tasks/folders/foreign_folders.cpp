@@ -109,7 +109,7 @@ TEST_F(FilesNextToTokenizers, SettingsThatChangeIdsAreErrors) {
                 at + "lstrip of the added token \"<pad>\" is not supported");
       EXPECT_EQ(error(name, {{"additional_special_tokens", {3}}}), at + "expected tokens with a text and an id, got 3");
       EXPECT_EQ(error(name, {{"additional_special_tokens", "<pad>"}}),
-                at + "additional_special_tokens must be a list of tokens, got \"<pad>\"");
+                at + "expected additional_special_tokens to be a list of tokens, got \"<pad>\"");
       EXPECT_EQ(error(name, json::array()), at + "expected an object, got array");
     }
     EXPECT_EQ(
@@ -151,7 +151,24 @@ TEST_F(FilesNextToTokenizers, UnknownKeysOfATokenizerJsonAreErrors) {
             "[tokenizer] t.json: added_tokens are not supported without merges");
 }
 
-// Parts of a tokenizer.json that change ids or texts: a decoder, a template, and tokens that a normalizer changes.
+// Ids of Hugging Face's tokenizers: such a token is matched after the normalizer, as its normalised text, and what
+// follows it gets no space.
+TEST(LlamaFolders, NormalizedTokens) {
+  json changed = json::parse(slurp(data_folder("llama2_tiny/tokenizer.json")));
+  changed["added_tokens"][1]["normalized"] = true;  // <s>
+  const json plain = changed["added_tokens"][2];
+  for (const auto& [text, id, normalized] : {std::tuple{"a b", 376, true}, {"<x>", 377, false}}) {
+    changed["added_tokens"].push_back(plain);
+    changed["added_tokens"].back().update({{"id", id}, {"content", text}, {"normalized", normalized}});
+  }
+  const auto tokenizer = data::parse_tokenizer(changed.dump(), "t.json");
+  EXPECT_EQ(tokenizer->encode("<s>he <s> he<s>"), (TokenIds{1, 296, 293, 1, 315, 296, 293, 63, 307, 65}));
+  EXPECT_EQ(tokenizer->encode("a b a b"), (TokenIds{376, 376}));
+  EXPECT_EQ(tokenizer->encode("xa b<x>a b<x> a"), (TokenIds{315, 312, 350, 290, 377, 376, 377, 315, 315, 289}));
+  EXPECT_EQ(tokenizer->encode("<x><s>"), (TokenIds{377, 1}));
+}
+
+// Parts of a tokenizer.json that change ids or texts: a decoder and a template.
 TEST(LlamaFolders, PartsOfATokenizerJson) {
   const json good = json::parse(slurp(data_folder("llama2_tiny/tokenizer.json")));
   const auto with = [&](const char* pointer, const json& value) {
@@ -167,9 +184,6 @@ TEST(LlamaFolders, PartsOfATokenizerJson) {
   EXPECT_NE(with("/decoder/decoders/3/start", 2).find(decoder), std::string::npos);
   EXPECT_EQ(with("/post_processor/special_tokens/<s>/ids", {5, 6}),
             "expected the ids [1] of \"<s>\" in the post_processor, got [5,6]");
-  EXPECT_EQ(with("/added_tokens/1/normalized", true),
-            "normalized true of the added token \"<s>\" is not supported with a normalizer (write false if no text has "
-            "this token)");
   const std::string end =
       ": expected only keys whose meaning is known, got \"news\": 3 (remove the key if the result does not depend on "
       "it)";

@@ -155,7 +155,7 @@ TEST(KoreanMessages, OptionAndLocaleChooseThem) {
 
 TEST(KoreanMessages, ErrorsStayEnglish) {
   expect_error(run_command({"--lang", "ko", "train", "copi"}), 2, {"unknown task \"copi\"", "did you mean copy"});
-  expect_error(run_command({"--lang", "fr", "help"}), 2, {"--lang", "must be one of ko, en, got \"fr\""});
+  expect_error(run_command({"--lang", "fr", "help"}), 2, {"--lang", "expected one of ko, en, got \"fr\""});
   expect_error(run_command({"help", "--lang"}), 2, {"--lang", "expected a value, got none"});
 }
 

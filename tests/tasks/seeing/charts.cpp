@@ -304,6 +304,25 @@ TEST(Heatmaps, TextsOnCellsHaveContrast) {
   }
 }
 
+// Browsers show <title> next to the pointer.
+TEST(Charts, TheirNumbersAreTitles) {
+  const auto expect = [](const drawing::Drawing& drawn, const std::vector<const char*>& titles) {
+    EXPECT_EQ(faults_of(drawn), Faults());
+    for (const char* title : titles)
+      EXPECT_NE(drawn.body.find("<title>" + std::string(title) + "</title>"), std::string::npos) << title << drawn.body;
+  };
+  drawing::LineChart chart{
+      .x_label = "step", .y_label = "loss", .series = {series_of("", {2.5}), series_of("a", {1, 0.25})}};
+  expect(draw(chart), {"step 0, loss: 2.5\nstep 0, a: 1", "step 0, loss: 2.5\nstep 1, a: 0.25"});
+  chart.series = {series_of("dots", {3}, drawing::Series::Mark::dots)};
+  expect(draw(chart), {"0, 3"});
+  expect(draw(drawing::BarChart{.labels = {"<b>"}, .series = {{.y = {7}}}}), {"&lt;b&gt;: 7"});
+  drawing::Heatmap map{.row_labels = {"q"}, .column_labels = {"0", "1"}, .values = {0.5F, NAN}, .high = 3};
+  expect(draw(map), {"q, 0: 1.5", "q, 1: -"});
+  map.high = 0;
+  EXPECT_EQ(draw(map).body.find("<title>"), std::string::npos);
+}
+
 TEST(Heatmaps, TheSmallestShadeIsNotBlank) {
   drawing::Heatmap map{.row_labels = {"0"}, .column_labels = {"0", "1"}, .values = {0, 0.03F}};
   const std::vector<double> inks = numbers_of(draw(map).body, "fill-opacity=\"([0-9.]+)");

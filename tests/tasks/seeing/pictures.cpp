@@ -109,7 +109,7 @@ TEST(Pictures, AreSmallCorrectAndShown) {
     EXPECT_NE(pages.find("pictures/" + name + ")"), std::string::npos) << name << " is on no page";
     ++count;
   }
-  EXPECT_GT(count, 15);
+  EXPECT_GT(count, 12);
 }
 
 }  // namespace

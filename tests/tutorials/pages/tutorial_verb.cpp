@@ -71,7 +71,7 @@ TEST(TutorialVerb, UnknownPlacesNameTheNearest) {
   expect_error(run_in(folder, {"tutorial", "0033"}), 2, {"unknown tutorial \"0033\"", "003"});
   expect_error(run_in(folder, {"tutorial", "003", "8.2.5", "1"}), 2,
                {"expected a tutorial and a section, got 3 words"});
-  expect_error(run_in(folder, {"tutorial", "--lang", "fr"}), 2, {"[--lang]", "must be one of ko, en"});
+  expect_error(run_in(folder, {"tutorial", "--lang", "fr"}), 2, {"[--lang]", "expected one of ko, en"});
   expect_error(run_in(folder, {"show", "9.9.9"}), 2,
                {"there is no page about 9.9.9 (the nearest are 8.5.2 and 8.5.3)"});
   expect_error(run_in(folder, {"tutorial", "003", "8.2.7"}), 2, {"there is no page about 003 8.2.7", "8.2.6"});

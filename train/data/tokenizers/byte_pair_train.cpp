@@ -231,7 +231,7 @@ std::unique_ptr<Tokenizer> trained(const WordCounts& words, int64_t vocab_size) 
 void check_size(int64_t vocab_size) {
   constexpr int64_t kLeast = 257, kMost = 1 << 20;  // bytes and the end of text
   if (vocab_size < kLeast || vocab_size > kMost) {
-    fail("tokenizer", fmt::format("vocab_size must be between {} (all bytes and {}) and {}, got {}", kLeast, kEndOfText,
+    fail("tokenizer", fmt::format("expected vocab_size from {} (all bytes and {}) to {}, got {}", kLeast, kEndOfText,
                                   kMost, vocab_size));
   }
 }

@@ -38,10 +38,18 @@ std::string with_spaces(std::string_view token) {
 }  // namespace
 
 PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::move(pairs)), space_(space) {
-  specials_ = std::make_unique<detail::SpecialTokens>(special_tokens());
   byte_ids_.fill(-1);
-  std::vector<bool> special(pairs_.tokens.size());
-  for (const int64_t id : pairs_.specials) special[static_cast<std::size_t>(id)] = true;
+  std::vector<bool> special(pairs_.tokens.size()), normalized(pairs_.tokens.size());
+  for (const int64_t id : pairs_.normalized) normalized[static_cast<std::size_t>(id)] = true;
+  std::vector<std::string> texts, normalized_texts;  // the other one's are empty, and match nothing
+  for (const int64_t id : pairs_.specials) {
+    special[static_cast<std::size_t>(id)] = true;
+    const std::string& token = pairs_.tokens[static_cast<std::size_t>(id)];
+    texts.push_back(normalized[static_cast<std::size_t>(id)] ? "" : token);
+    normalized_texts.push_back(normalized[static_cast<std::size_t>(id)] ? normal(token) : "");
+  }
+  specials_ = std::make_unique<detail::SpecialTokens>(texts);
+  normalized_ = std::make_unique<detail::SpecialTokens>(normalized_texts);
   shown_.reserve(pairs_.tokens.size());
   for (std::size_t id = 0; id < pairs_.tokens.size(); ++id) {
     const std::string& token = pairs_.tokens[id];
@@ -108,6 +116,13 @@ void PieceTokenizer::merge(std::vector<int64_t>& ids, std::size_t from) const {
   ids.erase(std::remove(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.end(), kGone), ids.end());
 }
 
+std::string PieceTokenizer::normal(std::string_view text) const {
+  if (space_ != PieceSpace::each || text.empty()) return std::string(text);
+  std::string out(kPieceSpace);
+  for (const char c : text) c == ' ' ? out.append(kPieceSpace) : out.append(1, c);
+  return out;
+}
+
 void PieceTokenizer::encode_ordinary(std::string_view text, bool at_start, std::vector<int64_t>& ids) const {
   if (text.empty()) return;
   const std::size_t from = ids.size();
@@ -116,9 +131,7 @@ void PieceTokenizer::encode_ordinary(std::string_view text, bool at_start, std::
     if (found != pieces_.end()) return ids.push_back(found->second);
     for (const char byte : character) ids.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
   };
-  const bool space = space_ == PieceSpace::each ||
-                     (space_ == PieceSpace::first && at_start && text[0] != ' ' && !text.starts_with(kPieceSpace));
-  if (space) put(kPieceSpace);
+  if (space_ == PieceSpace::first && at_start && text[0] != ' ' && !text.starts_with(kPieceSpace)) put(kPieceSpace);
   for (std::size_t at = 0; at < text.size();) {
     const auto bytes = static_cast<std::size_t>(first_character(text.substr(at)).bytes);
     put(text[at] == ' ' ? kPieceSpace : text.substr(at, bytes));
@@ -130,9 +143,16 @@ void PieceTokenizer::encode_ordinary(std::string_view text, bool at_start, std::
 std::vector<int64_t> PieceTokenizer::encode(std::string_view text) const {
   std::vector<int64_t> ids;
   ids.reserve(text.size() / 3);
+  const auto special = [&](std::size_t i) { ids.push_back(pairs_.specials[i]); };
   specials_->for_each_part(
-      text, [&](std::string_view part, std::size_t at) { encode_ordinary(part, at == 0, ids); },
-      [&](std::size_t special) { ids.push_back(pairs_.specials[special]); });
+      text,
+      [&](std::string_view part, std::size_t begin) {
+        const auto ordinary = [&](std::string_view piece, std::size_t at) {
+          encode_ordinary(piece, begin + at == 0, ids);
+        };
+        normalized_->for_each_part(normal(part), ordinary, special);
+      },
+      special);
   return ids;
 }
 

@@ -24,8 +24,7 @@ using namespace detail;
 
 std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
   const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
-  Assembly assembly(
-      parse_vocabulary(vocabulary, parse_json(vocabulary, read_file(vocabulary_path, json::kMaxBytes))));
+  Assembly assembly(parse_vocabulary(vocabulary, parse_json(vocabulary, read_file(vocabulary_path, json::kMaxBytes))));
   const std::string text = read_file(merges_path);
   if (const std::string kind = foreign_kind(text.substr(0, 512)); !kind.empty())
     merges.fail_with("expected merges of two tokens in each line, got {}", kind);
@@ -76,8 +75,8 @@ constexpr std::string_view kModelKeys[] = {
     "byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix", "ignore_merges", "merges", "type",
     "vocab"};
 constexpr std::string_view kModelHarmless[] = {"fuse_unk", "unk_token"};  // every byte has a token
-constexpr std::string_view kAddedKeys[] = {"content", "id", "lstrip", "rstrip", "single_word"};
-constexpr std::string_view kAddedHarmless[] = {"normalized", "special"};
+constexpr std::string_view kAddedKeys[] = {"content", "id", "lstrip", "normalized", "rstrip", "single_word"};
+constexpr std::string_view kAddedHarmless[] = {"special"};
 constexpr std::string_view kSplitterKeys[] = {
     "add_prefix_space", "behavior",       "invert", "pattern",  "pretokenizers", "split",
     "replacement",      "prepend_scheme", "type",   "use_regex"};
@@ -288,12 +287,7 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
       if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
     }
-    if (is_set(added, "normalized") && is_set(json, "normalizer"))
-      place.fail_with(
-          "normalized true of the added token {} is not supported with a normalizer (write false if no text "
-          "has this token)",
-          shown(*content));
-    assembly.add_special(place, content->get<std::string>(), id->get<int64_t>());
+    assembly.add_special(place, content->get<std::string>(), id->get<int64_t>(), is_set(added, "normalized"));
   }
 }
 

@@ -16,8 +16,8 @@ namespace tapegrad {
 BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options) {
   if (!mask_mod) fail("block_mask", "expected a mask_mod, got an empty one");
   if (queries < 0 || keys < 0 || options.batch < 0 || options.heads < 0) {
-    fail("block_mask", fmt::format("sizes must not be negative, got {} queries, {} keys, batch {}, {} heads", queries,
-                                   keys, options.batch, options.heads));
+    fail("block_mask", fmt::format("expected sizes >= 0, got {} queries, {} keys, batch {}, {} heads", queries, keys,
+                                   options.batch, options.heads));
   }
   constexpr int64_t kRows = BlockMask::kQueries, kColumns = BlockMask::kKeys;
   checked_numel("block_mask", {options.batch, options.heads, queries / kRows + 1, keys / kColumns + 1});

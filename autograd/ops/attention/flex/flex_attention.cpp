@@ -31,8 +31,8 @@ void require_operands(const Tensor& query, const Tensor& key, const Tensor& valu
                         shapes()));
   }
   if (differ(3, query, key)) {
-    op.fail(fmt::format("query and key must have the same last size, got {} ({} against {})", shapes(), query.size(3),
-                        key.size(3)));
+    op.fail(fmt::format("expected query and key with the same last size, got {} ({} against {})", shapes(),
+                        query.size(3), key.size(3)));
   }
   if (differ(2, key, value)) {
     op.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(2),

@@ -408,7 +408,7 @@ class Table {
  private:
   template <class... Index>
   E element(const Index&... index) const {
-    static_assert((std::is_integral_v<Index> && ...), "an index of a Table must be an integer");
+    static_assert((std::is_integral_v<Index> && ...), "expected integers as indices of a Table");
     int64_t place = 0;
     int axis = 0;
     ((place = place * size(axis, index) + static_cast<int64_t>(index), ++axis), ...);

@@ -73,7 +73,8 @@ CsvRows::State CsvRows::step_plain(char c, State state) {
   }
   if (c == '"') {
     if (state == State::start) return State::quoted;
-    refuse(line_, fields_.size(), "a quote inside a field (fields with quotes must be in quotes, with \"\" for each)");
+    refuse(line_, fields_.size(),
+           "expected a field with quotes to be in quotes, got a quote inside (write \"\" for each)");
   }
   return_pending_ = c == '\r';
   return state == State::start ? State::start : State::plain;

@@ -67,7 +67,7 @@ void Assembly::add_merge(const FileName& place, std::string_view at, const std::
   pairs_.merges.push_back({id_of(left, "the token"), id_of(right, "the token"), becomes});
 }
 
-void Assembly::add_special(const FileName& place, const std::string& content, int64_t id) {
+void Assembly::add_special(const FileName& place, const std::string& content, int64_t id, bool normalized) {
   const auto known = vocabulary_.find(content);
   if (known != vocabulary_.end() && known->second != id) {
     place.fail_with("the added token \"{}\" has the id {}, but {} in the vocabulary", content, id, known->second);
@@ -82,6 +82,7 @@ void Assembly::add_special(const FileName& place, const std::string& content, in
   text(id) = content;
   made_[static_cast<std::size_t>(id)] = true;
   pairs_.specials.push_back(id);
+  if (normalized) pairs_.normalized.push_back(id);
 }
 
 void Assembly::add_special(const detail::FolderToken& token) {

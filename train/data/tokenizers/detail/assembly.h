@@ -41,7 +41,7 @@ class Assembly {
   explicit Assembly(Vocabulary vocabulary, bool in_symbols = true);
 
   void add_merge(const FileName& place, std::string_view at, const std::string& left, const std::string& right);
-  void add_special(const FileName& place, const std::string& content, int64_t id);
+  void add_special(const FileName& place, const std::string& content, int64_t id, bool normalized = false);
   // A token that another file of the folder names.
   void add_special(const FolderToken& token);
   // Tokens that no merge makes are special if they look like <|endoftext|> or [PAD]; other ones show that merges are

@@ -105,8 +105,7 @@ class Reader {
     const std::filesystem::path path = folder_ / name;
     file_ = path.string();
     if (!is_there(path)) return {};
-    Json json =
-        json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(file_, why); });
+    Json json = json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(file_, why); });
     if (!json.is_object()) refuse(file_, fmt::format("expected an object, got {}", json.type_name()));
     return json;
   }
@@ -134,7 +133,8 @@ class Reader {
 
   void add_with_ids(const Json& decoder) {
     if (decoder.is_null()) return;
-    if (!decoder.is_object()) refuse(file_, "added_tokens_decoder must be an object");
+    if (!decoder.is_object())
+      refuse(file_, fmt::format("expected added_tokens_decoder to be an object, got {}", json::shown(decoder)));
     for (const auto& [text, token] : decoder.items()) {
       int64_t id = -1;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -151,7 +151,7 @@ class Reader {
       const Json list = json.value(key, Json::array());
       if (list.is_null()) continue;
       if (!list.is_structured())
-        refuse(file_, fmt::format("{} must be a list of tokens, got {}", key, json::shown(list)));
+        refuse(file_, fmt::format("expected {} to be a list of tokens, got {}", key, json::shown(list)));
       for (const Json& token : list) add(token, {});
     }
   }

@@ -230,14 +230,14 @@ Names pages_of_ideas_unlike_the_others(const Texts& pages) {
   return unlike;
 }
 
-// READMEs of floors with more than 25 lines before their first section: they lead to docs/guides. Blocks of code of
+// READMEs of layers with more than 25 lines before their first section: they lead to docs/guides. Blocks of code of
 // recipes with more than 25 lines.
 Names too_long(const Texts& pages) {
   static const std::regex block("```cpp\n([^`]*)```");
   Names found;
   for (const auto& [path, text] : pages) {
-    const bool of_floor = path.ends_with("/README.md") && path.find('/') == path.rfind('/');
-    if (of_floor && std::ranges::count(text.substr(0, text.find("\n## ")), '\n') > 25) found.insert(path);
+    const bool of_layer = path.ends_with("/README.md") && path.find('/') == path.rfind('/');
+    if (of_layer && std::ranges::count(text.substr(0, text.find("\n## ")), '\n') > 25) found.insert(path);
     if (path != "docs/how_to.md") continue;
     for (const std::smatch& match : matches(text, block)) {
       const std::string lines = match[1];

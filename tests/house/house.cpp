@@ -1,6 +1,6 @@
-// The rules of the house, checked on the sources: which room may include which, no circles, private folders, one door
-// for each library, sizes, no results of the C library. exceptions.txt has what does not keep them yet, with reasons;
-// that list may only shrink.
+// The rules of ARCHITECTURE.md, checked on the sources: which layer may include which, no circles, private folders, one
+// file that includes each library, sizes, no results of the C library. exceptions.txt has what does not keep them yet,
+// with reasons; that list may only shrink.
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -77,18 +77,18 @@ Sources read_build(const fs::path& checkout) {
   return sources;
 }
 
-std::string floor_of(const std::string& path) { return path.substr(0, path.find('/')); }
+std::string layer_of(const std::string& path) { return path.substr(0, path.find('/')); }
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 std::string unit_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
 // The folder in a layer, with its private parts: "nn/layers" for nn/layers/norm/detail/x.h, "nn" for nn/x.h. The
 // folders of autograd, which the engine and its foundations share, count as one.
-std::string room_of(const std::string& path) {
-  static const std::regex kRoom("autograd|[a-z]+/(?!detail/|internal/|kernels/)[a-z0-9_]+(?=/)|[a-z]+");
-  std::smatch room;
-  std::regex_search(path, room, kRoom);
-  return room.str();
+std::string folder_in_layer(const std::string& path) {
+  static const std::regex kFolder("autograd|[a-z]+/(?!detail/|internal/|kernels/)[a-z0-9_]+(?=/)|[a-z]+");
+  std::smatch folder;
+  std::regex_search(path, folder, kFolder);
+  return folder.str();
 }
 
 // The folder to which a private file belongs: "nn/layers" for nn/layers/detail/x.h; empty for a public one.
@@ -101,11 +101,11 @@ std::string owner_of(const std::string& path) {
 }
 
 bool is_public_header(const std::string& path) {
-  static const std::regex kRooms("(autograd|nn|optim|distributed|train)/.*\\.h");
-  return std::regex_match(path, kRooms) && owner_of(path).empty() && path.find("/internal/") == std::string::npos;
+  static const std::regex kPublic("(autograd|nn|optim|distributed|train)/.*\\.h");
+  return std::regex_match(path, kPublic) && owner_of(path).empty() && path.find("/internal/") == std::string::npos;
 }
 
-// Without the room: nn/layers/linear.h is nn/linear.h, train/data/tables/table.h is train/data/table.h.
+// Without the folder: nn/layers/linear.h is nn/linear.h, train/data/tables/table.h is train/data/table.h.
 std::string installed_name(const std::string& path) {
   static const std::regex kOuter("(train/(data|drawing|metrics)|[a-z]+)/.*");
   std::smatch outer;
@@ -143,9 +143,9 @@ Includes includes_of(const Sources& sources) {
 Breaches arrows_up(const Includes& includes) {
   Breaches found;
   for (const auto& [path, names] : includes) {
-    const std::string floor = floor_of(path);
+    const std::string layer = layer_of(path);
     for (const std::string& name : names)
-      if (floor_of(name) != floor && !kBelow.at(floor).contains(floor_of(name)) && path != kVerbs)
+      if (layer_of(name) != layer && !kBelow.at(layer).contains(layer_of(name)) && path != kVerbs)
         found.push_back(path + " -> " + name);
   }
   return found;
@@ -209,7 +209,7 @@ Graph graph_of(const Includes& includes, std::string (*part_of)(const std::strin
 
 // Units (a header and its .cpp), and folders, that reach each other.
 Breaches circles(const Includes& includes) { return knots_of(graph_of(includes, unit_of)); }
-Breaches circles_of_folders(const Includes& includes) { return knots_of(graph_of(includes, room_of)); }
+Breaches circles_of_folders(const Includes& includes) { return knots_of(graph_of(includes, folder_in_layer)); }
 
 Breaches second_doors(const Sources& sources) {
   std::map<std::string, std::vector<std::string>> doors;
@@ -277,8 +277,8 @@ Breaches full_folders(const Sources& sources, std::size_t most) {
 }
 
 // Functions of the C and C++ libraries whose results differ between versions: autograd/internal/fixed_math.h has ours.
-// sqrt, fma, fmod, floor, ldexp and the like are exact. Free are rooms whose numbers are positions in a picture, or are
-// printed with few digits, and programs as users write them.
+// sqrt, fma, fmod, floor, ldexp and the like are exact. Free are folders whose numbers are positions in a picture, or
+// are printed with few digits, and programs as users write them.
 Breaches functions_of_the_library(const Sources& sources) {
   static const std::regex kFunction(
       "\\bstd::((exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|a?(sin|cos|tan)h?|atan2|erfc?|[lt]gamma)[fl]?\\(|"
@@ -327,9 +327,9 @@ void expect_kept(const std::string& rule, const Breaches& found) {
 
 const Sources& house() {
   static const Sources kSources = [] {
-    std::vector<std::string> floors;
-    for (const auto& [floor, below] : kBelow) floors.push_back(floor);
-    return read_sources(kSourceDir, floors);
+    std::vector<std::string> layers;
+    for (const auto& [layer, below] : kBelow) layers.push_back(layer);
+    return read_sources(kSourceDir, layers);
   }();
   return kSources;
 }
@@ -370,7 +370,7 @@ TEST(House, ScriptsAreFewLines) {
   EXPECT_LE(lines, kMostLinesOfScripts);
 }
 
-TEST(House, PublicHeadersOfAFloorHaveDifferentNames) {  // they are installed into one folder
+TEST(House, PublicHeadersOfALayerHaveDifferentNames) {  // they are installed into one folder
   std::map<std::string, std::string> paths;
   for (const auto& [path, text] : house()) {
     if (!is_public_header(path) || path.starts_with("autograd/io/")) continue;

@@ -16,7 +16,6 @@ CASES = [
     dict(use_rslora=True),
     dict(init_lora_weights="gaussian"),
     dict(init_lora_weights="eva"),
-    dict(init_lora_weights="lora_ga"),
     dict(init_lora_weights=False),
     dict(alpha_pattern={"q_proj": 32}),
     dict(alpha_pattern={"layers.0.self_attn.q_proj": 64, "q_proj": 16}),

@@ -44,7 +44,7 @@ constexpr std::string_view kUnsupported[] = {"alora_invocation_tokens",
                                              "use_qalora",
                                              "velora_config"};
 // How training started. All others have changed the weights of the base model.
-constexpr std::string_view kStarts[] = {"eva", "gaussian", "lora_ga", "orthogonal"};
+constexpr std::string_view kStarts[] = {"eva", "gaussian", "orthogonal"};
 
 // The keys of the members that are objects, in the order of the text.
 class KeyOrder final : public nlohmann::json_sax<nlohmann::json> {

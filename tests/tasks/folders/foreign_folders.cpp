@@ -106,7 +106,11 @@ TEST_F(FilesNextToTokenizers, SettingsThatChangeIdsAreErrors) {
           at + "expected tokens of the vocabulary, got \"[PAD]\", which has no id (added_tokens.json lists the ids of "
                "other tokens)");
       EXPECT_EQ(error(name, {{"mask_token", {{"content", "<pad>"}, {"lstrip", true}}}}),
-                at + "lstrip of the added token \"<pad>\" is not supported");
+                at + "the added token \"<pad>\": expected lstrip false, got true");
+      EXPECT_EQ(error(name, {{"mask_token", {{"content", "<pad>"}, {"tomorrow", 1}}}}),
+                at + "the added token \"<pad>\": expected only keys whose meaning is known, got \"tomorrow\": 1 "
+                     "(remove the key if "
+                     "the result does not depend on it)");
       EXPECT_EQ(error(name, {{"additional_special_tokens", {3}}}), at + "expected tokens with a text and an id, got 3");
       EXPECT_EQ(error(name, {{"additional_special_tokens", "<pad>"}}),
                 at + "expected additional_special_tokens to be a list of tokens, got \"<pad>\"");

@@ -293,8 +293,11 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
 
 // Adds the tokens that other files of the folder name and the JSON lacks; true if there are any.
 bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
-  if (!json.is_object() || !json.value("model", Json()).is_object()) return false;  // an error elsewhere
+  if (!json.is_object() || !json.contains("model") || !json["model"].is_object()) return false;  // an error elsewhere
   Json& added = json["added_tokens"];
+  const Json& model = json["model"];
+  const auto vocabulary = model.find("vocab");
+  const bool has_words = vocabulary != model.end() && vocabulary->is_object();
   if (added.is_null()) added = Json::array();
   std::unordered_map<std::string, Json> ids;
   for (const Json& token : added)
@@ -310,15 +313,13 @@ bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
       }
       continue;
     }
-    const Json vocabulary = json["model"].value("vocab", Json());
-    const auto of_model = vocabulary.is_object() ? vocabulary.find(token.content) : vocabulary.end();
-    if (!token.id && of_model == vocabulary.end()) place.fail_with("{}", no_id(token));
-    added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : *of_model},
+    if (!token.id && !(has_words && vocabulary->contains(token.content))) place.fail_with("{}", no_id(token));
+    added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : (*vocabulary)[token.content]},
                      {"content", token.content},
                      {"single_word", false},
                      {"lstrip", false},
                      {"rstrip", false},
-                     {"normalized", false},
+                     {"normalized", token.normalized},
                      {"special", true}});
     changed = true;
   }

@@ -66,6 +66,8 @@ constexpr std::string_view kHarmlessOfSettings[] = {"auto_map",
                                                     "vocab_file"};
 constexpr json::KeyAt kAtDefaultsOfSettings[] = {
     {"do_lower_case", "[false]"}, {"fix_mistral_regex", "[false]"}, {"split_special_tokens", "[false]"}};
+constexpr std::string_view kReadOfToken[] = {"content", "normalized"}, kHarmlessOfToken[] = {"__type", "id", "special"};
+constexpr json::KeyAt kAtDefaultsOfToken[] = {{"lstrip", "[false]"}, {"rstrip", "[false]"}, {"single_word", "[false]"}};
 constexpr std::string_view kReadOfMap[] = {"additional_special_tokens", "extra_special_tokens"};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
@@ -164,21 +166,23 @@ class Reader {
       refuse(file_, fmt::format("expected tokens with a text and an id, got {}{}", json::shown(token),
                                 known ? "" : fmt::format(" with the id {}", json::shown(id))));
     }
-    for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-      if (token.is_object() && token.value(key, Json()) == true)
-        refuse(file_, fmt::format("{} of the added token {} is not supported", key, json::shown(content)));
+    bool normalized = false;
+    if (token.is_object()) {
+      const std::string why = json::unknown_key(token, {{kReadOfToken, kHarmlessOfToken, kAtDefaultsOfToken}});
+      if (!why.empty()) refuse(file_, fmt::format("the added token {}: {}", json::shown(content), why));
+      normalized = token.value("normalized", Json()) == true;
     }
     const auto text = content.get<std::string>();
     const auto known_id = id.is_null() ? std::optional<int64_t>() : id.get<int64_t>();
     const auto [place, is_new] = places_.emplace(text, found_.tokens.size());
     if (is_new) {
-      found_.tokens.push_back({text, known_id, file_});
+      found_.tokens.push_back({text, known_id, file_, normalized});
     } else if (FolderToken& same = found_.tokens[place->second]; known_id) {
       if (same.id && same.id != known_id) {
         refuse(file_, fmt::format("the token {} has the id {}, but {} in {}", json::shown(content), *known_id, *same.id,
                                   same.file));
       }
-      same = {text, known_id, file_};
+      same = {text, known_id, file_, normalized};
     }
   }
 

@@ -19,6 +19,7 @@ struct FolderToken {
   std::string content;
   std::optional<int64_t> id;  // none: that of the vocabulary
   std::string file;           // that names it
+  bool normalized = false;    // matched in the normalised text
 };
 
 struct FolderTokens {

@@ -11,11 +11,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// From the nearer end. Equal infinities have no distance; where it is infinite, both ends are weighted.
+// From the nearer end; where an end is infinite, both are weighted.
 constexpr auto kLerpOf = [](auto a, auto b, auto w) {
-  const auto gap = where(a == b, 0, b - a);
   const auto far = where(w == 0, a, where(w == 1, b, a * (1 - w) + b * w));
-  return where(abs(gap) == INFINITY, far, where(abs(w) < 0.5, a + w * gap, b - gap * (1 - w)));
+  const auto near = where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w));
+  return where(maximum(abs(a), abs(b)) == INFINITY, far, near);
 };
 
 const ArithmeticFormulas& arithmetic_formulas() {

@@ -307,9 +307,9 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
             "[multi_head_attention] expected one tensor as query, key and value of performer attention, got several");
   const Tensor x = zeros({1, 3, 8}).as_leaf();  // as before, though they share their memory
   EXPECT_EQ(error_of([&] { performer(x, narrow(x, 1, 0, 2), narrow(x, 1, 0, 2), nn::AttentionPass()); }).substr(0, 42),
-            "[multi_head_attention] performer attention");
+            "[multi_head_attention] expected one tensor");
   EXPECT_EQ(error_of([&] { performer(x, x.detach(), x, nn::AttentionPass()); }).substr(0, 42),
-            "[multi_head_attention] performer attention");
+            "[multi_head_attention] expected one tensor");
   EXPECT_EQ(of(WindowAttention{.window = -1}), "[attention_choice] expected window >= 0, got -1");
   EXPECT_EQ(of(WindowAttention{.dilation = 0}), "[attention_choice] expected dilation > 0, got 0");
   EXPECT_EQ(of(WindowAttention{.global_tokens = -2}), "[attention_choice] expected global_tokens >= 0, got -2");

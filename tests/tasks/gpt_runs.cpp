@@ -97,9 +97,9 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
 
   expect_error(run("x", mixed, {"--window-order", "pytorch"}), 2,
                {"[--window-order] expected permutation for several texts, or weights, got pytorch"});
-  expect_error(
-      run("x", two + ":2," + (folder / "one.txt")), 2,
-      {"[--text] several files, or weights, need token files (tapegrad tokenize --save), but ", "one.txt is a text"});
+  expect_error(run("x", two + ":2," + (folder / "one.txt")), 2,
+               {"[--text] expected token files for several files, or weights, got the text ",
+                "one.txt (tapegrad tokenize --save"});
   expect_error(run("x", two + ":0"), 2, {"[--text] expected a weight that gives an epoch of 1 to 2^62 indices, got 0"});
   expect_error(run("x", two + ":nan"), 2, {"[--text] expected a weight"});
   expect_error(run("x", two + ":two"), 2, {"[--text] there is no file "});

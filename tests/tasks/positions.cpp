@@ -86,7 +86,7 @@ TEST(TasksPositions, WrongRequests) {
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), folder), 2,
                {fmt::format("[--positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}), folder), 2,
-               {"[--positions] rope rotates pairs of elements, got heads of size 3 (--hidden-size 6 over "
+               {"[--positions] expected heads of an even size for rope, got 3 (--hidden-size 6 over "
                 "--num-attention-heads 2)"});
   const auto wrong = [&](const std::string& kind, const std::string& option, const std::string& value,
                          const std::string& message) {

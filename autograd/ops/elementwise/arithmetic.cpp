@@ -11,11 +11,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// From the nearer end; where an end is infinite, both are weighted.
+// From the nearer end. Where the distance is infinite, an end is exact, and infinite ends are weighted.
 constexpr auto kLerpOf = [](auto a, auto b, auto w) {
-  const auto far = where(w == 0, a, where(w == 1, b, a * (1 - w) + b * w));
-  const auto near = where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w));
-  return where(maximum(abs(a), abs(b)) == INFINITY, far, near);
+  const auto gap = where(a == b, 0, b - a);
+  const auto near = where(abs(w) < 0.5, a + w * gap, b - gap * (1 - w));
+  const auto far = where(maximum(abs(a), abs(b)) == INFINITY, a * (1 - w) + b * w, near);
+  return where(abs(gap) == INFINITY, where(w == 0, a, where(w == 1, b, far)), near);
 };
 
 const ArithmeticFormulas& arithmetic_formulas() {

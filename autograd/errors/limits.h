@@ -29,6 +29,7 @@ inline constexpr Limits kNotNegative{.least = 0};
 inline constexpr Limits kShare{.least = 0, .most = 1};
 inline constexpr Limits kBelowOne{.least = 0, .most = 1, .open_above = true};
 
+/// The Error of require_in.
 [[noreturn]] void fail_limits(std::string_view where, std::string_view name, double value, const Limits& limits);
 /// Error "[where] expected dropout in [0, 1), got 1.5" unless the value is within the limits.
 template <class Number>

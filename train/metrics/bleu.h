@@ -15,6 +15,7 @@ namespace tapegrad::metrics {
 /// The words that BLEU counts, by the rules of mteval-v13a: punctuation is separated, except within numbers.
 std::vector<std::string> bleu_words(std::string_view text);
 
+/// A score, and what it is made of.
 struct Bleu {
   double score = 0;                          ///< 0 to 100
   std::array<double, 4> precisions = {};     ///< of 1 to 4 words, 0 to 100, smoothed where nothing is shared

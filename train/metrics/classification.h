@@ -18,8 +18,11 @@ class ConfusionMatrix {
   /// Counts an example. Error for a number that is not a class.
   void add(int64_t expected, int64_t predicted);
 
+  /// Their names.
   const std::vector<std::string>& classes() const { return classes_; }
+  /// The examples of a class with this prediction.
   int64_t count(int64_t expected, int64_t predicted) const;
+  /// All examples that were added.
   int64_t examples() const { return examples_; }
   int64_t examples_of(int64_t expected) const;  ///< of this class, with any prediction
 

@@ -16,6 +16,7 @@ struct Rouge {
   Overlap rouge1, rouge2;  ///< sequences of one word and of two
   Overlap rouge_l;         ///< longest common subsequence
 };
+/// Of one pair.
 Rouge rouge(std::string_view prediction, std::string_view reference);
 
 /// (prediction, reference)

@@ -24,8 +24,11 @@ int64_t shared_count(const Counts& a, const Counts& b);
 
 /// Precision and recall with their harmonic mean; 0 where both are 0.
 struct Overlap {
-  double precision = 0, recall = 0, f1 = 0;
+  double precision = 0;  ///< 0 to 1, as the others
+  double recall = 0;     ///< of the reference
+  double f1 = 0;         ///< their harmonic mean
 };
+/// With the F1 that follows from both.
 Overlap overlap_of(double precision, double recall);
 
 }  // namespace tapegrad::metrics

@@ -136,7 +136,7 @@ touch.attentionRows = (root, heads, language) => {
   const members = () => heads.filter((head) => head.group === state.group);
   const draw = () => {
     const all = members(), lines = all.map((head) => touch.attentionRow(head, state.row, false)), {labels} = lines[0];
-    const high = Math.max(200, ...all.flatMap((head) => head.weights)) / 1e4;
+    const high = all.reduce((most, head) => head.weights.reduce((a, b) => Math.max(a, b), most), 200) / 1e4;
     shown.replaceChildren(touch.table(all.map((head) => head.name), labels, lines.map((line) => line.weights), {high}));
     told.textContent = say(`${state.row}번째 토큰 "${all[0].rows[state.row]}"의 행. 가장 큰 가중치: `, `Row of token ${state.row}, "${all[0].rows[state.row]}". Largest weights: `) +
       lines.map(({weights}, i) => {

@@ -142,32 +142,16 @@ struct Turn {
   int quarters;  // x = r + quarters pi / 2, modulo 4
 };
 
-// The binary digits of 2 / pi, after 128 zeros.
+// The binary digits of 2 / pi.
 constexpr std::array<uint64_t, 23> kTwoOverPi{
-    0,
-    0,
-    0xa2f9836e4e441529u,
-    0xfc2757d1f534ddc0u,
-    0xdb6295993c439041u,
-    0xfe5163abdebbc561u,
-    0xb7246e3a424dd2e0u,
-    0x06492eea09d1921cu,
-    0xfe1deb1cb129a73eu,
-    0xe88235f52ebb4484u,
-    0xe99c7026b45f7e41u,
-    0x3991d639835339f4u,
-    0x9c845f8bbdf9283bu,
-    0x1ff897ffde05980fu,
-    0xef2f118b5a0a6d1fu,
-    0x6d367ecf27cb09b7u,
-    0x4f463f669e5fea2du,
-    0x7527bac7ebe5f17bu,
-    0x3d0739f78a5292eau,
-    0x6bfb5fb11f8d5d08u,
-    0x56033046fc7b6babu,
-    0xf0cfbc209af4361du,
-    0xa9e391615ee61b08u,
-};
+    // 128 zeros
+    0, 0,
+    // and then
+    0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u, 0xb7246e3a424dd2e0u,
+    0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u, 0xe99c7026b45f7e41u, 0x3991d639835339f4u,
+    0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u, 0x4f463f669e5fea2du,
+    0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu, 0xf0cfbc209af4361du,
+    0xa9e391615ee61b08u};
 
 constexpr Two kQuarterTurn{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};  // pi / 2
 

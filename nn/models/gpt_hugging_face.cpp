@@ -59,23 +59,13 @@ std::optional<std::pair<std::string, std::string_view>> in_block(std::string_vie
 }
 
 // What config.json may have in addition to kKeysOfAnyModel.
-constexpr std::string_view kGpt2Read[] = {"activation_function",
-                                          "attn_pdrop",
-                                          "embd_pdrop",
-                                          "layer_norm_epsilon",
-                                          "n_ctx",
-                                          "n_embd",
-                                          "n_head",
-                                          "n_inner",
-                                          "n_layer",
-                                          "n_positions",
-                                          "resid_pdrop",
-                                          "scale_attn_by_inverse_layer_idx",
-                                          "scale_attn_weights"};
-constexpr std::string_view kGpt2Harmless[] = {
-    "n_special",    "predict_special_tokens", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-    "summary_type", "summary_use_proj"};
-constexpr json::KeyAt kGpt2AtDefaults[] = {{"reorder_and_upcast_attn", "[false]"}};
+constexpr std::string_view kGpt2Read =
+    "activation_function attn_pdrop embd_pdrop layer_norm_epsilon n_ctx n_embd n_head n_inner n_layer n_positions "
+    "resid_pdrop scale_attn_by_inverse_layer_idx scale_attn_weights";
+constexpr std::string_view kGpt2Harmless =
+    "n_special predict_special_tokens summary_activation summary_first_dropout summary_proj_to_labels summary_type "
+    "summary_use_proj";
+constexpr std::string_view kGpt2AtDefaults = "reorder_and_upcast_attn=false";
 
 }  // namespace
 
@@ -107,13 +97,6 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
     fail(where, "expected scale_attn_by_inverse_layer_idx false, got true");
   check_config([&] { config.check(); }, where);
   return config;
-}
-
-std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
-  const nlohmann::json json = parsed_config(text, "config.json");
-  const auto id = json.find("eos_token_id");
-  if (id == json.end() || !id->is_number_unsigned()) return {};
-  return id->get<int64_t>();
 }
 
 std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> end_of_text) {

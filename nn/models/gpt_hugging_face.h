@@ -15,8 +15,6 @@ namespace tapegrad::nn {
 GPTConfig gpt_config_of_hugging_face(std::string_view json, std::string_view where);
 /// The reverse. `end_of_text`, if given, becomes bos_token_id and eos_token_id.
 std::string to_hugging_face_config(const GPTConfig& config, std::optional<int64_t> end_of_text = {});
-/// The eos_token_id of a config.json that gpt_config_of_hugging_face accepts, if it has one.
-std::optional<int64_t> end_of_text_of_hugging_face(std::string_view json);
 
 /// Converts a state dict of Hugging Face's GPT-2 (names with or without "transformer.") to one of GPTModel: splits
 /// c_attn into query, key and value, transposes the weights of Conv1D to [out, in], drops the buffers of masks, and

@@ -11,36 +11,21 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kLlamaRead[] = {"attention_bias",
-                                           "attention_dropout",
-                                           "head_dim",
-                                           "hidden_act",
-                                           "hidden_size",
-                                           "intermediate_size",
-                                           "max_position_embeddings",
-                                           "mlp_bias",
-                                           "num_attention_heads",
-                                           "num_hidden_layers",
-                                           "num_key_value_heads",
-                                           "original_max_position_embeddings",
-                                           "partial_rotary_factor",
-                                           "rms_norm_eps",
-                                           "rope_parameters",
-                                           "rope_scaling",
-                                           "rope_theta"};
-constexpr std::string_view kLlamaHarmless[] = {"is_llama_config"};
-constexpr json::KeyAt kLlamaAtDefaults[] = {
-    {"pretraining_tp", "[1]"}, {"rope_interleaved", "[false]"}, {"use_sliding_window", "[false]"}};
+constexpr std::string_view kLlamaRead =
+    "attention_bias attention_dropout head_dim hidden_act hidden_size intermediate_size max_position_embeddings "
+    "mlp_bias num_attention_heads num_hidden_layers num_key_value_heads original_max_position_embeddings "
+    "partial_rotary_factor rms_norm_eps rope_parameters rope_scaling rope_theta";
+constexpr std::string_view kLlamaHarmless = "is_llama_config";
+constexpr std::string_view kLlamaAtDefaults = "pretraining_tp=1 rope_interleaved=false use_sliding_window=false";
 constexpr json::KnownKeys kLlamaKeys{kLlamaRead, kLlamaHarmless, kLlamaAtDefaults};
 
 // Of rope_scaling and rope_parameters, by type.
-constexpr std::string_view kRopeRead[] = {"partial_rotary_factor", "rope_theta", "rope_type", "type"};
-constexpr std::string_view kFactorRead[] = {"factor"};
-constexpr std::string_view kTurnsRead[] = {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"};
-constexpr std::string_view kYarnRead[] = {"attention_factor", "beta_fast",      "beta_slow",
-                                          "mscale",           "mscale_all_dim", "original_max_position_embeddings",
-                                          "truncate"};
-constexpr std::string_view kYarnHarmless[] = {"finetuned"};
+constexpr std::string_view kRopeRead = "partial_rotary_factor rope_theta rope_type type";
+constexpr std::string_view kFactorRead = "factor";
+constexpr std::string_view kTurnsRead = "low_freq_factor high_freq_factor original_max_position_embeddings";
+constexpr std::string_view kYarnRead =
+    "attention_factor beta_fast beta_slow mscale mscale_all_dim original_max_position_embeddings truncate";
+constexpr std::string_view kYarnHarmless = "finetuned";
 
 constexpr Limits kScale{.least = 0, .most = 1e6}, kTheta{.least = 1, .most = 1e12, .open_below = true};
 

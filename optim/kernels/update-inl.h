@@ -19,14 +19,12 @@
 //   HWY_AFTER_NAMESPACE();
 //
 //   #if HWY_ONCE
-//   namespace tapegrad {
+//   namespace tapegrad::optim {
 //   HWY_EXPORT(momentum);
-//   namespace optim {
 //   void Momentum::update(const Slot& slot, int64_t begin, int64_t end) {
 //     kernel_of(HWY_DISPATCH_TABLE(momentum))(elements_of(slot, begin, end), group_lr(slot.group), decay_);
 //   }
-//   }  // namespace optim
-//   }  // namespace tapegrad
+//   }  // namespace tapegrad::optim
 //   #endif  // HWY_ONCE
 //
 // Numbers are rounded to the type of the tensors, float or double, where they meet an element; what is computed among

@@ -24,10 +24,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <tapegrad/optim/detail/check.h>
 
-namespace tapegrad {
-HWY_EXPORT(adadelta);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(adadelta);
 
 Adadelta::Adadelta(NamedTensors parameters, AdadeltaOptions options)
     : Adadelta(one_group(std::move(parameters)), options) {}
@@ -43,6 +42,5 @@ void Adadelta::update(const Slot& slot, int64_t begin, int64_t end) {
                                           weight_decay_of(slot));
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

@@ -21,10 +21,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <tapegrad/optim/detail/check.h>
 
-namespace tapegrad {
-HWY_EXPORT(adagrad);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(adagrad);
 
 Adagrad::Adagrad(NamedTensors parameters, AdagradOptions options)
     : Adagrad(one_group(std::move(parameters)), options) {}
@@ -42,6 +41,5 @@ void Adagrad::update(const Slot& slot, int64_t begin, int64_t end) {
   kernel_of(HWY_DISPATCH_TABLE(adagrad))(elements_of(slot, begin, end), lr, options_.eps, weight_decay_of(slot));
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

@@ -27,10 +27,9 @@ HWY_AFTER_NAMESPACE();
 #include <cmath>
 #include <utility>
 
-namespace tapegrad {
-HWY_EXPORT(asgd);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(asgd);
 
 ASGD::ASGD(NamedTensors parameters, ASGDOptions options) : ASGD(one_group(std::move(parameters)), options) {}
 
@@ -50,6 +49,5 @@ void ASGD::update(const Slot& slot, int64_t begin, int64_t end) {
                                       1 - options_.lambd * eta, mu);
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

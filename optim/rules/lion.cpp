@@ -22,10 +22,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <tapegrad/optim/detail/check.h>
 
-namespace tapegrad {
-HWY_EXPORT(lion);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(lion);
 
 Lion::Lion(NamedTensors parameters, LionOptions options) : Lion(one_group(std::move(parameters)), options) {}
 
@@ -40,6 +39,5 @@ void Lion::update(const Slot& slot, int64_t begin, int64_t end) {
                                       weight_decay_of(slot));
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

@@ -32,10 +32,9 @@ HWY_AFTER_NAMESPACE();
 
 #include <utility>
 
-namespace tapegrad {
-HWY_EXPORT(rmsprop);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(rmsprop);
 
 namespace {
 
@@ -64,6 +63,5 @@ void RMSprop::update(const Slot& slot, int64_t begin, int64_t end) {
   kernel_of(HWY_DISPATCH_TABLE(rmsprop))(x, options_, group_lr(slot.group), weight_decay_of(slot));
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

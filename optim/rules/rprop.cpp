@@ -27,10 +27,9 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 
-namespace tapegrad {
-HWY_EXPORT(rprop);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(rprop);
 
 Rprop::Rprop(NamedTensors parameters, RpropOptions options) : Rprop(one_group(std::move(parameters)), options) {}
 
@@ -49,6 +48,5 @@ void Rprop::update(const Slot& slot, int64_t begin, int64_t end) {
   kernel_of(HWY_DISPATCH_TABLE(rprop))(elements_of(slot, begin, end), options_, group_lr(slot.group));
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

@@ -29,10 +29,9 @@ HWY_AFTER_NAMESPACE();
 
 #include <cmath>
 
-namespace tapegrad {
-HWY_EXPORT(sgd);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(sgd);
 
 SGD::SGD(NamedTensors parameters, SGDOptions options) : SGD(one_group(std::move(parameters)), options) {}
 
@@ -53,6 +52,5 @@ void SGD::update(const Slot& slot, int64_t begin, int64_t end) {
                                      weight_decay_of(slot), slot.steps == 1);
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

@@ -21,65 +21,19 @@ namespace {
 constexpr std::string_view kWhere = "model";
 
 // Of generation_config.json: how tokens are sampled, which options decide here, and how they are computed.
-constexpr std::string_view kGenerationRead[] = {"eos_token_id"};
-constexpr std::string_view kGenerationHarmless[] = {"assistant_confidence_threshold",
-                                                    "assistant_early_exit",
-                                                    "assistant_lookbehind",
-                                                    "bos_token_id",
-                                                    "cache_config",
-                                                    "cache_implementation",
-                                                    "compile_config",
-                                                    "decoder_start_token_id",
-                                                    "disable_compile",
-                                                    "do_sample",
-                                                    "early_stopping",
-                                                    "is_assistant",
-                                                    "length_penalty",
-                                                    "low_memory",
-                                                    "max_length",
-                                                    "max_matching_ngram_size",
-                                                    "max_new_tokens",
-                                                    "num_assistant_tokens",
-                                                    "num_assistant_tokens_schedule",
-                                                    "num_beams",
-                                                    "num_return_sequences",
-                                                    "output_attentions",
-                                                    "output_hidden_states",
-                                                    "output_logits",
-                                                    "output_scores",
-                                                    "pad_token_id",
-                                                    "prefill_chunk_size",
-                                                    "prompt_lookup_num_tokens",
-                                                    "renormalize_logits",
-                                                    "return_dict_in_generate",
-                                                    "return_legacy_cache",
-                                                    "target_lookbehind",
-                                                    "temperature",
-                                                    "top_k",
-                                                    "top_p",
-                                                    "transformers_version",
-                                                    "use_cache",
-                                                    "use_model_defaults"};
-constexpr json::KeyAt kGenerationAtDefaults[] = {{"bad_words_ids", "[[]]"},
-                                                 {"begin_suppress_tokens", "[[]]"},
-                                                 {"diversity_penalty", "[0]"},
-                                                 {"encoder_no_repeat_ngram_size", "[0]"},
-                                                 {"encoder_repetition_penalty", "[1]"},
-                                                 {"epsilon_cutoff", "[0]"},
-                                                 {"eta_cutoff", "[0]"},
-                                                 {"guidance_scale", "[1]"},
-                                                 {"min_length", "[0]"},
-                                                 {"min_new_tokens", "[0]"},
-                                                 {"min_p", "[0]"},
-                                                 {"no_repeat_ngram_size", "[0]"},
-                                                 {"num_beam_groups", "[1]"},
-                                                 {"penalty_alpha", "[0]"},
-                                                 {"remove_invalid_values", "[false]"},
-                                                 {"repetition_penalty", "[1]"},
-                                                 {"stop_strings", "[[]]"},
-                                                 {"suppress_tokens", "[[]]"},
-                                                 {"token_healing", "[false]"},
-                                                 {"typical_p", "[1]"}};
+constexpr std::string_view kGenerationRead = "eos_token_id";
+constexpr std::string_view kGenerationHarmless =
+    "assistant_confidence_threshold assistant_early_exit assistant_lookbehind bos_token_id cache_config "
+    "cache_implementation compile_config decoder_start_token_id disable_compile do_sample early_stopping is_assistant "
+    "length_penalty low_memory max_length max_matching_ngram_size max_new_tokens num_assistant_tokens "
+    "num_assistant_tokens_schedule num_beams num_return_sequences output_attentions output_hidden_states output_logits "
+    "output_scores pad_token_id prefill_chunk_size prompt_lookup_num_tokens renormalize_logits return_dict_in_generate "
+    "return_legacy_cache target_lookbehind temperature top_k top_p transformers_version use_cache use_model_defaults";
+constexpr std::string_view kGenerationAtDefaults =
+    "bad_words_ids=[] begin_suppress_tokens=[] diversity_penalty=0 encoder_no_repeat_ngram_size=0 "
+    "encoder_repetition_penalty=1 epsilon_cutoff=0 eta_cutoff=0 guidance_scale=1 min_length=0 min_new_tokens=0 min_p=0 "
+    "no_repeat_ngram_size=0 num_beam_groups=1 penalty_alpha=0 remove_invalid_values=false repetition_penalty=1 "
+    "stop_strings=[] suppress_tokens=[] token_healing=false typical_p=1";
 
 template <class Model, class Config>
 nn::AnyDecoder unfilled_model(const Config& config, std::string_view dtype, const fs::path& path,

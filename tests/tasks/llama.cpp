@@ -226,27 +226,10 @@ Ran chat(const std::string& folder, const std::string& input, const Arguments& m
 // --- training ---
 
 Arguments llama_run(const std::string& out, const Arguments& more) {
-  return joined({"train",
-                 "gpt",
-                 "--out",
-                 out,
-                 "--from",
-                 folder_of("llama3_tiny"),
-                 "--text",
-                 kVerdict,
-                 "--seq-length",
-                 "16",
-                 "--batch-size",
-                 "4",
-                 "--lr",
-                 "0.01",
-                 "--sample-tokens",
-                 "0",
-                 "--eval-batches",
-                 "1",
-                 "--no-progress",
-                 "--max-steps",
-                 "6"},
+  return joined({"train", "gpt", "--out", out, "--from", folder_of("llama3_tiny"), "--text", kVerdict,
+                 // six short steps
+                 "--seq-length", "16", "--batch-size", "4", "--lr", "0.01", "--sample-tokens", "0", "--eval-batches",
+                 "1", "--no-progress", "--max-steps", "6"},
                 more);
 }
 

@@ -11,73 +11,31 @@ namespace tapegrad::nn::detail {
 namespace {
 
 // Keys that decide nothing about how stored updates are used: those of training, of saving and of other adapters.
-constexpr std::string_view kAdapterHarmless[] = {
-    "auto_mapping", "base_model_name_or_path", "corda_config",   "ensure_weight_tying",
-    "eva_config",   "fan_in_fan_out",          "inference_mode", "layers_pattern",
-    "loftq_config", "lora_ga_config",          "megatron_core",  "merge_weights",
-    "peft_version", "qalora_group_size",       "revision",       "runtime_config",
-    "task_type"};
-constexpr std::string_view kAdapterRead[] = {"alpha_pattern",
-                                             "bias",
-                                             "exclude_modules",
-                                             "init_lora_weights",
-                                             "layers_to_transform",
-                                             "lora_alpha",
-                                             "lora_dropout",
-                                             "peft_type",
-                                             "r",
-                                             "rank_pattern",
-                                             "target_modules",
-                                             "use_rslora"};
-constexpr std::string_view kUnsupported[] = {"alora_invocation_tokens",
-                                             "arrow_config",
-                                             "kasa_config",
-                                             "layer_replication",
-                                             "lora_bias",
-                                             "megatron_config",
-                                             "modules_to_save",
-                                             "monteclora_config",
-                                             "target_parameters",
-                                             "trainable_token_indices",
-                                             "use_bdlora",
-                                             "use_dora",
-                                             "use_qalora",
-                                             "velora_config"};
+constexpr std::string_view kAdapterHarmless =
+    "auto_mapping base_model_name_or_path corda_config ensure_weight_tying eva_config fan_in_fan_out inference_mode "
+    "layers_pattern loftq_config lora_ga_config megatron_core merge_weights peft_version qalora_group_size revision "
+    "runtime_config task_type";
+constexpr std::string_view kAdapterRead =
+    "alpha_pattern bias exclude_modules init_lora_weights layers_to_transform lora_alpha lora_dropout peft_type r "
+    "rank_pattern target_modules use_rslora";
+constexpr std::string_view kUnsupported =
+    "alora_invocation_tokens arrow_config kasa_config layer_replication lora_bias megatron_config modules_to_save "
+    "monteclora_config target_parameters trainable_token_indices use_bdlora use_dora use_qalora velora_config";
 // How training started. All others have changed the weights of the base model.
-constexpr std::string_view kStarts[] = {"eva", "gaussian", "orthogonal"};
+constexpr std::string_view kStarts = "eva gaussian orthogonal";
 
-// The keys of the members that are objects, in the order of the text.
-class KeyOrder final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  std::vector<std::string> keys_of(const std::string& member) const {
-    std::vector<std::string> found;
-    for (const auto& [of, key] : keys_)
-      if (of == member) found.push_back(key);
-    return found;
-  }
-  bool key(std::string& text) override {
-    if (depth_ == 1) member_ = text;
-    if (depth_ == 2) keys_.emplace_back(member_, text);
+// The keys of a member of the text that is an object, in their order.
+std::vector<std::string> names_of(std::string_view key, std::string_view text) {
+  std::vector<std::string> names;
+  std::string member;
+  const auto parsed = nlohmann::json::parse(text, [&](int depth, auto event, const nlohmann::json& value) {
+    if (event != nlohmann::json::parse_event_t::key) return true;
+    if (depth == 1) member = value.get<std::string>();
+    if (depth == 2 && member == key) names.push_back(value.get<std::string>());
     return true;
-  }
-  bool start_object(std::size_t) override { return ++depth_ > 0; }
-  bool end_object() override { return depth_-- > 0; }
-  bool start_array(std::size_t) override { return ++depth_ > 0; }
-  bool end_array() override { return depth_-- > 0; }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const std::string&) override { return true; }
-  bool string(std::string&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
-
- private:
-  int depth_ = 0;
-  std::string member_;
-  std::vector<std::pair<std::string, std::string>> keys_;
-};
+  });
+  return names;
+}
 
 // Whether PEFT's regular expression (.*\.)?(pattern)$ matches a name, for patterns of letters, "." for any character,
 // "\" before a character that stands for itself, and "^" at the start.
@@ -149,17 +107,15 @@ void AdapterConfig::require_plain_lora(const ConfigReader& config) const {
   if (type != "LORA") refuse(fmt::format("expected the peft_type LORA, got \"{}\"", type));
   if (const std::string bias = config.text("bias", "none"); bias != "none")
     refuse(fmt::format("expected no biases, got bias \"{}\"", bias));
-  for (const std::string_view key : kUnsupported) {
-    const std::string name(key);
-    if (is_set(config, name.c_str()))
-      refuse(fmt::format("expected none of {}, got {}", key, json::shown(config.json[name])));
+  for (const auto& [key, value] : config.json.items()) {
+    if (json::has_word(kUnsupported, key) && is_set(config, key.c_str()))
+      refuse(fmt::format("expected none of {}, got {}", key, json::shown(value)));
   }
   config.require_known({{kAdapterRead, kAdapterHarmless}, {kUnsupported}}, true);
   constexpr const char* kInit = "init_lora_weights";
   std::string start = config.text(kInit, "true");
   std::transform(start.begin(), start.end(), start.begin(), [](unsigned char c) { return std::tolower(c); });
-  const bool plain = !config.has(kInit) || config.json[kInit].is_boolean() ||
-                     std::find(std::begin(kStarts), std::end(kStarts), start) != std::end(kStarts);
+  const bool plain = !config.has(kInit) || config.json[kInit].is_boolean() || json::has_word(kStarts, start);
   if (!plain) {
     refuse(fmt::format(
         "expected updates of the base model's own weights, got {} {}, which changed them (convert it with PEFT: "
@@ -191,9 +147,7 @@ void AdapterConfig::read_pattern(const ConfigReader& config, const char* key, st
   const nlohmann::json pattern = config.object(key);
   if (pattern.empty()) return;
   const std::string at = fmt::format("{}: {}", path_, key);
-  KeyOrder order;
-  nlohmann::json::sax_parse(text, &order);
-  for (const std::string& name : order.keys_of(key)) {
+  for (const std::string& name : names_of(key, text)) {
     if (!is_simple(name)) refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
     const ConfigReader one{pattern, kAdapter, at};
     const auto number = [&] {

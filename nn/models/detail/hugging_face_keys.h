@@ -6,38 +6,27 @@
 
 namespace tapegrad::nn {
 
-inline constexpr std::string_view kReadOfAnyModel[] = {"model_type", "vocab_size", "tie_word_embeddings",
-                                                       "eos_token_id"};
-inline constexpr std::string_view kHarmlessOfAnyModel[] = {
+inline constexpr std::string_view kReadOfAnyModel = "model_type vocab_size tie_word_embeddings eos_token_id";
+inline constexpr std::string_view kHarmlessOfAnyModel =
     // files and software
-    "architectures", "auto_map", "attn_implementation", "dtype", "name_or_path", "tokenizer_class", "torch_dtype",
-    "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed", "unsloth_version", "use_bfloat16",
+    "architectures auto_map attn_implementation dtype name_or_path tokenizer_class torch_dtype torchscript "
+    "transformers.js_config transformers_version unsloth_fixed unsloth_version use_bfloat16 "
     // what a call returns, and how it is computed
-    "output_attentions", "output_hidden_states", "output_scores", "return_dict", "return_dict_in_generate", "use_cache",
-    "chunk_size_feed_forward", "gradient_checkpointing", "is_decoder", "tf_legacy_loss",
+    "output_attentions output_hidden_states output_scores return_dict return_dict_in_generate use_cache "
+    "chunk_size_feed_forward gradient_checkpointing is_decoder tf_legacy_loss "
     // classifiers and other tasks
-    "finetuning_task", "id2label", "label2id", "num_labels", "problem_type", "task_specific_params",
+    "finetuning_task id2label label2id num_labels problem_type task_specific_params "
     // tokens
-    "bos_token_id", "decoder_start_token_id", "pad_token_id", "sep_token_id", "max_sequence_length",
+    "bos_token_id decoder_start_token_id pad_token_id sep_token_id max_sequence_length "
     // training
-    "initializer_range",
+    "initializer_range "
     // generation
-    "do_sample", "early_stopping", "length_penalty", "max_length", "max_new_tokens", "num_beams",
-    "num_return_sequences", "temperature", "top_k", "top_p", "typical_p"};
-inline constexpr json::KeyAt kAtDefaultsOfAnyModel[] = {{"add_cross_attention", "[false]"},
-                                                        {"bad_words_ids", "[[]]"},
-                                                        {"begin_suppress_tokens", "[[]]"},
-                                                        {"diversity_penalty", "[0]"},
-                                                        {"encoder_no_repeat_ngram_size", "[0]"},
-                                                        {"is_encoder_decoder", "[false]"},
-                                                        {"min_length", "[0]"},
-                                                        {"no_repeat_ngram_size", "[0]"},
-                                                        {"num_beam_groups", "[1]"},
-                                                        {"pruned_heads", "[{}]"},
-                                                        {"remove_invalid_values", "[false]"},
-                                                        {"repetition_penalty", "[1]"},
-                                                        {"suppress_tokens", "[[]]"},
-                                                        {"tie_encoder_decoder", "[false]"}};
+    "do_sample early_stopping length_penalty max_length max_new_tokens num_beams num_return_sequences temperature "
+    "top_k top_p typical_p";
+inline constexpr std::string_view kAtDefaultsOfAnyModel =
+    "add_cross_attention=false bad_words_ids=[] begin_suppress_tokens=[] diversity_penalty=0 "
+    "encoder_no_repeat_ngram_size=0 is_encoder_decoder=false min_length=0 no_repeat_ngram_size=0 num_beam_groups=1 "
+    "pruned_heads={} remove_invalid_values=false repetition_penalty=1 suppress_tokens=[] tie_encoder_decoder=false";
 inline constexpr json::KnownKeys kKeysOfAnyModel{kReadOfAnyModel, kHarmlessOfAnyModel, kAtDefaultsOfAnyModel};
 
 }  // namespace tapegrad::nn

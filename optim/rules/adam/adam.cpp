@@ -31,10 +31,9 @@ HWY_AFTER_NAMESPACE();
 
 #include <cmath>
 
-namespace tapegrad {
-HWY_EXPORT(adam);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(adam);
 
 Adam::Adam(NamedTensors parameters, AdamOptions options) : Adam(one_group(std::move(parameters)), options, false) {}
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : Adam(std::move(groups), options, false) {}
@@ -58,6 +57,5 @@ void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
                                       decoupled_ ? 0 : decay, decoupled_ ? 1 - lr * decay : 1);
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

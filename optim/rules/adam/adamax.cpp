@@ -26,10 +26,9 @@ HWY_AFTER_NAMESPACE();
 
 #include <cmath>
 
-namespace tapegrad {
-HWY_EXPORT(adamax);
+namespace tapegrad::optim {
 
-namespace optim {
+HWY_EXPORT(adamax);
 
 Adamax::Adamax(NamedTensors parameters, AdamaxOptions options) : Adamax(one_group(std::move(parameters)), options) {}
 
@@ -45,6 +44,5 @@ void Adamax::update(const Slot& slot, int64_t begin, int64_t end) {
   kernel_of(HWY_DISPATCH_TABLE(adamax))(elements_of(slot, begin, end), options_, rate, weight_decay_of(slot));
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

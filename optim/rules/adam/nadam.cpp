@@ -42,11 +42,10 @@ HWY_AFTER_NAMESPACE();
 #include <cmath>
 #include <utility>
 
-namespace tapegrad {
+namespace tapegrad::optim {
+
 HWY_EXPORT(nadam);
 HWY_EXPORT(radam);
-
-namespace optim {
 
 namespace {
 
@@ -129,6 +128,5 @@ void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
                                        decoupled ? 1 - lr * decay : 1, rate, adaptive);
 }
 
-}  // namespace optim
-}  // namespace tapegrad
+}  // namespace tapegrad::optim
 #endif  // HWY_ONCE

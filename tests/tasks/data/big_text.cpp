@@ -37,65 +37,17 @@ std::unique_ptr<Tokenizer> with_special_tokens() {
 // Text of pieces at which words end in every way: white space of all lengths and widths, contractions, numbers, scripts
 // without spaces, bytes that are not UTF-8, special tokens and parts of them.
 std::string random_text(std::mt19937& random, int pieces) {
-  static const std::string kPieces[] = {"a",
-                                        "b",
-                                        "aa",
-                                        "the",
-                                        " the",
-                                        "don't",
-                                        "'",
-                                        "'s",
-                                        "'r",
-                                        "re",
-                                        "''",
-                                        "'ll",
-                                        "s",
-                                        "1",
-                                        "23",
-                                        " 4",
-                                        ".",
-                                        ",",
-                                        "!?",
-                                        " ",
-                                        "  ",
-                                        "     ",
-                                        "\n",
-                                        "\n\n",
-                                        "\n\n\n\n",
-                                        "\r\n",
-                                        "\t",
-                                        " \n ",
-                                        "\u00a0",
-                                        "\u3000",
-                                        "\u3000\u3000",
-                                        "\u2028",
-                                        "가",
-                                        "나다",
-                                        "가 나",
-                                        "中文",
-                                        "é",
-                                        "e\u0301",
-                                        "🙂",
-                                        "٣",
-                                        "½",
-                                        "\xff",
-                                        "\xe3\x80",
-                                        "\xe3",
-                                        "\x80",
-                                        "\xf0\x9f",
-                                        "\xc3",
-                                        "<|endoftext|>",
-                                        "<|endo",
-                                        "text|>",
-                                        "x\ny",
-                                        "x\n",
-                                        "y",
-                                        " <a\nb> ",
-                                        " <a",
-                                        "aaa",
-                                        "'s!",
-                                        "  <pad>",
-                                        "<pad>"};
+  static const std::string kPieces[] = {
+      // words and numbers
+      "a", "b", "aa", "the", " the", "don't", "'", "'s", "'r", "re", "''", "'ll", "s", "1", "23", " 4", ".", ",", "!?",
+      // white space
+      " ", "  ", "     ", "\n", "\n\n", "\n\n\n\n", "\r\n", "\t", " \n ", "\u00a0", "\u3000", "\u3000\u3000", "\u2028",
+      // other scripts
+      "가", "나다", "가 나", "中文", "é", "e\u0301", "🙂", "٣", "½",
+      // not UTF-8
+      "\xff", "\xe3\x80", "\xe3", "\x80", "\xf0\x9f", "\xc3",
+      // special tokens and their parts
+      "<|endoftext|>", "<|endo", "text|>", "x\ny", "x\n", "y", " <a\nb> ", " <a", "aaa", "'s!", "  <pad>", "<pad>"};
   std::string text;
   for (int i = 0; i < pieces; ++i) {
     text += kPieces[random() % std::size(kPieces)];

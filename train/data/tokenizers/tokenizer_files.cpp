@@ -68,24 +68,21 @@ std::string kind_of(const Json& object, const char* key) {  // its "type"; empty
 
 // ---- the keys of its parts ----
 
-constexpr std::string_view kTopKeys[] = {"added_tokens", "decoder",        "model",
-                                         "normalizer",   "post_processor", "pre_tokenizer"};
-constexpr std::string_view kTopHarmless[] = {"version", "truncation", "padding"};  // the last two: of single calls
-constexpr std::string_view kModelKeys[] = {
-    "byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix", "ignore_merges", "merges", "type",
-    "vocab"};
-constexpr std::string_view kModelHarmless[] = {"fuse_unk", "unk_token"};  // every byte has a token
-constexpr std::string_view kAddedKeys[] = {"content", "id", "lstrip", "normalized", "rstrip", "single_word"};
-constexpr std::string_view kAddedHarmless[] = {"special"};
-constexpr std::string_view kSplitterKeys[] = {
-    "add_prefix_space", "behavior",       "invert", "pattern",  "pretokenizers", "split",
-    "replacement",      "prepend_scheme", "type",   "use_regex"};
-constexpr std::string_view kSplitterHarmless[] = {"trim_offsets"};
-constexpr std::string_view kNormalizerKeys[] = {"content", "normalizers", "pattern", "prepend", "type"};
-constexpr std::string_view kAfterKeys[] = {"processors", "single", "special_tokens", "type"};
-constexpr std::string_view kAfterHarmless[] = {"add_prefix_space", "pair", "trim_offsets", "use_regex"};  // of offsets
-constexpr std::string_view kDecoderKeys[] = {"content", "decoders", "pattern", "start", "stop", "type"};
-constexpr std::string_view kDecoderHarmless[] = {"add_prefix_space", "trim_offsets", "use_regex"};
+constexpr std::string_view kTopKeys = "added_tokens decoder model normalizer post_processor pre_tokenizer";
+constexpr std::string_view kTopHarmless = "version truncation padding";  // the last two: of single calls
+constexpr std::string_view kModelKeys =
+    "byte_fallback continuing_subword_prefix dropout end_of_word_suffix ignore_merges merges type vocab";
+constexpr std::string_view kModelHarmless = "fuse_unk unk_token";  // every byte has a token
+constexpr std::string_view kAddedKeys = "content id lstrip normalized rstrip single_word";
+constexpr std::string_view kAddedHarmless = "special";
+constexpr std::string_view kSplitterKeys =
+    "add_prefix_space behavior invert pattern pretokenizers split replacement prepend_scheme type use_regex";
+constexpr std::string_view kSplitterHarmless = "trim_offsets";
+constexpr std::string_view kNormalizerKeys = "content normalizers pattern prepend type";
+constexpr std::string_view kAfterKeys = "processors single special_tokens type";
+constexpr std::string_view kAfterHarmless = "add_prefix_space pair trim_offsets use_regex";  // of offsets
+constexpr std::string_view kDecoderKeys = "content decoders pattern start stop type";
+constexpr std::string_view kDecoderHarmless = "add_prefix_space trim_offsets use_regex";
 
 // Error for a key of a part, named `part`, that no list has.
 void check_keys(const FileName& place, const char* part, const Json& object, const json::KnownKeys& known) {

@@ -14,61 +14,22 @@ using Json = nlohmann::json;
 
 // ---- the keys of tokenizer_config.json; those that end with "_token" are tokens ----
 
-constexpr std::string_view kReadOfSettings[] = {"add_bos_token",
-                                                "add_eos_token",
-                                                "add_prefix_space",
-                                                "added_tokens_decoder",
-                                                "additional_special_tokens",
-                                                "chat_template",
-                                                "extra_special_tokens",
-                                                "model_specific_special_tokens",
-                                                "tokenizer_class"};
+constexpr std::string_view kReadOfSettings =
+    "add_bos_token add_eos_token add_prefix_space added_tokens_decoder additional_special_tokens chat_template "
+    "extra_special_tokens model_specific_special_tokens tokenizer_class";
 // Of files and software, of decoding, and of calls that pad and cut texts.
-constexpr std::string_view kHarmlessOfSettings[] = {"auto_map",
-                                                    "backend",
-                                                    "cache_dir",
-                                                    "clean_up_tokenization_spaces",
-                                                    "device_map",
-                                                    "errors",
-                                                    "from_slow",
-                                                    "init_inputs",
-                                                    "is_local",
-                                                    "legacy",
-                                                    "local_files_only",
-                                                    "low_cpu_mem_usage",
-                                                    "max_len",
-                                                    "max_length",
-                                                    "merges_file",
-                                                    "model_input_names",
-                                                    "model_max_length",
-                                                    "name_or_path",
-                                                    "pad_to_multiple_of",
-                                                    "pad_token_type_id",
-                                                    "padding",
-                                                    "padding_side",
-                                                    "processor_class",
-                                                    "return_tensors",
-                                                    "return_token_type_ids",
-                                                    "revision",
-                                                    "sp_model_kwargs",
-                                                    "spaces_between_special_tokens",
-                                                    "special_tokens_map_file",
-                                                    "stride",
-                                                    "tokenizer_file",
-                                                    "torch_dtype",
-                                                    "trim_offsets",
-                                                    "truncation",
-                                                    "truncation_side",
-                                                    "truncation_strategy",
-                                                    "trust_remote_code",
-                                                    "use_default_system_prompt",
-                                                    "use_fast",
-                                                    "vocab_file"};
-constexpr json::KeyAt kAtDefaultsOfSettings[] = {
-    {"do_lower_case", "[false]"}, {"fix_mistral_regex", "[false]"}, {"split_special_tokens", "[false]"}};
-constexpr std::string_view kReadOfToken[] = {"content", "normalized"}, kHarmlessOfToken[] = {"__type", "id", "special"};
-constexpr json::KeyAt kAtDefaultsOfToken[] = {{"lstrip", "[false]"}, {"rstrip", "[false]"}, {"single_word", "[false]"}};
-constexpr std::string_view kReadOfMap[] = {"additional_special_tokens", "extra_special_tokens"};
+constexpr std::string_view kHarmlessOfSettings =
+    "auto_map backend cache_dir clean_up_tokenization_spaces device_map errors from_slow init_inputs is_local legacy "
+    "local_files_only low_cpu_mem_usage max_len max_length merges_file model_input_names model_max_length name_or_path "
+    "pad_to_multiple_of pad_token_type_id padding padding_side processor_class return_tensors return_token_type_ids "
+    "revision sp_model_kwargs spaces_between_special_tokens special_tokens_map_file stride tokenizer_file torch_dtype "
+    "trim_offsets truncation truncation_side truncation_strategy trust_remote_code use_default_system_prompt use_fast "
+    "vocab_file";
+constexpr std::string_view kAtDefaultsOfSettings =
+    "do_lower_case=false fix_mistral_regex=false split_special_tokens=false";
+constexpr std::string_view kReadOfToken = "content normalized", kHarmlessOfToken = "__type id special";
+constexpr std::string_view kAtDefaultsOfToken = "lstrip=false rstrip=false single_word=false";
+constexpr std::string_view kReadOfMap = "additional_special_tokens extra_special_tokens";
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
   fail("tokenizer", fmt::format("{}: {}", file, why));

@@ -36,6 +36,7 @@ namespace {
 using Layer = nn::AnyModule;
 using Activate = Tensor (*)(const Tensor&);
 
+// clang-format off
 const std::vector<std::pair<const char*, Activate>> kActivations = {
     {"relu", [](const Tensor& x) { return relu(x); }},
     {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }},
@@ -60,19 +61,14 @@ const std::vector<std::pair<const char*, Activate>> kActivations = {
     {"softsign", [](const Tensor& x) { return softsign(x); }},
     {"hardsigmoid", [](const Tensor& x) { return hardsigmoid(x); }},
     {"gelu by tanh", [](const Tensor& x) { return gelu(x, Gelu::tanh); }},
-    {"glu",
-     [](const Tensor& x) {
-       return glu(cat({x, 0.5 - x}, -1));
-     }},
-    {"swiglu",
-     [](const Tensor& x) {
-       return swiglu(cat({x, 0.5 - x}, -1));
-     }},
+    {"glu", [](const Tensor& x) { return glu(cat({x, 0.5 - x}, -1)); }},
+    {"swiglu", [](const Tensor& x) { return swiglu(cat({x, 0.5 - x}, -1)); }},
     {"log_softmax", [](const Tensor& x) { return log_softmax(x); }},
     {"softmax", [](const Tensor& x) { return softmax(x); }},
     {"sin", [](const Tensor& x) { return sin(x); }},
     {"sort", [](const Tensor& x) { return sort(x, -1).values; }},
 };
+// clang-format on
 
 struct RandomModel {
   std::vector<Layer> layers;

@@ -216,21 +216,17 @@ TEST(Loop, OptionsThatCannotBeMeantAreErrors) {
 }
 
 TEST(Loop, AProgramsOwnStateCannotReplaceTheLoops) {
+  // clang-format off
   const std::pair<std::string, std::function<void(Checkpoint&)>> cases[] = {
       {"steps", [](Checkpoint& out) { out.set("steps", 3); }},
       {"best", [](Checkpoint& out) { out.set("best", 3.0); }},
       {"best_training", [](Checkpoint& out) { out.set("best_training", 3.0); }},
       {"epoch.order_seed", [](Checkpoint& out) { out.set("epoch.order_seed", 3); }},
       {"generator", [](Checkpoint& out) { out.add("generator", Generator(1)); }},
-      {"model.ema.w",
-       [](Checkpoint& out) {
-         out.add("model.ema.", {{"w", zeros({1})}});
-       }},
-      {"adam.other.m",
-       [](Checkpoint& out) {
-         out.add("adam.other.", {{"m", zeros({1})}});
-       }},
+      {"model.ema.w", [](Checkpoint& out) { out.add("model.ema.", {{"w", zeros({1})}}); }},
+      {"adam.other.m", [](Checkpoint& out) { out.add("adam.other.", {{"m", zeros({1})}}); }},
   };
+  // clang-format on
   for (const auto& [name, save] : cases) {
     Trained run({.save = save});
     EXPECT_EQ(error_of([&] { run.loop.checkpoint(); }),

@@ -45,20 +45,17 @@ TEST(EverydayErrors, OfArithmetic) {
 }
 
 TEST(EverydayErrors, OfProductsAndPieces) {
+  // clang-format off
   expect_texts({
       {"[addmm] expected [m, k] and [k, n], got [2, 3] and [4, 5]", [] { addmm(kSingle, kOfSix, kOfTwenty); }},
       {"[addmm] expected x that broadcasts to [2, 2], got [2, 3]", [] { addmm(kOfSix, kOfSix, kOfSix.t()); }},
       {"[baddbmm] expected [B, m, k] and [B, k, n], got [2, 3] and [3, 2]",
        [] { baddbmm(kSingle, kOfSix, kOfSix.t()); }},
       {"[baddbmm] expected [B, m, k] and [B, k, n], got [2, 3, 4] and [1, 4, 5]",
-       [] {
-         return baddbmm(kSingle, zeros({2, 3, 4}), zeros({1, 4, 5}));
-       }},
+       [] { return baddbmm(kSingle, zeros({2, 3, 4}), zeros({1, 4, 5})); }},
       {"[cross] expected 3 elements along axis -2, got [2, 3] and [2, 3]", [] { cross(kOfSix, kOfSix, 0); }},
       {"[kron] expected at most 4 axes, got [1, 1, 1, 1, 1] and []",
-       [] {
-         return kron(zeros({1, 1, 1, 1, 1}), kSingle);
-       }},
+       [] { return kron(zeros({1, 1, 1, 1, 1}), kSingle); }},
       {"[unbind] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { unbind(kOfSix, 2); }},
       {"[unbind] axis 0 given, but a scalar has no axes", [] { unbind(kSingle); }},
       {"[masked_scatter] expected the mask to be bool, got float32 of shape [2, 3] (compare it first: x != 0)",
@@ -66,10 +63,9 @@ TEST(EverydayErrors, OfProductsAndPieces) {
       {"[masked_scatter] expected x and source of one type, got float32 and int64 (convert with source.to(x.dtype()))",
        [] { masked_scatter(kOfSix, kSixBools, kSixIds); }},
       {"[masked_scatter] expected a source of at least 6 elements, as many as the mask has trues, got 3",
-       [] {
-         return masked_scatter(kOfSix, ones({2, 3}, kBool), zeros({3}));
-       }},
+       [] { return masked_scatter(kOfSix, ones({2, 3}, kBool), zeros({3})); }},
   });
+  // clang-format on
 }
 
 TEST(EverydayErrors, OfDistancesAndQuantiles) {

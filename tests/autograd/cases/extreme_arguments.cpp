@@ -68,43 +68,26 @@ Tensor ids(std::vector<int64_t> v) { return tensor(v, {static_cast<int64_t>(v.si
 TEST(ExtremeArguments, OfShapes) {
   using N = int64_t;
   const Tensor x = ones({2, 3}), line = arange(6), none = zeros({0, 5});
+  // clang-format off
   try_pairs<N>({
                    [](N a, N b) { arange(static_cast<double>(a), static_cast<double>(b), 1e18); },
                    [](N a, N) { arange(a); },
                    [](N a, N) { linspace(0, 1, a); },
                    [](N a, N) { eye(a); },
-                   [](N a, N b) {
-                     Tensor::empty({a, b});
-                   },
-                   [](N a, N b) {
-                     full({0, a}, static_cast<double>(b), kInt64);
-                   },
-                   [](N a, N b) {
-                     tensor({{a, b}, {b, a}});
-                   },
-                   [](N a, N b) {
-                     ones({1}).expand({a, b});
-                   },
-                   [&](N a, N b) {
-                     line.reshape({a, b});
-                   },
-                   [&](N a, N b) {
-                     none.reshape({a, b});
-                   },
-                   [&](N a, N b) {
-                     unflatten(line, 0, {a, b});
-                   },
+                   [](N a, N b) { Tensor::empty({a, b}); },
+                   [](N a, N b) { full({0, a}, static_cast<double>(b), kInt64); },
+                   [](N a, N b) { tensor({{a, b}, {b, a}}); },
+                   [](N a, N b) { ones({1}).expand({a, b}); },
+                   [&](N a, N b) { line.reshape({a, b}); },
+                   [&](N a, N b) { none.reshape({a, b}); },
+                   [&](N a, N b) { unflatten(line, 0, {a, b}); },
                    [&](N a, N b) { line.slice(0, a, b); },
                    [&](N a, N b) { line.slice(0, a, kAll, b); },
                    [&](N a, N b) { line.slice(0, kAll, a, b); },
-                   [&](N a, N b) {
-                     slice_update(line, {{a, b, 2}}, 7.);
-                   },
+                   [&](N a, N b) { slice_update(line, {{a, b, 2}}, 7.); },
                    [&](N a, N b) { x.select(a, b); },
                    [&](N a, N b) { narrow(line, 0, a, b); },
-                   [&](N a, N b) {
-                     x.permute({a, b});
-                   },
+                   [&](N a, N b) { x.permute({a, b}); },
                    [&](N a, N b) { x.transpose(a, b); },
                    [&](N a, N b) { x.flatten(a, b); },
                    [&](N a, N) { x.unsqueeze(0).squeeze(a); },
@@ -116,51 +99,25 @@ TEST(ExtremeArguments, OfShapes) {
                    [&](N a, N) { tril(x, a); },
                    [&](N a, N) { triu(x, a); },
                    [&](N a, N b) { unfold(line, 0, a, b); },
-                   [&](N a, N b) {
-                     repeat(x, {a, b});
-                   },
-                   [&](N a, N b) {
-                     repeat(none, {a, b});
-                   },
-                   [&](N a, N b) {
-                     tile(none, {a, b});
-                   },
+                   [&](N a, N b) { repeat(x, {a, b}); },
+                   [&](N a, N b) { repeat(none, {a, b}); },
+                   [&](N a, N b) { tile(none, {a, b}); },
                    [&](N a, N b) { repeat_interleave(x, a, b); },
                    [&](N a, N b) { repeat_interleave(none, a, b); },
-                   [&](N a, N b) {
-                     repeat_interleave(arange(2), ids({a, b}));
-                   },
+                   [&](N a, N b) { repeat_interleave(arange(2), ids({a, b})); },
                    [&](N a, N b) { roll(x, a, b); },
-                   [&](N a, N b) {
-                     roll(x, {a, b}, {0, 1});
-                   },
-                   [&](N a, N b) {
-                     pad(line, {a, b});
-                   },
-                   [&](N a, N b) {
-                     pad(x, {a, b, b, a}, PadMode::reflect);
-                   },
-                   [&](N a, N b) {
-                     pad(x, {a, b}, PadMode::replicate);
-                   },
-                   [&](N a, N b) {
-                     pad(x, {a, b}, PadMode::circular);
-                   },
+                   [&](N a, N b) { roll(x, {a, b}, {0, 1}); },
+                   [&](N a, N b) { pad(line, {a, b}); },
+                   [&](N a, N b) { pad(x, {a, b, b, a}, PadMode::reflect); },
+                   [&](N a, N b) { pad(x, {a, b}, PadMode::replicate); },
+                   [&](N a, N b) { pad(x, {a, b}, PadMode::circular); },
                    [&](N a, N b) { split(line, a, b); },
-                   [&](N a, N b) {
-                     split(line, std::vector<N>{a, b});
-                   },
+                   [&](N a, N b) { split(line, std::vector<N>{a, b}); },
                    [&](N a, N b) { chunk(x, a, b); },
                    [&](N a, N b) { chunk(none, a, b); },
-                   [&](N a, N) {
-                     cat({x, x}, a);
-                   },
-                   [&](N a, N) {
-                     stack({x, x}, a);
-                   },
-                   [&](N a, N b) {
-                     sum(x, {a, b});
-                   },
+                   [&](N a, N) { cat({x, x}, a); },
+                   [&](N a, N) { stack({x, x}, a); },
+                   [&](N a, N b) { sum(x, {a, b}); },
                    [&](N a, N) { cumsum(x, a); },
                    [&](N a, N) { softmax(x, a); },
                    [&](N a, N b) { topk(line, a, b); },
@@ -170,9 +127,7 @@ TEST(ExtremeArguments, OfShapes) {
                    [&](N a, N) { quantile(x, 0.5, a); },
                    [&](N a, N b) { tensordot(x, x, {a}, {b}); },
                    [&](N a, N) { tensordot(x, x.t(), a); },
-                   [&](N a, N) {
-                     matrix_power(ones({2, 2}), a);
-                   },
+                   [&](N a, N) { matrix_power(ones({2, 2}), a); },
                    [&](N a, N) { one_hot(ids({0}), a); },
                },
                kIntegers);
@@ -180,6 +135,7 @@ TEST(ExtremeArguments, OfShapes) {
 
 TEST(ExtremeArguments, OfIndicesAndLayers) {
   using N = int64_t;
+  // clang-format on
   const Tensor line = arange(6), x = ones({3, 2}), signal = ones({1, 2, 5}), image = ones({1, 2, 4, 4});
   const Tensor kernel = ones({2, 2, 3}), rows = randn({8, 4}), logits = zeros({2, 3});
   const Int8Matrix int8 = quantize_int8(x);
@@ -308,42 +264,29 @@ TEST(ExtremeArguments, OfNumbers) {
   using V = double;
   const Tensor i = ids({kMin, kMax, -1, 0, 5}), b = i > 0, x = tensor({-1.5, 0., 2., 1e300, -1e-310}, kFloat32);
   const Tensor wide = x.to(kFloat64), rows = ones({2, 4}), logits = zeros({1, 3});
+  // clang-format off
   std::vector<TypedCall<V>> calls = {
       [](V v, V w) { arange(v, w, 0x1p58); },
       [](V v, V w) { arange(0, v, w); },
       [](V v, V w) { arange(v, v + 3, w, kFloat32); },
       [](V v, V w) { linspace(v, w, 5); },
-      [](V v, V w) {
-        histogram(ones({3}), 4, std::pair{v, w});
-      },
+      [](V v, V w) { histogram(ones({3}), 4, std::pair{v, w}); },
       [](V v, V) { full({2}, v, kInt64); },
       [](V v, V) { full({2}, v, kBool); },
-      [](V v, V w) {
-        tensor({v, w}, kFloat64).to(kInt64);
-      },
-      [](V v, V w) {
-        tensor({v, w}, kFloat64).to(kFloat32).to(kInt64);
-      },
-      [](V v, V w) {
-        tensor({v, w}, kFloat64).to(kBFloat16).to(kFloat32);
-      },
-      [](V v, V w) {
-        tensor({v, w}, kInt64);
-      },
+      [](V v, V w) { tensor({v, w}, kFloat64).to(kInt64); },
+      [](V v, V w) { tensor({v, w}, kFloat64).to(kFloat32).to(kInt64); },
+      [](V v, V w) { tensor({v, w}, kFloat64).to(kBFloat16).to(kFloat32); },
+      [](V v, V w) { tensor({v, w}, kInt64); },
       [](V v, V w) { uniform({3}, v, w); },
       [](V v, V w) { normal({3}, v, w); },
       [](V v, V) { exponential({3}, v); },
       [](V v, V w) { truncated_normal({3}, 0, 1, v, w); },
       [](V v, V) { bernoulli(full({2}, v)); },
-      [](V v, V w) {
-        multinomial(tensor({v, w}, kFloat64), 1);
-      },
+      [](V v, V w) { multinomial(tensor({v, w}, kFloat64), 1); },
       [&](V v, V) { dropout(x, v); },
       [&](V v, V w) { layer_norm(rows * v, {}, {}, w); },
       [&](V v, V w) { rms_norm(rows * v, ones({4}), w); },
-      [&](V v, V w) {
-        group_norm(rows.reshape({1, 2, 4}) * v, 1, {}, {}, w);
-      },
+      [&](V v, V w) { group_norm(rows.reshape({1, 2, 4}) * v, 1, {}, {}, w); },
       [&](V v, V w) { batch_norm_training(rows * v, {}, {}, w); },
       [&](V v, V w) { var(wide, {}, false, v + w); },
       [&](V v, V w) { norm(wide * v, w); },
@@ -351,9 +294,7 @@ TEST(ExtremeArguments, OfNumbers) {
       [&](V v, V w) { pairwise_distance(rows, rows * v, w); },
       [&](V v, V w) { cosine_similarity(rows, rows * v, 1, w); },
       [&](V v, V w) { scaled_dot_product_attention(rows, rows, rows, {.dropout = v, .scale = w}); },
-      [&](V v, V) {
-        interpolate(ones({1, 1, 5}), {.scale_factor = v});
-      },
+      [&](V v, V) { interpolate(ones({1, 1, 5}), {.scale_factor = v}); },
       [&](V v, V w) { softplus(x, v, w); },
       [&](V v, V) { elu(x, v); },
       [&](V v, V) { leaky_relu(x, v); },
@@ -370,10 +311,9 @@ TEST(ExtremeArguments, OfNumbers) {
       [&](V v, V w) { pinv(rows * v, w); },
       [&](V v, V w) { cdist(rows * v, rows, w); },
       [&](V v, V) { quantile(wide, v); },
-      [&](V v, V w) {
-        addmm(rows, ones({2, 2}), rows, {.beta = v, .alpha = w});
-      },
+      [&](V v, V w) { addmm(rows, ones({2, 2}), rows, {.beta = v, .alpha = w}); },
   };
+  // clang-format on
   for (const Tensor& operand : {i, b, x, wide}) {
     calls.emplace_back([operand](V v, V) { operand + v; });
     calls.emplace_back([operand](V v, V) { v - operand; });

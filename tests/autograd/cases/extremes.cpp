@@ -61,6 +61,7 @@ Change sprinkled(std::string name, std::vector<double> values) {
 
 const std::vector<Change>& changes() {
   constexpr double kLargest = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
+  // clang-format off
   static const std::vector<Change> all = {
       sprinkled("a NaN", {kNan}),
       sprinkled("infinities", {kInf, -kInf}),
@@ -69,14 +70,8 @@ const std::vector<Change>& changes() {
       floats("the smallest numbers", kFloat64, {kLeast, -3 * kLeast, 1e-310}),
       floats("the largest of float32", kFloat32, {3.4e38, -3.4e38, 3.4e38}),
       floats("the smallest of float32", kFloat32, {1e-45, -1e-40, 1e-38}),
-      {"integers",
-       [](const Tensor& x) {
-         return filled<int64_t>(x, {kMax, kMin, -1, 0, 1, kMin + 1});
-       }},
-      {"truth values",
-       [](const Tensor& x) {
-         return filled<int64_t>(x, {1, 0, 1}).to(kBool);
-       }},
+      {"integers", [](const Tensor& x) { return filled<int64_t>(x, {kMax, kMin, -1, 0, 1, kMin + 1}); }},
+      {"truth values", [](const Tensor& x) { return filled<int64_t>(x, {1, 0, 1}).to(kBool); }},
       integers("the smallest indices", {kMin}),
       integers("the largest indices", {kMax}),
       integers("negative indices", {-1, int64_t{-1} << 53}),
@@ -88,6 +83,7 @@ const std::vector<Change>& changes() {
        true},
       {"a scalar operand", [](const Tensor& x) { return x.numel() > 0 ? x.reshape({-1})[0] : Tensor(); }, true},
   };
+  // clang-format on
   return all;
 }
 

@@ -160,45 +160,33 @@ TEST(CtcLoss, TakesLabelsAndLengthsOfEveryInteger) {
 TEST(CtcLoss, Errors) {
   const Tensor p = zeros({5, 2, 4}), targets = tensor({{1, 2}, {3, 0}}), steps = tensor({5, 4}),
                counts = tensor({2, 1});
+  // clang-format off
   expect_texts({
       {"[ctc_loss] expected float32 or float64, got int64",
-       [&] {
-         ctc_loss(zeros({5, 2, 4}, kInt64), targets, steps, counts);
-       }},
+       [&] { ctc_loss(zeros({5, 2, 4}, kInt64), targets, steps, counts); }},
       {"[ctc_loss] expected log-probabilities [T, B, C] or [T, C], got [4]",
        [&] { ctc_loss(p[0][0], targets, steps, counts); }},
       {"[ctc_loss] expected a blank from 0 to 3, got 4", [&] { ctc_loss(p, targets, steps, counts, {.blank = 4}); }},
       {"[ctc_loss] expected input_lengths int64 [2], got int64 [3]",
-       [&] {
-         ctc_loss(p, targets, tensor({5, 4, 3}), counts);
-       }},
+       [&] { ctc_loss(p, targets, tensor({5, 4, 3}), counts); }},
       {"[ctc_loss] expected input_lengths from 0 to 5, got 6 at [1]",
-       [&] {
-         ctc_loss(p, targets, tensor({5, 6}), counts);
-       }},
+       [&] { ctc_loss(p, targets, tensor({5, 6}), counts); }},
       {"[ctc_loss] expected target_lengths int64 [2], got float32 [2]",
        [&] { ctc_loss(p, targets, steps, zeros({2})); }},
       {"[ctc_loss] expected target_lengths from 0 to 2, got -1 at [0]",
-       [&] {
-         ctc_loss(p, targets, steps, tensor({-1, 1}));
-       }},
+       [&] { ctc_loss(p, targets, steps, tensor({-1, 1})); }},
       {"[ctc_loss] expected int64 targets [2, S], or [S of all 2] one after another, got float32 [2, 2]",
-       [&] {
-         ctc_loss(p, zeros({2, 2}), steps, counts);
-       }},
+       [&] { ctc_loss(p, zeros({2, 2}), steps, counts); }},
       {"[ctc_loss] expected targets [2, S] for the log-probabilities, got [1, 2]",
        [&] { ctc_loss(p, targets.slice(0, 0, 1), steps, counts); }},
       {"[ctc_loss] expected target_lengths whose sum is the number of targets, got 3 for targets [4]",
        [&] { ctc_loss(p, targets.flatten(), steps, counts); }},
       {"[ctc_loss] expected targets from 0 to 3 that are not the blank (0), got 4",
-       [&] {
-         ctc_loss(p, tensor({{1, 2}, {4, 0}}), steps, counts);
-       }},
+       [&] { ctc_loss(p, tensor({{1, 2}, {4, 0}}), steps, counts); }},
       {"[ctc_loss] expected targets from 0 to 3 that are not the blank (0), got 0",
-       [&] {
-         ctc_loss(p, targets, steps, tensor({2, 2}));
-       }},
+       [&] { ctc_loss(p, targets, steps, tensor({2, 2})); }},
   });
+  // clang-format on
 }
 
 }  // namespace

@@ -231,36 +231,29 @@ TEST(LinearCrossEntropy, WithoutRowsAndWithInfiniteLogits) {
 
 TEST(LinearCrossEntropy, Errors) {
   const Tensor x = zeros({2, 3}), weight = zeros({5, 3}), target = zeros({2}, kInt64);
+  // clang-format off
   expect_texts({
       {"[linear_cross_entropy] expected operands of one type, float32 or float64, got int64 of shape [2, 3] and "
        "float32 of shape [5, 3] (convert with to(kFloat32))",
-       [=] {
-         linear_cross_entropy(zeros({2, 3}, kInt64), weight, target);
-       }},
+       [=] { linear_cross_entropy(zeros({2, 3}, kInt64), weight, target); }},
       {"[linear_cross_entropy] expected a weight [classes, in], got [3]",
        [=] { linear_cross_entropy(x, zeros({3}), target); }},
       {"[linear_cross_entropy] expected an input with last axis 4 for weight [5, 4] [classes, in], got [2, 3]",
-       [=] {
-         linear_cross_entropy(x, zeros({5, 4}), target);
-       }},
+       [=] { linear_cross_entropy(x, zeros({5, 4}), target); }},
       {"[linear_cross_entropy] expected a bias float32 [5], got float32 [3]",
        [=] { linear_cross_entropy(x, weight, target, {.bias = zeros({3})}); }},
       {"[linear_cross_entropy] expected int64 class numbers as the target, got float32 (for probabilities, use "
-       "cross_entropy of linear)",
-       [=] {
-         linear_cross_entropy(x, weight, zeros({2, 5}));
-       }},
+       "cross_entropy of linear)", [=] { linear_cross_entropy(x, weight, zeros({2, 5})); }},
       {"[linear_cross_entropy] expected a target with the axes of the input [2, 3] except the last, got [3]",
        [=] { linear_cross_entropy(x, weight, zeros({3}, kInt64)); }},
       {"[linear_cross_entropy] target 5 at [1] is out of range (classes go from 0 to 4, and -100 is ignored)",
-       [=] {
-         linear_cross_entropy(x, weight, tensor({0, 5}));
-       }},
+       [=] { linear_cross_entropy(x, weight, tensor({0, 5})); }},
       {"[linear_cross_entropy] expected one weight per class, float32 of shape [5], got float32 of shape [3]",
        [=] { linear_cross_entropy(x, weight, target, {.class_weight = zeros({3})}); }},
       {"[linear_cross_entropy] expected label smoothing in [0, 1], got 2",
        [=] { linear_cross_entropy(x, weight, target, {.label_smoothing = 2}); }},
   });
+  // clang-format on
 }
 
 }  // namespace

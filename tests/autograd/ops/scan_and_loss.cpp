@@ -208,15 +208,13 @@ const Tensor kOtherZeros = zeros({4, 5});
 const Tensor kZeroIds = zeros({2, 3}, kInt64);
 
 TEST(Errors, OfNormsAndScans) {
+  // clang-format off
   expect_texts({
       {"[norm] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { norm(kZeroIds); }},
       {"[norm] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { norm(kZeros, 2, 2); }},
       {"[norm] expected a p other than NaN", [] { norm(kZeros, kNan); }},
-      {"[norm] expected at least one element along axes [0], got shape [0, 3]",
-       [] {
-         norm(zeros({0, 3}), kInf, 0);
-       }},
+      {"[norm] expected at least one element along axes [0], got shape [0, 3]", [] { norm(zeros({0, 3}), kInf, 0); }},
       {"[norm] expected at least one element along axes [], got shape [0]", [] { norm(zeros({0}), -1); }},
       {"[count_nonzero] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
        [] { count_nonzero(kZeros, 2); }},
@@ -238,27 +236,20 @@ TEST(Errors, OfNormsAndScans) {
       {"[cummin] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummin(kZeros, 2); }},
       {"[logcumsumexp] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { logcumsumexp(kZeroIds, 0); }},
-      {"[max] expected at least one element along axis 0, got shape [0, 3]",
-       [] {
-         max(zeros({0, 3}), 0);
-       }},
+      {"[max] expected at least one element along axis 0, got shape [0, 3]", [] { max(zeros({0, 3}), 0); }},
       {"[max] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { max(kZeros, 2); }},
       {"[max] expected at least one element along axes [], got shape [0]", [] { max(zeros({0})); }},
-      {"[min] expected at least one element along axis 0, got shape [0, 3]",
-       [] {
-         min(zeros({0, 3}), 0);
-       }},
-      {"[median] expected at least one element along axes [0], got shape [0, 3]",
-       [] {
-         median(zeros({0, 3}), 0);
-       }},
+      {"[min] expected at least one element along axis 0, got shape [0, 3]", [] { min(zeros({0, 3}), 0); }},
+      {"[median] expected at least one element along axes [0], got shape [0, 3]", [] { median(zeros({0, 3}), 0); }},
       {"[median] expected at least one element along axes [], got shape [0]", [] { median(zeros({0}, kInt64)); }},
       {"[median] expected int64, float32 or float64, got bool (convert with to(kInt64))",
        [] { median(zeros({2}, kBool)); }},
   });
+  // clang-format on
 }
 
 TEST(Errors, OfLosses) {
+  // clang-format off
   expect_texts({
       {"[binary_cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { binary_cross_entropy(kZeroIds, kZeros); }},
@@ -275,17 +266,11 @@ TEST(Errors, OfLosses) {
       {"[huber_loss] expected a delta above 0, got 0", [] { huber_loss(kZeros, kZeros, {.delta = 0}); }},
       {"[smooth_l1_loss] expected a beta of 0 or more, got -1", [] { smooth_l1_loss(kZeros, kZeros, {.beta = -1}); }},
       {"[binary_cross_entropy] expected probabilities between 0 and 1, got 1.5 at [1, 0]",
-       [] {
-         return binary_cross_entropy(tensor({{0., 1.}, {1.5, -1.}}), zeros({2, 2}));
-       }},
+       [] { return binary_cross_entropy(tensor({{0., 1.}, {1.5, -1.}}), zeros({2, 2})); }},
       {"[binary_cross_entropy] expected probabilities between 0 and 1, got nan at [1]",
-       [] {
-         binary_cross_entropy(tensor({0., kNan}), zeros({2}));
-       }},
+       [] { binary_cross_entropy(tensor({0., kNan}), zeros({2})); }},
       {"[gaussian_nll_loss] expected a variance of 0 or more, got -1",
-       [] {
-         gaussian_nll_loss(kZeros, kZeros, full({2, 3}, -1));
-       }},
+       [] { gaussian_nll_loss(kZeros, kZeros, full({2, 3}, -1)); }},
       {"[gaussian_nll_loss] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or "
        "1)",
        [] { gaussian_nll_loss(kZeros, kZeros, ones({4})); }},
@@ -303,14 +288,11 @@ TEST(Errors, OfLosses) {
        "[3]",
        [] { cosine_embedding_loss(kZeros, kZeros, zeros({3})); }},
       {"[cross_entropy] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
-       [] {
-         return cross_entropy(kZeros, tensor({0, 1}), {.weight = ones({2})});
-       }},
+       [] { return cross_entropy(kZeros, tensor({0, 1}), {.weight = ones({2})}); }},
       {"[nll_loss] expected one weight per class, float32 of shape [3], got float64 of shape [3]",
-       [] {
-         return nll_loss(kZeros, tensor({0, 1}), {.weight = ones({3}, kFloat64)});
-       }},
+       [] { return nll_loss(kZeros, tensor({0, 1}), {.weight = ones({3}, kFloat64)}); }},
   });
+  // clang-format on
 }
 
 }  // namespace

@@ -82,6 +82,12 @@ Grads fused_backward(const Attention& a, const Tensor& y, const Tensor& softmax,
   return {dq, dk, dv, dscores};
 }
 
+Attention with_operands(const Attention& a, const AttentionOperands& x) {
+  Attention b = a;
+  b.query = x.query, b.key = x.key, b.value = x.value;
+  return b;
+}
+
 UniformAttention uniform_of(const Attention& a) {
   Attention b = a;
   b.keep = {};
@@ -102,15 +108,27 @@ bool hides_keys(const Attention& a) { return a.mask.defined() || a.causal; }
 // y and softmax: what attention_by_blocks computed, if it did.
 Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
                          bool wants_mask) {
-  const auto again = [&](const AttentionOperands& x, const Tensor& seed) {
-    const Attention b = with_operands(a, x);
+  const AttentionOperands x{a.query, a.key, a.value};
+  if (Tape::current()) {
+    if (!hides_keys(a) || (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value)))
+      return composed_backward(a, dy);
+    Grads given;
+    {
+      const PauseRecording pause;
+      given = fused_backward(a, y, softmax, dy, wants_mask);
+    }
+    return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+      return composed_backward(with_operands(a, finite), seed);
+    });
+  }
+  Grads given = fused_backward(a, y, softmax, dy, wants_mask);
+  // The gradient of a query is a sum over all keys: finite only if all gradients are.
+  if (!hides_keys(a) || is_all_finite(given[0])) return given;
+  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+    const Attention b = with_operands(a, finite);
     const Attended to = attended(b, false, wants_mask);
     return fused_backward(b, to.y, to.softmax, seed, wants_mask);
-  };
-  return gradients_of_call(
-      {a.query, a.key, a.value}, dy, hides_keys(a), [&] { return uniform_of(a); },
-      [&] { return fused_backward(a, y, softmax, dy, wants_mask); }, again,
-      [&](const AttentionOperands& x, const Tensor& seed) { return composed_backward(with_operands(a, x), seed); });
+  });
 }
 
 // A result that is not finite: queries that see no NaN keep finite rows.

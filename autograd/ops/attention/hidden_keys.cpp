@@ -57,7 +57,7 @@ std::vector<Tensor> results_of_seen(const AttentionOperands& x, const UniformAtt
 }
 
 Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,
-                        const GradientsOf& again) {
+                        const std::function<Grads(const AttentionOperands&, const Tensor& dy)>& again) {
   if (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value) && is_all_finite(dy)) return given;
   Tensor queries, keys;
   {
@@ -74,22 +74,6 @@ Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const Unif
   Grads all{chosen(0, queries), chosen(1, keys), chosen(2, keys)};
   if (given.size() > 3) all.push_back(chosen(3, queries));
   return all;
-}
-
-Grads gradients_of_call(const AttentionOperands& x, const Tensor& dy, bool hides_keys,
-                        const std::function<UniformAttention()>& uniform, const std::function<Grads()>& given,
-                        const GradientsOf& again, const GradientsOf& recorded) {
-  const bool on_tape = recorded && Tape::current() != nullptr;
-  if (on_tape && (!hides_keys || (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value))))
-    return recorded(x, dy);
-  Grads first;
-  {
-    const PauseRecording pause;
-    first = given();
-  }
-  // The gradient of a query is a sum over all keys: finite only if all gradients are.
-  if (!on_tape && (!hides_keys || is_all_finite(first[0]))) return first;
-  return gradients_of_seen(x, dy, uniform(), first, on_tape ? recorded : again);
 }
 
 }  // namespace tapegrad

@@ -291,6 +291,12 @@ Grads lsh_gradients(const LshAttention& a, const LshResult& of, const Tensor& dy
   return {dq, dk, dv};
 }
 
+LshAttention with_operands(const LshAttention& a, const AttentionOperands& x) {
+  LshAttention b = a;
+  b.query = x.query, b.key = x.key, b.value = x.value;
+  return b;
+}
+
 UniformAttention uniform_of(const LshAttention& a) {
   return {[a](const AttentionOperands& x) { return lsh_result(with_operands(a, x)).y; },
           [a](const AttentionOperands& x, const Tensor& dy) {
@@ -300,14 +306,20 @@ UniformAttention uniform_of(const LshAttention& a) {
 }
 
 Grads lsh_backward(const LshAttention& a, const LshResult& of, const Tensor& dy) {
-  const auto again = [&](const AttentionOperands& x, const Tensor& seed) {
-    const LshAttention b = with_operands(a, x);
-    return lsh_gradients(b, lsh_result(b), seed);
-  };
-  return gradients_of_call(
-      {a.query, a.key, a.value}, dy, true, [&] { return uniform_of(a); }, [&] { return lsh_gradients(a, of, dy); },
-      again,
-      [&](const AttentionOperands& x, const Tensor& seed) { return composed_backward(with_operands(a, x), seed); });
+  const bool recorded = Tape::current() != nullptr;
+  const AttentionOperands x{a.query, a.key, a.value};
+  if (recorded && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value))
+    return composed_backward(a, dy);
+  Grads given;
+  {
+    const PauseRecording pause;
+    given = lsh_gradients(a, of, dy);
+  }
+  if (!recorded && is_all_finite(given[0])) return given;
+  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+    const LshAttention b = with_operands(a, finite);
+    return recorded ? composed_backward(b, seed) : lsh_gradients(b, lsh_result(b), seed);
+  });
 }
 
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& buckets) {

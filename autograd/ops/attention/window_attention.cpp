@@ -237,6 +237,14 @@ Grads fused_window_backward(const WindowAttention& a, const Tensor& dy) {
   return {out.dq, out.dk, out.dv};
 }
 
+WindowAttention with_operands(const WindowAttention& a, const AttentionOperands& x) {
+  WindowAttention b = a;
+  const Shape batch = leading_axes(a.query);
+  b.query = with_leading_axes(x.query, batch), b.key = with_leading_axes(x.key, batch);
+  b.value = with_leading_axes(x.value, batch);
+  return b;
+}
+
 UniformAttention uniform_of(const WindowAttention& a) {
   WindowAttention b = a;
   b.keep = {};
@@ -246,12 +254,20 @@ UniformAttention uniform_of(const WindowAttention& a) {
 }
 
 Grads window_backward(const WindowAttention& a, const Tensor& dy) {
-  return gradients_of_call(
-      {a.query, a.key, a.value}, dy, true, [&] { return uniform_of(a); }, [&] { return fused_window_backward(a, dy); },
-      [&](const AttentionOperands& x, const Tensor& seed) { return fused_window_backward(with_operands(a, x), seed); },
-      [&](const AttentionOperands& x, const Tensor& seed) {
-        return recorded_window_backward(with_operands(a, x), seed);
-      });
+  const bool recorded = Tape::current() != nullptr;
+  const AttentionOperands x{a.query, a.key, a.value};
+  if (recorded && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value))
+    return recorded_window_backward(a, dy);
+  Grads given;
+  {
+    const PauseRecording pause;
+    given = fused_window_backward(a, dy);
+  }
+  if (!recorded && is_all_finite(given[0])) return given;
+  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
+    const WindowAttention b = with_operands(a, finite);
+    return recorded ? recorded_window_backward(b, seed) : fused_window_backward(b, seed);
+  });
 }
 
 void require_arguments(const Tensor& query, const Tensor& key, const Tensor& value,

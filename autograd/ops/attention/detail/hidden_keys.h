@@ -32,23 +32,9 @@ std::vector<Tensor> results_of_seen(const AttentionOperands& x, const UniformAtt
                                     std::vector<Tensor> given,
                                     const std::function<std::vector<Tensor>(const AttentionOperands&)>& again);
 
-using GradientsOf = std::function<Grads(const AttentionOperands&, const Tensor& dy)>;
-
 /// The gradients for query, key and value, and perhaps scores: `given` where NaN or infinities of the operands or of dy
 /// have an influence, `again(finite operands, finite dy)` elsewhere.
 Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,
-                        const GradientsOf& again);
-/// The gradients of a call: given(), or recorded(x, dy) where backward itself is recorded. If it hides keys, and they
-/// or the gradients are not finite, gradients_of_seen() by `again` or `recorded`.
-Grads gradients_of_call(const AttentionOperands& x, const Tensor& dy, bool hides_keys,
-                        const std::function<UniformAttention()>& uniform, const std::function<Grads()>& given,
-                        const GradientsOf& again, const GradientsOf& recorded = nullptr);
-
-/// A call with other operands of the same leading axes.
-template <class Call>
-Call with_operands(Call a, const AttentionOperands& x) {
-  a.query = x.query, a.key = x.key, a.value = x.value;
-  return a;
-}
+                        const std::function<Grads(const AttentionOperands&, const Tensor& dy)>& again);
 
 }  // namespace tapegrad

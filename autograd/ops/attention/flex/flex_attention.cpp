@@ -75,6 +75,12 @@ Grads flex_gradients(const FlexCall& a, const FlexResult& of, const Tensor& dy) 
   return {dq * a.scale, dk, dv};
 }
 
+FlexCall with_operands(const FlexCall& a, const AttentionOperands& x) {
+  FlexCall b = a;
+  b.query = x.query, b.key = x.key, b.value = x.value;
+  return b;
+}
+
 UniformAttention uniform_of(const FlexCall& a) {
   FlexCall b = a;
   b.uniform = true;
@@ -109,13 +115,13 @@ Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& valu
   }
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
   return record(kFlexAttention, to.y, {query, key, value}, [a, to](const Tensor& dy) -> Grads {
-    return gradients_of_call(
-        {a.query, a.key, a.value}, dy, hides_keys(a), [&] { return uniform_of(a); },
-        [&] { return flex_gradients(a, to, dy); },
-        [&](const AttentionOperands& x, const Tensor& seed) {
-          const FlexCall b = with_operands(a, x);
-          return flex_gradients(b, flex_result(b), seed);
-        });
+    Grads given = flex_gradients(a, to, dy);
+    if (!hides_keys(a) || all_finite(given[0])) return given;
+    return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,
+                             [&](const AttentionOperands& finite, const Tensor& seed) {
+                               const FlexCall b = with_operands(a, finite);
+                               return flex_gradients(b, flex_result(b), seed);
+                             });
   });
 }
 

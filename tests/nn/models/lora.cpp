@@ -358,7 +358,8 @@ TEST(Adapter, OfAnotherModelIsRejectedByName) {
   EXPECT_EQ(with("alpha_pattern", {{"c_attn", -1}}),
             at + "alpha_pattern: expected c_attn to be a number in (0, 1000000], got -1");
   // Starts of training that changed the base model's weights.
-  for (const char* init : {"pissa", "pissa_niter_4", "PiSSA", "olora", "OLoRA", "corda", "loftq", "lora_ga", "mica", "new"}) {
+  for (const char* init :
+       {"pissa", "pissa_niter_4", "PiSSA", "olora", "OLoRA", "corda", "loftq", "lora_ga", "mica", "new"}) {
     EXPECT_EQ(with("init_lora_weights", init),
               at + "expected updates of the base model's own weights, got init_lora_weights \"" + init +
                   "\", which changed them (convert it with PEFT: save_pretrained(..., "

@@ -75,6 +75,8 @@ TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
     auto unclipped = options;
     unclipped.clip_grad = 0;
     EXPECT_NEAR(bytes(options, 1) - bytes(unclipped, 1), 4 * parameters, 0.05 * 4 * parameters);
+    unclipped.clip_value = 1;
+    EXPECT_EQ(bytes(unclipped, 1), bytes(options, 1));
   };
   GPTOptions gpt = gpt_options("gpt2");
   gpt.clip_grad = 1;
@@ -137,6 +139,23 @@ TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
       {fmt::format("[--activation] expected one of {}, got \"swish\"", fmt::join(nn::activation_names(), ", "))});
   expect_error(run_command({"train", "copy", "--norm", "none"}), 2,
                {"[--norm] expected one of pre, post, got \"none\""});
+}
+
+TEST(TaskOptions, GradientsAreClippedByValue) {
+  const TemporaryFolder folder;
+  const auto weights = [&](const std::string& name, const Arguments& more) {
+    const Arguments sgd{"--max-steps", "1", "--optimizer", "sgd", "--lr", "1", "--schedule", "constant"};
+    successful(run_command(tiny_run("copy", folder / name, joined(sgd, more)), folder));
+    return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"];
+  };
+  const Tensor start = weights("start", {"--num-epochs", "0"}), usual = weights("usual", {});
+  const Tensor clipped = weights("clipped", {"--clip-value", "0.001"}), both = weights("both", {"--clip-value", "1e9"});
+  EXPECT_GT(amax(abs(usual - start)).item(), 0.01);
+  EXPECT_NEAR(amax(abs(clipped - start)).item(), 0.001, 1e-6);
+  EXPECT_EQ(both.to_vector<float>(), usual.to_vector<float>());
+  expect_error(run_command({"train", "copy", "--clip-value", "-1"}), 2,
+               {"[--clip-value] expected a number >= 0, got -1"});
+  expect_error(run_command({"train", "gpt", "--clip-value", "nan"}), 2, {"[--clip-value] expected a number"});
 }
 
 // The stream of MKL drops other elements; with neither is there a difference without dropout.

@@ -6,7 +6,7 @@
 #include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/drawing/terminal.h>
-#include <tapegrad/train/profile.h>
+#include <tapegrad/train/internal/profile.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // Normalisation per channel as modules.
 #include <fmt/format.h>
-#include <tapegrad/autograd/draw_log.h>
+#include <tapegrad/autograd/internal/draw_log.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/detail/check.h>

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::optim {

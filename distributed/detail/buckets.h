@@ -9,8 +9,8 @@
 
 namespace tapegrad::distributed::detail {
 
-inline constexpr int64_t kBlock =
-    optim::StepGradients::kBlock;  ///< parameters are cut at multiples of this many elements
+/// Parameters are cut between processes at multiples of this many elements.
+inline constexpr int64_t kBlock = optim::StepGradients::kBlock;
 
 /// Elements [begin, end) of a parameter.
 struct Piece {

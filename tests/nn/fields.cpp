@@ -63,6 +63,13 @@ TEST(Fields, TheFirstMemberOutsideOfItsLimitsIsNamed) {
   EXPECT_EQ(nn::Limits().wording(), "to be finite");
 }
 
+// What is found belongs to the list: a list without a name would be gone when the result is used.
+template <class List>
+constexpr bool kCanFind = requires {
+  std::declval<List>().find("size");
+};
+static_assert(kCanFind<nn::Fields&> && kCanFind<const nn::Fields&> && !kCanFind<nn::Fields>);
+
 TEST(Fields, NamesAreFoundWhicheverWayTheirWordsAreJoined) {
   Sample sample;
   nn::Fields fields = nn::fields_of(sample);

@@ -95,11 +95,13 @@ TEST(Settings, GivenOnesOverrideAndMustBeEqualOnResume) {
 TEST(Settings, AllRunsHaveTheCommonOnes) {
   TrainingSettings common;
   GPTOptions gpt;
+  const Fields of_gpt = fields_of(gpt);
   for (const Field& field : fields_of(common)) {
-    EXPECT_NE(fields_of(gpt).find(field.setting.name), nullptr) << field.setting.name;
+    EXPECT_NE(of_gpt.find(field.setting.name), nullptr) << field.setting.name;
     for (const TaskInfo* task : all_tasks()) {
       RunOptions options = task->defaults();
-      EXPECT_NE(fields_of(options).find(field.setting.name), nullptr) << task->name << " " << field.setting.name;
+      const Fields of_task = fields_of(options);
+      EXPECT_NE(of_task.find(field.setting.name), nullptr) << task->name << " " << field.setting.name;
     }
   }
 }

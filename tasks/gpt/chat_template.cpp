@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/gpt/chat_template.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/data/internal/utf8.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Trained GPTs and Llamas in files.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/adapter.h>
@@ -10,8 +10,8 @@
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/train/checked_file.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 #include <algorithm>
 #include <iterator>

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/inference.h>
-#include <tapegrad/autograd/int8.h>
+#include <tapegrad/autograd/internal/int8.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

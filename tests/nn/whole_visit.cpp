@@ -7,6 +7,9 @@
 #include <tapegrad/tests/support/near.h>
 
 #include <cstddef>
+#include <cstring>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,6 +114,41 @@ TEST(WholeVisit, SeesTheModulesOfContainers) {
   const ForgetsContainers moved = std::move(model), copy = nn::clone(moved);
   EXPECT_EQ(error_of([&] { nn::state_dict(moved); }), dropout);
   EXPECT_EQ(error_of([&] { nn::state_dict(copy); }), dropout);
+}
+
+struct ForgetsAnOptional {
+  nn::Linear up{2, 3};
+  std::optional<nn::Dropout> dropout;
+  void visit(auto&& field) { field("up", up); }
+};
+
+// A member is found from its construction to its destruction, also where another one was before.
+TEST(WholeVisit, SeesWhatAnOptionalHolds) {
+  ForgetsAnOptional model;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NO_THROW(nn::require_whole_visit(model));
+    model.dropout.emplace(0.1);
+    EXPECT_THROW(nn::require_whole_visit(model), Error);
+    EXPECT_THROW(nn::require_whole_visit(ForgetsAnOptional(std::move(model))), Error);
+    model.dropout.reset();
+  }
+}
+
+// Bytes that were copied from a member are none.
+TEST(WholeVisit, DoesNotTakeBytesForAMember) {
+  struct Bytes {
+    nn::Linear up{2, 3};
+    alignas(nn::Mode) std::byte bytes[sizeof(nn::Mode)];
+    void visit(auto&& field) { field("up", up); }
+  };
+  Bytes model;
+  const nn::Mode mode = true;
+  std::memcpy(model.bytes, static_cast<const void*>(&mode), sizeof mode);
+  EXPECT_NO_THROW(nn::require_whole_visit(model));
+  auto* const made = new (model.bytes) nn::Mode(true);
+  EXPECT_THROW(nn::require_whole_visit(model), Error);
+  made->~Mode();
+  EXPECT_NO_THROW(nn::require_whole_visit(model));
 }
 
 // Names the modules of a list, not the list.

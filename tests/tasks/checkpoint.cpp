@@ -10,8 +10,8 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
-#include <tapegrad/train/checked_file.h>
 #include <tapegrad/train/checkpoint.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 #include <tapegrad/train/loop.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train/data/internal/utf8.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,11 @@
 // Options of the command that change how models are made, trained and decoded: presets, activations, norms, streams of
 // masks, the trap for NaN, profiles, samples, stops and penalties.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/position_options.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
@@ -72,6 +75,8 @@ TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
     auto unclipped = options;
     unclipped.clip_grad = 0;
     EXPECT_NEAR(bytes(options, 1) - bytes(unclipped, 1), 4 * parameters, 0.05 * 4 * parameters);
+    unclipped.clip_value = 1;
+    EXPECT_EQ(bytes(unclipped, 1), bytes(options, 1));
   };
   GPTOptions gpt = gpt_options("gpt2");
   gpt.clip_grad = 1;
@@ -129,10 +134,28 @@ TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
   EXPECT_EQ(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}).code, 0);
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"}), 2,
                {"[train --resume]", "--norm post (not pre)"});
-  expect_error(run_command({"train", "copy", "--activation", "swish"}), 2,
-               {"[--activation] expected one of relu, gelu, gelu_tanh, silu, tanh, sigmoid, got \"swish\""});
+  expect_error(
+      run_command({"train", "copy", "--activation", "swish"}), 2,
+      {fmt::format("[--activation] expected one of {}, got \"swish\"", fmt::join(nn::activation_names(), ", "))});
   expect_error(run_command({"train", "copy", "--norm", "none"}), 2,
                {"[--norm] expected one of pre, post, got \"none\""});
+}
+
+TEST(TaskOptions, GradientsAreClippedByValue) {
+  const TemporaryFolder folder;
+  const auto weights = [&](const std::string& name, const Arguments& more) {
+    const Arguments sgd{"--max-steps", "1", "--optimizer", "sgd", "--lr", "1", "--schedule", "constant"};
+    successful(run_command(tiny_run("copy", folder / name, joined(sgd, more)), folder));
+    return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"];
+  };
+  const Tensor start = weights("start", {"--num-epochs", "0"}), usual = weights("usual", {});
+  const Tensor clipped = weights("clipped", {"--clip-value", "0.001"}), both = weights("both", {"--clip-value", "1e9"});
+  EXPECT_GT(amax(abs(usual - start)).item(), 0.01);
+  EXPECT_NEAR(amax(abs(clipped - start)).item(), 0.001, 1e-6);
+  EXPECT_EQ(both.to_vector<float>(), usual.to_vector<float>());
+  expect_error(run_command({"train", "copy", "--clip-value", "-1"}), 2,
+               {"[--clip-value] expected a number >= 0, got -1"});
+  expect_error(run_command({"train", "gpt", "--clip-value", "nan"}), 2, {"[--clip-value] expected a number"});
 }
 
 // The stream of MKL drops other elements; with neither is there a difference without dropout.

@@ -217,6 +217,8 @@ TEST(OwnStep, Errors) {
       {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with your "
        "own step",
        [&] { loop_of(parts, {.clip_grad_norm = 1}); }},
+      {"[loop] transforms is for a loop with a function from a batch to a loss, not for one with your own step",
+       [&] { loop_of(parts, {.transforms = {optim::ClipValue{1}}}); }},
       {"[loop] your own step has its own tapes: call trap_nan() of each instead of setting it here",
        [&] {
          const TemporaryFolder folder;

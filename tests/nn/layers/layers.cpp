@@ -1,4 +1,6 @@
 // Layers: initial values, shapes, values, masks and errors.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -176,8 +178,9 @@ TEST(Layers, Activations) {
   expect_near(nn::activate(nn::Activation::tanh, x), {-0.7615942F, 0.9640276F});
   expect_near(nn::activate(nn::Activation::sigmoid, x), {0.26894143F, 0.8807971F});
   EXPECT_EQ(nn::activation_named("gelu_tanh"), nn::Activation::gelu_tanh);
+  for (const std::string_view name : nn::activation_names()) EXPECT_EQ(nn::name(nn::activation_named(name)), name);
   EXPECT_EQ(error_of([] { nn::activation_named("gleu"); }),
-            "[activation] expected one of relu, gelu, gelu_tanh, silu, tanh, sigmoid, got \"gleu\"");
+            fmt::format("[activation] expected one of {}, got \"gleu\"", fmt::join(nn::activation_names(), ", ")));
 }
 
 TEST(Layers, SinusoidalPositions) {

@@ -9,7 +9,7 @@
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
-#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/internal/permutation.h>
 #include <tapegrad/train/data/split.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/windows.h>

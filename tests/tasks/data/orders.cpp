@@ -1,7 +1,7 @@
 // Orders of examples: samplers, permutations without a list, mixtures, windows of several texts.
 #include <gtest/gtest.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/internal/permutation.h>
 #include <tapegrad/train/data/windows.h>
 
 #include <algorithm>

@@ -1,23 +1,5 @@
 // Llama: values, gradients and greedy tokens against transformers, the cache, scaled RoPE, and Hugging Face's files.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/adapter.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -104,34 +86,18 @@ TEST(Llama, GreedyTokensEqualTransformers) {
   }
 }
 
-TEST(Llama, CachedEqualsUncachedAndLaterTokensChangeNothing) {
-  nn::LlamaModel model = loaded("llama3_tiny");
-  nn::to(model, kFloat64);
-  const Tensor all = tensor({{3, 1, 4, 1, 5, 9}}), whole = model(all);
-  nn::KVCache cache;
-  for (const int64_t tokens : {2, 1, 3}) {
-    const int64_t start = cache.length();
-    EXPECT_LT(difference(model(narrow(all, 1, start, tokens), &cache), narrow(whole, 1, start, tokens)), 1e-12);
-  }
-  EXPECT_TRUE(tests::same_bits(narrow(model(tensor({{3, 1, 4, 2, 2, 2}})), 1, 0, 3), narrow(whole, 1, 0, 3)));
+std::vector<Tensor> loss_and_gradients(const nn::LlamaModel& model, const Tensor& in) {
+  Tape tape;
+  const Tensor loss = cross_entropy(model(in), in);
+  const Gradients grads = tape.backward(loss);
+  std::vector<Tensor> found{loss.detach()};
+  for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
+  return found;
 }
 
 TEST(Llama, GivesTheSameBitsForEveryNumberOfThreads) {
-  const tests::KeepThreads keep;
-  std::vector<Tensor> first;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    const nn::LlamaModel model = loaded("llama3_tiny");
-    Tape tape;
-    const Tensor in = ids(tests::stored("llama3_tiny/expected.json")["ids"]);
-    const Tensor loss = cross_entropy(model(in), in);
-    const Gradients grads = tape.backward(loss);
-    std::vector<Tensor> found{loss.detach()};
-    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
-    if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i)
-      EXPECT_TRUE(tests::same_bits(found[i], first[i])) << threads << " " << i;
-  }
+  const Tensor in = ids(tests::stored("llama3_tiny/expected.json")["ids"]);
+  tests::expect_same_with_any_threads([&] { return loss_and_gradients(loaded("llama3_tiny"), in); });
 }
 
 TEST(Llama, ParametersAndTheirCount) {
@@ -152,17 +118,11 @@ TEST(Llama, ParametersAndTheirCount) {
 TEST(Llama, RecomputedBlocksGiveTheSameGradients) {
   manual_seed(1);
   nn::LlamaModel model(small_llama());
-  const Tensor in = tensor({{3, 1, 4, 1, 5}});
-  std::vector<Tensor> first;
-  for (const bool recompute : {false, true}) {
+  const auto results = [&](bool recompute) {
     model.recompute_blocks = recompute;
-    Tape tape;
-    const Gradients grads = tape.backward(sum(model(in)));
-    std::vector<Tensor> found;
-    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
-    if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(tests::same_bits(found[i], first[i])) << i;
-  }
+    return loss_and_gradients(model, tensor({{3, 1, 4, 1, 5}}));
+  };
+  tests::expect_same_results(results, {false, true});
 }
 
 TEST(Llama, WeightsInFewerBytes) {

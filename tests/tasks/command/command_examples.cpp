@@ -1,18 +1,9 @@
 // The command leads on: examples at the end of each help, which work, verbs in groups, and what a run says at its end.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/verbs.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <algorithm>
-#include <regex>
-#include <sstream>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,15 +1,7 @@
 // Orders of examples: samplers, permutations without a list, mixtures, windows of several texts.
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/permutation.h>
 #include <tapegrad/train/data/windows.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <set>
-#include <vector>
 
 namespace tapegrad::data {
 namespace {

@@ -24,6 +24,16 @@ RunOptions options_of(int64_t depth) {
   return o;
 }
 
+// Of a model that learns nothing, in one epoch of this many steps.
+RunOptions small_options_of(int64_t depth, int64_t steps) {
+  RunOptions o = options_of(depth);
+  o.config.hidden_size = o.config.intermediate_size = 8;
+  o.config.num_hidden_layers = o.num_epochs = 1;
+  o.steps_per_epoch = steps;
+  resolve(o);
+  return o;
+}
+
 TEST(Expression, Precedence) {
   EXPECT_EQ(parse_expression("x=1+2"), x_is(op('+', digit(1), digit(2))));
   EXPECT_EQ(parse_expression("x=1+2*3"), x_is(op('+', digit(1), op('*', digit(2), digit(3)))));
@@ -224,13 +234,7 @@ TEST(ParserTask, PaddingIsMaskedAndNotCounted) {
 
 // An untrained model gets a low score, and the test set has no expression of the training.
 TEST(ParserTask, TestSetIsUnseen) {
-  RunOptions options = options_of(2);
-  options.config.hidden_size = 8;
-  options.config.num_hidden_layers = 1;
-  options.config.intermediate_size = 8;
-  options.num_epochs = 1;
-  options.steps_per_epoch = 5;
-  resolve(options);
+  RunOptions options = small_options_of(2, 5);
   ParserTask task(options);
   const std::vector<std::string> seen = task.training_expressions();
   EXPECT_GT(seen.size(), 100U);
@@ -275,12 +279,7 @@ TEST(ParserTask, AnswersEndWithTheirTree) {
 // The report of `test`, for every depth.
 TEST(ParserTask, HasExtraMetrics) {
   for (int64_t depth = 1; depth <= 4; ++depth) {
-    RunOptions options = options_of(depth);
-    options.config.hidden_size = 8;
-    options.config.num_hidden_layers = 1;
-    options.config.intermediate_size = 8;
-    options.num_epochs = 1;
-    options.steps_per_epoch = 2;
+    const RunOptions options = small_options_of(depth, 2);
     const ParserTask task(options);
     manual_seed(1);
     nn::Transformer model(options.model());

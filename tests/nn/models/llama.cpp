@@ -13,15 +13,10 @@ constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
 
 std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 nn::LlamaModel loaded(const std::string& name) {
   const std::string folder = folder_of(name), file = folder + "/config.json";
   const nn::init::Skip skip;
-  nn::LlamaModel model(nn::llama_config_of_hugging_face(text_of(file), file));
+  nn::LlamaModel model(nn::llama_config_of_hugging_face(tests::slurp(file), file));
   NamedTensors state;
   for (const NamedTensor& entry :
        load_safetensors(folder + (name == "llama2_tiny" ? "/model.safetensors" : "")).tensors)
@@ -146,38 +141,6 @@ TEST(Llama, WeightsInFewerBytes) {
   EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
 }
 
-// Updates of the attention's projections, which are multiplied together, and their way through files.
-TEST(Llama, UpdatesOfLowRank) {
-  const tests::TemporaryFolder folder;
-  nn::LlamaModel model = loaded("llama2_tiny"), other = loaded("llama2_tiny");
-  const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), plain = model(in);
-  EXPECT_EQ(nn::lora(model, {.rank = 2, .targets = {"q_proj", "v_proj"}}).size(), 4U);
-  nn::eval(model);
-  EXPECT_TRUE(tests::same_bits(model(in), plain));
-  manual_seed(4);
-  for (nn::LlamaBlock& block : model.layers) {
-    for (nn::Linear* layer : {&block.self_attn.query, &block.self_attn.value}) {
-      nn::init::normal(layer->weight.low_rank->b, 0, 0.3);
-    }
-  }
-  const Tensor expected = model(in);
-  EXPECT_GT(difference(expected, plain), 0.01);
-  {
-    Tape tape;
-    const Gradients grads = tape.backward(sum(model(in) * model(in)));
-    for (const NamedTensor& p : nn::trainable_parameters(model)) EXPECT_GT(amax(abs(grads[p.tensor])).item(), 0);
-  }
-  nn::save_adapter(model, folder / "adapter");
-  const SafeTensors file = load_safetensors(folder / "adapter/adapter_model.safetensors");
-  EXPECT_EQ(file["base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight"].shape(), Shape({8, 2}));
-  nn::load_adapter(other, folder / "adapter");
-  nn::eval(other);
-  EXPECT_TRUE(tests::same_bits(other(in), expected));
-  nn::LlamaModel merged = loaded("llama2_tiny");  // to_hugging_face merges
-  nn::load_state_dict(merged, nn::to_hugging_face(other));
-  EXPECT_LT(difference(merged(in), expected), 1e-4);
-}
-
 TEST(Llama, AnyDecoderIsAModule) {
   nn::AnyDecoder any(nn::LlamaModel{small_llama()});
   EXPECT_EQ(nn::named_parameters(any)[0].name, "model.embed_tokens.weight");
@@ -206,22 +169,6 @@ TEST(Llama, ScaledRope) {
   EXPECT_GT(scaled[1], plain[1] / 8);     // 1.6 turns
   EXPECT_LT(scaled[1], plain[1]);
   EXPECT_DOUBLE_EQ(scaled[2], plain[2] / 8);
-}
-
-TEST(Llama, HuggingFacesFilesGoBothWays) {
-  for (const std::string name : kFolders) {
-    const nn::LlamaModel model = loaded(name);
-    const std::string file = folder_of(name) + "/config.json";
-    const auto ends = nn::ends_of_hugging_face(text_of(file), file);
-    EXPECT_EQ(ends.size(), name == "llama2_tiny" ? 1U : 2U);
-    const std::string written = nn::to_hugging_face_config(model.config, 1, ends);
-    const nn::LlamaConfig read = nn::llama_config_of_hugging_face(written, "written");
-    EXPECT_EQ(nn::to_hugging_face_config(read, 1, nn::ends_of_hugging_face(written, "written")), written);
-    nn::LlamaModel again(read);
-    nn::load_state_dict(again, nn::from_hugging_face(nn::to_hugging_face(model), read));
-    nn::eval(again);
-    EXPECT_TRUE(tests::same_bits(again(tensor({{1, 2, 3}})), model(tensor({{1, 2, 3}}))));
-  }
 }
 
 TEST(Llama, RejectsWhatItDoesNotSupport) {

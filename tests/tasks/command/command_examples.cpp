@@ -10,16 +10,9 @@ namespace {
 
 using namespace tests;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 // The lines below "Examples:", which must be the last ones.
 std::vector<std::string> examples_in(const std::string& help) {
-  std::vector<std::string> lines = lines_of(help);
+  std::vector<std::string> lines = tests::lines(help);
   lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Examples:"));
   if (!lines.empty()) lines.erase(lines.begin());
   for (std::string& line : lines) {
@@ -86,7 +79,7 @@ TEST(CommandExamples, TheFirstScreenHasGroupsAndABeginning) {
 
 // The commands below "Next:", without their remarks, by the name of an installed command.
 std::vector<std::string> next_in(const std::string& text) {
-  std::vector<std::string> lines = lines_of(text);
+  std::vector<std::string> lines = tests::lines(text);
   lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Next:"));
   if (!lines.empty()) lines.erase(lines.begin());
   for (std::string& line : lines) {

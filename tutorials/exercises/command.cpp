@@ -24,8 +24,8 @@ constexpr int kMostSeconds = 60;  // of processor time for the reader's program
 
 void list_exercises(Language language) {
   std::string text;
-  for (const Exercise* exercise : all_exercises())
-    text += drawing::padded(std::string(exercise->id), 24) + std::string(exercise->title.in(language)) + '\n';
+  for (const Exercise& exercise : all_exercises())
+    text += drawing::padded(std::string(exercise.id), 24) + std::string(exercise.title.in(language)) + '\n';
   const Text more{"\ntapegrad exercise 004-31은 문제를, --skeleton은 시작할 파일을 출력합니다.\n",
                   "\ntapegrad exercise 004-31 prints an exercise, --skeleton the file to begin with.\n"};
   print_text(drawing::wrapped(text) + std::string(more.in(language)));

@@ -71,6 +71,10 @@ Text EntryReader::take_text() {
   return {korean, take("en").text};
 }
 
+Text EntryReader::take_text_if() {
+  return next_ < entries_->size() && (*entries_)[next_].key == "ko" ? take_text() : Text{};
+}
+
 void EntryReader::expect_end() const {
   if (next_ < entries_->size()) expected("the end");
 }

@@ -35,8 +35,9 @@ class EntryReader {
   const Entry& take(std::string_view key);
   /// The next entry if it has this key, nullptr otherwise.
   const Entry* take_if(std::string_view key);
-  /// The next two entries, "ko" and "en".
+  /// The next two entries, "ko" and "en"; take_text_if: or nothing, if the next entry is another one.
   Text take_text();
+  Text take_text_if();
   /// Error unless all entries were taken.
   void expect_end() const;
 

@@ -44,8 +44,4 @@ std::string json_of_heads(const Tensor& weights, const Text& group, const std::v
 std::string json_of_heads(const nn::AttentionMaps& maps, const std::vector<std::string>& source,
                           const std::vector<std::string>& target);
 
-/// Of a page without faults.
-inline constexpr Without kNoFault{
-    Part::faults, {"이 절에서는 바로잡을 곳을 찾지 못했습니다.", "We have found nothing to mend in this section."}};
-
 }  // namespace tapegrad::tasks::tutorial

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/recurrent.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
@@ -65,14 +66,57 @@ std::vector<Figure> figures_of_reach() {
                                    .width = 540})}};
 }
 
-// time flies like an arrow
-Tensor words_of_sentence() {
-  return tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
+// Attention over five words, without weights.
+struct TimeFlies {
+  std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
+  Tensor x = tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
+  Tensor scores = matmul(x, x.t()), weights = softmax(scores), contexts = matmul(weights, x);
+};
+
+Exhibit show_time_flies() {
+  const TimeFlies made;
+  const auto& [words, x, scores, weights, context] = made;
+  const std::vector<std::string> three{"1", "2", "3"};
+  std::string out;
+  const auto array = [&](std::string_view name, const Tensor& values) {
+    fmt::format_to(std::back_inserter(out), "{}:\n {}\n", name, drawing::numpy_text(values));
+  };
+  const auto shape = [&](std::string_view name, const Tensor& values) {
+    out += said("{} shape: {}\n", name, drawing::tuple_text(values.shape()));
+  };
+  out += said("1. Words as vectors, one per row\n\n");
+  shape(said("Input matrix"), x);
+  array(said("Input matrix"), x);
+  array("\n" + said("Input matrix transpose"), x.t());
+  out += said("\n2. Similarity: the dot products of all pairs of words\n\n");
+  shape(said("Similarity matrix"), scores);
+  out += said("Similarity matrix") + ":\n" + drawing::bracket_table(scores, {words, words, 9});
+  out += said("\n3. Weights: the softmax of each row, which sums to 1\n\n");
+  shape(said("Attention weights"), weights);
+  array(said("Attention weights"), weights);
+  out += said("\n4. Context: the mean of all words, with these weights\n\n");
+  shape(said("Contextualized vectors"), context);
+  array(said("Contextualized vectors"), context);
+
+  return {said("Attention step by step (8.2.1, 8.2.2)"),
+          out,
+          {draw_matrix(said("1. Word vectors"), x, words, three, 0, 1, 1),
+           draw_matrix(said("2. Similarity"), scores, words, words, 0, 1.5),
+           draw_matrix(said("3. Attention weights"), weights, words, words, 0, 0.5, 3),
+           draw_matrix(said("4. Contextual vectors"), context, words, three, 0, 1, 3)}};
 }
 
+}  // namespace
+
+Exhibit show_attention_steps(const ShowRequest& request) {
+  return request.example == "journey" ? show_journey() : show_time_flies();
+}
+
+namespace {
+
 std::vector<Number> numbers_of_words() {
-  const Tensor x = words_of_sentence(), scores = matmul(x, x.t()), weights = softmax(scores);
-  const Tensor contexts = matmul(weights, x);
+  const TimeFlies made;
+  const auto& [words, x, scores, weights, contexts] = made;
   return {
       same("Input matrix shape", plain(str(x.shape()))),
       same("Input matrix", numpy_rows(x)),
@@ -87,21 +131,20 @@ std::vector<Number> numbers_of_words() {
 }
 
 std::vector<Figure> figures_of_words() {
-  const Tensor x = words_of_sentence();
-  const Tensor unit = x / sqrt(sum(square(x), {1}, true));
-  const std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
+  const TimeFlies made;
+  const Tensor unit = made.x / sqrt(sum(square(made.x), {1}, true));
   return {{{}, show_attention_steps({}).drawings},
-          {draw_matrix(said("Cosine similarity"), matmul(unit, unit.t()), words, words, 0, 1)}};
+          {draw_matrix(said("Cosine similarity"), matmul(unit, unit.t()), made.words, made.words, 0, 1)}};
 }
 
 std::string sentence_as_words() {
-  return fmt::format("{{\"tokens\":[\"time\",\"flies\",\"like\",\"an\",\"arrow\"],\"vectors\":{},\"scale\":false}}",
-                     json_of(words_of_sentence()));
+  const TimeFlies made;
+  return fmt::format("{{\"tokens\":{},\"vectors\":{},\"scale\":false}}", json_of(made.words), json_of(made.x));
 }
 
 // Scores [5, 5] of the three functions of 8.2.3, before the softmax; projections of seed 0.
 std::vector<Tensor> scores_by_function() {
-  const Tensor x = words_of_sentence();
+  const Tensor x = TimeFlies().x;
   manual_seed(0);
   const Tensor compared = matmul(x, randn({3, 3}, kFloat64));
   const SelfAttention attention(3);
@@ -120,7 +163,7 @@ std::vector<Number> numbers_of_roles() {
 }
 
 std::vector<Figure> figures_of_roles() {
-  const std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
+  const std::vector<std::string> words = TimeFlies().words;
   const std::vector<Tensor> scores = scores_by_function();
   const auto map = [&](std::string_view title, const Tensor& x) {
     return draw_matrix(title, x, words, words, amin(x).item(), amax(x).item());
@@ -133,7 +176,7 @@ std::vector<Figure> figures_of_roles() {
 // The same words in three roles: projections of seed 0.
 std::string sentence_in_roles() {
   Generator generator(0);
-  const Tensor x = words_of_sentence();
+  const Tensor x = TimeFlies().x;
   const auto role = [&] { return json_of(matmul(x, randn({3, 3}, kFloat64, &generator))); };
   const std::string queries = role(), keys = role(), values = role();
   return fmt::format(
@@ -143,7 +186,7 @@ std::string sentence_in_roles() {
 
 // The rows of the dot products whose largest entry is another word.
 std::string largest_of_rows() {
-  const Tensor x = words_of_sentence();
+  const Tensor x = TimeFlies().x;
   const std::vector<int64_t> best = argmax(matmul(x, x.t()), -1).to_vector<int64_t>();
   constexpr std::string_view kNames[] = {"time", "flies", "like", "an", "arrow"};
   std::string out;

@@ -9,6 +9,7 @@
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/programs/attention.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>
@@ -18,6 +19,51 @@ namespace {
 
 Tensor masked_scores() { return masked_fill(journey_scores(), !nn::causal_mask(6), -INFINITY); }
 Tensor causal_weights() { return softmax(masked_scores() / std::sqrt(2.0)); }
+
+}  // namespace
+
+Exhibit show_journey() {
+  const std::vector<std::string>& words = journey_words();
+  const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
+  std::string out;
+  const auto step = [&](std::string_view headline, const Tensor& values) {
+    fmt::format_to(std::back_inserter(out), "{}\n{}\n\n", headline, str(values));
+  };
+
+  out += said("Without trainable weights\n\n");
+  step(said("1. Scores: the dot products of all pairs of words"), scores);
+  step(said("2. Weights: the softmax of each row"), weights);
+  step(said("3. Context: the mean of all words, with these weights"), matmul(weights, x));
+
+  const JourneyRoles made;
+  const Tensor weighted = softmax(matmul(made.queries, made.keys.t()) / std::sqrt(2.0));
+  out += said("With random weights for queries, keys and values, uniform in [0, 1), seed 123\n\n");
+  step(said("4. The query of \"journey\""), matmul(x[1], made.w_query));
+  step(said("5. Its weights: softmax of query @ keys / sqrt(2)"), weighted[1]);
+  step(said("6. Context of each word: weights @ values"), matmul(weighted, made.values));
+
+  manual_seed(789);
+  const SelfAttentionV2 attention(3, 2);
+  const Tensor causal = causal_weights();
+  out += said("With linear layers for queries, keys and values, random, seed 789\n\n");
+  step(said("7. Context of each word"), attention(x));
+  step(said("8. Weights"), softmax(journey_scores() / std::sqrt(2.0)));
+  step(said("9. Scores, with later words masked"), masked_scores());
+  step(said("10. Their weights: rows still sum to 1"), causal);
+  manual_seed(123);
+  const Tensor dropped = dropout(causal, 0.5);
+  step(said("11. After dropout of one half (seed 123): the remaining weights double"), dropped);
+  out.pop_back();
+
+  return {said("Attention step by step: your journey starts with one step"),
+          out,
+          {draw_matrix(said("1. Scores, without weights"), scores, words, words, 0, 1.5),
+           draw_matrix(said("2. Weights"), weights, words, words, 0, 0.5, 3),
+           draw_matrix(said("10. Causal weights (linear layers)"), causal, words, words, 0, 1, 3),
+           draw_matrix(said("11. After dropout"), dropped, words, words, 0, 2, 3)}};
+}
+
+namespace {
 
 std::vector<Number> numbers_of_causal() {
   const Tensor weights = softmax(journey_scores() / std::sqrt(2.0)), past = tril(ones({6, 6})), kept = weights * past;

@@ -16,21 +16,10 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-// Cells 16 to 24: three matrices drawn with seed 123, and what they make of the words.
-struct Projected {
-  Tensor w_query, w_key, w_value, queries, keys, values;
-  Projected() {
-    manual_seed(123);
-    w_query = rand({3, 2}), w_key = rand({3, 2}), w_value = rand({3, 2});
-    const Tensor x = journey_vectors();
-    queries = matmul(x, w_query), keys = matmul(x, w_key), values = matmul(x, w_value);
-  }
-};
-
 std::string shape_as_printed(const Tensor& x) { return plain(str(x.shape())); }
 
 std::vector<Number> numbers_of_projections() {
-  const Projected made;
+  const JourneyRoles made;
   const Tensor x_2 = journey_vectors()[1];
   return {same("cell 16: x_2", rows_of(x_2, 4)),
           same("cell 18: query_2", rows_of(matmul(x_2, made.w_query), 4)),
@@ -43,7 +32,7 @@ std::vector<Number> numbers_of_projections() {
 }
 
 std::vector<Figure> figures_of_projections() {
-  const Projected made;
+  const JourneyRoles made;
   const std::vector<std::string>& words = journey_words();
   return {{{},
            {draw_matrix(said("Queries"), made.queries, words, {"1", "2"}, 0, 1.5),
@@ -54,7 +43,7 @@ std::vector<Figure> figures_of_projections() {
 
 // With queries and keys of their own.
 std::string journey_as_queries() {
-  const Projected made;
+  const JourneyRoles made;
   return fmt::format(
       "{{\"tokens\":{},\"vectors\":{},\"queries\":{},\"keys\":{},\"values\":{},\"query\":1,\"scale\":true}}",
       json_of(journey_words()), json_of(journey_vectors()), json_of(made.queries), json_of(made.keys),
@@ -62,7 +51,7 @@ std::string journey_as_queries() {
 }
 
 std::vector<Number> numbers_of_modules() {
-  const Projected made;
+  const JourneyRoles made;
   const Tensor query_2 = made.queries[1], scores_2 = matmul(query_2, made.keys.t());
   const Tensor weights_2 = softmax(scores_2 / std::sqrt(2.0)), x = journey_vectors();
   manual_seed(123);
@@ -91,7 +80,7 @@ std::vector<Figure> figures_of_scale() {
     add(bare, scores);
     add(scaled, scores / std::sqrt(static_cast<double>(d)));
   }
-  const Projected made;
+  const JourneyRoles made;
   const Tensor scores = matmul(made.queries, made.keys.t());
   const std::vector<std::string>& words = journey_words();
   return {{{},

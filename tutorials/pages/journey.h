@@ -15,6 +15,13 @@ namespace tapegrad::tasks::tutorial {
 const std::vector<std::string>& journey_words();
 Tensor journey_vectors();
 
+/// Cells 16 to 24: three matrices drawn with seed 123, and what they make of the words.
+struct JourneyRoles {
+  JourneyRoles();
+  Tensor w_query, w_key, w_value;  ///< [3, 2]
+  Tensor queries, keys, values;    ///< [6, 2]
+};
+
 /// The scores [6, 6] of cells 28 to 36, not scaled: queries and keys come from linear layers, seed 789.
 Tensor journey_scores();
 

@@ -28,7 +28,6 @@ Tensor scores_of_five() {
 std::vector<Figure> figures_of_gpt_mask() {
   const Tensor hidden = triu(ones({5, 5}), 1);
   return {{{},
-
            {draw_matrix("triu(ones(5, 5), 1)", hidden, kFiveTokens, kFiveTokens, 0, 2, 0),
             draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)}}};
 }

@@ -40,7 +40,6 @@ Tensor with_positions(const Tensor& x) { return x + nn::sinusoidal_table(4, 8).t
 std::vector<Figure> figures_of_blindness() {
   const Tensor x = cat_first(), y = exchanged(x);
   return {{{},
-
            {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst, kEightFeatures, -4, 4,
                         2, {1, 3}),
             draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst, kEightFeatures, -4, 4,

@@ -27,9 +27,9 @@ Tensor scores_of_five() {
 
 std::vector<Figure> figures_of_gpt_mask() {
   const Tensor hidden = triu(ones({5, 5}), 1);
-  return {{{},
-           {draw_matrix("triu(ones(5, 5), 1)", hidden, kFiveTokens, kFiveTokens, 0, 2, 0),
-            draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)}}};
+  return {{.panels = {
+               draw_matrix("triu(ones(5, 5), 1)", hidden, kFiveTokens, kFiveTokens, 0, 2, 0),
+               draw_matrix("nn::causal_mask(5)", nn::causal_mask(5).to(kFloat32), kFiveTokens, kFiveTokens, 0, 2, 0)}}};
 }
 
 std::vector<Number> numbers_of_gpt_mask() {
@@ -60,13 +60,12 @@ std::vector<Figure> figures_of_gpt_steps() {
   manual_seed(0);
   const Tensor dropped = dropout(weights, 0.1), values = randn({5, 4});
   const std::vector<std::string> four{"1", "2", "3", "4"};
-  return {
-      {{},
-       {draw_matrix(said("1. Scores"), scores, kFiveTokens, kFiveTokens, -2, 2),
-        draw_matrix(said("2. Masked scores"), masked_fill(scores, hidden, -INFINITY), kFiveTokens, kFiveTokens, -2, 2),
-        draw_matrix(said("3. Weights"), weights, kFiveTokens, kFiveTokens, 0, 1),
-        draw_matrix(said("4. After dropout"), dropped, kFiveTokens, kFiveTokens, 0, 1),
-        draw_matrix(said("5. Contexts"), matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
+  return {{.panels = {draw_matrix(said("1. Scores"), scores, kFiveTokens, kFiveTokens, -2, 2),
+                      draw_matrix(said("2. Masked scores"), masked_fill(scores, hidden, -INFINITY), kFiveTokens,
+                                  kFiveTokens, -2, 2),
+                      draw_matrix(said("3. Weights"), weights, kFiveTokens, kFiveTokens, 0, 1),
+                      draw_matrix(said("4. After dropout"), dropped, kFiveTokens, kFiveTokens, 0, 1),
+                      draw_matrix(said("5. Contexts"), matmul(dropped, values), kFiveTokens, four, -2, 2)}}};
 }
 
 // The weight that later tokens get, in the row where it is largest, if their scores are lowered by this much.

@@ -39,16 +39,14 @@ Tensor with_positions(const Tensor& x) { return x + nn::sinusoidal_table(4, 8).t
 
 std::vector<Figure> figures_of_blindness() {
   const Tensor x = cat_first(), y = exchanged(x);
-  return {{{},
-           {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst, kEightFeatures, -4, 4,
-                        2, {1, 3}),
-            draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst, kEightFeatures, -4, 4,
-                        2, {1, 3})}},
-          {{},
-           {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(with_positions(x)), kCatFirst,
-                        kEightFeatures, -4, 4, 2, {1, 3}),
-            draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(with_positions(y)), kPersonFirst,
-                        kEightFeatures, -4, 4, 2, {1, 3})}}};
+  return {{.panels = {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst,
+                                  kEightFeatures, -4, 4, 2, {1, 3}),
+                      draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst,
+                                  kEightFeatures, -4, 4, 2, {1, 3})}},
+          {.panels = {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(with_positions(x)),
+                                  kCatFirst, kEightFeatures, -4, 4, 2, {1, 3}),
+                      draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(with_positions(y)),
+                                  kPersonFirst, kEightFeatures, -4, 4, 2, {1, 3})}}};
 }
 
 std::vector<Number> numbers_of_blindness() {
@@ -82,11 +80,10 @@ std::vector<Figure> figures_of_masking_steps() {
   const Tensor scores = randn({3, 3}, kFloat32, &generator), hidden = !nn::causal_mask(3);
   const Tensor added = masked_fill(zeros({3, 3}), hidden, -INFINITY);
   const std::vector<std::string> three{"1", "2", "3"};
-  return {{{},
-           {draw_matrix(said("Scores S"), scores, three, three, -2, 2),
-            draw_matrix(said("Causal mask M"), added, three, three, -2, 2),
-            draw_matrix("S + M", scores + added, three, three, -2, 2),
-            draw_matrix(said("Weights softmax(S + M)"), softmax(scores + added), three, three, 0, 1)}}};
+  return {{.panels = {draw_matrix(said("Scores S"), scores, three, three, -2, 2),
+                      draw_matrix(said("Causal mask M"), added, three, three, -2, 2),
+                      draw_matrix("S + M", scores + added, three, three, -2, 2),
+                      draw_matrix(said("Weights softmax(S + M)"), softmax(scores + added), three, three, 0, 1)}}};
 }
 
 std::vector<Number> numbers_of_masking_steps() {

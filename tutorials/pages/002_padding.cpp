@@ -127,7 +127,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
 
 namespace {
 
-std::vector<Figure> figures_of_padded() { return {{{}, show_padded_attention({}).drawings}}; }
+std::vector<Figure> figures_of_padded() { return {{.panels = show_padded_attention({}).drawings}}; }
 
 // Weights with the tutorial's mask, and with one of keys.
 std::string share_of_padding() {

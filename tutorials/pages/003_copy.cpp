@@ -178,11 +178,10 @@ std::vector<Figure> figures_of_copy() {
     return draw_matrix(title, x, rows, tokens, 0, amax(x).item());
   };
   return {{map("softmax(memory memoryᵀ / √64)", picture, tokens)},
-          {{},
-           {map(said("cross layer {}, head {}", 0, 0), map_of("decoder.layers.0.cross_attn", 0), read),
-            map(said("cross layer {}, head {}", 0, 1), map_of("decoder.layers.0.cross_attn", 1), read),
-            map(said("cross layer {}, head {}", 1, 0), map_of("decoder.layers.1.cross_attn", 0), read),
-            map(said("cross layer {}, head {}", 1, 1), map_of("decoder.layers.1.cross_attn", 1), read)}},
+          {.panels = {map(said("cross layer {}, head {}", 0, 0), map_of("decoder.layers.0.cross_attn", 0), read),
+                      map(said("cross layer {}, head {}", 0, 1), map_of("decoder.layers.0.cross_attn", 1), read),
+                      map(said("cross layer {}, head {}", 1, 0), map_of("decoder.layers.1.cross_attn", 0), read),
+                      map(said("cross layer {}, head {}", 1, 1), map_of("decoder.layers.1.cross_attn", 1), read)}},
           {draw(drawing::LineChart{.title = said("Loss of the copy task"),
                                    .x_label = said("step"),
                                    .y_label = said("loss"),

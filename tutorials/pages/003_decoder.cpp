@@ -109,12 +109,13 @@ std::vector<Figure> figures_of_whole() {
   };
   const std::vector<std::string>&source = kSourceOfWhole, target = target_of_whole(said("start"));
   const drawing::FlowChart parts = chart_of(architecture::architecture_of_copy());
-  return {
-      {draw(parts), draw_columns(parts)},
-      {{},
-       {draw_matrix(said("Encoder: self-attention"), map_of("encoder.layers.0.attention"), source, source, 0, 1),
-        draw_matrix(said("Decoder: masked self-attention"), map_of("decoder.layers.0.self_attn"), target, target, 0, 1),
-        draw_matrix(said("Decoder: cross-attention"), map_of("decoder.layers.0.cross_attn"), target, source, 0, 1)}}};
+  return {{draw(parts), draw_columns(parts)},
+          {.panels = {
+               draw_matrix(said("Encoder: self-attention"), map_of("encoder.layers.0.attention"), source, source, 0, 1),
+               draw_matrix(said("Decoder: masked self-attention"), map_of("decoder.layers.0.self_attn"), target, target,
+                           0, 1),
+               draw_matrix(said("Decoder: cross-attention"), map_of("decoder.layers.0.cross_attn"), target, source, 0,
+                           1)}}};
 }
 
 }  // namespace

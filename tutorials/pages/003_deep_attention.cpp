@@ -171,9 +171,8 @@ std::vector<Figure> figures_of_energy() {
                                    .width = 300,
                                    .height = 170});
   };
-  return {{{},
-           {chart(said("Energy x.x / 2 - log sum exp(P x)"), said("energy"), recall.energies),
-            chart(said("Distance"), said("distance to the pattern"), recall.distances)}}};
+  return {{.panels = {chart(said("Energy x.x / 2 - log sum exp(P x)"), said("energy"), recall.energies),
+                      chart(said("Distance"), said("distance to the pattern"), recall.distances)}}};
 }
 
 // Patterns of three numbers, and states near them: one update of each.

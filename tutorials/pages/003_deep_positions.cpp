@@ -119,7 +119,7 @@ std::vector<drawing::Drawing> drawings_of_topic(std::size_t first, std::size_t c
 
 std::vector<Figure> figures_of_relative() {
   std::vector<Figure> figures = figures_of_rope();
-  figures.push_back({{}, drawings_of_topic(0, 2)});
+  figures.push_back({.panels = drawings_of_topic(0, 2)});
   return figures;
 }
 
@@ -127,8 +127,8 @@ std::string forms_of_t5() { return relative_positions::forms_of_t5(16, 0); }
 
 std::vector<Figure> figures_of_toeplitz() {
   std::vector<Figure> figures = figures_of_rope();
-  figures.push_back({drawings_of_topic(2, 1).front(), {}});
-  figures.push_back({{}, drawings_of_topic(3, 2)});
+  figures.push_back({drawings_of_topic(2, 1).front()});
+  figures.push_back({.panels = drawings_of_topic(3, 2)});
   return figures;
 }
 
@@ -146,7 +146,7 @@ std::vector<Figure> figures_of_order() {
     }
     charts.push_back(draw(chart));
   }
-  return {{{}, charts}};
+  return {{.panels = charts}};
 }
 
 }  // namespace

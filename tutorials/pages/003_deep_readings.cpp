@@ -54,9 +54,8 @@ std::vector<Figure> figures_of_information() {
                                    .width = 300,
                                    .height = 170});
   };
-  return {{{},
-           {chart(said("Entropy of the weights"), said("nats"), spread, 3.5),
-            chart(said("Share of low frequencies"), said("share"), low, 1)}}};
+  return {{.panels = {chart(said("Entropy of the weights"), said("nats"), spread, 3.5),
+                      chart(said("Share of low frequencies"), said("share"), low, 1)}}};
 }
 
 std::string scores_as_choice() {

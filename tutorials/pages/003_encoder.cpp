@@ -189,7 +189,7 @@ std::string rows_of_layer_norm() {
 
 std::vector<Figure> figures_of_norm() {
   const std::vector<drawing::Drawing> all = show_layer_norm({}).drawings;  // 3 densities, 3 by token, bars, 3 heatmaps
-  return {{{}, {all[0], all[1], all[2], all[6], all[7], all[8], all[9]}}, {{}, {all[3], all[4], all[5]}}};
+  return {{.panels = {all[0], all[1], all[2], all[6], all[7], all[8], all[9]}}, {.panels = {all[3], all[4], all[5]}}};
 }
 
 // The same number, with the two epsilons that the tutorial has in text and in code, inside and outside of the root.

@@ -48,7 +48,7 @@ std::vector<Figure> figures_of_heads() {
   const Tensor weights = weights_of_heads(4);
   std::vector<drawing::Drawing> maps;
   for (int64_t h = 0; h < 4; ++h) maps.push_back(draw_matrix(said("Head {}", h + 1), weights[h], words, words, 0, 0.5));
-  return {{{}, maps}};
+  return {{.panels = maps}};
 }
 
 // The deviation of scores of random queries and keys before and after the division, by the size of a head.

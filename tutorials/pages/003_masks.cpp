@@ -241,7 +241,7 @@ std::vector<Number> numbers_of_masks() {
 }
 
 std::vector<Figure> figures_of_masks() {
-  return {{{}, show_causal_mask({}).drawings}, {{}, show_padding_mask({}).drawings}};
+  return {{.panels = show_causal_mask({}).drawings}, {.panels = show_padding_mask({}).drawings}};
 }
 
 std::string words_as_mask() {

@@ -195,10 +195,9 @@ std::vector<Figure> figures_of_indices() {
   const auto map = [&](std::string_view title, const Tensor& y, double low, double high) {
     return draw_matrix(title, y, made.words, made.features, low, high);
   };
-  return {{{}, {map(said("Embeddings"), made.x, 0, 4), map(said("With the index added"), made.added, 0, 4)}},
-          {{},
-           {map(said("Embeddings, normalised"), normal(made.x), -2, 2),
-            map(said("With the index, normalised"), normal(made.added), -2, 2)}}};
+  return {{.panels = {map(said("Embeddings"), made.x, 0, 4), map(said("With the index added"), made.added, 0, 4)}},
+          {.panels = {map(said("Embeddings, normalised"), normal(made.x), -2, 2),
+                      map(said("With the index, normalised"), normal(made.added), -2, 2)}}};
 }
 
 std::string words_with_learned() {
@@ -276,7 +275,7 @@ drawing::Drawing products_by_distance() {
                                  .series = series});
 }
 
-std::vector<Figure> figures_of_waves() { return {{{}, panels_of_the_tutorial()}, {products_by_distance()}}; }
+std::vector<Figure> figures_of_waves() { return {{.panels = panels_of_the_tutorial()}, {products_by_distance()}}; }
 
 std::string wavelengths() {
   std::string out;

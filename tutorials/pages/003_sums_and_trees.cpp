@@ -61,11 +61,10 @@ CarryCounts count_carries() {
 std::vector<Figure> figures_of_addition() {
   const CarryCounts counts = count_carries();
   const Batch batch = addition_batch(tensor({310, 153, 499, 7}), tensor({98, 391, 499, 25}), 3);
-  return {{{},
-           {draw_matrix(said("Source"), batch.source.to(kFloat32), {"310+98", "153+391", "499+499", "7+25"},
-                        {"a", "a", "a", "+", "b", "b", "b"}, 0, 20, 0),
-            draw_matrix(said("Target"), batch.target.to(kFloat32), {"408", "544", "998", "32"}, {"c", "c", "c"}, 0, 20,
-                        0)}},
+  return {{.panels = {draw_matrix(said("Source"), batch.source.to(kFloat32), {"310+98", "153+391", "499+499", "7+25"},
+                                  {"a", "a", "a", "+", "b", "b", "b"}, 0, 20, 0),
+                      draw_matrix(said("Target"), batch.target.to(kFloat32), {"408", "544", "998", "32"},
+                                  {"c", "c", "c"}, 0, 20, 0)}},
           {draw(drawing::BarChart{.title = said("Problems by carries, in percent"),
                                   .labels = {said("none"), said("one"), said("two"), said("three"), said("chained")},
                                   .series = {{.name = said("share"),
@@ -119,9 +118,8 @@ std::vector<Number> numbers_of_parser() {
 }
 
 std::vector<Figure> figures_of_parser() {
-  return {{{},
-           {draw_tree(parse_expression("y=7/7"), "y=7/7"), draw_tree(parse_expression("x=4/3"), "x=4/3"),
-            draw_tree(parse_expression("x=1*4"), "x=1*4")}},
+  return {{.panels = {draw_tree(parse_expression("y=7/7"), "y=7/7"), draw_tree(parse_expression("x=4/3"), "x=4/3"),
+                      draw_tree(parse_expression("x=1*4"), "x=1*4")}},
           {draw_tree(parse_expression("x=(1+2)*3-4/5"), "x=(1+2)*3-4/5")}};
 }
 

@@ -133,7 +133,7 @@ std::vector<Number> numbers_of_words() {
 std::vector<Figure> figures_of_words() {
   const TimeFlies made;
   const Tensor unit = made.x / sqrt(sum(square(made.x), {1}, true));
-  return {{{}, show_attention_steps({}).drawings},
+  return {{.panels = show_attention_steps({}).drawings},
           {draw_matrix(said("Cosine similarity"), matmul(unit, unit.t()), made.words, made.words, 0, 1)}};
 }
 
@@ -168,9 +168,8 @@ std::vector<Figure> figures_of_roles() {
   const auto map = [&](std::string_view title, const Tensor& x) {
     return draw_matrix(title, x, words, words, amin(x).item(), amax(x).item());
   };
-  return {{{},
-           {map(said("One vector"), scores[0]), map(said("Separate content"), scores[1]),
-            map(said("Query, key and value"), scores[2])}}};
+  return {{.panels = {map(said("One vector"), scores[0]), map(said("Separate content"), scores[1]),
+                      map(said("Query, key and value"), scores[2])}}};
 }
 
 // The same words in three roles: projections of seed 0.

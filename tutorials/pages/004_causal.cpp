@@ -82,11 +82,10 @@ std::vector<Figure> figures_of_causal() {
       .name = said("after the softmax"), .x = {}, .y = sum(kept, -1).to(kFloat64).to_vector<double>()};
   const drawing::Series ones_of{
       .name = said("before it"), .x = {}, .y = sum(causal_weights(), -1).to(kFloat64).to_vector<double>()};
-  return {{{},
-           {draw_matrix(said("28. No mask"), weights, words, words, 0, 1),
-            draw_matrix(said("30. Mask after the softmax"), kept, words, words, 0, 1),
-            draw_matrix(said("31. Divided by the row sums"), kept / sum(kept, -1, true), words, words, 0, 1),
-            draw_matrix(said("33. Mask before the softmax"), causal_weights(), words, words, 0, 1)}},
+  return {{.panels = {draw_matrix(said("28. No mask"), weights, words, words, 0, 1),
+                      draw_matrix(said("30. Mask after the softmax"), kept, words, words, 0, 1),
+                      draw_matrix(said("31. Divided by the row sums"), kept / sum(kept, -1, true), words, words, 0, 1),
+                      draw_matrix(said("33. Mask before the softmax"), causal_weights(), words, words, 0, 1)}},
           {draw(drawing::BarChart{
               .title = said("Row sums of the weights"), .labels = words, .series = {sums, ones_of}, .width = 480})}};
 }
@@ -140,9 +139,8 @@ std::vector<Figure> figures_of_dropout() {
     scaled.x.push_back(n), scaled.y.push_back(mean_sum);
     bare.x.push_back(n), bare.y.push_back(mean_sum / 2);
   }
-  return {{{},
-           {draw_matrix(said("Causal weights"), weights, words, words, 0, 1),
-            draw_matrix(said("After dropout"), dropped, words, words, 0, 2)}},
+  return {{.panels = {draw_matrix(said("Causal weights"), weights, words, words, 0, 1),
+                      draw_matrix(said("After dropout"), dropped, words, words, 0, 2)}},
           {draw(drawing::LineChart{.title = said("Mean row sum after dropout of one half"),
                                    .x_label = said("draws"),
                                    .y_label = said("sum"),

@@ -34,11 +34,10 @@ std::vector<Number> numbers_of_projections() {
 std::vector<Figure> figures_of_projections() {
   const JourneyRoles made;
   const std::vector<std::string>& words = journey_words();
-  return {{{},
-           {draw_matrix(said("Queries"), made.queries, words, {"1", "2"}, 0, 1.5),
-            draw_matrix(said("Keys"), made.keys, words, {"1", "2"}, 0, 1.5),
-            draw_matrix(said("Values"), made.values, words, {"1", "2"}, 0, 1.5),
-            draw_matrix(said("Scores"), matmul(made.queries, made.keys.t()), words, words, 0, 2)}}};
+  return {{.panels = {draw_matrix(said("Queries"), made.queries, words, {"1", "2"}, 0, 1.5),
+                      draw_matrix(said("Keys"), made.keys, words, {"1", "2"}, 0, 1.5),
+                      draw_matrix(said("Values"), made.values, words, {"1", "2"}, 0, 1.5),
+                      draw_matrix(said("Scores"), matmul(made.queries, made.keys.t()), words, words, 0, 2)}}};
 }
 
 // With queries and keys of their own.
@@ -83,9 +82,8 @@ std::vector<Figure> figures_of_scale() {
   const JourneyRoles made;
   const Tensor scores = matmul(made.queries, made.keys.t());
   const std::vector<std::string>& words = journey_words();
-  return {{{},
-           {draw_matrix(said("Scaled by √2"), softmax(scores / std::sqrt(2.0)), words, words, 0, 0.4),
-            draw_matrix(said("Not scaled"), softmax(scores), words, words, 0, 0.4)}},
+  return {{.panels = {draw_matrix(said("Scaled by √2"), softmax(scores / std::sqrt(2.0)), words, words, 0, 0.4),
+                      draw_matrix(said("Not scaled"), softmax(scores), words, words, 0, 0.4)}},
           {draw(drawing::LineChart{.title = said("Largest weight, by the size of a key"),
                                    .x_label = "d",
                                    .y_label = said("weight"),

@@ -83,10 +83,9 @@ drawing::Series dots_of(std::string name, const Tensor& x) {
 std::vector<Figure> figures_of_all_queries() {
   const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
   const std::vector<std::string>& words = journey_words();
-  return {{{},
-           {draw_matrix(said("Scores"), scores, words, words, 0, 1.5),
-            draw_matrix(said("Weights"), weights, words, words, 0, 0.5),
-            draw_matrix(said("Context vectors"), matmul(weights, x), words, {"1", "2", "3"}, 0, 1)}},
+  return {{.panels = {draw_matrix(said("Scores"), scores, words, words, 0, 1.5),
+                      draw_matrix(said("Weights"), weights, words, words, 0, 0.5),
+                      draw_matrix(said("Context vectors"), matmul(weights, x), words, {"1", "2", "3"}, 0, 1)}},
           {draw(drawing::LineChart{.title = said("Words, and what attention makes of them"),
                                    .x_label = said("coordinate 1"),
                                    .y_label = said("coordinate 2"),

@@ -24,7 +24,7 @@ constexpr Text kNoFault{"이 절에서는 바로잡을 곳을 찾지 못했습�
 
 std::string_view without_end(std::string_view lines) { return lines.substr(0, lines.find_last_not_of('\n') + 1); }
 
-std::vector<std::string_view> words_of(std::string_view text) {
+std::vector<std::string_view> places_in(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
@@ -70,9 +70,9 @@ void read_claims(EntryReader& file, Page& page, const Computation& computation) 
 Page page_of(const Computation& computation) {
   EntryReader file(fmt::format("sections/{}", computation.section));
   Page page{.numbers = computation.numbers, .figures = computation.figures};
-  const std::vector<std::string_view> place = words_of(file.take("place").text);
+  const std::vector<std::string_view> place = places_in(file.take("place").text);
   page.tutorial = place.at(0), page.section = place.at(1);
-  if (const Entry* const also = file.take_if("also")) page.also = words_of(also->text);
+  if (const Entry* const also = file.take_if("also")) page.also = places_in(also->text);
   page.title = file.take_text();
   file.take("about");
   page.about = file.take_text();

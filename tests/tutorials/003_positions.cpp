@@ -43,8 +43,6 @@ TEST(Tutorial003_8_4_1, LayerNormDisplaySeed42) {
                 "0.24 -0.76 0.48 1.86 -0.91 -0.91 1.70 0.66 -0.92 0.38 -0.91 -0.91 1.17 -1.31 -1.09 0.25 -0.27 1.26 "
                 "-0.50 -1.00 1.86 0.18 0.47 -1.01 -0.39 0.93 -1.61 1.46 -0.50 0.12");
   const Tensor gamma = 1 + 0.1 * random.randn({6}), beta = 0.1 * random.randn({6});
-  expect_prints(gamma, "{:.8f}", "0.95208258 0.98143410 0.88936650 0.88037934 1.08125258 1.13562400");
-  expect_prints(beta, "{:.8f}", "-0.00720101 0.10035329 0.03616360 -0.06451198 0.03613956 0.15380366");
   norm.gamma.set(gamma.to(kFloat32));
   norm.beta.set(beta.to(kFloat32));
   EXPECT_EQ(norm(x).shape(), (Shape{2, 5, 6}));

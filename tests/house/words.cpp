@@ -206,8 +206,8 @@ std::string contents_of(const std::filesystem::path& path) {
 
 // What is no text of the command: data, programs and pages that have documents' or tutorials' words.
 bool has_other_words(const std::string& path) {
-  for (const char* const folder : {"tutorials/exercises/", "tutorials/programs/", "examples/", "checks/cases/",
-                                   "tasks/text/corpus/made_packages"}) {
+  for (const char* const folder : {"tutorials/exercises/", "tutorials/programs/", "tutorials/pages/", "examples/",
+                                   "checks/cases/", "tasks/text/corpus/made_packages"}) {
     if (path.starts_with(folder)) return true;
   }
   return false;

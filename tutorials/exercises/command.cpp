@@ -79,7 +79,7 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
   const std::string name = full_name(file);
   const WorkFolder folder;
   replace_file(folder / "check.cpp", program_of(exercise, name));
-  save_safetensors(folder / "given.safetensors", exercise.given());
+  save_safetensors(folder / "given.safetensors", exercise.numbers().given);
   compile(compiler, folder / "check.cpp", folder / "check");
   const std::string answers = folder / "answers.safetensors";
   const Ended ended = run_process("exercise", {folder / "check", folder / "given.safetensors", answers}, kMostSeconds);
@@ -91,7 +91,7 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
     return 1;
   }
   const Text right{"{}: 맞았습니다. 수 {}개가 모두 일치합니다.\n", "{}: right. All {} numbers agree.\n"};
-  print_mark(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.expected())), true);
+  print_mark(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.numbers().expected)), true);
   return 0;
 }
 

@@ -12,13 +12,15 @@ namespace tapegrad::tasks::exercises {
 using tutorial::Language;
 using tutorial::Text;
 
-/// What is computed for an exercise: an entry of answers.cpp.
+/// What the functions are called with, and what must come out, in the order of the check, computed by the library.
+struct Numbers {
+  NamedTensors given = {}, expected = {};
+};
+
+/// What is computed for an exercise: a function and a line of answers.cpp.
 struct Answers {
   std::string_view id = {};
-  /// What the functions are called with.
-  NamedTensors (*given)() = nullptr;
-  /// What must come out, in the order of the check, computed by the library.
-  NamedTensors (*expected)() = nullptr;
+  Numbers (*numbers)() = nullptr;
   /// Answers may differ by this much, and by a ten-thousandth of the number: half of the tutorials' last digit.
   double tolerance = 5e-5;
 };

@@ -1,5 +1,6 @@
 // Tutorial 003, sections 8.3.1 and 8.3.2: why positions are needed, indices, and sines and cosines.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/positions.h>
@@ -65,10 +66,10 @@ std::string tell_indices() {
 }
 
 double wave_period(int64_t pair, int64_t dim) {
-  return std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+  return fixed::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(dim));
 }
 double div_term(int64_t pair, int64_t dim) {
-  return std::exp(2.0 * static_cast<double>(pair) * -(std::log(10000.0) / static_cast<double>(dim)));
+  return fixed::exp(2.0 * static_cast<double>(pair) * -(fixed::log(10000.0) / static_cast<double>(dim)));
 }
 
 std::string tell_periods(int64_t dim) {
@@ -123,7 +124,7 @@ drawing::Drawing waves_of_encoding(std::string title, std::vector<drawing::Serie
 
 std::vector<drawing::Drawing> draw_curves(int64_t length, int64_t dim) {
   const auto sine = [&](int64_t pair, double shift) {
-    return [rate = div_term(pair, dim), shift](double t) { return std::sin((t + shift) * rate); };
+    return [rate = div_term(pair, dim), shift](double t) { return fixed::sin((t + shift) * rate); };
   };
   std::vector<drawing::Series> sines, shifts;
   for (const int64_t pair : {int64_t{0}, dim / 16, dim / 8, 3 * dim / 16})
@@ -131,7 +132,7 @@ std::vector<drawing::Drawing> draw_curves(int64_t length, int64_t dim) {
   const int64_t slow = dim / 8;
   const std::vector<drawing::Series> pair{sampled_wave(said("dimension {} (sine)", 2 * slow), length, sine(slow, 0)),
                                           sampled_wave(said("dimension {} (cosine)", 2 * slow + 1), length,
-                                                       [&](double t) { return std::cos(t * div_term(slow, dim)); })};
+                                                       [&](double t) { return fixed::cos(t * div_term(slow, dim)); })};
   for (const int shift : {0, 5, 10, 15})
     shifts.push_back(
         sampled_wave(shift == 0 ? said("position") : said("position + {}", shift), length, sine(slow, shift)));

@@ -60,7 +60,7 @@ TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
   const TemporaryFolder folder;
   spill(folder / "all.cpp", program_of_all());
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
-    save_safetensors(folder / (std::string(exercise.id) + ".given"), exercise.given());
+    save_safetensors(folder / (std::string(exercise.id) + ".given"), exercise.numbers().given);
   const std::string build = kBinaryDir;
   const Ran compiled = run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
                                     folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build});

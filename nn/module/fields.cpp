@@ -105,7 +105,7 @@ void Fields::add(Field field) {
   fields_.push_back(std::move(field));
 }
 
-const Field* Fields::find(std::string_view name) const {
+const Field* Fields::find(std::string_view name) const& {
   const auto found =
       std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.setting.is(name); });
   return found == fields_.end() ? nullptr : &*found;

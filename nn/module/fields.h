@@ -106,8 +106,9 @@ class Fields {
 
   std::vector<Field>::const_iterator begin() const { return fields_.begin(); }
   std::vector<Field>::const_iterator end() const { return fields_.end(); }
-  /// nullptr if there is no such member.
-  const Field* find(std::string_view name) const;
+  /// nullptr if there is no such member. The list owns what is found, and must have a name.
+  const Field* find(std::string_view name) const&;
+  const Field* find(std::string_view name) const&& = delete;
   /// The declaration of a member that has been added, to say what differs where it is used. Error if there is none.
   Setting& operator[](std::string_view name);
   /// Adds members after the one with this name. Error if there is none.

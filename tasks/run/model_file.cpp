@@ -24,7 +24,8 @@ void load_model(Recipe& recipe, const fs::path& path, const Fields& asked, const
   recipe.read_json(path.string(), config);
   override_with(fields_of(recipe), asked, given);
   recipe.resolve();
-  if (const Field* layers = fields_of(recipe).find("num_hidden_layers"); layers != nullptr)
+  const Fields resolved = fields_of(recipe);
+  if (const Field* layers = resolved.find("num_hidden_layers"); layers != nullptr)
     require_layers(path.string(), layers->setting.key(), *std::get<int64_t*>(layers->value), loaded.tensors.size());
   recipe.open_trained(path, loaded.metadata);
   recipe.make();

@@ -1,9 +1,5 @@
 // The declarations of a configuration's members: limits, names, texts, and what follows from them.
-#include <gtest/gtest.h>
-#include <tapegrad/nn/fields.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -62,6 +58,13 @@ TEST(Fields, TheFirstMemberOutsideOfItsLimitsIsNamed) {
   EXPECT_EQ((nn::Limits{.least = 0, .most = 1, .open_above = true}.wording()), "in [0, 1)");
   EXPECT_EQ(nn::Limits().wording(), "to be finite");
 }
+
+// What is found belongs to the list: a list without a name would be gone when the result is used.
+template <class List>
+constexpr bool kCanFind = requires {
+  std::declval<List>().find("size");
+};
+static_assert(kCanFind<nn::Fields&> && kCanFind<const nn::Fields&> && !kCanFind<nn::Fields>);
 
 TEST(Fields, NamesAreFoundWhicheverWayTheirWordsAreJoined) {
   Sample sample;

@@ -1,26 +1,10 @@
 // nn/FROM_PYTORCH.md: its table is compared with the headers and PyTorch's names; its code is repeated here word for
 // word.
-#include <gtest/gtest.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tapegrad.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace tg = tapegrad;
 namespace nn = tg::nn;

@@ -1,24 +1,12 @@
 // The training loop that programs use: accumulation, clipping, evaluation, early stopping, interruption, and resumption
 // to the same bits. The files of its runs are tested in checkpoint.cpp.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/train/interrupts.h>
 #include <tapegrad/train/loop.h>
 
-#include <cmath>
 #include <csignal>
-#include <functional>
-#include <limits>
-#include <memory>
-#include <utility>
 
 namespace tapegrad::train {
 namespace {

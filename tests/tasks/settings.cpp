@@ -1,13 +1,9 @@
 // The table of settings: limits, choices, JSON of other versions, and the settings that all runs have.
-#include <gtest/gtest.h>
-#include <tapegrad/nn/window.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -95,11 +91,13 @@ TEST(Settings, GivenOnesOverrideAndMustBeEqualOnResume) {
 TEST(Settings, AllRunsHaveTheCommonOnes) {
   TrainingSettings common;
   GPTOptions gpt;
+  const Fields of_gpt = fields_of(gpt);
   for (const Field& field : fields_of(common)) {
-    EXPECT_NE(fields_of(gpt).find(field.setting.name), nullptr) << field.setting.name;
+    EXPECT_NE(of_gpt.find(field.setting.name), nullptr) << field.setting.name;
     for (const TaskInfo* task : all_tasks()) {
       RunOptions options = task->defaults();
-      EXPECT_NE(fields_of(options).find(field.setting.name), nullptr) << task->name << " " << field.setting.name;
+      const Fields of_task = fields_of(options);
+      EXPECT_NE(of_task.find(field.setting.name), nullptr) << task->name << " " << field.setting.name;
     }
   }
 }

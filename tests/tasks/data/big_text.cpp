@@ -1,10 +1,5 @@
 // Texts larger than memory: cuts that keep the ids, token files from several threads, samples to train tokenizers on.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
@@ -14,11 +9,8 @@
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/windows.h>
 
-#include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <random>
-#include <set>
 
 namespace tapegrad::data {
 namespace {

@@ -25,7 +25,10 @@ Tensor attend(std::span<const Tensor> x, WindowOptions options, uint64_t seed = 
 
 void add_dot_products(CaseTable& t) {
   const auto options_of = [](const Inputs& x, const json& args) {
-    return Options{.mask = input(x, 3), .causal = args.contains("causal"), .scale = number(args, "scale")};
+    return Options{.mask = input(x, 3),
+                   .causal = args.contains("causal"),
+                   .dropout = args.value("dropout", 0.0),
+                   .scale = number(args, "scale")};
   };
   constexpr const char* kOp = "scaled_dot_product_attention";
   t.call(kOp, [=](const Inputs& x, const json& args) -> Outputs { return {attend(x, options_of(x, args))}; });

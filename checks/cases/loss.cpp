@@ -291,10 +291,9 @@ void add_rules_of_losses(CaseTable& t) {
                         const DrawRule& draw = one_way_pair) {
     for (const char* of : kReductions) {
       const std::string value = std::string("Reduction::") + of;
-      t.rule(
-          name + "(" + between + ", " + (options == kAlone ? value : "{.reduction = " + value + options + "}") + ")",
-          "F." + name + "(" + before + ", reduction='" + of + "')", draw,
-          [f, r = reduction({{"reduction", of}})](const A& a) { return f(a, r); }, smooth);
+      t.rule(name + "(" + between + ", " + (options == kAlone ? value : "{.reduction = " + value + options + "}") + ")",
+             "F." + name + "(" + before + ", reduction='" + of + "')", draw, smooth,
+             [f, r = reduction({{"reduction", of}})](const A& a) { return f(a, r); });
     }
   };
   const std::string two = "{t0}, {t1}", both = "*torch.broadcast_tensors({t0}, {t1})";

@@ -100,10 +100,11 @@ class CaseTable {
            GradcheckOptions options = {});
   void add(std::string_view name, std::string_view label, std::vector<Tensor> inputs, const json& attributes = kNone,
            GradcheckOptions options = {});
-  // A sample that only gradient checks use; `per_example`: gradients per example are compared with those of each
-  // example, too.
+  // A sample that only gradient checks use.
   void add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
-                 bool per_example = false, GradcheckOptions options = {});
+                 GradcheckOptions options = {});
+  // Such a sample whose gradients per example are compared with those of each example, too.
+  void add_per_example(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f);
   // The same with large inputs.
   void add_large(std::string_view op, std::vector<Tensor> inputs, Function f);
   void add_large(std::string_view name, std::vector<Tensor> inputs, const json& attributes = kNone);

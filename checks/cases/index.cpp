@@ -102,12 +102,9 @@ void add_embedding(CaseTable& t) {
       });
     }
   }
-  t.add_check(
-      "embedding", "per example", {spread({5, 3})},
-      [](auto x) {
-        return embedding(x[0], tensor({{1, 3}, {1, 0}}));
-      },
-      true);
+  t.add_per_example("embedding", "per example", {spread({5, 3})}, [](auto x) {
+    return embedding(x[0], tensor({{1, 3}, {1, 0}}));
+  });
 }
 
 // Distinct indices, and some that repeat, so that values are overwritten.

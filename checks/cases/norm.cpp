@@ -54,13 +54,12 @@ void add_norms(CaseTable& t) {
   all("expanded", spread({1, 4}).expand({2, 4}), spread({4}, 0.5, 2), spread({4}));
   all("strided weight", spread({2, 4}), spread({8}, 0.5, 2).slice(0, 0, kAll, 2), spread({4}).slice(0, kAll, kAll, -1));
   const auto per_example = [&](const char* op, const Function& f) {
-    t.add_check(op, "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2), spread({3})}, f, true);
+    t.add_per_example(op, "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2), spread({3})}, f);
   };
   per_example("layer_norm", [](auto x) { return layer_norm(x[0], x[1], x[2], 1e-2); });
   per_example("layer_norm_std", [](auto x) { return layer_norm_std(x[0], x[1], x[2], 1e-2); });
-  t.add_check(
-      "rms_norm", "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2)},
-      [](auto x) { return rms_norm(x[0], x[1], 1e-2); }, true);
+  t.add_per_example("rms_norm", "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2)},
+                    [](auto x) { return rms_norm(x[0], x[1], 1e-2); });
   t.add("layer_norm", "over two axes", {spread({2, 3, 2}), spread({3, 2}, 0.5, 2), spread({3, 2})});
   t.add("layer_norm", "a bias alone", {spread({2, 3}), spread({3})},
         [](auto x) { return layer_norm(x[0], {}, x[1], 1e-2); });
@@ -148,10 +147,10 @@ void add_channel_norm_calls(CaseTable& t) {
     return {instance_norm(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5))};
   });
   const std::vector<Tensor> examples{spread({2, 4, 3}), spread({4}, 0.5, 2), spread({4})};
-  t.add_check(
-      "group_norm", "per example", examples, [](auto x) { return group_norm(x[0], 2, x[1], x[2], 1e-2); }, true);
-  t.add_check(
-      "instance_norm", "per example", examples, [](auto x) { return instance_norm(x[0], x[1], x[2], 1e-2); }, true);
+  t.add_per_example("group_norm", "per example", examples,
+                    [](auto x) { return group_norm(x[0], 2, x[1], x[2], 1e-2); });
+  t.add_per_example("instance_norm", "per example", examples,
+                    [](auto x) { return instance_norm(x[0], x[1], x[2], 1e-2); });
 }
 
 void add_channel_norms(CaseTable& t) {

@@ -62,9 +62,12 @@ void CaseTable::add(std::string_view name, std::string_view label, std::vector<T
 }
 
 void CaseTable::add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
-                          bool per_example, GradcheckOptions options) {
-  if (large()) return;
-  of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), options, false, per_example});
+                          GradcheckOptions options) {
+  if (!large()) of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), options, false});
+}
+
+void CaseTable::add_per_example(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f) {
+  if (!large()) of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), {}, false, true});
 }
 
 void CaseTable::add_large(std::string_view op, std::vector<Tensor> inputs, Function f) {

@@ -22,7 +22,13 @@ set(messages ${PROJECT_BINARY_DIR}/messages.cpp)
 add_custom_command(OUTPUT ${messages}
                    COMMAND ${CMAKE_COMMAND} -D CATALOGUE=${catalogue} -D OUTPUT=${messages} -P ${PROJECT_SOURCE_DIR}/cmake/messages.cmake
                    DEPENDS ${PROJECT_SOURCE_DIR}/cmake/messages.cmake ${catalogue} VERBATIM)
-add_library(tapegrad_embedded OBJECT ${embedding} ${messages})  # by itself: what is made waits for the libraries that its target links
+# Texts in files: essays, lists of words, scripts of shells, styles.
+file(GLOB_RECURSE text_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.txt ${PROJECT_SOURCE_DIR}/tasks/*.css)
+set(texts ${PROJECT_BINARY_DIR}/texts.cpp)
+add_custom_command(OUTPUT ${texts}
+                   COMMAND ${CMAKE_COMMAND} -D FOLDER=${PROJECT_SOURCE_DIR}/tasks -D OUTPUT=${texts} -P ${PROJECT_SOURCE_DIR}/cmake/texts.cmake
+                   DEPENDS ${PROJECT_SOURCE_DIR}/cmake/texts.cmake ${text_files} VERBATIM)
+add_library(tapegrad_embedded OBJECT ${embedding} ${messages} ${texts})  # by itself: what is made waits for the libraries that its target links
 target_compile_features(tapegrad_embedded PRIVATE cxx_std_20)
 target_include_directories(tapegrad_embedded PRIVATE ${include_dir})
 target_link_libraries(tapegrad_embedded PRIVATE tapegrad_flags)

@@ -123,8 +123,11 @@ class Task {
 
 // The decoder's input in training: the start token, then the target without its last token. [B, T].
 Tensor shifted(const Task& task, const Tensor& target);
-// The causal mask of n tokens as rows of 1 (visible) and 0.
+// The same of one target.
+Tokens shifted(const Tokens& target);
+// The causal mask of n tokens as rows of 1 (visible) and 0, without the end of the last one.
 std::string causal_mask_text(std::size_t n);
+const char* true_or_false(bool b);  // as Python prints it
 // part / whole; 0 of nothing.
 double share(int64_t part, int64_t whole);
 // The exact-match rate; predicted and target [B, T].

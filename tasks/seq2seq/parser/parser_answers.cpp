@@ -20,8 +20,6 @@ std::string tree_text(const Tokens& tokens, TreeForm form) {
 
 constexpr std::size_t kIndent = 4;  // of the continuation lines of a long tree
 
-const char* true_or_false(bool b) { return b ? "True" : "False"; }
-
 }  // namespace
 
 // ":=" for ASSIGN and "+" for ADD.

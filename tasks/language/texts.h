@@ -1,0 +1,43 @@
+// Texts in files of tasks/, which cmake/texts.cmake writes into a source file: what the command prints or makes that is
+// content, not code.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks {
+
+/// A file by its path in tasks/: "seq2seq/copy/explain.txt".
+struct TextFile {
+  std::string_view name, text;
+};
+std::span<const TextFile> text_files();
+/// The text of one. Error for an unknown name.
+std::string_view text_of_file(std::string_view name);
+
+/// The part of a file after the line "[part]", up to the next line that begins with a bracket. Error if there is none.
+std::string_view text_of_file(std::string_view name, std::string_view part);
+/// The lines of such a part that are not empty.
+std::vector<std::string_view> lines_of_file(std::string_view name, std::string_view part);
+
+/// What takes the places of {name} in a text, written as fmt does.
+struct Value {
+  template <class T>
+  Value(std::string_view name, const T& value) : name(name), text(fmt::format("{}", value)) {}
+
+  std::string_view name;
+  std::string text;
+};
+using Values = std::initializer_list<Value>;
+/// The text with each value in all of its places. Error for a value that has no place.
+std::string filled(std::string_view text, Values values);
+/// The part of a file in the language of the environment, "[en]" or "[ko]", or with a name "[example.en]", filled.
+std::string essay(std::string_view file, Values values, std::string_view part = "");
+
+}  // namespace tapegrad::tasks

@@ -1,6 +1,5 @@
-// The options of `train` and `graph`.
+// The options of `train`.
 #include <tapegrad/tasks/run/command.h>
-#include <tapegrad/tasks/run/graph.h>
 
 #include <memory>
 
@@ -21,11 +20,6 @@ void add_train(CLI::App* app, const Kind& kind, Run& run) {
       return train(make, std::move(asked->recipe), asked->request, given);
     };
   });
-}
-
-void add_graph(CLI::App* app, const Kind& kind, Run& run) {
-  add_verb(app, run, std::make_shared<GraphRequest>(),
-           [make = kind.make](const GraphRequest& request) { return graph(make, request); });
 }
 
 }  // namespace tapegrad::tasks

@@ -1,12 +1,7 @@
 // The options of `test`, `explain` and `attention` of copy, addition and parser.
-#include <tapegrad/tasks/seq2seq/command.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 
-#include <memory>
-
 namespace tapegrad::tasks {
-
-// --- the options of the requests ---
 
 Fields ExampleRequest::asked() {
   Fields fields = example_fields(options);
@@ -60,18 +55,6 @@ void AttentionRequest::list(Fields& f) {
   f.insert_after("out", of_example);
   list_examples(f);
   add_changes(f, fields_of(reach));
-}
-
-// --- the verbs ---
-
-void add_test(CLI::App* app, const TaskInfo& task, Run& run) {
-  add_verb(app, run, std::make_shared<TestRequest>(task), test);
-}
-void add_explain(CLI::App* app, const TaskInfo& task, Run& run) {
-  add_verb(app, run, std::make_shared<ExplainRequest>(task), explain);
-}
-void add_attention(CLI::App* app, const TaskInfo& task, Run& run) {
-  add_verb(app, run, std::make_shared<AttentionRequest>(task), attention);
 }
 
 }  // namespace tapegrad::tasks

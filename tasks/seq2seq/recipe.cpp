@@ -6,7 +6,6 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/train/drawing/tables.h>

@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -167,9 +166,8 @@ TEST(LlamaCommand, WritesFoldersThatItReads) {
   const TemporaryFolder folder;
   for (const std::string name : kFolders) {
     const TrainedGPT trained = load_gpt(folder_of(name));
-    const auto* model = trained.model.as<nn::LlamaModel>();
-    ASSERT_NE(model, nullptr);
-    save_llama_folder(folder / name, *model, *trained.tokenizer, trained.ends, "run");
+    ASSERT_NE(trained.model.as<nn::LlamaModel>(), nullptr);
+    save_hugging_face(folder / name, trained.model, *trained.tokenizer, trained.ends, "run");
     const TrainedGPT again = load_gpt(folder / name);
     EXPECT_EQ(again.ends, trained.ends);
     tests::expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));

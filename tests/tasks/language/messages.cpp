@@ -1,6 +1,6 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/help_texts.h>
+#include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -1,16 +1,12 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/tasks/attention/files.h>
+#include <tapegrad/tasks/attention/report.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/drawing/tables.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 
@@ -47,25 +43,27 @@ int attention(const AttentionRequest& request) {
       attend(task, trained.transformer(),
              request.expression ? task.read_expression(*request.expression) : task.draw(1, generator));
 
-  const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
-  const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
-  files.write(draw(heads_named(sample.heads, request.only)), attention_html(task, trained.options(), sample, figures));
-  if (request.json) {
-    nlohmann::ordered_json json{{"task", info.name},
-                                {"model", file.string()},
-                                {"input", sample.answer.input},
-                                {"output", sample.answer.output}};
-    json.update(analysis_json(figures));
-    print_now(json::text_of(json) + "\n");
-    return 0;
-  }
-  print_text(said("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
-                  drawing::wrapped(said("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
-                                        task.target_text(sample.answer.output)),
-                                   4)));
-  if (!request.quiet) print_text(fmt::format("\n{}{}", attention_text(sample), files.text()));
-  print_text(files.told(sample.heads.size()));
-  return 0;
+  Decoding decoding{.group = kCrossGroup, .read = {}, .steps = sample.steps, .ends = true};
+  for (std::size_t written = 0; written <= sample.steps.size(); ++written)
+    if (auto picture = task.picture_of_part(sample.answer, written)) decoding.pictures.push_back(std::move(*picture));
+  return report_attention(
+      {.task = std::string(info.name),
+       .model = file.string(),
+       .json = {{"task", info.name},
+                {"model", file.string()},
+                {"input", sample.answer.input},
+                {"output", sample.answer.output}},
+       .heads = sample.heads,
+       .drawn = sample.heads,
+       .decoding = decoding,
+       .title = fmt::format("tapegrad: attention of {}, seed {}", info.name, trained.options().seed),
+       .heading = said("{} task: attention", drawing::escape_markup(info.name)),
+       .maps = attention_maps(task, sample),
+       .example = said("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                       task.target_text(sample.answer.output)),
+       .shaded = kCrossGroup,
+       .about = said("Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source\n")},
+      request, file.parent_path());
 }
 
 }  // namespace tapegrad::tasks

@@ -87,10 +87,4 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   return out;
 }
 
-std::string attention_text(const AttentionSample& sample) {
-  return heads_text(
-      sample.heads, kCrossGroup,
-      said("Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source\n"));
-}
-
 }  // namespace tapegrad::tasks

@@ -5,7 +5,6 @@
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 
-#include <string>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -26,8 +25,5 @@ struct AttentionSample {
 };
 inline constexpr const char* kCrossGroup = "cross-attention (decoder to encoder)";  // of heads
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);
-
-// A view for the terminal: for every head where its weight lies, and the decoder's cross-attention as shades.
-std::string attention_text(const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

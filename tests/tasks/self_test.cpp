@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/self_test/self_test.h>
-#include <tapegrad/tasks/self_test_runs.h>
+#include <tapegrad/tasks/info.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
 

@@ -35,18 +35,17 @@ std::vector<std::string_view> lines_of_file(std::string_view name, std::string_v
   return lines;
 }
 
-std::string filled(std::string_view text, Values values) {
+std::string filled(std::string_view text, const std::vector<Value>& values) {
   std::string out(text);
   for (const auto& [name, value] : values) {
     const std::string place = fmt::format("{{{}}}", name);
-    std::size_t at = out.find(place);
-    if (at == out.npos) fail("text", fmt::format("expected a place {}, got none", place));
-    for (; at != out.npos; at = out.find(place, at + value.size())) out.replace(at, place.size(), value);
+    for (std::size_t at = 0; (at = out.find(place, at)) != out.npos; at += value.size())
+      out.replace(at, place.size(), value);
   }
   return out;
 }
 
-std::string essay(std::string_view file, Values values, std::string_view part) {
+std::string essay(std::string_view file, const std::vector<Value>& values, std::string_view part) {
   const std::string_view language = tutorial::code_of(tutorial::language_of_locale());
   return filled(text_of_file(file, fmt::format("{}{}{}", part, part.empty() ? "" : ".", language)), values);
 }

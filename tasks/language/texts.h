@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -29,15 +29,13 @@ std::vector<std::string_view> lines_of_file(std::string_view name, std::string_v
 /// What takes the places of {name} in a text, written as fmt does.
 struct Value {
   template <class T>
-  Value(std::string_view name, const T& value) : name(name), text(fmt::format("{}", value)) {}
+  Value(std::string name, const T& value) : name(std::move(name)), text(fmt::format("{}", value)) {}
 
-  std::string_view name;
-  std::string text;
+  std::string name, text;
 };
-using Values = std::initializer_list<Value>;
-/// The text with each value in all of its places. Error for a value that has no place.
-std::string filled(std::string_view text, Values values);
+/// The text with each value in its places.
+std::string filled(std::string_view text, const std::vector<Value>& values);
 /// The part of a file in the language of the environment, "[en]" or "[ko]", or with a name "[example.en]", filled.
-std::string essay(std::string_view file, Values values, std::string_view part = "");
+std::string essay(std::string_view file, const std::vector<Value>& values, std::string_view part = "");
 
 }  // namespace tapegrad::tasks

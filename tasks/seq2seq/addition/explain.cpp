@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/loss_example.h>
+#include <tapegrad/tasks/seq2seq/loss_values.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <algorithm>
@@ -110,30 +110,25 @@ std::string AdditionTask::explain(const Batch* example) const {
   Tokens seen;
   for (const int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
   // The section's example: one answer of three digits.
-  const LossExample loss(
+  std::vector<Value> values = loss_values(
       {0.1, 0.8, 0.1, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1, 0.7, 0.1, 0, 0, 0, 0, 0, 0, 0.8, 0.1, 0.1, 0, 0, 0, 0, 0, 0, 0},
-      {1, 2, 0}, 1);
-  return essay("seq2seq/addition/explain.txt", {{"width", max_digits_},
-                                                {"length", source.size()},
-                                                {"first", number_of(first)},
-                                                {"first_digits", first},
-                                                {"plus", kPlus},
-                                                {"second", number_of(second)},
-                                                {"second_digits", second},
-                                                {"source", source},
-                                                {"sum", number_of(target)},
-                                                {"target", target},
-                                                {"largest", limit_ - 1},
-                                                {"read", shifted(target)},
-                                                {"all", Tokens(source.size(), 1)},
-                                                {"seen", seen},
-                                                {"causal", causal_mask_text(target.size())},
-                                                {"probabilities", loss.probabilities()},
-                                                {"likely", loss.likely(0)},
-                                                {"exact", loss.exact(0)},
-                                                {"accuracy", loss.accuracy()},
-                                                {"terms", loss.terms(0, 3)},
-                                                {"loss", loss.loss(3)}});
+      {1, 2, 0}, 1, 3);
+  values.insert(values.end(), {{"width", max_digits_},
+                               {"length", source.size()},
+                               {"first", number_of(first)},
+                               {"first_digits", first},
+                               {"plus", kPlus},
+                               {"second", number_of(second)},
+                               {"second_digits", second},
+                               {"source", source},
+                               {"sum", number_of(target)},
+                               {"target", target},
+                               {"largest", limit_ - 1},
+                               {"read", shifted(target)},
+                               {"all", Tokens(source.size(), 1)},
+                               {"seen", seen},
+                               {"causal", causal_mask_text(target.size())}});
+  return essay("seq2seq/addition/explain.txt", values);
 }
 
 ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,

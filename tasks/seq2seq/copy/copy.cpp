@@ -2,7 +2,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
-#include <tapegrad/tasks/seq2seq/loss_example.h>
+#include <tapegrad/tasks/seq2seq/loss_values.h>
 
 namespace tapegrad::tasks {
 
@@ -21,21 +21,16 @@ Batch CopyTask::draw(int64_t count, Generator& generator) const {
 
 std::string CopyTask::explain(const Batch* example) const {
   const Tokens tokens = example ? example->source.to_vector<int64_t>() : Tokens{7, 15, 2, 3, 12};
-  const LossExample loss({0.9, 0.1, 0, 0, 0, 0.1, 0.8, 0.1, 0, 0, 0,   0.1, 0.9, 0, 0,
-                          0.8, 0.2, 0, 0, 0, 0.1, 0.7, 0.2, 0, 0, 0.1, 0.1, 0.8, 0, 0},
-                         {0, 1, 2, 0, 1, 2}, 2);
-  return essay("seq2seq/copy/explain.txt", {{"length", tokens.size()},
-                                            {"tokens", tokens},
-                                            {"largest", vocab_size_ - 1},
-                                            {"read", shifted(tokens)},
-                                            {"seen", Tokens(tokens.size(), 1)},
-                                            {"causal", causal_mask_text(tokens.size())},
-                                            {"probabilities", loss.probabilities()},
-                                            {"likely0", loss.likely(0)},
-                                            {"likely1", loss.likely(1)},
-                                            {"accuracy", loss.accuracy()},
-                                            {"terms", loss.terms(0, 4) + " + " + loss.terms(1, 4)},
-                                            {"loss", loss.loss(4)}});
+  std::vector<Value> values = loss_values({0.9, 0.1, 0, 0, 0, 0.1, 0.8, 0.1, 0, 0, 0,   0.1, 0.9, 0, 0,
+                                           0.8, 0.2, 0, 0, 0, 0.1, 0.7, 0.2, 0, 0, 0.1, 0.1, 0.8, 0, 0},
+                                          {0, 1, 2, 0, 1, 2}, 2, 4);
+  values.insert(values.end(), {{"length", tokens.size()},
+                               {"tokens", tokens},
+                               {"largest", vocab_size_ - 1},
+                               {"read", shifted(tokens)},
+                               {"seen", Tokens(tokens.size(), 1)},
+                               {"causal", causal_mask_text(tokens.size())}});
+  return essay("seq2seq/copy/explain.txt", values);
 }
 
 }  // namespace tapegrad::tasks

@@ -1,6 +1,6 @@
 // Explains the parser task (tutorial 003, section 8.5.3).
 #include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/tasks/seq2seq/loss_example.h>
+#include <tapegrad/tasks/seq2seq/loss_values.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -55,33 +55,24 @@ std::string explain_parser(const std::vector<Tree>& examples, TreeForm form) {
   Tokens seen(expression_tokens(trees[0]).size(), 1);
   seen.resize(widest);
   // The section's example: batch 2, length 4, vocabulary 5.
-  const LossExample loss({0.1, 0.7, 0.1, 0.1, 0, 0.8, 0.1, 0,   0.1, 0,   0.1, 0, 0.1, 0.7, 0.1, 0, 0.1, 0.8, 0,   0.1,
-                          0.1, 0.8, 0,   0.1, 0, 0.7, 0.1, 0.1, 0,   0.1, 0.1, 0, 0.1, 0.1, 0.7, 0, 0,   0.9, 0.1, 0},
-                         {1, 0, 3, 2, 1, 0, 4, 2}, 2);
-  return drawing::wrapped(essay(kTexts, {{"most", std::max(source.size(), target.size())},
-                                         {"source_length", source.size()},
-                                         {"expression", spaced_text(source)},
-                                         {"source", source},
-                                         {"target_length", target.size()},
-                                         {"tree", list_text(target)},
-                                         {"target", target},
-                                         {"note", from_tutorial ? essay(kTexts, {}, "remark") : ""},
-                                         {"drawing", drawn(shown)},
-                                         {"examples", examples_text(trees, form, widest)},
-                                         {"read", shifted(first)},
-                                         {"seen", seen},
-                                         {"causal", causal_mask_text(first.size())},
-                                         {"probabilities", loss.probabilities()},
-                                         {"terms0", loss.terms(0, 3)},
-                                         {"loss0", loss.sum_of_terms(0)},
-                                         {"terms1", loss.terms(1, 3)},
-                                         {"loss1", loss.sum_of_terms(1)},
-                                         {"loss", loss.loss(3)},
-                                         {"likely0", loss.likely(0)},
-                                         {"likely1", loss.likely(1)},
-                                         {"exact0", loss.exact(0)},
-                                         {"exact1", loss.exact(1)},
-                                         {"accuracy", loss.accuracy()}}));
+  std::vector<Value> values =
+      loss_values({0.1, 0.7, 0.1, 0.1, 0, 0.8, 0.1, 0,   0.1, 0,   0.1, 0, 0.1, 0.7, 0.1, 0, 0.1, 0.8, 0,   0.1,
+                   0.1, 0.8, 0,   0.1, 0, 0.7, 0.1, 0.1, 0,   0.1, 0.1, 0, 0.1, 0.1, 0.7, 0, 0,   0.9, 0.1, 0},
+                  {1, 0, 3, 2, 1, 0, 4, 2}, 2, 3);
+  values.insert(values.end(), {{"most", std::max(source.size(), target.size())},
+                               {"source_length", source.size()},
+                               {"expression", spaced_text(source)},
+                               {"source", source},
+                               {"target_length", target.size()},
+                               {"tree", list_text(target)},
+                               {"target", target},
+                               {"note", from_tutorial ? essay(kTexts, {}, "remark") : ""},
+                               {"drawing", drawn(shown)},
+                               {"examples", examples_text(trees, form, widest)},
+                               {"read", shifted(first)},
+                               {"seen", seen},
+                               {"causal", causal_mask_text(first.size())}});
+  return drawing::wrapped(essay(kTexts, values));
 }
 
 }  // namespace tapegrad::tasks

@@ -10,6 +10,30 @@
 
 namespace tapegrad::tasks {
 
+Fields ExampleRequest::asked() {
+  Fields fields = example_fields(options);
+  for (const Field& field : fields_of(reach)) fields.add(field);
+  return fields;
+}
+
+void ExampleRequest::list_examples(Fields& f, std::string_view otherwise) {
+  if (options.info->takes_expressions)
+    f.add({.name = "expression", .help = "use this example", .type = "TEXT"}, expression);
+  add_changes(f, example_fields(options), otherwise);
+}
+
+void ExplainRequest::list(Fields& f) {
+  f.add({.name = "seed", .help = "sample an example with this random seed", .otherwise = "the tutorial's example"},
+        seed);
+  if (options.info->explains_many)
+    f.add({.name = "num_examples",
+           .help = "number of random examples",
+           .limits = {.least = 1, .most = 1000},
+           .otherwise = "the tutorial's three"},
+          num_examples);
+  list_examples(f, "the tutorial's");
+}
+
 int explain(ExplainRequest request) {
   const bool several = request.num_examples.has_value();
   require(!several || !request.expression, "--num-examples", "expected --num-examples or --expression, got both");
@@ -27,6 +51,16 @@ int explain(ExplainRequest request) {
   }
   print_text(task->explain(example ? &*example : nullptr));
   return 0;
+}
+
+void AttentionRequest::list(Fields& f) {
+  add_model(f, model);
+  AttentionOutput::list(f);
+  Fields of_example;
+  of_example.add({.name = "seed", .help = "random seed of the example"}, seed);
+  f.insert_after("out", of_example);
+  list_examples(f);
+  add_changes(f, fields_of(reach));
 }
 
 int attention(const AttentionRequest& request) {

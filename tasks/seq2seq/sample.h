@@ -13,6 +13,9 @@ namespace tapegrad::tasks {
 Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, int64_t length, int64_t beams = 1,
               double length_penalty = 0);
 
+// The answer to one example.
+Answer answer_to(const Task& task, const nn::Transformer& model, const Batch& example, int64_t beams = 1,
+                 double length_penalty = 0);
 // Greedy answers to `count` new examples.
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int64_t count, Generator& generator);
 

@@ -19,8 +19,6 @@ Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(s
 
 Tensor Task::loss(const Tensor& outputs, const Tensor& target) const { return nn::sequence_loss(outputs, target); }
 
-Tensor Task::right_tokens(const Tensor& predicted, const Tensor& target) const { return predicted == target; }
-
 std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 
@@ -29,8 +27,6 @@ std::string Task::answer_text(const Answer& answer) const {
                                       target_text(answer.output), true_or_false(answer.right())),
                           4);
 }
-
-ExtraMetrics Task::extra_metrics(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
 
 Tensor shifted(const Task& task, const Tensor& target) {
   const Tensor start = full({target.size(0), 1}, static_cast<double>(task.start_token()), kInt64);

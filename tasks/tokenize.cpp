@@ -172,7 +172,11 @@ void TokenizeRequest::list(Fields& f) {
          .group = kNewTokenizer,
          .otherwise = "1000"},
         vocab_size);
-  f.add({"sample_bytes", "train bpe on a random sample of --text", kNewTokenizer, kNotNegative, "0: all of it"},
+  f.add({.name = "sample_bytes",
+         .help = "train bpe on a random sample of --text",
+         .group = kNewTokenizer,
+         .limits = kNotNegative,
+         .special = "0: all of it"},
         sample_bytes);
   f.add({.name = "seed", .help = "seed of that sample", .group = kNewTokenizer}, seed);
   f.add({.name = "out", .help = "folder for the new tokenizer.json", .group = kNewTokenizer, .type = "DIR"}, out);

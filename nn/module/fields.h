@@ -32,10 +32,10 @@ struct Setting {
   std::string_view help = {};                      ///< one line, in lower case, without a full stop
   std::string_view group = {};                     // the heading under which help and reports show it
   Limits limits = {};                              ///< of numbers
-  std::string_view special = {};                   // what one value means, as "0: no clipping"
   std::span<const std::string_view> choices = {};  // the values of a text; empty: any text, or all names of an enum
   std::string_view type = {};                      // what help calls the value, as "FILE"; empty: by the member's type
   bool example = false;             // decides how long an example is: test, explain and attention offer it
+  std::string_view special = {};    // what one value means, as "0: no clipping"
   std::string_view otherwise = {};  // what help shows as the default; empty: the value
   bool positional = false;          // on the command line, a word without a name
 

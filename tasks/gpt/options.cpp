@@ -98,10 +98,17 @@ void TextSettings::list(Fields& f) {
          .group = Group::data,
          .type = "DIR"},
         tokenizer);
-  f.add({"seq-length", "tokens per window of the text", Group::data, kCountOrNone, "0: the value of --context-length"},
+  f.add({.name = "seq-length",
+         .help = "tokens per window of the text",
+         .group = Group::data,
+         .limits = kCountOrNone,
+         .special = "0: the value of --context-length"},
         seq_length);
-  f.add({"stride", "tokens from the start of one window to the next", Group::data, kCountOrNone,
-         "0: the value of --seq-length"},
+  f.add({.name = "stride",
+         .help = "tokens from the start of one window to the next",
+         .group = Group::data,
+         .limits = kCountOrNone,
+         .special = "0: the value of --seq-length"},
         stride);
   f.add(
       {.name = "window-order",
@@ -132,8 +139,11 @@ void StartSettings::list(Fields& f) {
          .group = Group::start},
         freeze, !freeze.empty());
   const bool lora = lora_rank > 0;
-  f.add({"lora-rank", "train updates of this rank, and freeze the rest (LoRA)", Group::start, kCountOrNone,
-         "0: train the parameters themselves"},
+  f.add({.name = "lora-rank",
+         .help = "train updates of this rank, and freeze the rest (LoRA)",
+         .group = Group::start,
+         .limits = kCountOrNone,
+         .special = "0: train the parameters themselves"},
         lora_rank);
   f.add({"lora-alpha", "the updates are multiplied by this value divided by the rank", Group::start, kPositive},
         lora_alpha, lora);
@@ -167,14 +177,22 @@ void GPTOptions::list(Fields& f) {
   TrainingSettings::list(f);
   f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
   f.add({"eval-batches", "batches of each split of the text per evaluation", Group::training, kCount}, eval_batches);
-  f.add({"patience", "stop after N evaluations in a row without a lower validation loss", Group::training, kCountOrNone,
-         "0: never"},
+  f.add({.name = "patience",
+         .help = "stop after N evaluations in a row without a lower validation loss",
+         .group = Group::training,
+         .limits = kCountOrNone,
+         .special = "0: never"},
         patience);
   f.add({"start-context",
          "start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
          Group::training},
         start_context);
-  f.add({"sample-tokens", "tokens of that sample", Group::training, kCountOrNone, "0: no sample"}, sample_tokens);
+  f.add({.name = "sample-tokens",
+         .help = "tokens of that sample",
+         .group = Group::training,
+         .limits = kCountOrNone,
+         .special = "0: no sample"},
+        sample_tokens);
 }
 
 DecoderSizes GPTOptions::sizes() const {

@@ -109,8 +109,11 @@ void ParserTask::Settings::list(Fields& f) {
          .limits = {.least = -1, .most = 0xffffffff},  // what NumPy accepts
          .special = "-1: the value of --seed"},
         data_seed);
-  f.add({"max-tokens", "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
-         Group::data, kCountOrNone, "0: the longest of a batch"},
+  f.add({.name = "max-tokens",
+         .help = "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
+         .group = Group::data,
+         .limits = kCountOrNone,
+         .special = "0: the longest of a batch"},
         max_tokens);
 }
 

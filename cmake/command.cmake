@@ -10,9 +10,9 @@ endif()
 target_compile_options(tapegrad_checks PRIVATE ${glue_option})
 file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/*.cpp)
 list(FILTER task_sources EXCLUDE REGEX "(tasks/main\\.cpp|tutorials/programs/.*)$")
-# Lines of the tutorials' programs, and scripts, as parts of the command.
+# Lines of the tutorials' programs, scripts, and texts, as parts of the command.
 file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h
-     ${PROJECT_SOURCE_DIR}/tasks/widgets/*.js)
+     ${PROJECT_SOURCE_DIR}/tasks/widgets/*.js ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/set/*.txt)
 set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
 add_custom_command(OUTPUT ${embedding}
                    COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake

@@ -54,7 +54,7 @@ endfunction()
 tapegrad_headers(public_headers tapegrad.h autograd nn optim)
 tapegrad_headers(distributed_headers distributed.h distributed)
 tapegrad_headers(train_headers train.h train)
-# Their names until 0.3: <tapegrad/train/data/csv.h> is now <tapegrad/train/data/csv.h>, <tapegrad/train/loop.h> is
+# Their names until 0.3: <tapegrad/tasks/data/csv.h> is now <tapegrad/train/data/csv.h>, <tapegrad/tasks/train/loop.h> is
 # <tapegrad/train/loop.h>.
 set(moved_headers "")
 foreach(header IN LISTS train_headers)

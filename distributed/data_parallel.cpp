@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/share.h>
-#include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/internal/share.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ uint64_t mixed(uint64_t x) {
 
 // In steps of one batch, by one process.
 bool updates_in_backward(const DataParallelOptions& options) {
-  return options.update_in_backward && options.clip_grad_norm == 0;
+  return options.update_in_backward && !options.changes_gradients();
 }
 
 void require_terms(double terms) {
@@ -58,19 +57,29 @@ BatchDraws::~BatchDraws() { default_generator() = before_; }
 
 // --- the step ---
 
+double DataParallelOptions::change(optim::StepGradients& grads) const {
+  if (clip_grad_norm > 0) grads.clip_norm(clip_grad_norm);
+  for (const optim::GradientTransform& transform : transforms) transform(grads);
+  return grads.clipped_norm();
+}
+
 int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes) {
   if (processes == 1 && options.accumulate == 1 && updates_in_backward(options)) return 0;
   return detail::values_at_once(options.accumulate, processes);
 }
 
 DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options)
-    : world_(world), optimizer_(optimizer), options_(options), sums_(std::make_unique<detail::Accumulated>()) {
-  require_in(kWhere, "accumulate", options.accumulate, {.least = 1});
-  if (options.accumulate % world.size() != 0)
+    : world_(world),
+      optimizer_(optimizer),
+      options_(std::move(options)),
+      sums_(std::make_unique<detail::Accumulated>()) {
+  require_in(kWhere, "accumulate", options_.accumulate, {.least = 1});
+  if (options_.accumulate % world.size() != 0)
     fail(kWhere, fmt::format("expected accumulate to be a multiple of the number of processes, {}, got {}",
-                             world.size(), options.accumulate));
-  if (options.wire != kFloat32 && options.wire != kBFloat16)
-    fail(kWhere, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options.wire)));
+                             world.size(), options_.accumulate));
+  if (options_.wire != kFloat32 && options_.wire != kBFloat16)
+    fail(kWhere, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options_.wire)));
+  for (const optim::GradientTransform& transform : options_.transforms) transform.check();
   if (!world.transport()) return;
   share_ = std::make_unique<detail::Share>(world, optimizer, options_, *sums_);
   share_draws();
@@ -159,8 +168,11 @@ double DataParallel::update() {
   Gradients grads = std::move(sums_->nodes.front().grads);
   sums_->nodes.clear();
   if (factor != 1) grads *= factor;
-  const double norm =
-      options_.clip_grad_norm > 0 ? optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer_) : 0;
+  double norm = 0;
+  if (options_.changes_gradients()) {
+    optim::StepGradients step(grads, optimizer_);
+    norm = options_.change(step);
+  }
   optimizer_.step(grads);
   return norm;
 }

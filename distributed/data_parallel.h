@@ -94,8 +94,9 @@ class DataParallel {
   /// Runs backward for the next batch of this process, unless it has no terms. With the last one, the first gradients
   /// are sent. Error if `terms` (MeanLoss::terms) is negative or not finite.
   void backward(Tape& tape, const Tensor& loss, double terms = 1);
-  /// Completes and clips the gradients, and updates the parameters. Returns the norm before clipping; 0 without. The
-  /// Errors of Optimizer::step and clip_grad_norm, on every process, and an Error if no batch has terms.
+  /// Completes the gradients, applies clipping and transforms, and updates the parameters. Returns the norm before
+  /// clipping; 0 without. The Errors of Optimizer::step and of the transforms, on every process, and an Error if no
+  /// batch has terms.
   double update();
 
   /// The optimiser's state of whole parameters, on rank 0; empty on the others. All processes must call it.

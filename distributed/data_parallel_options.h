@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
+#include <tapegrad/optim/gradient_transform.h>
 
 #include <cstdint>
 #include <span>
@@ -13,15 +14,21 @@ struct DataParallelOptions {
   /// Batches per step, a multiple of World::size(). The step's gradient is the mean over the terms of all of them.
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
+  /// What else changes the gradients before the update, in this order, after clip_grad_norm.
+  std::vector<optim::GradientTransform> transforms = {};
   /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the bits of a run
   /// depend on the number of processes.
   DType wire = kFloat32;
   /// A single process updates parameters in backward() already, which takes less memory (Optimizer::step(tape, loss)),
-  /// in steps of one batch without clipping; update() then does nothing. See there for what follows a backward that
-  /// fails.
+  /// in steps of one batch without clipping and transforms; update() then does nothing. See there for what follows a
+  /// backward that fails.
   bool update_in_backward = false;
   int64_t bucket_bytes = 0;  ///< gradients that are sent together; 0: 4 MiB, and at least 512 KiB per process
   bool overlap = true;       ///< gradients are sent while backward still runs; false: after it, to compare
+
+  bool changes_gradients() const { return clip_grad_norm != 0 || !transforms.empty(); }
+  /// What a step does between backward and the update. Returns the norm before clipping; 0 without.
+  double change(optim::StepGradients& grads) const;
 };
 
 /// Where the time of communication went, in this process.

@@ -5,13 +5,10 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/distributed/detail/share.h>
-#include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/internal/clipping.h>
 #include <tapegrad/optim/internal/share.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -319,40 +316,33 @@ std::vector<uint8_t> Share::exchange_flags_and_terms() {
   return own;
 }
 
-// clip_grad_norm over the shares of all processes, with its order of summation.
-double Share::clip(const std::vector<Tensor>& reduced, const std::vector<uint8_t>& present, double max_norm) const {
-  const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
-  std::vector<int64_t> first(parameters.size() + 1);  // of each parameter's blocks
-  for (std::size_t p = 0; p < parameters.size(); ++p)
-    first[p + 1] = first[p] + (parameters[p].tensor.numel() + kBlock - 1) / kBlock;
-  const Tensor blocks = zeros({first.back()}, kFloat64);
-  double* const squares = blocks.mutable_data<double>();
-  const auto each_piece = [&](const auto& f) {
-    for (std::size_t b = 0; b < buckets.size(); ++b)
-      for (const Piece& piece : buckets[b].pieces[me()]) f(piece, reduced[b]);
+// Clipping and transforms of the elements that this process updates. `reduced`: by bucket.
+double Share::change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& present) const {
+  struct Elements : optim::StepGradients {
+    Elements(Parts parts, const World& all) : StepGradients(std::move(parts)), world(all) {}
+    Tensor over_processes(const Tensor& x) const override { return world.all_reduce(x); }
+    static Parts of(const Share& share, std::vector<Tensor>& reduced, const std::vector<uint8_t>& present) {
+      Parts parts;
+      std::vector<std::size_t> part_of(present.size());
+      for (const std::size_t p : share.by_leaf) {
+        if (!present[p]) continue;
+        part_of[p] = parts.size();
+        const Tensor& whole = share.parameters[p].tensor;
+        parts.push_back({.numel = whole.numel(), .dtype = whole.dtype()});
+      }
+      for (std::size_t b = 0; b < share.buckets.size(); ++b)
+        for (const Piece& piece : share.buckets[b].pieces[share.me()]) {
+          if (!present[piece.parameter]) continue;
+          Part& part = parts[part_of[piece.parameter]];
+          part.grad = &reduced[b];
+          part.begin = piece.begin, part.size = piece.size(), part.at = piece.at;
+        }
+      return parts;
+    }
+    const World& world;
   };
-  each_piece([&](const Piece& piece, const Tensor& grad) {
-    parallel_for(piece.size(), kBlock, [&](int64_t begin, int64_t end) {
-      squares[first[piece.parameter] + (piece.begin + begin) / kBlock] =
-          optim::sum_of_squares(grad.dtype(), grad.raw_data(), piece.at + begin, piece.at + end);
-    });
-  });
-  const std::vector<double> all = world.all_reduce(blocks).to_vector<double>();  // each block is one process's
-  double sum = 0;
-  for (const std::size_t p : by_leaf) {
-    double own = 0;
-    for (int64_t i = first[p]; i < first[p + 1]; ++i) own += all[static_cast<std::size_t>(i)];
-    if (present[p]) sum += own;
-  }
-  const double norm = std::sqrt(sum), factor = optim::clip_factor(norm, max_norm);
-  if (factor < 1) {
-    each_piece([&](const Piece& piece, const Tensor& grad) {
-      parallel_for(piece.size(), kBlock, [&](int64_t begin, int64_t end) {
-        optim::scale(grad.dtype(), grad.mutable_raw_data(), factor, piece.at + begin, piece.at + end);
-      });
-    });
-  }
-  return norm;
+  Elements elements(Elements::of(*this, reduced, present), world);
+  return options.change(elements);
 }
 
 double Share::update() {
@@ -374,7 +364,7 @@ double Share::update() {
                                              "a visit leave out a member? ignore(nn::parameters(other)) is for the "
                                              "parameters of another model)",
                                              unknown)));
-  const double norm = options.clip_grad_norm > 0 ? clip(sums_of, present, options.clip_grad_norm) : 0;
+  const double norm = options.changes_gradients() ? change(sums_of, present) : 0;
   std::vector<Tensor> grads(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)
     if (present[p]) grads[p] = Tensor::empty({0}, parameters[p].tensor.dtype());

@@ -3,14 +3,13 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
-#include <tapegrad/autograd/random.h>
 #include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/gradient_transform.h>
 #include <tapegrad/optim/internal/clipping.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::optim {
@@ -18,32 +17,9 @@ namespace tapegrad::optim {
 namespace {
 
 constexpr std::string_view kPerExample = "clip_per_example";
-constexpr int64_t kPiece = int64_t{1} << 15;
+constexpr int64_t kPiece = StepGradients::kBlock;
 
 bool is_of_leaf(const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; }
-
-// kernel(dtype, elements, argument, begin, end) in pieces over one gradient, which is copied first if its memory is
-// shared.
-void rewrite(Tensor& grad, void (*kernel)(DType, void*, double, int64_t, int64_t), double argument) {
-  if (!grad.unique() || !grad.is_contiguous() || grad.tape_index().tape != 0) {
-    grad = grad.clone();
-  }
-  void* const x = grad.mutable_raw_data();
-  parallel_for(grad.numel(), kPiece,
-               [&](int64_t begin, int64_t end) { kernel(grad.dtype(), x, argument, begin, end); });
-}
-
-double squares_of(const Tensor& grad) {
-  const Tensor packed = grad.detach().contiguous();
-  const int64_t n = packed.numel();
-  std::vector<double, pool::Allocator<double>> sums(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
-  parallel_for(n, kPiece, [&](int64_t begin, int64_t end) {
-    sums[static_cast<std::size_t>(begin / kPiece)] = sum_of_squares(packed.dtype(), packed.raw_data(), begin, end);
-  });
-  double sum = 0;
-  for (const double s : sums) sum += s;
-  return sum;
-}
 
 // Adds the squared norm of each row of x, which is contiguous.
 void add_squares_of_rows(const Tensor& x, std::vector<double>& sums) {
@@ -76,35 +52,10 @@ int64_t count_examples(const Gradients& grads) {
 
 }  // namespace
 
-double clip_factor(double norm, double max_norm) {
-  if (!std::isfinite(norm))
-    fail("clip_grad_norm", fmt::format("the norm of the gradients is {} (Tape::trap_nan finds the operation)", norm));
-  return max_norm / (norm + 1e-6);
-}
-
-double clip_grad_norm(Gradients& grads, double max_norm) {
-  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("expected max_norm > 0, got {}", max_norm));
-  const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
-  const PauseRecording pause;
-  double sum = 0;
-  for (const Gradients::Entry& entry : grads) sum += is_of_leaf(entry) ? squares_of(entry.grad) : 0;
-  const double norm = std::sqrt(sum), factor = clip_factor(norm, max_norm);
-  if (factor >= 1) return norm;
-  for (Gradients::Entry& entry : grads) {
-    if (is_of_leaf(entry)) rewrite(entry.grad, scale, factor);
-  }
-  return norm;
-}
+double clip_grad_norm(Gradients& grads, double max_norm) { return StepGradients(grads).clip_norm(max_norm); }
 
 double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimizer) {
-  if (std::any_of(grads.begin(), grads.end(),
-                  [&](const Gradients::Entry& entry) { return is_of_leaf(entry) && optimizer.ignores(entry.place); })) {
-    Gradients own;
-    for (const NamedTensor& p : optimizer.parameters())
-      if (const Tensor* grad = grads.find(p.tensor)) own.set(p.tensor, *grad);
-    grads = std::move(own);
-  }
-  return clip_grad_norm(grads, max_norm);
+  return StepGradients(grads, optimizer).clip_norm(max_norm);
 }
 
 std::vector<double> clip_per_example(Gradients& grads, double max_norm) {
@@ -137,21 +88,8 @@ std::vector<double> clip_per_example(Gradients& grads, double max_norm) {
   return norms;
 }
 
-void add_noise(Gradients& grads, double std, Generator* generator) {
-  if (!(std >= 0)) fail("add_noise", fmt::format("expected a standard deviation of at least 0, got {}", std));
-  const PauseRecording pause;
-  for (Gradients::Entry& entry : grads) {
-    if (is_of_leaf(entry)) entry.grad = entry.grad + randn(entry.grad.shape(), entry.grad.dtype(), generator) * std;
-  }
-}
+void add_noise(Gradients& grads, double std, Generator* generator) { StepGradients(grads).add_noise(std, generator); }
 
-void clip_grad_value(Gradients& grads, double limit) {
-  if (!(limit > 0)) fail("clip_grad_value", fmt::format("expected a limit > 0, got {}", limit));
-  const ProfileScope scope("clip_grad_value", ProfilePhase::optimizer);
-  const PauseRecording pause;
-  for (Gradients::Entry& entry : grads) {
-    if (is_of_leaf(entry)) rewrite(entry.grad, clamp, limit);
-  }
-}
+void clip_grad_value(Gradients& grads, double limit) { StepGradients(grads).clip_value(limit); }
 
 }  // namespace tapegrad::optim

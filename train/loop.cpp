@@ -101,6 +101,7 @@ void Loop::check_own_step() const {
   if (!o.save) require_models(nn::named_parameters(std::as_const(*model_.parts)), optimizers_);
   for (const auto& [is_set, name] : {std::pair(o.accumulate != 1, "accumulate"),
                                      {o.clip_grad_norm != 0, "clip_grad_norm"},
+                                     {!o.transforms.empty(), "transforms"},
                                      {o.dtype != kFloat32, "dtype"},
                                      {o.schedule.has_value(), "schedule"},
                                      {o.world && o.world->size() > 1, "a world of several processes"}}) {
@@ -123,16 +124,9 @@ int64_t Loop::total_steps() const {
   return options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
 }
 
-namespace {
-
-distributed::DataParallelOptions steps_of(int64_t accumulate, double clip_grad_norm, DType wire = kFloat32) {
-  return {.accumulate = accumulate, .clip_grad_norm = clip_grad_norm, .wire = wire, .update_in_backward = true};
-}
-
-}  // namespace
-
-int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes) {
-  return distributed::gradients_at_once(steps_of(accumulate, clip_grad_norm), processes);
+int64_t gradients_at_once(int64_t accumulate, bool transforms, int64_t processes) {
+  return distributed::gradients_at_once(
+      {.accumulate = accumulate, .clip_grad_norm = transforms ? 1.0 : 0, .update_in_backward = true}, processes);
 }
 
 void Loop::begin() {
@@ -140,7 +134,12 @@ void Loop::begin() {
   if (!options_.world) distributed::World::note_separate_runs();
   const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
   parallel_ = std::make_unique<distributed::DataParallel>(
-      world, *optimizers_.front(), steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
+      world, *optimizers_.front(),
+      distributed::DataParallelOptions{.accumulate = options_.accumulate,
+                                       .clip_grad_norm = options_.clip_grad_norm,
+                                       .transforms = options_.transforms,
+                                       .wire = options_.wire,
+                                       .update_in_backward = true});
 }
 
 Loop::Figures Loop::figures_of(const BatchLoss& found) {

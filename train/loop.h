@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/nn/module.h>
+#include <tapegrad/optim/gradient_transform.h>
 #include <tapegrad/optim/optimizer.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/train/checkpoint.h>
@@ -62,7 +63,9 @@ struct LoopOptions {
   /// multiple of the number of processes. With more than one, each batch has its own draws (distributed::BatchDraws).
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
-  DType dtype = kFloat32;     ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
+  /// What else changes the gradients before the update, in this order, after clip_grad_norm.
+  std::vector<optim::GradientTransform> transforms = {};
+  DType dtype = kFloat32;  ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
   /// Called after the first step, then every `evaluate_every` steps, and after the last step of the run, with the model
   /// in eval mode and nothing recorded. Afterwards each module has the mode that it had before.
@@ -82,8 +85,9 @@ struct LoopOptions {
   DType wire = kFloat32;  ///< of gradients between processes (distributed::DataParallelOptions::wire)
 };
 
-/// The most gradients of one parameter that a process has at once, for an estimate of its memory.
-int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes);
+/// The most gradients of one parameter that a process has at once, for an estimate of its memory. `transforms`: whether
+/// gradients are clipped or changed otherwise before the update.
+int64_t gradients_at_once(int64_t accumulate, bool transforms, int64_t processes);
 
 /// Where a run writes its files, and what it prints. If the folder is moved during the run, the run continues in it. Of
 /// several processes, the first one does both, and calls these functions; all of them read the checkpoint of the

@@ -1,5 +1,5 @@
 // Profiles as JSON.
-#include <tapegrad/train/profile.h>
+#include <tapegrad/train/internal/profile.h>
 
 #include <nlohmann/json.hpp>
 

@@ -6,11 +6,11 @@
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/train/checked_file.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/events.h>
 #include <tapegrad/train/files.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 #include <tapegrad/train/interrupts.h>
 #include <tapegrad/train/loop.h>
 

@@ -22,21 +22,19 @@ std::string rows_as(const Tensor& x, const Written& written) {
 
 }  // namespace
 
-Number same(std::string_view label, std::string_view printed, std::string ours) {
-  return {.label = std::string(label), .printed = plain(printed), .ours = std::move(ours)};
+Number same(std::string_view label, std::string ours) { return {.label = std::string(label), .ours = std::move(ours)}; }
+
+Number different(std::string_view label, std::string ours) {
+  return {.label = std::string(label), .ours = std::move(ours), .mark = Mark::different};
 }
 
-Number different(std::string_view label, std::string_view printed, std::string ours, Text why) {
-  return {std::string(label), plain(printed), std::move(ours), Mark::different, why};
+Number drawn(std::string_view label, std::string ours) {
+  return {.label = std::string(label), .ours = std::move(ours), .mark = Mark::drawn};
 }
 
-Number drawn(std::string_view label, std::string_view printed, std::string ours, Text why) {
-  return {std::string(label), plain(printed), std::move(ours), Mark::drawn, why};
-}
-
-Number own(Text what, std::string ours) {
+Number own(std::string ours) {
   while (ours.ends_with('\n')) ours.pop_back();
-  return {.label = {}, .printed = {}, .ours = std::move(ours), .mark = Mark::own, .why = what};
+  return {.ours = std::move(ours), .mark = Mark::own};
 }
 
 std::string rows_of(const Tensor& x, int digits) {

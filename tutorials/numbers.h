@@ -10,13 +10,13 @@
 namespace tapegrad::tasks::tutorial {
 
 /// Our digits must be those of the tutorial.
-Number same(std::string_view label, std::string_view printed, std::string ours);
-/// They differ for the reason `why`.
-Number different(std::string_view label, std::string_view printed, std::string ours, Text why);
-/// The tutorial drew its numbers without a seed; `why` says what can be compared, as the shape.
-Number drawn(std::string_view label, std::string_view printed, std::string ours, Text why = {});
-/// Numbers that support what the section says without numbers; `what` names them.
-Number own(Text what, std::string ours);
+Number same(std::string_view label, std::string ours);
+/// They differ for the reason in the file.
+Number different(std::string_view label, std::string ours);
+/// The tutorial drew its numbers without a seed; the file says what can be compared, as the shape.
+Number drawn(std::string_view label, std::string ours);
+/// Numbers that support what the section says without numbers; the file names them.
+Number own(std::string ours);
 
 /// Rows of numbers with `digits` after the point, separated by single spaces, as "0.90 0.70\n0.60 0.80", and in powers
 /// of ten, as "9.0e-01".

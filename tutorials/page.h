@@ -1,5 +1,5 @@
-// One page of `tapegrad tutorial`: what it says about a section, or a group of cells, of one of the five tutorials. A
-// page is a constant in pages/<tutorial>_<group>.cpp; its numbers and figures are computed while it is made.
+// One page of `tapegrad tutorial`: what it says about a section, or a group of cells, of one of the five tutorials. All
+// that it tells is in sections/<tutorial>-<section>.txt; its numbers and figures are computed while it is made.
 #pragma once
 
 #include <tapegrad/tasks/language/language.h>
@@ -29,7 +29,7 @@ enum class Mark {
   own,        ///< ours alone: the tutorial prints none
 };
 
-/// Something that the tutorial prints, next to ours. numbers.h makes them.
+/// Something that the tutorial prints, next to ours. numbers.h makes them; what is printed, and why, is in the file.
 struct Number {
   std::string label = {};    ///< as the tutorial has it; none of numbers that are ours alone
   std::string printed = {};  ///< as the tutorial prints it: digits separated by spaces, one line per row
@@ -39,10 +39,10 @@ struct Number {
 };
 
 struct Figure {
-  Text caption = {};
   drawing::Drawing drawing = {};  ///< one drawing,
   /// or several, side by side where the page is wide enough. With both, the panels are the drawing on a narrow page.
   std::vector<drawing::Drawing> panels = {};
+  Text caption = {};  ///< in the file
 };
 
 /// Something to touch: an element with data-widget="<widget>", which the script touch/<widget>.js fills. The page is
@@ -82,7 +82,9 @@ struct Page {
   Text about = {};                             ///< (1) three sentences
   std::vector<Lines> lines = {};               ///< (2)
   std::vector<Number> (*numbers)() = nullptr;  ///< (3)
+  std::vector<Number> printed = {};            ///< the same numbers, with what the file has about them
   std::vector<Figure> (*figures)() = nullptr;  ///< (4) first with the tutorial's data, then a better one
+  std::vector<Text> captions = {};             ///< one per figure
   std::vector<Touch> touch = {};               ///< (5)
   std::vector<Fault> faults = {};              ///< (6)
   std::vector<Exercise> exercises = {};

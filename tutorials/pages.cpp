@@ -1,10 +1,16 @@
-// The list of pages.
+// The list of pages, and how they are read from their files.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
+#include <tapegrad/tutorials/texts.h>
+
+#include <algorithm>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-constexpr const Page* kPages[] = {
+constexpr const Computation* kComputations[] = {
     &k000_1,         &k000_2,       &k000_3,       &k000_4,       &k001_2_1,     &k001_2_2,     &k001_3,
     &k001_4,         &k002_1,       &k002_2,       &k003_8_1,     &k003_8_2_2,   &k003_8_2_3,   &k003_8_2_3_1,
     &k003_8_2_3_2,   &k003_8_2_3_3, &k003_8_2_3_4, &k003_8_2_3_5, &k003_8_2_3_7, &k003_8_2_4,   &k003_8_2_5,
@@ -14,8 +20,94 @@ constexpr const Page* kPages[] = {
     &k004_37,
 };
 
+constexpr Text kNoFault{"이 절에서는 바로잡을 곳을 찾지 못했습니다.", "We have found nothing to mend in this section."};
+
+std::string_view without_end(std::string_view lines) { return lines.substr(0, lines.find_last_not_of('\n') + 1); }
+
+std::vector<std::string_view> places_in(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+void read_numbers(EntryReader& file, Page& page) {
+  for (;;) {
+    if (const Entry* const number = file.take_if("number")) {
+      page.printed.push_back({.label = number->value, .printed = plain(number->lines), .why = file.take_text_if()});
+    } else if (file.take_if("own") != nullptr) {
+      page.printed.push_back({.why = file.take_text()});
+    } else {
+      return;
+    }
+  }
+}
+
+using Function = std::string (*)();
+Function function_at(const std::vector<Function>& all, std::size_t i) { return i < all.size() ? all[i] : nullptr; }
+
+void read_claims(EntryReader& file, Page& page, const Computation& computation) {
+  while (const Entry* const touch = file.take_if("touch")) {
+    const Text what = file.take_text();
+    page.touch.push_back({touch->text, what, function_at(computation.touch, page.touch.size())});
+  }
+  while (file.take_if("claim") != nullptr) {
+    const Text claim = file.take_text();
+    file.take("proof");
+    page.faults.push_back({claim, file.take_text(), function_at(computation.proofs, page.faults.size())});
+  }
+  if (file.take_if("faults") != nullptr) {  // "none", and why if the page says more about it than that
+    const Text why = file.take_text_if();
+    page.without = {{Part::faults, why.empty() ? kNoFault : why}};
+  }
+  if (computation.touch.size() > page.touch.size() || computation.proofs.size() > page.faults.size())
+    fail("tutorial", fmt::format("{}: expected a \"touch\" or \"claim\" for each function", computation.section));
+}
+
+Page page_of(const Computation& computation) {
+  EntryReader file(fmt::format("sections/{}", computation.section));
+  Page page{.numbers = computation.numbers, .figures = computation.figures};
+  const std::vector<std::string_view> place = places_in(file.take("place").text);
+  page.tutorial = place.at(0), page.section = place.at(1);
+  if (const Entry* const also = file.take_if("also")) page.also = places_in(also->text);
+  page.title = file.take_text();
+  file.take("about");
+  page.about = file.take_text();
+  while (const Entry* const lines = file.take_if("lines")) {
+    const Text what = file.take_text();
+    page.lines.push_back({what, without_end(file.take("pytorch").lines), lines->text});
+  }
+  read_numbers(file, page);
+  while (file.take_if("figure") != nullptr) page.captions.push_back(file.take_text());
+  read_claims(file, page, computation);
+  while (file.take_if("question") != nullptr) {
+    const Text question = file.take_text();
+    file.take("answer");
+    page.exercises.push_back({question, file.take_text()});
+  }
+  page.commands = without_end(file.take("commands").lines);
+  page.terms = file.take("terms").text;
+  file.expect_end();
+  return page;
+}
+
 }  // namespace
 
-std::span<const Page* const> pages() { return kPages; }
+std::span<const Page* const> pages() {
+  static const std::vector<Page> kPages = [] {
+    std::vector<Page> all;
+    for (const Computation* computation : kComputations) all.push_back(page_of(*computation));
+    return all;
+  }();
+  static const std::vector<const Page*> kPointers = [] {
+    std::vector<const Page*> all;
+    for (const Page& page : kPages) all.push_back(&page);
+    return all;
+  }();
+  return kPointers;
+}
 
 }  // namespace tapegrad::tasks::tutorial

@@ -1,7 +1,7 @@
 // Hashes tensors in the order of their names.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 
 #include <algorithm>
 #include <bit>

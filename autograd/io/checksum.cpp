@@ -1,6 +1,6 @@
 // The only file that includes xxHash.
 // build: -O3
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <xxhash.h>
 
 namespace tapegrad {

@@ -1,6 +1,6 @@
 // Recording and replaying of draws.
-#include <tapegrad/autograd/draw_log.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/draw_log.h>
 
 #include <algorithm>
 #include <atomic>

@@ -1,10 +1,10 @@
 // Generators: which words of the stream a call takes. Float64 normal numbers use the C library, as PyTorch does.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/thread_draws.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/thread_draws.h>
 
 #include <fmt/format.h>
 #include <pthread.h>

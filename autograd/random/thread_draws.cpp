@@ -1,4 +1,4 @@
-#include <tapegrad/autograd/thread_draws.h>
+#include <tapegrad/autograd/internal/thread_draws.h>
 
 #include <utility>
 

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
+#include <tapegrad/optim/gradient_transform.h>
 
 #include <cstdint>
 #include <vector>
 
 namespace tapegrad::distributed::detail {
 
-/// Parameters are cut between processes at multiples of this many elements: the pieces of the sums that
-/// optim::clip_grad_norm forms.
-inline constexpr int64_t kBlock = int64_t{1} << 15;
+/// Parameters are cut between processes at multiples of this many elements.
+inline constexpr int64_t kBlock = optim::StepGradients::kBlock;
 
 /// Elements [begin, end) of a parameter.
 struct Piece {

@@ -138,7 +138,7 @@ struct Share {
   void complete();
   Tensor reduced(std::size_t b, double whole);
   std::vector<uint8_t> exchange_flags_and_terms();
-  double clip(const std::vector<Tensor>& reduced, const std::vector<uint8_t>& present, double max_norm) const;
+  double change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& present) const;
   double update();
   void send_parameters(const std::vector<uint8_t>& present);
 };

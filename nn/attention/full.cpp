@@ -1,5 +1,5 @@
 // Full attention: every query attends to every key, with what positions add to the scores.
-#include <tapegrad/autograd/mask_check.h>
+#include <tapegrad/autograd/internal/mask_check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention/detail/form.h>
 

@@ -148,12 +148,8 @@ Pointer clone_of_pointer(Pointer& source) {
     return Pointer(new_clone(*source));
   } else {
     using Module = typename Pointer::element_type;
-    std::shared_ptr<void>& known = clone_of_shared(source.get(), &kTypeTag<Module>);
-    if (!known) {
-      Pointer made(new_clone(*source));
-      clone_of_shared(source.get(), &kTypeTag<Module>) = made;  // new_clone may have added others
-      return made;
-    }
+    std::shared_ptr<void>& known = CloneScope::current()->copy_of(source.get(), &kTypeTag<Module>);
+    if (!known) known = Pointer(new_clone(*source));
     return std::static_pointer_cast<Module>(known);
   }
 }

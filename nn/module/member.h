@@ -1,7 +1,12 @@
-// Members of modules that are known by their address while they live, so that one that a visit forgets is found.
+// Members of modules that are recognised in the memory of a module, so that one that a visit forgets is found.
 #pragma once
 
 #include <tapegrad/autograd/compiler.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
 
 namespace tapegrad::nn {
 class Visitor;
@@ -9,34 +14,38 @@ class Visitor;
 
 namespace tapegrad::nn::detail {
 
-enum class MemberKind { parameter, buffer, mode, holder };
+enum class MemberKind : uint8_t { parameter, buffer, mode, holder };
 
-// The base of a Parameter, a Buffer, a Mode and a Holder: entered into a list of the process from construction to
-// destruction.
+// The base of a Parameter, a Buffer, a Mode and a Holder. While one lives, it begins with a mark of its own address,
+// which no other memory has: copied bytes are elsewhere, and the destructor removes the mark.
 class Member {
  public:
-  MemberKind kind() const { return kind_; }
+  MemberKind kind() const { return static_cast<MemberKind>(mark_ & kKinds); }
 
-  // Calls f(member) for every one that lives, while none can begin or end.
+  // Calls f(member) for every one that lives in this memory.
   template <class F>
-  static void for_each(F f) {
-    visit_all([](void* context, const Member& member) { (*static_cast<F*>(context))(member); }, &f);
+  static void for_each_in(std::span<const std::byte> memory, F f) {
+    const std::size_t skipped =
+        (alignof(Member) - reinterpret_cast<uintptr_t>(memory.data()) % alignof(Member)) % alignof(Member);
+    for (std::size_t at = skipped; at + sizeof(Member) <= memory.size(); at += alignof(Member)) {
+      const std::byte* const place = memory.data() + at;
+      uintptr_t mark = 0;
+      std::memcpy(&mark, place, sizeof mark);
+      if ((mark & ~kKinds) == mark_of(place)) f(*reinterpret_cast<const Member*>(place));
+    }
   }
 
  protected:
-  explicit Member(MemberKind kind) noexcept : kind_(kind) { enter(); }
-  Member(const Member& other) noexcept : Member(other.kind_) {}
+  explicit Member(MemberKind kind) noexcept : mark_(mark_of(this) | static_cast<uintptr_t>(kind)) {}
+  Member(const Member& other) noexcept : Member(other.kind()) {}
   Member& operator=(const Member&) noexcept { return *this; }
-  ~Member() { leave(); }
+  ~Member() { *static_cast<volatile uintptr_t*>(&mark_) = 0; }  // a plain write to what ends would be optimised away
 
  private:
-  void enter() noexcept;
-  void leave() noexcept;
-  static void visit_all(void (*f)(void* context, const Member& member), void* context);
+  static constexpr uintptr_t kKinds = 3;
+  static uintptr_t mark_of(const void* place) { return reinterpret_cast<uintptr_t>(place) ^ 0x7f4a7c159e3779b8; }
 
-  Member* next_ = nullptr;
-  Member* previous_ = nullptr;
-  MemberKind kind_;
+  uintptr_t mark_;
 };
 
 // The base of a container whose modules are elsewhere in memory, as those of a List are: an address shows that they are

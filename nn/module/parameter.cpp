@@ -5,10 +5,9 @@
 #include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/parameter.h>
 
+#include <algorithm>
 #include <atomic>
-#include <map>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 
 namespace tapegrad::nn {
@@ -16,10 +15,7 @@ namespace tapegrad::nn {
 namespace {
 
 std::atomic<int64_t> alive_parameters{0};
-thread_local int clone_scopes = 0;
-thread_local std::unordered_map<const void*, std::shared_ptr<void>>
-    clones_of_tied;  // by the leaf they were copied from
-thread_local std::map<std::pair<const void*, const void*>, std::shared_ptr<void>> clones_of_shared;  // modules
+constinit thread_local detail::CloneScope* clone_scope = nullptr;
 
 // `values` itself if it is not shared, else a copy.
 Tensor own(Tensor&& values) {
@@ -28,10 +24,9 @@ Tensor own(Tensor&& values) {
   return values.clone();
 }
 
-void require_clone(std::string_view what) {
-  if (clone_scopes == 0) {
-    fail(what, "expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
-  }
+detail::CloneScope& require_clone(std::string_view what) {
+  if (!clone_scope) fail(what, "expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
+  return *clone_scope;
 }
 
 std::string quoted(std::string_view name) { return name.empty() ? "a parameter" : fmt::format("\"{}\"", name); }
@@ -67,21 +62,20 @@ Parameter::Parameter(Tensor&& values, Adopt)
     : Member(detail::MemberKind::parameter), leaf_(std::make_shared<Leaf>(own(std::move(values)).as_leaf())) {}
 
 Parameter::Parameter(Parameter& other) : Member(other) {
-  require_clone("parameter");
+  detail::CloneScope& scope = require_clone("parameter");
   if (!other.defined()) return;
-  const bool tied = other.leaf_.use_count() > 1;
-  if (tied) {
-    if (const auto made = clones_of_tied.find(other.leaf_.get()); made != clones_of_tied.end()) {
-      leaf_ = std::static_pointer_cast<Leaf>(made->second);
-      return;
-    }
+  std::shared_ptr<void>* const known =
+      other.leaf_.use_count() > 1 ? &scope.copy_of(other.leaf_.get(), &alive_parameters) : nullptr;
+  if (known && *known) {
+    leaf_ = std::static_pointer_cast<Leaf>(*known);
+    return;
   }
   leaf_ = std::make_shared<Leaf>(Tensor());
   leaf_->name = other.leaf_->name;
   leaf_->owner = other.leaf_->owner;
   leaf_->frozen = other.leaf_->frozen;
   leaf_->become(detail::leaf_of(other.leaf_->tensor.clone()));
-  if (tied) clones_of_tied.emplace(other.leaf_.get(), leaf_);
+  if (known) *known = leaf_;
 }
 
 int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
@@ -176,16 +170,13 @@ void Buffer::convert(DType dtype) {
 
 namespace detail {
 
-CloneScope::CloneScope() { ++clone_scopes; }
+CloneScope::CloneScope() : outer_(clone_scope) {
+  if (!outer_) clone_scope = this;
+}
 CloneScope::~CloneScope() {
-  if (--clone_scopes > 0) return;
-  clones_of_tied.clear();
-  clones_of_shared.clear();
+  if (!outer_) clone_scope = nullptr;
 }
-
-std::shared_ptr<void>& clone_of_shared(const void* module, const void* type) {
-  return clones_of_shared[{module, type}];
-}
+CloneScope* CloneScope::current() { return clone_scope; }
 
 }  // namespace detail
 
@@ -193,19 +184,13 @@ std::shared_ptr<void>& clone_of_shared(const void* module, const void* type) {
 
 namespace tapegrad::nn::init {
 
-namespace {
+// Between a model and its parameters are the constructors of a program's own modules, which take no such argument.
+constinit thread_local Skip::Values Skip::current_ = Values::initial;
 
-thread_local int skips = 0, shapes_only = 0;
-
-}  // namespace
-
-Skip::Skip() { ++skips; }
-Skip::~Skip() { --skips; }
-bool Skip::on() { return skips > 0; }
-
-ShapesOnly::ShapesOnly() { ++shapes_only; }
-ShapesOnly::~ShapesOnly() { --shapes_only; }
-bool ShapesOnly::on() { return shapes_only > 0; }
+Skip::Skip(Values values) : before_(current_) { current_ = std::max(before_, values); }
+Skip::~Skip() { current_ = before_; }
+bool Skip::on() { return current_ != Values::initial; }
+Skip::Values Skip::values() { return current_; }
 
 // Only the shape of a view of one number is real.
 Tensor blank(const Shape& shape) { return ShapesOnly::on() ? Tensor::empty({}).expand(shape) : Tensor::empty(shape); }

@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -124,17 +125,24 @@ class Buffer : public detail::Member, public TensorHolder<Buffer> {
 
 namespace detail {
 
-// While one is alive on this thread, parameters may be copied; copies of tied parameters are tied.
+// While one is alive on this thread, parameters may be copied; copies of tied parameters are tied, and those of a
+// shared module are shared. Constructors of a program's own modules are between clone() and those of parameters, so the
+// scope cannot be their argument. An inner scope uses the outermost one.
 class CloneScope {
  public:
   CloneScope();
   ~CloneScope();
   CloneScope(const CloneScope&) = delete;
   CloneScope& operator=(const CloneScope&) = delete;
-};
+  static CloneScope* current();  // the outermost one; nullptr: none
 
-// What this scope has cloned of a shared module, by its address and type: empty at first.
-std::shared_ptr<void>& clone_of_shared(const void* module, const void* type);
+  // What was copied from a leaf or from a shared module, by its address and type: empty at first.
+  std::shared_ptr<void>& copy_of(const void* original, const void* type) { return copies_[{original, type}]; }
+
+ private:
+  CloneScope* const outer_;
+  std::map<std::pair<const void*, const void*>, std::shared_ptr<void>> copies_;
+};
 
 }  // namespace detail
 
@@ -146,25 +154,29 @@ namespace tapegrad::nn::init {
 /// model whose weights are loaded next.
 class Skip {
  public:
-  Skip();
+  Skip() : Skip(Values::unspecified) {}
   ~Skip();
   Skip(const Skip&) = delete;
   Skip& operator=(const Skip&) = delete;
   static bool on();  ///< one is alive on this thread
+
+ protected:
+  /// What new parameters have.
+  enum class Values : uint8_t { initial, unspecified, none };
+  explicit Skip(Values values);  ///< `values`, or what an outer scope has if that is less
+  static Values values();
+
+ private:
+  static constinit thread_local Values current_;
+  Values before_;
 };
 
 /// While one is alive on this thread, blank() takes no memory, and initialisers do nothing: a model that is made then
 /// has only the shapes of its parameters, to be counted. (PyTorch's device "meta".)
-class ShapesOnly {
+class ShapesOnly : public Skip {
  public:
-  ShapesOnly();
-  ~ShapesOnly();
-  ShapesOnly(const ShapesOnly&) = delete;
-  ShapesOnly& operator=(const ShapesOnly&) = delete;
-  static bool on();  ///< one is alive on this thread
-
- private:
-  Skip skip_;
+  ShapesOnly() : Skip(Values::none) {}
+  static bool on() { return values() == Values::none; }  ///< one is alive on this thread
 };
 
 /// The float32 values of a new parameter, unspecified until it is initialised.

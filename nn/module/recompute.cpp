@@ -1,6 +1,6 @@
 // Activation checkpointing: an operation whose backward uses its own tape.
 #include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/draw_log.h>
+#include <tapegrad/autograd/internal/draw_log.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/recompute.h>

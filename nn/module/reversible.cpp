@@ -1,7 +1,7 @@
 // Reversible layers as one operation, whose backward inverts layer by layer.
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/draw_log.h>
+#include <tapegrad/autograd/internal/draw_log.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/reversible.h>

@@ -1,4 +1,4 @@
-// The parts of clipping: loops over elements [begin, end) of contiguous gradients, on the calling thread.
+// Loops of clipping over elements [begin, end) of contiguous gradients, on the calling thread.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
@@ -13,8 +13,5 @@ double sum_of_squares(DType dtype, const void* x, int64_t begin, int64_t end);
 void scale(DType dtype, void* x, double factor, int64_t begin, int64_t end);
 /// Clamps x to [-limit, limit]; NaN stays.
 void clamp(DType dtype, void* x, double limit, int64_t begin, int64_t end);
-
-/// What clipping multiplies gradients of this norm by, if it is below 1. Error for a norm that is not finite.
-double clip_factor(double norm, double max_norm);
 
 }  // namespace tapegrad::optim

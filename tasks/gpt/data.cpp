@@ -1,12 +1,12 @@
 // Reads or makes the text that a GPT is trained on: split by characters, encoded, cut into windows.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/gpt/data.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/files.h>
 
 #include <algorithm>

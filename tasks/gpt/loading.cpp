@@ -9,8 +9,8 @@
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/train/checked_file.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 #include <algorithm>
 #include <iterator>

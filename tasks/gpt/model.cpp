@@ -1,13 +1,13 @@
 // Writes trained GPTs and Llamas.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/train/checked_file.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 #include <nlohmann/json.hpp>
 

@@ -284,7 +284,8 @@ double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t 
   const double block = 18 * c + 2 * heads * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
   // Two moments, and the gradients of the batches of a step that wait for their sum.
-  const double state = 2 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
+  const double state =
+      2 + static_cast<double>(train::gradients_at_once(o.accumulate, !o.transforms().empty(), processes));
   const double copies = o.lora_rank > 0 ? 1 + 0.025 * (1 + state) : 1 + state;  // of the parameters
   return copies * model + 4 * tokens * (kept + 2 * vocab);
 }

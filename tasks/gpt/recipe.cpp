@@ -11,7 +11,6 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>

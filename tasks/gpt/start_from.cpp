@@ -4,8 +4,8 @@
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,6 @@ constexpr double kLoraRate = 2e-4;        // Hu et al. 2021, table 11
 
 // Settings of the model that weights do not depend on.
 constexpr std::string_view kFree[] = {"drop-rate", "recompute"};
-constexpr std::string_view kFreeOfLlama[] = {"drop-rate", "recompute"};
 constexpr std::string_view kModelSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
@@ -72,9 +71,8 @@ TrainedGPT load_start(const GPTOptions& options, const Given& given) {
 
 GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& given) {
   GPTOptions model = start.options;
-  std::vector<std::string_view> changeable(std::begin(kFreeOfLlama), std::end(kFreeOfLlama));
+  std::vector<std::string_view> changeable(std::begin(kFree), std::end(kFree));
   if (model.llama() == nullptr) {
-    changeable.assign(std::begin(kFree), std::end(kFree));
     ReachSettings reach;
     for (const Field& field : fields_of(reach)) changeable.push_back(field.setting.name);
   }

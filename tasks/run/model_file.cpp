@@ -1,7 +1,7 @@
 // Reads model files.
 #include <fmt/format.h>
 #include <tapegrad/tasks/run/model_file.h>
-#include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 namespace tapegrad::tasks {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/recipe.h>
-#include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 namespace tapegrad::tasks {
 

@@ -6,7 +6,7 @@
 #include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/drawing/terminal.h>
-#include <tapegrad/train/profile.h>
+#include <tapegrad/train/internal/profile.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -84,7 +84,7 @@ train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world)
   return {.epochs = s.num_epochs,
           .max_steps = s.max_steps,
           .accumulate = s.accumulate,
-          .clip_grad_norm = s.clip_grad,
+          .transforms = s.transforms(),
           .dtype = s.dtype,
           .schedule = recipe.schedule(s.limited(s.num_epochs * steps_per_epoch)),
           .evaluate = [&recipe] { return recipe.evaluate(); },

@@ -129,7 +129,8 @@ void resolve(RunOptions& o) {
 
 double training_bytes(const RunOptions& o, int64_t processes) {
   // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
-  const double copies = 3 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
+  const double copies =
+      3 + static_cast<double>(train::gradients_at_once(o.accumulate, !o.transforms().empty(), processes));
   const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.info->longest(o));
   const nn::TransformerConfig& m = o.config;
   const auto layers = static_cast<double>(m.num_hidden_layers), vocab = static_cast<double>(m.vocab_size);

@@ -126,6 +126,12 @@ void TrainingSettings::list_rate(Fields& f) {
          .limits = kNotNegative,
          .special = "0: no clipping"},
         clip_grad);
+  f.add({.name = "clip-value",
+         .help = "clip every element of the gradients to [-X, X]",
+         .group = Group::rate,
+         .limits = kNotNegative,
+         .special = "0: no clipping"},
+        clip_value);
 }
 
 void TrainingSettings::check() const {
@@ -142,6 +148,13 @@ void TrainingSettings::check_processes(const distributed::World& world) const {
 
 optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) const {
   return schedule_named(schedule).make(*this, width, std::max<int64_t>(total, 1));
+}
+
+std::vector<optim::GradientTransform> TrainingSettings::transforms() const {
+  std::vector<optim::GradientTransform> all;
+  if (clip_grad > 0) all.push_back(optim::ClipNorm{clip_grad});
+  if (clip_value > 0) all.push_back(optim::ClipValue{clip_value});
+  return all;
 }
 
 int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }

@@ -3,11 +3,13 @@
 
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/distributed/world.h>
+#include <tapegrad/optim/gradient_transform.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -28,7 +30,8 @@ struct TrainingSettings {
   double min_lr = 0;
   std::string optimizer = "adamw";  // of optimizers.h
   double weight_decay = 0;
-  double clip_grad = 0;  // 0: no clipping
+  double clip_grad = 0;   // largest norm of all gradients; 0: no clipping
+  double clip_value = 0;  // largest element of a gradient; 0: no clipping
 
   void list(Fields& fields);
   /// BadRequest for combinations that are not possible.
@@ -40,6 +43,8 @@ struct TrainingSettings {
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter
   /// than the warm-up ends while the rate rises.
   optim::Schedule schedule_of(int64_t width, int64_t total) const;
+  /// What changes the gradients before the update.
+  std::vector<optim::GradientTransform> transforms() const;
   /// The smaller of `steps`, the steps of all epochs, and --max-steps.
   int64_t limited(int64_t steps) const;
 

@@ -63,7 +63,8 @@ void resolve(TextOptions& o) {
 
 double training_bytes(const TextOptions& o, int64_t processes) {
   // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
-  const double copies = 3 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
+  const double copies =
+      3 + static_cast<double>(train::gradients_at_once(o.accumulate, !o.transforms().empty(), processes));
   const TextModelConfig& m = o.config;
   const auto c = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size);
   const auto layers = static_cast<double>(m.num_hidden_layers), vocab = static_cast<double>(m.vocab_size);

@@ -1,8 +1,8 @@
 // Reads the data of a run, evaluates its model, and says what a run is.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>

@@ -18,6 +18,7 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/gradient_transform.h>
 #include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/sgd.h>
 
@@ -119,6 +120,20 @@ struct MlpStep {
     const Tensor loss = mse_loss(model(x), y);
     Gradients grads = tape.backward(loss);
     optim::clip_grad_norm(grads, 1.0);
+    adam.step(grads);
+  }
+};
+
+// The same with every kind of transform, each of which was made once.
+struct TransformedStep : MlpStep {
+  const optim::GradientTransform transforms[4] = {
+      optim::ClipNorm{1}, optim::ClipValue{0.1}, optim::GradientNoise{1e-3},
+      [](optim::StepGradients& grads) { grads.map([](auto x) { return x / 2; }); }};
+  void operator()() {
+    Tape tape;
+    Gradients grads = tape.backward(mse_loss(model(x), y));
+    optim::StepGradients step(grads, adam);
+    for (const optim::GradientTransform& transform : transforms) transform(step);
     adam.step(grads);
   }
 };
@@ -292,6 +307,8 @@ void expect_no_requests() {
 TEST_F(Steps, OfElementwiseOperationsRequestNoMemory) { expect_no_requests<ElementwiseStep>(); }
 
 TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
+
+TEST_F(Steps, WithGradientTransformsRequestNoMemory) { expect_no_requests<TransformedStep>(); }
 
 TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerStep>(); }
 

@@ -1,7 +1,7 @@
 // The hash of tensors.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tests/support/near.h>
 

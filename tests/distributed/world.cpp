@@ -195,6 +195,9 @@ TEST(Ranks, Errors) {
       "\"weight\" float32 [4, 2] on rank 0");
   EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = 4}); }),
             "[data_parallel] expected accumulate to be a multiple of the number of processes, 3, got 4");
+  EXPECT_EQ(
+      error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = n, .transforms = {optim::ClipValue{-1}}}); }),
+      "[clip_grad_value] expected a limit > 0, got -1");
 }
 
 // A model whose weights span several blocks, with a layer that only some batches use.
@@ -269,6 +272,21 @@ TEST(Ranks, StepsHaveTheBitsOfOneProcess) {
                                            {.clip_grad_norm = 0.1, .bucket_bytes = 1 << 14});
   expect_bits_of_one_process<optim::SGD>(optim::SGDOptions{.lr = 1e-2, .momentum = 0.9}, {.overlap = false});
   expect_bits_of_one_process<optim::Adafactor>(optim::AdafactorOptions{}, {.clip_grad_norm = 10});
+}
+
+TEST(Ranks, TransformsHaveTheBitsOfOneProcess) {
+  const optim::GradientTransform own = [](optim::StepGradients& grads) {
+    const double norm = grads.norm();
+    grads.map([norm](auto x) { return x / (1 + norm); });
+  };
+  const auto together = [](std::vector<optim::GradientTransform> transforms) {
+    return DataParallelOptions{.clip_grad_norm = 0.1, .transforms = std::move(transforms), .bucket_bytes = 1 << 14};
+  };
+  expect_bits_of_one_process<optim::AdamW>(optim::AdamWOptions{.lr = 1e-2}, together({optim::ClipValue{1e-3}}));
+  expect_bits_of_one_process<optim::SGD>(optim::SGDOptions{.lr = 1e-2},
+                                         together({optim::GradientNoise{0.01}, own, optim::ClipNorm{0.05}}));
+  // of parameters that are not cut between processes
+  expect_bits_of_one_process<optim::Adafactor>(optim::AdafactorOptions{}, together({own, optim::GradientNoise{0.01}}));
 }
 
 TEST(Ranks, GradientsInBfloat16) {

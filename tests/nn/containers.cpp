@@ -1,24 +1,8 @@
 // Containers of modules: any signature, names, alternatives, and those of the standard library in a visit.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/activation.h>
-#include <tapegrad/nn/dict.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/gradcheck.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/summary.h>
-#include <tapegrad/nn/variant.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 namespace tapegrad {
 namespace {

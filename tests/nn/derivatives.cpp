@@ -1,12 +1,6 @@
 // Derivatives with respect to a model's parameters, compared with closed forms, backward and each other; the model does
 // not change.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/derivatives.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::nn {
 namespace {

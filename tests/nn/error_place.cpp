@@ -1,10 +1,5 @@
 // The place in a model that ends the text of an error.
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/nn/recurrent.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

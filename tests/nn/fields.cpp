@@ -1,9 +1,5 @@
 // The declarations of a configuration's members: limits, names, texts, and what follows from them.
-#include <gtest/gtest.h>
-#include <tapegrad/nn/fields.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,15 +1,6 @@
 // Hooks of gradients and of modules.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/profiler.h>
-#include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

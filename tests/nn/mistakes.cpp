@@ -1,11 +1,5 @@
 // Mistakes that are detected: forgotten layers, masks of numbers, trapped NaNs.
-#include <gtest/gtest.h>
-#include <tapegrad/tapegrad.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

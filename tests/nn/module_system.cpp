@@ -126,18 +126,16 @@ TEST(Reshape, FlattenUnflattenAndIdentity) {
   EXPECT_EQ(nn::Unflatten(0, {-1})(flat).shape(), (Shape{2, 60}));
   EXPECT_EQ(nn::Unflatten(1, {0, 4})(zeros({2, 0})).shape(), (Shape{2, 0, 4}));
   EXPECT_EQ(nn::Unflatten(1, {4, -1})(zeros({2, 0})).shape(), (Shape{2, 4, 0}));
-  EXPECT_EQ(
-      error_of([&] {
-        nn::Unflatten(1, {7, -1})(flat);
-      }),
-      "[unflatten] expected sizes whose product is axis 1 of [2, 60], at most one of them -1 (the rest), got [7, -1]");
-  EXPECT_EQ(
-      error_of([&] {
-        nn::Unflatten(1, {-1, -1})(flat);
-      }),
-      "[unflatten] expected sizes whose product is axis 1 of [2, 60], at most one of them -1 (the rest), got [-1, -1]");
-  EXPECT_EQ(error_of([&] { nn::Unflatten(2, {2})(flat); }),
-            "[unflatten] axis 2 is out of range for shape [2, 60] (axes go from -2 to 1)");
+  // clang-format off
+  expect_texts({
+      {"[unflatten] expected sizes whose product is axis 1 of [2, 60], at most one of them -1 (the rest), got [7, -1]",
+       [&] { nn::Unflatten(1, {7, -1})(flat); }},
+      {"[unflatten] expected sizes whose product is axis 1 of [2, 60], at most one of them -1 (the rest), got [-1, -1]",
+       [&] { nn::Unflatten(1, {-1, -1})(flat); }},
+      {"[unflatten] axis 2 is out of range for shape [2, 60] (axes go from -2 to 1)",
+       [&] { nn::Unflatten(2, {2})(flat); }},
+  });
+  // clang-format on
 }
 
 // --- ties ---

@@ -1,23 +1,5 @@
 // Gradients per example of models, against batches of one; a step of differentially private training.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/per_example.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/convolution.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/llama.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <functional>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::nn {
 namespace {

@@ -1,11 +1,6 @@
 // Recomputation: the same values and gradients as without it, for any tensors that the function uses and draws.
 // ctest: threads
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 #include <atomic>
 #include <thread>
@@ -21,33 +16,35 @@ Tensor maybe_recomputed(bool again, const Tensor& x, const F& f) {
   return again ? nn::recompute(x, f) : f(x);
 }
 
+// Expects the same bits of results(without recomputation) and results(with it).
+template <class Results>
+void expect_same_recomputed(const Results& results) {
+  expect_same_results(results, {false, true});
+}
+
 TEST(Recompute, GivesGradientsToWhateverTheFunctionUses) {
   const Tensor x = tensor({1., 2.}).as_leaf(), w = tensor({3., 4.}).as_leaf();
-  std::vector<Values> found[2];
-  for (const bool again : {false, true}) {
+  expect_same_recomputed([&](bool again) {
     Tape tape;
     const Tensor skip = exp(x), unused = x * 2;
     const auto f = [&](const Tensor& in) { return in * w + skip * x; };  // a leaf, a recorded tensor, and x itself
     const Tensor y = maybe_recomputed(again, x * 1, f);
     const Gradients grads = tape.backward(sum(y * w), {.keep = {skip}});
-    for (const Tensor& t : {y.detach(), grads[x], grads[w], grads[skip]}) found[again].push_back(t.to_vector<float>());
-  }
-  EXPECT_EQ(found[1], found[0]);
+    return std::vector<Tensor>{y.detach(), grads[x], grads[w], grads[skip]};
+  });
 }
 
 TEST(Recompute, Nests) {
   const Tensor x = randn({4, 4}).as_leaf(), w = randn({4, 4}).as_leaf();
-  std::vector<Values> found[2];
-  for (const bool again : {false, true}) {
+  expect_same_recomputed([&](bool again) {
     manual_seed(3);
     Tape tape;
     const auto inner = [&](const Tensor& in) { return dropout(tanh(matmul(in, w)), 0.5); };
     const auto outer = [&](const Tensor& in) { return maybe_recomputed(again, dropout(in * w, 0.3), inner) + in; };
     const Tensor y = maybe_recomputed(again, x, outer);
     const Gradients grads = tape.backward(sum(y));
-    for (const Tensor& t : {y.detach(), grads[x], grads[w], rand({3})}) found[again].push_back(t.to_vector<float>());
-  }
-  EXPECT_EQ(found[1], found[0]);
+    return std::vector<Tensor>{y.detach(), grads[x], grads[w], rand({3})};
+  });
 }
 
 TEST(Recompute, OfAConstantIsAConstant) {
@@ -62,8 +59,7 @@ TEST(Recompute, OfAConstantIsAConstant) {
 TEST(Recompute, OfWhatTheFunctionReturnsAsItIs) {
   const Tensor x = tensor({1., 2.}).as_leaf(), w = tensor({3., 4.}).as_leaf();
   const Tensor table = tensor({8., 9.});
-  std::vector<Values> found[2];
-  for (const bool again : {false, true}) {
+  expect_same_recomputed([&](bool again) {
     Tape tape;
     const Tensor h = x * w;
     Tensor loss = sum(x) + sum(w);
@@ -72,10 +68,9 @@ TEST(Recompute, OfWhatTheFunctionReturnsAsItIs) {
     loss = loss + sum(30 * maybe_recomputed(again, h, [&](const Tensor& in) { return in; }));  // its operand
     loss = loss + sum(40 * maybe_recomputed(again, h, [&](const Tensor&) { return table; }));  // a constant
     const Gradients grads = tape.backward(loss);
-    for (const Tensor& t : {grads[x], grads[w]}) found[again].push_back(t.to_vector<float>());
     EXPECT_EQ(table.tape_index().tape, 0u) << "it was not recorded";
-  }
-  EXPECT_EQ(found[1], found[0]);
+    return std::vector<Tensor>{grads[x], grads[w]};
+  });
 }
 
 TEST(Recompute, ABackwardMayDrawNumbersOfItsOwn) {
@@ -86,13 +81,11 @@ TEST(Recompute, ABackwardMayDrawNumbersOfItsOwn) {
         [](const Tensor& dy) -> Grads { return dy + 0.001 * randn(dy.shape()); });
   };
   const Tensor x = tensor({1., 2.}).as_leaf();
-  Values found[2];
-  for (const bool again : {false, true}) {
+  expect_same_recomputed([&](bool again) {
     manual_seed(1);
     Tape tape;
-    found[again] = tape.backward(sum(maybe_recomputed(again, x, noisy)))[x].to_vector<float>();
-  }
-  EXPECT_EQ(found[1], found[0]);
+    return std::vector<Tensor>{tape.backward(sum(maybe_recomputed(again, x, noisy)))[x]};
+  });
   EXPECT_EQ(error_of([&] { nn::recompute(x, {}); }), "[recompute] expected a function, got an empty one");
 }
 

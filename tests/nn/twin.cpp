@@ -1,25 +1,7 @@
 // nn::twin: a port that is right, planted differences of each kind, and files of something else.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pooling.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/activation.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/convolution.h>
-#include <tapegrad/nn/multihead_attention.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/twin.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <filesystem>
-#include <functional>
 #include <iostream>
-#include <string>
 
 namespace tapegrad::tests {
 namespace {

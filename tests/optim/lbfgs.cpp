@@ -1,13 +1,5 @@
 // LBFGS where losses and gradients are not finite.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/optim/lbfgs.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <string>
-#include <utility>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

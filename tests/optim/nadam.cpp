@@ -1,12 +1,5 @@
 // NAdam's products of all factors mu, which it has in constant memory.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/optim/nadam.h>
-
-#include <cmath>
-#include <memory>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,26 +1,6 @@
 // Two hundred steps of every optimiser on a small network, and LBFGS, compared with PyTorch 2.15.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/optim/adadelta.h>
-#include <tapegrad/optim/adafactor.h>
-#include <tapegrad/optim/adagrad.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/adamax.h>
-#include <tapegrad/optim/asgd.h>
-#include <tapegrad/optim/lbfgs.h>
-#include <tapegrad/optim/lion.h>
-#include <tapegrad/optim/muon.h>
-#include <tapegrad/optim/nadam.h>
-#include <tapegrad/optim/rmsprop.h>
-#include <tapegrad/optim/rprop.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <cmath>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/optim/from_json.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -67,6 +47,11 @@ struct Net {
     optimizer.step(tape.backward(value));
     return value.item();
   }
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> all;
+    for (const NamedTensor& p : parameters) all.push_back(p.tensor);
+    return all;
+  }
   std::vector<double> values() const {
     std::vector<double> all;
     for (const NamedTensor& p : parameters) {
@@ -96,101 +81,8 @@ std::vector<ParameterGroup> groups_of(const Net& net, const json& run) {
   return {{.parameters = p}};
 }
 
-template <class Options>
-Options with_betas(const json& o, Options options) {
-  if constexpr (requires { options.lr; }) options.lr = o.value("lr", options.lr);
-  if (o.contains("weight_decay")) options.weight_decay = o["weight_decay"].get<double>();
-  if constexpr (requires { options.beta1; }) {
-    if (o.contains("betas")) {
-      options.beta1 = o["betas"][0];
-      options.beta2 = o["betas"][1];
-    }
-  }
-  return options;
-}
-
-std::unique_ptr<optim::Optimizer> made_from(const json& run, std::vector<ParameterGroup> groups) {
-  const json& o = run["options"];
-  const std::string kind = run["kind"];
-  if (kind == "rmsprop") {
-    auto options = with_betas(o, optim::RMSpropOptions{});
-    options.alpha = o.value("alpha", options.alpha);
-    options.momentum = o.value("momentum", options.momentum);
-    options.centered = o.value("centered", options.centered);
-    options.eps = o.value("eps", options.eps);
-    return std::make_unique<optim::RMSprop>(std::move(groups), options);
-  }
-  if (kind == "adagrad") {
-    auto options = with_betas(o, optim::AdagradOptions{});
-    options.lr_decay = o.value("lr_decay", options.lr_decay);
-    options.initial_accumulator_value = o.value("initial_accumulator_value", 0.0);
-    return std::make_unique<optim::Adagrad>(std::move(groups), options);
-  }
-  if (kind == "nadam") {
-    auto options = with_betas(o, optim::NAdamOptions{});
-    options.momentum_decay = o.value("momentum_decay", options.momentum_decay);
-    options.decoupled_weight_decay = o.value("decoupled_weight_decay", false);
-    return std::make_unique<optim::NAdam>(std::move(groups), options);
-  }
-  if (kind == "adafactor") {
-    auto options = with_betas(o, optim::AdafactorOptions{});
-    options.d = o.value("d", options.d);
-    options.beta2_decay = o.value("beta2_decay", options.beta2_decay);
-    return std::make_unique<optim::Adafactor>(std::move(groups), options);
-  }
-  if (kind == "muon") {
-    auto options = with_betas(o, optim::MuonOptions{});
-    options.momentum = o.value("momentum", options.momentum);
-    options.nesterov = o.value("nesterov", options.nesterov);
-    options.iterations = o.value("ns_steps", options.iterations);  // two: no rounding to bfloat16 is near the middle
-    const std::string scale = o.value("adjust_lr_fn", "original");
-    if (scale == "match_rms_adamw") options.scale = optim::MuonScale::match_adamw;
-    if (scale == "spectral_unclamped") options.scale = optim::MuonScale::spectral;
-    return std::make_unique<optim::Muon>(std::move(groups), options);
-  }
-  if (kind == "adamax") {
-    auto options = with_betas(o, optim::AdamaxOptions{});
-    options.eps = o.value("eps", options.eps);
-    return std::make_unique<optim::Adamax>(std::move(groups), options);
-  }
-  if (kind == "adadelta") {
-    auto options = with_betas(o, optim::AdadeltaOptions{});
-    options.rho = o.value("rho", options.rho);
-    options.eps = o.value("eps", options.eps);
-    return std::make_unique<optim::Adadelta>(std::move(groups), options);
-  }
-  if (kind == "radam") {
-    auto options = with_betas(o, optim::RAdamOptions{});
-    options.decoupled_weight_decay = o.value("decoupled_weight_decay", false);
-    return std::make_unique<optim::RAdam>(std::move(groups), options);
-  }
-  if (kind == "asgd") {
-    auto options = with_betas(o, optim::ASGDOptions{});
-    options.lambd = o.value("lambd", options.lambd);
-    options.alpha = o.value("alpha", options.alpha);
-    options.t0 = o.value("t0", options.t0);
-    return std::make_unique<optim::ASGD>(std::move(groups), options);
-  }
-  if (kind == "rprop") {
-    optim::RpropOptions options;
-    options.lr = o.value("lr", options.lr);
-    if (o.contains("etas")) {
-      options.eta_minus = o["etas"][0];
-      options.eta_plus = o["etas"][1];
-      options.least_step = o["step_sizes"][0];
-      options.largest_step = o["step_sizes"][1];
-    }
-    return std::make_unique<optim::Rprop>(std::move(groups), options);
-  }
-  if (kind == "lion") return std::make_unique<optim::Lion>(std::move(groups), with_betas(o, optim::LionOptions{}));
-  auto options = with_betas(o, optim::AdamOptions{});
-  options.amsgrad = o.value("amsgrad", false);
-  if (kind == "adam") return std::make_unique<optim::Adam>(std::move(groups), options);
-  return std::make_unique<optim::AdamW>(std::move(groups), options);
-}
-
 std::unique_ptr<optim::Optimizer> made_for(const Net& net, const json& run) {
-  std::unique_ptr<optim::Optimizer> optimizer = made_from(run, groups_of(net, run));
+  std::unique_ptr<optim::Optimizer> optimizer = tests::optimizer_from(run, groups_of(net, run));
   optimizer->allow_unknown(run["kind"] == "muon");  // biases stay
   return optimizer;
 }
@@ -221,18 +113,15 @@ TEST(OptimizersOnANet, EqualPyTorchFor200Steps) {
 }
 
 TEST(OptimizersOnANet, GiveTheSameBitsForAnyNumberOfThreads) {
-  const tests::KeepThreads keep;
   for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;
-    std::vector<double> expected;
-    for (int threads : {1, 2, 3, 7}) {
-      set_num_threads(threads);
+    SCOPED_TRACE(title(run));
+    tests::expect_same_with_any_threads([&] {
       const Net net(kFloat32);
       const auto optimizer = made_for(net, run);
       for (int step = 0; step < 5; ++step) net.step(*optimizer);
-      if (threads == 1) expected = net.values();
-      EXPECT_EQ(net.values(), expected) << title(run);
-    }
+      return net.tensors();
+    });
   }
 }
 
@@ -318,21 +207,6 @@ TEST(LBFGS, ContinuesInTheSameBitsFromItsState) {
     EXPECT_EQ(first.values(), unbroken.values());
     EXPECT_EQ(rest.evaluations(), whole.evaluations());
   }
-}
-
-// A quadratic in n dimensions is solved in about n iterations.
-TEST(LBFGS, SolvesAQuadratic) {
-  const Tensor a = tensor({{4, 1, 0}, {1, 3, 1}, {0, 1, 2}}).to(kFloat64), b = tensor({1, 2, 3}).to(kFloat64);
-  const Tensor x = zeros({3}, kFloat64).as_leaf();
-  optim::LBFGS lbfgs({{"x", x}}, {.strong_wolfe = true});
-  lbfgs.step([&] {
-    Tape tape;
-    const Tensor loss = 0.5 * sum(x * matmul(a, x)) - sum(b * x);
-    return optim::Evaluation{loss.item(), tape.backward(loss)};
-  });
-  const std::vector<double> residual = (matmul(a, x.detach()) - b).to_vector<double>();
-  for (double r : residual) EXPECT_NEAR(r, 0, 1e-4);
-  EXPECT_LE(lbfgs.iterations(), 12);
 }
 
 TEST(LBFGS, Errors) {

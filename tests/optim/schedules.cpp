@@ -1,14 +1,5 @@
 // Schedules against PyTorch 2.15, and averages of weights.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/optim/average.h>
-#include <tapegrad/optim/schedule.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -42,13 +33,6 @@ TEST(Schedules, Values) {
   EXPECT_EQ(step(4), 0.5);
   EXPECT_EQ(step(7), 0.25);
   EXPECT_EQ(optim::Schedule(optim::Constant{.lr = 0.1})(7), 0.1);
-}
-
-TEST(Schedules, StepsAndSizesAreChecked) {
-  EXPECT_EQ(error_of([] { optim::Constant{.lr = 1}(0); }), "[schedule] steps count from 1, got 0");
-  EXPECT_EQ(error_of([] { optim::LinearWarmup{.lr = 1, .warmup = 0}(1); }), "[schedule] expected warmup > 0, got 0");
-  EXPECT_EQ(error_of([] { optim::WarmupCosine{.lr = 1, .warmup = 5, .total = 5}(1); }),
-            "[schedule] expected 0 <= warmup < total, got warmup 5 and total 5");
 }
 
 void expect_rates(const std::string& name, const optim::Schedule& schedule) {
@@ -117,12 +101,7 @@ TEST(Schedules, PlateauEqualsPyTorch) {
 }
 
 TEST(Schedules, Errors) {
-  EXPECT_EQ(error_of([] { optim::Linear{.lr = 1, .total = 0}(1); }), "[schedule] expected total > 0, got 0");
-  EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .pct_start = 2}(1); }),
-            "[schedule] expected pct_start in [0, 1], got 2");
-  EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .div_factor = 0}(1); }),
-            "[schedule] expected div_factor > 0, got 0");
-  EXPECT_EQ(error_of([] { optim::Chain{}(1); }), "[schedule] expected a chain of at least one schedule, got none");
+  EXPECT_EQ(error_of([] { optim::Constant{.lr = 1}(0); }), "[schedule] steps count from 1, got 0");
   EXPECT_EQ(error_of([] { optim::Exponential{.lr = 1, .gamma = 1}(0); }), "[schedule] steps count from 1, got 0");
   EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .factor = 1}); }), "[plateau] expected factor in (0, 1), got 1");
   EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .patience = -1}); }),
@@ -140,6 +119,12 @@ TEST(Schedules, EveryOptionIsCheckedAtTheFirstStep) {
       {Noam{.hidden_size = 8, .factor = nan}, "expected factor to be finite, got nan"},
       {Noam{.hidden_size = 0}, "expected hidden_size > 0, got 0"},
       {LinearWarmup{.lr = INFINITY, .warmup = 5}, "expected lr to be finite, got inf"},
+      {LinearWarmup{.lr = 1, .warmup = 0}, "expected warmup > 0, got 0"},
+      {WarmupCosine{.lr = 1, .warmup = 5, .total = 5}, "expected 0 <= warmup < total, got warmup 5 and total 5"},
+      {Linear{.lr = 1, .total = 0}, "expected total > 0, got 0"},
+      {OneCycle{.max_lr = 1, .total = 9, .pct_start = 2}, "expected pct_start in [0, 1], got 2"},
+      {OneCycle{.max_lr = 1, .total = 9, .div_factor = 0}, "expected div_factor > 0, got 0"},
+      {Chain{}, "expected a chain of at least one schedule, got none"},
       {Cosine{.lr = 1, .total = 9, .min_lr = -1}, "expected min_lr >= 0, got -1"},
       {WarmupCosine{.lr = 1, .warmup = 5, .total = 9, .min_lr = nan}, "expected min_lr to be finite, got nan"},
       {StepDecay{.lr = 1, .every = 100, .gamma = -1}, "expected gamma >= 0, got -1"},
@@ -211,20 +196,15 @@ TEST(ExponentialAverage, WarmsUp) {
 
 TEST(ExponentialAverage, Errors) {
   const Tensor p = zeros({1}).as_leaf();
-  EXPECT_EQ(error_of([&] {
-              optim::ExponentialAverage({{"p", p}}, {.decay = 1});
-            }),
-            "[average] expected decay in [0, 1), got 1");
-  EXPECT_EQ(error_of([&] { optim::ExponentialAverage({}, {}); }),
-            "[average] expected at least one parameter, got none");
-  EXPECT_EQ(error_of([&] {
-              optim::ExponentialAverage({{"p", p.detach()}}, {});
-            }),
-            "[average] expected leaves, got \"p\", which is not one (use parameters(model), or as_leaf())");
-  EXPECT_EQ(error_of([&] {
-              optim::ExponentialAverage({{"p", p}}, {}).load_state({});
-            }),
-            "[average] the state has no \"p\"");
+  // clang-format off
+  tests::expect_texts({
+      {"[average] expected decay in [0, 1), got 1", [&] { optim::ExponentialAverage({{"p", p}}, {.decay = 1}); }},
+      {"[average] expected at least one parameter, got none", [&] { optim::ExponentialAverage({}, {}); }},
+      {"[average] expected leaves, got \"p\", which is not one (use parameters(model), or as_leaf())",
+       [&] { optim::ExponentialAverage({{"p", p.detach()}}, {}); }},
+      {"[average] the state has no \"p\"", [&] { optim::ExponentialAverage({{"p", p}}, {}).load_state({}); }},
+  });
+  // clang-format on
 }
 
 }  // namespace

@@ -1,20 +1,7 @@
 // Updates during backward: values, memory, errors, and functions of the user that read parameters which are not inputs
 // of their operation.
 // ctest: threads
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/on_grad.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/ode.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/nn/reversible.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <functional>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -91,27 +78,45 @@ const std::vector<std::pair<std::string, Reader>>& readers() {
   return all;
 }
 
-// Values of u and w after two steps; n elements each.
-std::vector<std::vector<float>> trained(bool in_backward, const Reader& reader, int64_t n) {
-  const Tensor u = full({n}, 0.5).as_leaf(), w = full({n}, 0.75).as_leaf();
-  optim::SGD sgd({{"u", u}, {"w", w}}, {.lr = 0.25});
-  for (int step = 0; step < 2; ++step) {
+// What two steps of SGD make of these leaves, by step(tape, loss) or by step(tape.backward(loss)).
+template <class LossOf>
+std::vector<std::vector<float>> trained(bool in_backward, const std::vector<Tensor>& start, const LossOf& loss_of,
+                                        double lr = 1) {
+  std::vector<Tensor> leaves;
+  NamedTensors parameters;
+  for (const Tensor& x : start) {
+    leaves.push_back(x.clone().as_leaf());
+    parameters.push_back({std::to_string(parameters.size()), leaves.back()});
+  }
+  optim::SGD sgd(parameters, {.lr = lr});
+  for (int i = 0; i < 2; ++i) {
     Tape tape;
-    const Tensor loss = sum(reader(u, w) * w);  // backward has the gradient of w before `reader` runs
+    const Tensor loss = loss_of(leaves);
     if (in_backward) {
       sgd.step(tape, loss);
     } else {
       sgd.step(tape.backward(loss));
     }
   }
-  return {u.to_vector<float>(), w.to_vector<float>()};
+  std::vector<std::vector<float>> values;
+  for (const Tensor& leaf : leaves) values.push_back(leaf.to_vector<float>());
+  return values;
+}
+
+// Whether u and w, of n elements each, become the same in both ways.
+bool trains_as_at_the_end(const Reader& reader, int64_t n) {
+  const auto loss_of = [&](const std::vector<Tensor>& x) {
+    return sum(reader(x[0], x[1]) * x[1]);  // backward has the gradient of w before `reader` runs
+  };
+  const std::vector<Tensor> start{full({n}, 0.5), full({n}, 0.75)};
+  return trained(true, start, loss_of, 0.25) == trained(false, start, loss_of, 0.25);
 }
 
 // Parameters wait for each other until they have 131,072 elements: sizes below, at and above that, for w and for both.
 TEST(UpdateInBackward, WaitsForFunctionsThatReadParameters) {
   for (const auto& [name, reader] : readers()) {
     for (const int64_t n : {7, 65'535, 65'536, 131'071, 131'072, 131'073, 300'000}) {
-      EXPECT_TRUE(trained(true, reader, n) == trained(false, reader, n)) << name << ", " << n << " elements";
+      EXPECT_TRUE(trains_as_at_the_end(reader, n)) << name << ", " << n << " elements";
     }
   }
 }
@@ -235,7 +240,7 @@ TEST(UpdateInBackward, AParameterMayBeAGradient) {
     const auto w_itself = [](const Tensor& u, const Tensor& w) {
       return on_grad(u * 2, [w](const Tensor&) { return w; });
     };
-    EXPECT_TRUE(trained(true, w_itself, n) == trained(false, w_itself, n)) << n;
+    EXPECT_TRUE(trains_as_at_the_end(w_itself, n)) << n;
     const Tensor w = full({n}, 0.75).as_leaf();
     optim::SGD sgd({{"w", w}}, {.lr = 1});
     const auto expect_kept = [&](const auto& gradients) {
@@ -279,30 +284,6 @@ TEST(Gradients, ThatAreALeafItselfAreDifferentiated) {
 }
 
 const std::string kNone = "no error";
-
-// What SGD with a rate of 1 makes of these leaves, by step(tape, loss) or by step(tape.backward(loss)).
-template <class LossOf>
-std::vector<std::vector<float>> trained(bool in_backward, const std::vector<Tensor>& start, const LossOf& loss_of) {
-  std::vector<Tensor> leaves;
-  NamedTensors parameters;
-  for (const Tensor& x : start) {
-    leaves.push_back(x.clone().as_leaf());
-    parameters.push_back({std::to_string(parameters.size()), leaves.back()});
-  }
-  optim::SGD sgd(parameters, {.lr = 1});
-  for (int i = 0; i < 2; ++i) {
-    Tape tape;
-    const Tensor loss = loss_of(leaves);
-    if (in_backward) {
-      sgd.step(tape, loss);
-    } else {
-      sgd.step(tape.backward(loss));
-    }
-  }
-  std::vector<std::vector<float>> values;
-  for (const Tensor& leaf : leaves) values.push_back(leaf.to_vector<float>());
-  return values;
-}
 
 // Operations that backward has yet to run use the values before the update.
 TEST(UpdateInBackward, SeesTheValuesOfForward) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,19 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
          std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
 }
 
+// Expects that results(setting), a list of tensors, has the same bits for each of the settings.
+template <class Results, class Setting>
+void expect_same_results(const Results& results, std::initializer_list<Setting> settings) {
+  std::vector<Tensor> first;
+  for (const Setting& setting : settings) {
+    const std::vector<Tensor> found = results(setting);
+    if (first.empty()) first = found;
+    ASSERT_EQ(found.size(), first.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_TRUE(same_bits(found[i], first[i])) << "result " << i << " with " << setting;
+  }
+}
+
 // The largest |a - b|, which must have equal shapes; 0 of no elements.
 inline double largest_difference(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(str(a.shape()), str(b.shape()));
@@ -62,12 +76,20 @@ std::string error_of(F f) {
 }
 
 struct WrongCall {
-  const char* text;
+  std::string text;
   std::function<void()> call;
 };
 
 inline void expect_texts(const std::vector<WrongCall>& calls) {
   for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
+}
+
+// Expects that the text has each of these parts.
+inline void expect_parts(const std::string& text, const std::vector<std::string>& parts,
+                         const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  for (const std::string& part : parts) {
+    if (text.find(part) == std::string::npos) ADD_FAILURE_AT(file, line) << '"' << part << "\" is not in\n" << text;
+  }
 }
 
 }  // namespace tapegrad::tests

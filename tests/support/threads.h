@@ -2,6 +2,9 @@
 #pragma once
 
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <vector>
 
 namespace tapegrad::tests {
 
@@ -10,5 +13,16 @@ struct KeepThreads {
   int before = num_threads();
   ~KeepThreads() { set_num_threads(before); }
 };
+
+// Expects that results(), a list of tensors, has the same bits with any number of threads.
+template <class Results>
+void expect_same_with_any_threads(const Results& results) {
+  const KeepThreads keep;
+  const auto with = [&](int threads) {
+    set_num_threads(threads);
+    return results();
+  };
+  expect_same_results(with, {1, 2, 3, 7});
+}
 
 }  // namespace tapegrad::tests

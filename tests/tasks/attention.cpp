@@ -1,17 +1,11 @@
 // Analysis of the heads: figures of attention maps against NumPy, the verb `attention` with --analyze, and a GPT's
 // maps.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/analysis.h>
 #include <tapegrad/tasks/gpt/attention.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/characters.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -91,10 +85,8 @@ TEST(AttentionFigures, SingularValuesOfKnownMatrices) {
 void expect_analysis(const Arguments& arguments, const std::string& folder, std::size_t heads) {
   const Ran ran = successful(run_command(joined(arguments, {"--analyze"})));
   expect_narrow(ran.out.substr(0, ran.out.find("Heatmaps of")));
-  for (const char* words :
-       {"Analysis of the heads", "rank(A) <= 0.1 n: holds for ", "a few singular values explain 0.9: ",
-        "low frequencies hold over 80 %: ", "the energy falls for a share of 1.00 of the queries"})
-    EXPECT_NE(ran.out.find(words), std::string::npos) << words << "\n" << ran.out;
+  expect_parts(ran.out, {"Analysis of the heads", "rank(A) <= 0.1 n: holds for ", "a few singular values explain 0.9: ",
+                         "low frequencies hold over 80 %: ", "the energy falls for a share of 1.00 of the queries"});
   EXPECT_EQ(faults_of_svg(slurp(folder + "/attention.svg")), std::vector<std::string>());
   EXPECT_EQ(faults_of_svg(slurp(folder + "/analysis.svg")), std::vector<std::string>());
   const std::string page = slurp(folder + "/attention.html");
@@ -157,8 +149,7 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
   ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})).code,
             0);
   const std::string run = folder / "run", report = slurp(run + "/report.html");
-  for (const char* words : {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"})
-    EXPECT_NE(report.find(words), std::string::npos) << words;
+  expect_parts(report, {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"});
   EXPECT_EQ(faults_of_page(report), std::vector<std::string>());
 
   const Arguments attention{"attention", "gpt", "--model", run, "--prompt", "The cat", "--max-new-tokens", "5"};

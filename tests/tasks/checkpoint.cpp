@@ -1,29 +1,10 @@
 // Checkpoints of any program, the files of training runs, and those of older versions; the order of a run.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/run/train.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
-#include <tapegrad/train/checked_file.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/checkpoint.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 #include <tapegrad/train/loop.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <iterator>
-#include <limits>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace tapegrad::train {
 namespace {
@@ -170,13 +151,11 @@ TEST(RunFiles, WritesTheFilesOfARun) {
   const std::string metrics = slurp(folder / "run/metrics.jsonl"), report = slurp(folder / "run/report.html");
   EXPECT_EQ(metrics.find("accuracy"), std::string::npos);  // not measured
   EXPECT_NE(metrics.find("\"validation_loss\":1"), std::string::npos);
-  for (const char* part : {"<h1>A line</h1>", "16 steps", "of the model", "validation loss"})
-    EXPECT_NE(report.find(part), std::string::npos) << part;
+  expect_parts(report, {"<h1>A line</h1>", "16 steps", "of the model", "validation loss"});
   EXPECT_EQ(report.find("Accuracy"), std::string::npos);
   const std::string bits = bits_of(nn::state_dict(run.model));
   EXPECT_TRUE(metrics.ends_with("\n{\"bits\":\"" + bits + "\"}\n")) << metrics;
-  EXPECT_NE(report.find("<b>" + bits + "</b><span>fingerprint (same fingerprint = same model)</span>"),
-            std::string::npos);
+  expect_parts(report, {"<b>" + bits + "</b><span>fingerprint (same fingerprint = same model)</span>"});
   EXPECT_EQ(bits_of(load_safetensors(folder / "run/model.safetensors").tensors), bits);
 }
 

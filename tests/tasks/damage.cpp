@@ -1,14 +1,10 @@
 // Damaged checkpoints and models of runs, and runs without space for them: nothing else is changed.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <string>
-#include <string_view>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

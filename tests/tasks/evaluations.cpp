@@ -1,18 +1,7 @@
 // Which steps of a training loop are evaluated, and what a run makes of it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/loop.h>
-
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 namespace tapegrad::train {
 namespace {

@@ -1,20 +1,10 @@
 // GPT in the command: training, generation, tests, Hugging Face's folders, and wrong requests.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/nn/window.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-#include <tapegrad/train/data/utf8.h>
-
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train/data/internal/utf8.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -63,45 +53,36 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   expect_error(run_command({"generate", "gpt", "--model", folder / "bad.safetensors", "--prompt", "The"}), 1,
                {"[safetensors]", "bad.safetensors", "damaged: the checksum of tensor"});
 
-  const Ran rounded = successful(
-      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "bfloat16"}));
-  const double loss = json["loss"].get<double>(),
-               change = nlohmann::json::parse(rounded.out)["loss"].get<double>() - loss;
-  EXPECT_NE(change, 0);
-  EXPECT_LT(std::abs(change), 0.01 * loss);
-  const Ran quantised = successful(
-      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int8"}));
-  const double int8_loss = nlohmann::json::parse(quantised.out)["loss"].get<double>();
-  EXPECT_NE(int8_loss, loss);
-  EXPECT_LT(std::abs(int8_loss - loss), 0.01);
+  const auto change = [&](const char* type) {  // of the loss
+    const Ran ran = successful(
+        run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", type}));
+    return std::abs(nlohmann::json::parse(ran.out)["loss"].get<double>() - json["loss"].get<double>());
+  };
+  const double rounded = change("bfloat16"), of_bytes = change("int8"), coarse = change("int4");
+  EXPECT_GT(rounded, 0);
+  EXPECT_LT(rounded, 0.01 * json["loss"].get<double>());
+  EXPECT_GT(of_bytes, 0);
+  EXPECT_LT(of_bytes, 0.01);
+  EXPECT_GT(coarse, of_bytes);
+  EXPECT_LT(coarse, 0.1);
   for (const std::string& type : weight_format_names()) {
     const Ran brief =
         successful(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", type}));
     EXPECT_TRUE(brief.out.starts_with("The"));
   }
-  // A file of an int8 model.
-  const TrainedGPT int8 = load_gpt(model, {.dtype = "int8"});
-  save_gpt(folder / "int8.safetensors", int8.model, small_gpt_options(folder), *int8.tokenizer, 0);
+  // Files of quantised models: they have one type, and are not trained.
   const auto generated = [&](const std::string& file, const std::string& type) {
     return run_command({"generate", "gpt", "--model", file, "--prompt", "The", "--dtype", type});
   };
-  EXPECT_EQ(generated(folder / "int8.safetensors", "float32").out, generated(model, "int8").out);
-  expect_error(generated(folder / "int8.safetensors", "bfloat16"), 2, {"[--dtype]", "has int8 weights, not bfloat16"});
-  expect_error(generated(folder / "int8.safetensors", "int4"), 2, {"[--dtype]", "has int8 weights, not int4"});
-
-  // int4: a loss that is a little larger, files, and no training.
-  const Ran coarse = successful(
-      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int4"}));
-  const double int4_loss = nlohmann::json::parse(coarse.out)["loss"].get<double>();
-  EXPECT_GT(std::abs(int4_loss - loss), std::abs(int8_loss - loss));
-  EXPECT_LT(std::abs(int4_loss - loss), 0.1);
-  const TrainedGPT int4 = load_gpt(model, {.dtype = "int4"});
-  const std::string file = folder / "int4.safetensors";
-  save_gpt(file, int4.model, small_gpt_options(folder), *int4.tokenizer, 0);
-  EXPECT_EQ(generated(file, "float32").out, generated(model, "int4").out);
-  expect_error(generated(file, "int8"), 2, {"[--dtype]", "has int4 weights, not int8"});
-  expect_error(run_command({"train", "gpt", "--from", file, "--text", folder / "text.txt", "--out", folder / "none"}),
-               2, {"[--from]", "has int4 weights, which cannot be trained"});
+  for (const auto& [type, other] : {std::pair<std::string, std::string>{"int8", "bfloat16"}, {"int4", "int8"}}) {
+    const TrainedGPT quantised = load_gpt(model, {.dtype = type});
+    const std::string file = folder / (type + ".safetensors"), weights = "has " + type + " weights, ";
+    save_gpt(file, quantised.model, small_gpt_options(folder), *quantised.tokenizer, 0);
+    EXPECT_EQ(generated(file, "float32").out, generated(model, type).out);
+    expect_error(generated(file, other), 2, {"[--dtype]", weights + "not " + other});
+    expect_error(run_command({"train", "gpt", "--from", file, "--text", folder / "text.txt", "--out", folder / "none"}),
+                 2, {"[--from]", weights + "which cannot be trained"});
+  }
 }
 
 TEST(GptCommand, TrainsWithEveryKindOfPositions) {
@@ -288,45 +269,30 @@ TEST(GptCommand, RejectsWrongRequests) {
   const std::string hf = folder / "hf";
   ASSERT_EQ(run_command(small_gpt_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
   const std::string config = slurp(hf + "/config.json");
-  std::string wider = config;
-  wider.replace(wider.find("\"n_embd\": 16"), 12, "\"n_embd\": 32");
-  spill(hf + "/config.json", wider);
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"tok_emb.weight", "expected"});
-  spill(hf + "/config.json", R"({"model_type": "mistral"})");
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"mistral", "expected the model_type gpt2 or llama"});
-  spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 16.5"));
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"expected n_embd to be a whole number", "16.5"});
-  spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 1048576"));
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
-               {hf + ": a model of its sizes takes about", " GB, this machine has "});
-  std::string layers = config;  // small ones, but many
-  for (const auto& [key, value] :
-       {std::pair("n_embd", "1"), std::pair("n_head", "1"), std::pair("n_layer", "100000000")}) {
-    const std::size_t at = layers.find(fmt::format("\"{}\": ", key)) + std::string_view(key).size() + 4;
-    layers.replace(at, layers.find(',', at) - at, value);
-  }
-  spill(hf + "/config.json", layers);
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
+  const auto said = [&] { return run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}); };
+  const auto with = [&](const nlohmann::json& members) {
+    auto changed = nlohmann::json::parse(config);
+    changed.update(members);
+    spill(hf + "/config.json", changed.dump());
+    const Ran ran = said();
+    spill(hf + "/config.json", config);
+    return ran;
+  };
+  expect_error(with({{"n_embd", 32}}), 1, {"tok_emb.weight", "expected"});
+  expect_error(with({{"model_type", "mistral"}}), 1, {"mistral", "expected the model_type gpt2 or llama"});
+  expect_error(with({{"n_embd", 16.5}}), 1, {"expected n_embd to be a whole number", "16.5"});
+  expect_error(with({{"n_embd", 1048576}}), 2, {hf + ": a model of its sizes takes about", " GB, this machine has "});
+  expect_error(with({{"n_embd", 1}, {"n_head", 1}, {"n_layer", 100000000}}), 1,  // small layers, but many
                {"config.json] expected n_layer <= ", "the number of tensors in its weights, got 100000000"});
-  spill(hf + "/config.json", config);
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 
   // A tokenizer that does not fit is an error before anything is printed; with ids in and out it is not needed.
   const std::string tokenizer = slurp(hf + "/tokenizer.json");
   spill(hf + "/tokenizer.json", "{}");
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"tokenizer.json", "has no \"model\""});
+  expect_error(said(), 1, {"tokenizer.json", "has no \"model\""});
   EXPECT_EQ(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}).code, 0);
   spill(hf + "/tokenizer.json", tokenizer);
-  std::string fewer = config;
-  const std::size_t at = fewer.find("\"vocab_size\": ") + 14;
-  fewer.replace(at, fewer.find(',', at) - at, "3");
-  spill(hf + "/config.json", fewer);
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"its tokenizer has", "vocabulary 3"});
-  spill(hf + "/config.json", config);
+  expect_error(with({{"vocab_size", 3}}), 1, {"its tokenizer has", "vocabulary 3"});
   expect_error(run_command({"test", "gpt", "--model", hf, "--text", hf + "/model.safetensors"}), 1,
                {"is not a token file"});
 
@@ -344,7 +310,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(run_command({"test", "gpt", "--model", hf, "--text", folder / "text.txt"}), 1,
                {"[test]", "is not finite"});
   spill(hf + "/model.safetensors", weights.substr(0, weights.size() / 2));
-  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"[safetensors]", "truncated"});
+  expect_error(said(), 1, {"[safetensors]", "truncated"});
 }
 
 }  // namespace

@@ -1,19 +1,8 @@
 // Training that starts from others' weights: `train gpt --from`, `--freeze`, LoRA and PEFT adapters.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/adapter.h>
 #include <tapegrad/tasks/gpt/start_from.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

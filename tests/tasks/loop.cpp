@@ -1,24 +1,12 @@
 // The training loop that programs use: accumulation, clipping, evaluation, early stopping, interruption, and resumption
 // to the same bits. The files of its runs are tested in checkpoint.cpp.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/train/interrupts.h>
 #include <tapegrad/train/loop.h>
 
-#include <cmath>
 #include <csignal>
-#include <functional>
-#include <limits>
-#include <memory>
-#include <utility>
 
 namespace tapegrad::train {
 namespace {
@@ -143,6 +131,22 @@ TEST(Loop, ClipsAndSchedules) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(run.weights()[i] - before[i]), 1e-3);
 }
 
+// Also where the loop would otherwise update parameters while backward runs. Numbers are 1 on average.
+TEST(Loop, TransformsGradientsBeforeTheUpdate) {
+  const optim::GradientTransform sign = [](optim::StepGradients& grads) {
+    grads.map([](auto x) { return x > 0 ? 1 : x < 0 ? -1 : 0; });
+  };
+  for (const int64_t accumulate : {1, 3}) {
+    Trained run(
+        {.accumulate = accumulate, .transforms = {sign, optim::ClipValue{0.5}}, .schedule = optim::Constant{0.25}});
+    const std::vector<float> before = run.weights();
+    run.loop.step();
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(std::abs(run.weights()[i] - before[i]), 0.125, 1e-6);
+  }
+  EXPECT_EQ(gradients_at_once(1, false, 1), 0);
+  EXPECT_EQ(gradients_at_once(1, true, 1), 1);
+}
+
 TEST(Loop, StopsEarly) {
   double loss = 10;
   int64_t evaluations = 0;
@@ -198,6 +202,7 @@ TEST(Loop, OptionsThatCannotBeMeantAreErrors) {
       {{.accumulate = 0}, "[loop] expected accumulate >= 1, got 0"},
       {{.clip_grad_norm = -1}, "[loop] expected clip_grad_norm >= 0 (0: no clipping), got -1"},
       {{.clip_grad_norm = std::nan("")}, "[loop] expected clip_grad_norm >= 0 (0: no clipping), got nan"},
+      {{.transforms = {optim::ClipValue{0}}}, "[clip_grad_value] expected a limit > 0, got 0"},
       {{.evaluate_every = 2}, "[loop] evaluate_every is set, but evaluate is not"},
       {{.evaluate = none, .evaluate_every = -1}, "[loop] expected evaluate_every >= 0, got -1"},
       {{.evaluate = none, .patience = 2}, "[loop] patience counts evaluations, but evaluate_every is 0"},

@@ -1,8 +1,6 @@
 // Metrics of texts and classifiers: the numbers of rouge-score, sacrebleu and scikit-learn, and the pictures.
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/metrics/bleu.h>
 #include <tapegrad/train/metrics/classification.h>
 #include <tapegrad/train/metrics/spans.h>

@@ -1,22 +1,8 @@
 // A training loop whose step is the program's own: several models and optimisers, named figures, exact resumption.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/average.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/train/loop.h>
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace tapegrad::train {
 namespace {
@@ -125,34 +111,33 @@ TEST(OwnStep, ARunHasACurveForEachFigure) {
   EXPECT_EQ(metrics.steps[3].figures[0].name, "critic loss");
   EXPECT_EQ(metrics.steps[3].figures[1].value, 0.01 / 4);
   const std::string report = slurp(folder / "run/report.html");
-  EXPECT_NE(report.find("critic loss"), std::string::npos);
-  EXPECT_NE(report.find("step size"), std::string::npos);
+  tests::expect_parts(report, {"critic loss", "step size"});
 }
 
+// The parts of a loop whose step does not look at them.
+struct OneModel {
+  nn::Linear model{1, 1};
+  optim::SGD sgd{nn::parameters(model), {.lr = 0.1}};
+  Parts parts = std::move(Parts().add("net", model).add("sgd", sgd));
+};
+
 TEST(OwnStep, AFigureOfLaterStepsHasACurve) {
-  nn::Linear model(1, 1);
-  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
-  Parts parts;
-  parts.add("net", model).add("sgd", sgd);
+  OneModel of;
   StepCount source(4);
-  Loop loop(parts, source, [](int64_t step) -> StepResult {
+  Loop loop(of.parts, source, [](int64_t step) -> StepResult {
     return {.loss = 1, .figures = {{step % 2 == 0 ? "of the critic" : "of the generator", 0.5}}};
   });
   const TemporaryFolder folder;
   loop.run({.folder = folder / "run", .progress = false, .messages = stderr});
   const std::string report = slurp(folder / "run/report.html");
-  EXPECT_NE(report.find("of the critic"), std::string::npos);
-  EXPECT_NE(report.find("of the generator"), std::string::npos);
+  tests::expect_parts(report, {"of the critic", "of the generator"});
 }
 
 TEST(OwnStep, StepsWithoutData) {
-  nn::Linear model(1, 1);
-  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
-  Parts parts;
-  parts.add("net", model).add("sgd", sgd);
+  OneModel of;
   StepCount source(3);
   std::vector<int64_t> seen;
-  Loop loop(parts, source,
+  Loop loop(of.parts, source,
             [&](int64_t step) -> StepResult { return {.loss = static_cast<double>(seen.emplace_back(step))}; },
             {.epochs = 2});
   while (!loop.finished()) loop.step();
@@ -169,12 +154,9 @@ struct OwnedNumbers {
 };
 
 TEST(OwnStep, BatchesAreMovedIntoTheStep) {
-  nn::Linear model(1, 1);
-  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
-  Parts parts;
-  parts.add("net", model).add("sgd", sgd);
+  OneModel of;
   OwnedNumbers source;
-  Loop loop(parts, source,
+  Loop loop(of.parts, source,
             [](std::unique_ptr<int64_t> batch) -> StepResult { return {.loss = static_cast<double>(*batch) + 5}; });
   EXPECT_EQ(loop.step().loss, 5);
   EXPECT_EQ(loop.step().loss, 6);
@@ -217,6 +199,8 @@ TEST(OwnStep, Errors) {
       {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with your "
        "own step",
        [&] { loop_of(parts, {.clip_grad_norm = 1}); }},
+      {"[loop] transforms is for a loop with a function from a batch to a loss, not for one with your own step",
+       [&] { loop_of(parts, {.transforms = {optim::ClipValue{1}}}); }},
       {"[loop] your own step has its own tapes: call trap_nan() of each instead of setting it here",
        [&] {
          const TemporaryFolder folder;

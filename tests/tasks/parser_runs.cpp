@@ -1,22 +1,15 @@
 // The parser task in the command: explaining, training, testing, drawing, resuming, and every wrong request.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/testing.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
 
 using namespace tests;
-
-void expect_parts(const std::string& text, const Arguments& parts) {
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-}
 
 TEST(ParserCommand, Explains) {
   const Ran ran = successful(run_command({"explain", "parser"}));
@@ -78,8 +71,7 @@ TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   const Ran trained =
       successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), folder));
   expect_narrow(trained.out);
-  EXPECT_NE(trained.out.find("predicted, below it the target; exact match"), std::string::npos) << trained.out;
-  EXPECT_NE(trained.out.find("\n      [ ASSIGN "), std::string::npos) << trained.out;
+  expect_parts(trained.out, {"predicted, below it the target; exact match", "\n      [ ASSIGN "});
   const std::string report = slurp(folder / "run/report.html");
   EXPECT_EQ(report.find("[["), std::string::npos);
   EXPECT_EQ(report.find(", ]"), std::string::npos);
@@ -135,63 +127,6 @@ TEST(ParserCommand, DataSeed) {
   Generator generator(0);
   EXPECT_EQ(by_seed.draw_training(9, generator).source.to_vector<int64_t>(),
             named.draw_training(9, generator).source.to_vector<int64_t>());
-}
-
-TEST(ParserResume, EndsInTheSameBytes) {
-  for (const char* depth : {"1", "3"}) {
-    const TemporaryFolder folder;
-    const auto start = std::chrono::steady_clock::now();
-    ASSERT_EQ(run_command(tiny_run("parser", folder / "whole", {"--depth", depth}), folder).code, 0);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::string model = slurp(folder / "whole/model.safetensors");
-    for (int i = 0; i < 3; ++i) {
-      const std::string out = folder / ("killed" + std::to_string(i));
-      Ran ran = run_command(tiny_run("parser", out, {"--depth", depth}),
-                            {.folder = folder.path(), .kill_after_seconds = seconds * (i + 1) / 4});
-      if (ran.code != 0) ran = run_command(tiny_run("parser", out, {"--depth", depth, "--resume"}), folder);
-      ASSERT_EQ(ran.code, 0) << ran.err;
-      EXPECT_EQ(slurp(out + "/model.safetensors"), model) << depth;
-    }
-  }
-}
-
-// In process, so that the break lies where it should: in the middle of an epoch.
-TEST(ParserResume, InProcessIsExact) {
-  for (const int64_t depth : {1, 2}) {
-    RunOptions options = ParserTask::defaults();
-    options.config.hidden_size = 8;
-    options.config.intermediate_size = 8;
-    options.config.num_hidden_layers = 1;
-    options.batch_size = 4;
-    options.of<ParserTask>().depth = depth;
-    ParserTask::adapt(options, {"depth"});
-    resolve(options);
-    Trainer whole(options);
-    std::vector<double> losses;
-    for (int i = 0; i < 12; ++i) losses.push_back(whole.step().loss);
-
-    Trainer first(options);
-    for (int i = 0; i < 5; ++i) first.step();
-    const train::Checkpoint checkpoint = first.checkpoint();
-    Trainer second(checkpoint, ParserTask::kInfo);
-    for (std::size_t i = 5; i < 12; ++i) EXPECT_EQ(second.step().loss, losses[i]) << i;
-  }
-}
-
-TEST(ParserThreads, AnyNumberGivesTheSameBytes) {
-  for (const char* depth : {"1", "3"}) {
-    const TemporaryFolder folder;
-    std::string first;
-    for (const char* threads : {"1", "2", "3", "7"}) {
-      const std::string out = folder / threads;
-      successful(run_command({"train", "parser", "--depth", depth, "--out", out, "--threads", threads, "--num-epochs",
-                              "1", "--steps-per-epoch", "8"},
-                             folder));
-      const std::string model = slurp(out + "/model.safetensors");
-      if (first.empty()) first = model;
-      EXPECT_EQ(model, first) << depth << " " << threads;
-    }
-  }
 }
 
 }  // namespace

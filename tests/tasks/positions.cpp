@@ -1,17 +1,7 @@
 // The command with every positional encoding and its options, with beam search, and the comparison of encodings.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/nn/positions.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -231,10 +221,9 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
   const std::string results = folder / "out/results.jsonl";
   const Ran first = successful(compare({"--kinds", "sinusoidal,conv-multiscale", "--seeds", "1", "--threads", "1"}));
-  EXPECT_NE(first.out.find("=== addition: up to 3 digits in training, 4 beyond ==="), std::string::npos) << first.out;
-  EXPECT_NE(first.out.find("=== parser: depth 2 in training, 3 beyond ==="), std::string::npos);
-  EXPECT_NE(first.out.find("\nconv-multiscale  0."), std::string::npos) << first.out;
-  EXPECT_NE(first.out.find("Mean and standard deviation over 1 seed."), std::string::npos);
+  expect_parts(first.out, {"=== addition: up to 3 digits in training, 4 beyond ===",
+                           "=== parser: depth 2 in training, 3 beyond ===", "\nconv-multiscale  0.",
+                           "Mean and standard deviation over 1 seed."});
   EXPECT_NE(first.err.find("4 of 4: parser with conv-multiscale, seed 0: exact "), std::string::npos) << first.err;
   tests::expect_narrow(first.out.substr(0, first.out.find("Plots")));
   const std::string four = tests::slurp(results);

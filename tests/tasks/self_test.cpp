@@ -1,18 +1,9 @@
 // `tapegrad info --self-test`: this machine computes the published bits.
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/self_test/self_test.h>
 #include <tapegrad/tasks/info.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,20 +1,13 @@
 // The copy task in the command: runs, files, resumption, and every wrong request.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/run/model_file.h>
-#include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/progress.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <regex>
-#include <sstream>
 #include <thread>
 
 namespace tapegrad::tasks {
@@ -57,32 +50,11 @@ TEST(Explain, DrawsAnotherExample) {
   EXPECT_EQ(ran.out, run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}).out);
 }
 
-TEST(Command, HelpAndVersion) {
-  for (const Arguments& arguments : {Arguments{"--help"},
-                                     {"train", "--help"},
-                                     {"train", "copy", "--help"},
-                                     {"test", "copy", "--help"},
-                                     {"explain", "copy", "--help"},
-                                     {"attention", "copy", "--help"},
-                                     {"gradcheck", "--help"},
-                                     {"info", "--help"}}) {
-    const Ran ran = run_command(arguments);
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_EQ(ran.err, "");
-    EXPECT_GT(ran.out.size(), 100u);
-  }
-  EXPECT_EQ(run_command({"--version"}).out.rfind("tapegrad ", 0), 0u);
-}
-
 TEST(Command, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  struct Case {
-    Arguments arguments;
-    Arguments words;
-  };
   const auto train = [&](const Arguments& more) { return joined({"train", "copy", "--out", out}, more); };
-  const std::vector<Case> cases{
+  const std::pair<Arguments, Arguments> cases[] = {
       {{"frobnicate"}, {"unknown verb \"frobnicate\"; choose from train, test, ", "gradcheck, info"}},
       {{"train"}, {"tapegrad train"}},
       {{"train", "chess"}, {"unknown task \"chess\"; choose from copy, "}},
@@ -131,7 +103,7 @@ TEST(Command, WrongRequestsAreErrorsOfOneLine) {
       {{"tokenize", "--tokenizer", folder.path().string(), "--text", folder / "none"}, {"[--text] there is no file"}},
       {{"gradcheck", "--op", "exp", "--module", "Linear"}, {"--op"}},
   };
-  for (const Case& c : cases) expect_error(run_command(c.arguments), 2, c.words);
+  for (const auto& [arguments, words] : cases) expect_error(run_command(arguments), 2, words);
   EXPECT_FALSE(fs::exists(out));
 }
 
@@ -200,9 +172,7 @@ TEST(Train, WritesItsFiles) {
   const TemporaryFolder folder;
   const std::string out = folder / "deep/run";
   const Ran ran = successful(run_command(tiny_run("copy", out), folder));
-  EXPECT_NE(ran.out.find("Epoch 0, Average Loss: "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find(", Learning Rate: 0.000100\n"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("Model saved to "), std::string::npos);
+  expect_parts(ran.out, {"Epoch 0, Average Loss: ", ", Learning Rate: 0.000100\n", "Model saved to "});
   EXPECT_NE(ran.out.find("wrong"), std::string::npos) << "of the rows of the last step";
   EXPECT_EQ(ran.out.find("\n0."), std::string::npos) << ran.out;
 
@@ -229,9 +199,8 @@ TEST(Train, WritesItsFiles) {
   EXPECT_EQ(step, 20);
 
   const std::string report = slurp(out + "/report.html");
-  for (const char* part : {"<svg", "Loss (", "Accuracy (", "Learning rate (constant)", "encoder layer 0, head 1",
-                           "decoder layer 0, head 0", "cross layer 0, head 1", "--intermediate-size", "</html>"})
-    EXPECT_NE(report.find(part), std::string::npos) << part;
+  expect_parts(report, {"<svg", "Loss (", "Accuracy (", "Learning rate (constant)", "encoder layer 0, head 1",
+                        "decoder layer 0, head 0", "cross layer 0, head 1", "--intermediate-size", "</html>"});
   EXPECT_EQ(report.find("http://"), std::string::npos);
   EXPECT_EQ(report.find("https://"), std::string::npos);
 
@@ -293,21 +262,30 @@ TEST(Train, PutsAnEarlierRunAside) {
   EXPECT_NE(slurp(out + "/model.safetensors"), model);
 }
 
+// Of every task: with the record of draws, and with the expressions of the parser.
 TEST(Resume, InProcessIsExact) {
-  const RunOptions options = tiny_options("copy");
-  Trainer whole(options);
-  for (int i = 0; i < 16; ++i) whole.step();
-  const std::string wanted = text_of(whole.checkpoint());
-
+  RunOptions deep = ParserTask::defaults();
+  deep.config.hidden_size = deep.config.intermediate_size = 8;
+  deep.config.num_hidden_layers = 1;
+  deep.batch_size = 4;
+  deep.of<ParserTask>().depth = 2;
+  ParserTask::adapt(deep, {"depth"});
+  resolve(deep);
   const TemporaryFolder folder;
-  Trainer first(options);
-  for (int i = 0; i < 9; ++i) first.step();
-  first.checkpoint().save(folder / "checkpoint");
-  const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
-  Trainer second(loaded, CopyTask::kInfo);
-  EXPECT_EQ(second.steps(), 9);
-  for (int i = 9; i < 16; ++i) second.step();
-  EXPECT_EQ(text_of(second.checkpoint()), wanted);
+  for (const RunOptions& options : {tiny_options("copy"), tiny_options("addition"), tiny_options("parser"), deep}) {
+    SCOPED_TRACE(options.info->name);
+    Trainer whole(options);
+    for (int i = 0; i < 16; ++i) whole.step();
+    const std::string wanted = text_of(whole.checkpoint());
+    Trainer first(options);
+    for (int i = 0; i < 9; ++i) first.step();
+    first.checkpoint().save(folder / "checkpoint");
+    const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
+    Trainer second(loaded, *options.info);
+    EXPECT_EQ(second.steps(), 9);
+    for (int i = 9; i < 16; ++i) second.step();
+    EXPECT_EQ(text_of(second.checkpoint()), wanted);
+  }
 }
 
 TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {

@@ -1,13 +1,9 @@
 // The table of settings: limits, choices, JSON of other versions, and the settings that all runs have.
-#include <gtest/gtest.h>
-#include <tapegrad/nn/window.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,21 +1,11 @@
 // Pictures: of `tapegrad show`, and of images; and the checker of pictures.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/images.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
@@ -62,10 +52,8 @@ TEST(Show, AttentionCost) {
   expect_shows("attention-cost", {"--dim", "64", "--length", "2048"});
   const TemporaryFolder folder;
   const Ran ran = run_command({"show", "attention-cost", "--dim", "64", "--length", "1024", "--out", folder / "p"});
-  for (const char* words :
-       {"Time in milliseconds\n", "Memory in megabytes\n", " full     window", "     512 ", "    1024 ", "   slope "}) {
-    EXPECT_NE(ran.out.find(words), std::string::npos) << words << " in " << ran.out;
-  }
+  expect_parts(ran.out, {"Time in milliseconds\n", "Memory in megabytes\n", " full     window", "     512 ",
+                         "    1024 ", "   slope "});
 }
 
 TEST(Show, GPTCost) {
@@ -73,10 +61,8 @@ TEST(Show, GPTCost) {
   const TemporaryFolder folder;
   const Ran ran =
       run_command({"show", "gpt-cost", "--dim", "64", "--length", "128", "--threads", "1", "--out", folder / "p"});
-  for (const char* words :
-       {"One sequence\n", "Sequences of 64 tokens\n", "     1     128 ", "     2     128 ", "tokens/s"}) {
-    EXPECT_NE(ran.out.find(words), std::string::npos) << words << " in " << ran.out;
-  }
+  expect_parts(ran.out,
+               {"One sequence\n", "Sequences of 64 tokens\n", "     1     128 ", "     2     128 ", "tokens/s"});
   EXPECT_EQ(ran.out.find("speed-up"), std::string::npos) << "with one thread";
 }
 
@@ -135,11 +121,7 @@ TEST(Command, ExplanationsFitIntoEightyColumns) {
 
 TEST(Show, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
-  struct Case {
-    Arguments arguments;
-    Arguments words;
-  };
-  const std::vector<Case> cases{
+  const std::pair<Arguments, Arguments> cases[] = {
       {{}, {"tapegrad show"}},
       {{"picture"},
        {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
@@ -179,13 +161,10 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
        {"[--example] expected one of time-flies, journey, got \"jorney\" (did you mean journey?)"}},
       {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
   };
-  for (const Case& c : cases) {
-    const Ran ran = run_command(joined({"show"}, c.arguments), folder);
-    EXPECT_EQ(ran.code, 2) << ran.err;
+  for (const auto& [arguments, words] : cases) {
+    const Ran ran = run_command(joined({"show"}, arguments), folder);
+    expect_error(ran, 2, words);
     EXPECT_EQ(ran.out, "");
-    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-    for (const std::string& word : c.words)
-      EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
@@ -197,8 +176,7 @@ TEST(Grid, ColumnsAreAsWideAsTheyNeedToBe) {
   const drawing::Drawing all = drawing::grid({narrow, wide, narrow}, 2);
   EXPECT_EQ(all.width, 40);
   EXPECT_EQ(all.height, 12);
-  EXPECT_NE(all.body.find("translate(10 0)"), std::string::npos);
-  EXPECT_NE(all.body.find("translate(0 7)"), std::string::npos);
+  expect_parts(all.body, {"translate(10 0)", "translate(0 7)"});
 }
 
 TEST(Images, EveryPixelIsDrawnOnce) {
@@ -206,8 +184,7 @@ TEST(Images, EveryPixelIsDrawnOnce) {
   const drawing::Drawing plain = draw(drawing::Images{.images = pixels, .columns = 2, .pixel = 3, .gap = 4});
   EXPECT_EQ(plain.width, 4 + 2 * 10 + 2);
   EXPECT_EQ(plain.height, 4 + 10 + 2);
-  EXPECT_NE(plain.body.find("<path class=\"heat\" fill-opacity=\"1.00\" d=\"M4 4h3v6h-3zM17 7h3v3h-3z\"/>"),
-            std::string::npos);
+  expect_parts(plain.body, {"<path class=\"heat\" fill-opacity=\"1.00\" d=\"M4 4h3v6h-3zM17 7h3v3h-3z\"/>"});
   EXPECT_EQ(faults_of(plain), Faults());
   const drawing::Drawing four =
       draw(drawing::Images{.images = pixels.unsqueeze(1), .columns = 2, .pixel = 3, .gap = 4});
@@ -222,37 +199,26 @@ TEST(Images, EveryPixelIsDrawnOnce) {
 
 TEST(Drawings, SizesThatDoNotFitAreErrors) {
   const drawing::Series one{.name = "a", .x = {1, 2}, .y = {1}};
-  EXPECT_EQ(tests::error_of([&] { draw(drawing::LineChart{.series = {one}}); }),
-            "[line_chart] expected one y per x in the series \"a\", got 2 x and 1 values");
-  EXPECT_EQ(tests::error_of([&] {
-              draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}});
-            }),
-            "[bar_chart] expected one y per label in the series \"a\", got 2 labels and 1 values");
-  EXPECT_EQ(tests::error_of([] {
-              draw(drawing::Heatmap{.row_labels = {"a", "b"}, .column_labels = {"c", "d"}, .values = {1, 2, 3}});
-            }),
-            "[heatmap] expected 4 values and texts for 2 rows and 2 columns, got 3 and 0");
-  EXPECT_EQ(tests::error_of([] {
-              draw(drawing::Images{.images = ones({2, 3, 8, 8})});
-            }),
-            "[images] expected floating images [N, H, W] or [N, 1, H, W], got [2, 3, 8, 8]");
-  EXPECT_EQ(tests::error_of([] {
-              draw(drawing::Images{.images = ones({2, 8, 8}), .columns = 0});
-            }),
-            "[images] expected columns >= 1, got 0");
-  EXPECT_EQ(tests::error_of([] {
-              draw(drawing::Images{.images = ones({2, 8, 8}), .captions = {"a"}});
-            }),
-            "[images] expected one caption and mark per image, got 1 and 0 for 2 images");
-  EXPECT_EQ(tests::error_of([] { drawing::grid({}, 0); }), "[grid] expected columns >= 1, got 0");
-  EXPECT_EQ(tests::error_of([] {
-              drawing::bracket_table(ones({3}), {.rows = {"a"}, .columns = {"b", "c"}});
-            }),
-            "[bracket_table] expected 1 rows and 2 columns, got a tensor [3]");
-  EXPECT_EQ(tests::error_of([] {
-              drawing::shaded_maps({{"a", {"x", "y"}, {1, 1}}, {"b", {"x"}, {1}}});
-            }),
-            "[shaded_maps] expected 2 rows and 1 columns in every map, got 1 rows and 1 weights");
+  // clang-format off
+  expect_texts({
+      {"[line_chart] expected one y per x in the series \"a\", got 2 x and 1 values",
+       [&] { draw(drawing::LineChart{.series = {one}}); }},
+      {"[bar_chart] expected one y per label in the series \"a\", got 2 labels and 1 values",
+       [&] { draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}}); }},
+      {"[heatmap] expected 4 values and texts for 2 rows and 2 columns, got 3 and 0",
+       [] { draw(drawing::Heatmap{.row_labels = {"a", "b"}, .column_labels = {"c", "d"}, .values = {1, 2, 3}}); }},
+      {"[images] expected floating images [N, H, W] or [N, 1, H, W], got [2, 3, 8, 8]",
+       [] { draw(drawing::Images{.images = ones({2, 3, 8, 8})}); }},
+      {"[images] expected columns >= 1, got 0", [] { draw(drawing::Images{.images = ones({2, 8, 8}), .columns = 0}); }},
+      {"[images] expected one caption and mark per image, got 1 and 0 for 2 images",
+       [] { draw(drawing::Images{.images = ones({2, 8, 8}), .captions = {"a"}}); }},
+      {"[grid] expected columns >= 1, got 0", [] { drawing::grid({}, 0); }},
+      {"[bracket_table] expected 1 rows and 2 columns, got a tensor [3]",
+       [] { drawing::bracket_table(ones({3}), {.rows = {"a"}, .columns = {"b", "c"}}); }},
+      {"[shaded_maps] expected 2 rows and 1 columns in every map, got 1 rows and 1 weights",
+       [] { drawing::shaded_maps({{"a", {"x", "y"}, {1, 1}}, {"b", {"x"}, {1}}}); }},
+  });
+  // clang-format on
 }
 
 TEST(Checker, FindsFaults) {

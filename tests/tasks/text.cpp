@@ -1,18 +1,11 @@
 // Windows, batches and token files: PyTorch's order number for number, and invalid files.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/seq2seq/task.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/shipped_file.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/windows.h>
-
-#include <nlohmann/json.hpp>
-#include <numeric>
 
 namespace tapegrad::tasks {
 namespace {

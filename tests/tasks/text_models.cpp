@@ -1,17 +1,11 @@
 // The text tasks: copies, hierarchies, spans, and short runs of train and test on the synthetic records.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
-
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

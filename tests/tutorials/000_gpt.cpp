@@ -26,14 +26,8 @@ nn::GPTModel small_model(const json& config) {
                        .drop_rate = 0.1});
 }
 
-TEST(Tutorial000, MaskOfFiveByFive) {
-  const Tensor mask = triu(ones({5, 5}), 1);
-  EXPECT_EQ(str(mask), R"(tensor([[0., 1., 1., 1., 1.],
-        [0., 0., 1., 1., 1.],
-        [0., 0., 0., 1., 1.],
-        [0., 0., 0., 0., 1.],
-        [0., 0., 0., 0., 0.]]))");
-  EXPECT_TRUE(all((mask == 0) == nn::causal_mask(5)));
+TEST(Tutorial000, MaskOfFiveByFiveIsTheCausalMask) {
+  EXPECT_TRUE(all((triu(ones({5, 5}), 1) == 0) == nn::causal_mask(5)));
 }
 
 TEST(Tutorial000, ShapesAndNames) {

@@ -16,14 +16,8 @@ using nlohmann::json;
 // tests/data/tutorials.json, written by make_tutorials.py: the results of the tutorial's unseeded code with seed 0.
 json results_with_seed_0() { return tests::stored("tutorials.json")["tutorial001"]; }
 
-TEST(Tutorial001_3, SubsequentMask) {
-  const char* const printed = R"(tensor([[[ True, False, False, False, False],
-         [ True,  True, False, False, False],
-         [ True,  True,  True, False, False],
-         [ True,  True,  True,  True, False],
-         [ True,  True,  True,  True,  True]]]))";
-  EXPECT_EQ(str(tasks::subsequent_mask(5)), printed);
-  EXPECT_EQ(str(nn::causal_mask(5).unsqueeze(0)), printed);
+TEST(Tutorial001_3, SubsequentMaskIsTheCausalMask) {
+  EXPECT_EQ(str(tasks::subsequent_mask(5)), str(nn::causal_mask(5).unsqueeze(0)));
 }
 
 TEST(Tutorial001_3, MaskedScores) {

@@ -1,5 +1,6 @@
 // Tutorial 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
 // PyTorch's.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
@@ -29,45 +30,26 @@ std::string shapes(const NamedTensors& steps) {
   return text;
 }
 
-struct Case {
-  int64_t batch, length, width;
-  const char* expected;
-};
-
-void expect_shapes(const Case& c) {
-  const tasks::PaddedAttention attention(c.width, kModel, kHeads);
+// Every step by name, of a batch of this size; the shapes that the tutorial prints are on its pages.
+void expect_shapes(int64_t batch, int64_t length, int64_t width) {
+  const tasks::PaddedAttention attention(width, kModel, kHeads);
   NamedTensors steps;
-  attention(randn({c.batch, c.length, c.width}), last_are_padding(c.batch, c.length, c.length / 3), &steps);
-  EXPECT_EQ(shapes(steps), c.expected);
+  attention(randn({batch, length, width}), last_are_padding(batch, length, length / 3), &steps);
+  EXPECT_EQ(shapes(steps), fmt::format("x [{0}, {1}, {2}]\nq [{0}, {1}, 64]\nk [{0}, {1}, 64]\nv [{0}, {1}, 64]\n"
+                                       "q by head [{0}, 4, {1}, 16]\nk by head [{0}, 4, {1}, 16]\n"
+                                       "v by head [{0}, 4, {1}, 16]\nscore [{0}, 4, {1}, {1}]\n"
+                                       "scaled score [{0}, 4, {1}, {1}]\nmask [{0}, {1}, 1]\n"
+                                       "masked score [{0}, 4, {1}, {1}]\nweights [{0}, 4, {1}, {1}]\n"
+                                       "mixed [{0}, 4, {1}, 16]\nmerged [{0}, {1}, 64]\noutput [{0}, {1}, 64]\n",
+                                       batch, length, width));
 }
 
-TEST(Tutorial002_2, ShapesOfEveryStep) {
-  expect_shapes({4, 10, 32,
-                 "x [4, 10, 32]\nq [4, 10, 64]\nk [4, 10, 64]\nv [4, 10, 64]\n"
-                 "q by head [4, 4, 10, 16]\nk by head [4, 4, 10, 16]\nv by head [4, 4, 10, 16]\n"
-                 "score [4, 4, 10, 10]\nscaled score [4, 4, 10, 10]\nmask [4, 10, 1]\nmasked score [4, 4, 10, 10]\n"
-                 "weights [4, 4, 10, 10]\nmixed [4, 4, 10, 16]\nmerged [4, 10, 64]\noutput [4, 10, 64]\n"});
-}
+TEST(Tutorial002_2, ShapesOfEveryStep) { expect_shapes(4, 10, 32); }
 
 TEST(Tutorial002_3, ShapesOfTheThreeTestCases) {
-  const Case cases[] = {
-      {2, 5, 32,
-       "x [2, 5, 32]\nq [2, 5, 64]\nk [2, 5, 64]\nv [2, 5, 64]\n"
-       "q by head [2, 4, 5, 16]\nk by head [2, 4, 5, 16]\nv by head [2, 4, 5, 16]\n"
-       "score [2, 4, 5, 5]\nscaled score [2, 4, 5, 5]\nmask [2, 5, 1]\nmasked score [2, 4, 5, 5]\n"
-       "weights [2, 4, 5, 5]\nmixed [2, 4, 5, 16]\nmerged [2, 5, 64]\noutput [2, 5, 64]\n"},
-      {8, 20, 64,
-       "x [8, 20, 64]\nq [8, 20, 64]\nk [8, 20, 64]\nv [8, 20, 64]\n"
-       "q by head [8, 4, 20, 16]\nk by head [8, 4, 20, 16]\nv by head [8, 4, 20, 16]\n"
-       "score [8, 4, 20, 20]\nscaled score [8, 4, 20, 20]\nmask [8, 20, 1]\nmasked score [8, 4, 20, 20]\n"
-       "weights [8, 4, 20, 20]\nmixed [8, 4, 20, 16]\nmerged [8, 20, 64]\noutput [8, 20, 64]\n"},
-      {1, 100, 32,
-       "x [1, 100, 32]\nq [1, 100, 64]\nk [1, 100, 64]\nv [1, 100, 64]\n"
-       "q by head [1, 4, 100, 16]\nk by head [1, 4, 100, 16]\nv by head [1, 4, 100, 16]\n"
-       "score [1, 4, 100, 100]\nscaled score [1, 4, 100, 100]\nmask [1, 100, 1]\n"
-       "masked score [1, 4, 100, 100]\nweights [1, 4, 100, 100]\nmixed [1, 4, 100, 16]\n"
-       "merged [1, 100, 64]\noutput [1, 100, 64]\n"}};
-  for (const Case& c : cases) expect_shapes(c);
+  expect_shapes(2, 5, 32);
+  expect_shapes(8, 20, 64);
+  expect_shapes(1, 100, 32);
 }
 
 // The tutorial's mask is true for padding, nn's for tokens that may be attended to.

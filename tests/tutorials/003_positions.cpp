@@ -1,4 +1,4 @@
-// Tutorial 003, sections 8.3.1, 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
+// Tutorial 003, sections 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/positions.h>
@@ -15,30 +15,10 @@ namespace {
 
 using tests::expect_prints;
 
-TEST(Tutorial003_8_3_1, IndicesAsPositions) {
-  // I love deep learning
-  const Tensor words =
-      tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}}, kFloat64);
-  expect_prints(words, "{:.2f}", "0.20 0.30 0.10 0.40  0.50 0.20 0.80 0.10  0.30 0.70 0.20 0.50  0.60 0.40 0.30 0.20");
-  const Tensor positions = arange(4);
-  EXPECT_EQ(str(positions), "tensor([0, 1, 2, 3])");
-  const Tensor placed = words + positions.unsqueeze(1);
-  expect_prints(placed, "{:.2f}", "0.20 0.30 0.10 0.40  1.50 1.20 1.80 1.10  2.30 2.70 2.20 2.50  3.60 3.40 3.30 3.20");
-  expect_prints(placed, "{:.1f}", "0.2 0.3 0.1 0.4  1.5 1.2 1.8 1.1  2.3 2.7 2.2 2.5  3.6 3.4 3.3 3.2");
-  expect_prints(placed - words, "{:.0f}.", "0. 0. 0. 0.  1. 1. 1. 1.  2. 2. 2. 2.  3. 3. 3. 3.");
-}
-
-// d_model 512: 256 pairs of a sine and a cosine. What the tutorial calls a period is the wavelength / (2 pi).
-TEST(Tutorial003_8_3_2, PeriodsOfSinesAndCosines) {
+// The model's table uses the tutorial's terms: row t holds sin(t div_i) and cos(t div_i) in adjacent columns.
+TEST(Tutorial003_8_3_2, TableOfSinesAndCosines) {
   constexpr int64_t kDim = 512;
-  const Tensor even = arange(0, kDim, 2, kFloat64);
-  const Tensor periods = pow(full({}, 10000, kFloat64), even / kDim);
-  const Tensor div_terms = exp(even * (-std::log(10000.0) / kDim));
-  const Tensor shown = tensor({0, 128, 255});
-  expect_prints(index_select(periods, 0, shown), "{:.2f}", "1.00 100.00 9646.62");
-  expect_prints(index_select(periods, 0, shown), "{:.10f}", "1.0000000000 100.0000000000 9646.6161991120");
-  expect_prints(index_select(div_terms, 0, shown), "{:.10f}", "1.0000000000 0.0100000000 0.0001036633");
-  // The model's table uses these terms: row t holds sin(t div_i) and cos(t div_i) in adjacent columns.
+  const Tensor div_terms = exp(arange(0, kDim, 2, kFloat64) * (-std::log(10000.0) / kDim));
   const Tensor table = nn::sinusoidal_table(100, kDim).to(kFloat64);
   const Tensor angles = arange(0, 100, 1, kFloat64).unsqueeze(1) * div_terms;
   EXPECT_LT(amax(abs(table.slice(1, 0, kAll, 2) - sin(angles))).item(), 1e-5);
@@ -63,8 +43,6 @@ TEST(Tutorial003_8_4_1, LayerNormDisplaySeed42) {
                 "0.24 -0.76 0.48 1.86 -0.91 -0.91 1.70 0.66 -0.92 0.38 -0.91 -0.91 1.17 -1.31 -1.09 0.25 -0.27 1.26 "
                 "-0.50 -1.00 1.86 0.18 0.47 -1.01 -0.39 0.93 -1.61 1.46 -0.50 0.12");
   const Tensor gamma = 1 + 0.1 * random.randn({6}), beta = 0.1 * random.randn({6});
-  expect_prints(gamma, "{:.8f}", "0.95208258 0.98143410 0.88936650 0.88037934 1.08125258 1.13562400");
-  expect_prints(beta, "{:.8f}", "-0.00720101 0.10035329 0.03616360 -0.06451198 0.03613956 0.15380366");
   norm.gamma.set(gamma.to(kFloat32));
   norm.beta.set(beta.to(kFloat32));
   EXPECT_EQ(norm(x).shape(), (Shape{2, 5, 6}));

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/thread_draws.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/train/data/data_loader.h>
 
 #include <algorithm>

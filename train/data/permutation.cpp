@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/internal/permutation.h>
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/limits.h>
-#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/internal/permutation.h>
 #include <tapegrad/train/data/sampler.h>
 
 #include <algorithm>

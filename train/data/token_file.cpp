@@ -1,8 +1,8 @@
 // Writes token files: a safetensors file with one tensor of ids, written while the text is encoded on all threads.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/train/data/detail/text_pieces.h>

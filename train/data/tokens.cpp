@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/train/data/detail/input_file.h>
 #include <tapegrad/train/data/detail/token_file.h>

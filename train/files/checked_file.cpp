@@ -2,7 +2,7 @@
 // build: fuzzed
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/train/checked_file.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 namespace tapegrad::train {
 namespace {

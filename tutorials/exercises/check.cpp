@@ -129,7 +129,8 @@ std::string program_of(const Exercise& exercise, std::string_view file) {
 }
 
 std::string first_difference(const Exercise& exercise, const NamedTensors& answers, Language language) {
-  for (const NamedTensor& expected : exercise.expected()) {
+  const Numbers numbers = exercise.numbers();
+  for (const NamedTensor& expected : numbers.expected) {
     const auto has_name = [&](const NamedTensor& answer) { return answer.name == expected.name; };
     const auto answer = std::find_if(answers.begin(), answers.end(), has_name);
     if (answer == answers.end()) fail("exercise", fmt::format("the check has no answer {}", expected.name));

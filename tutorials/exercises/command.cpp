@@ -24,8 +24,8 @@ constexpr int kMostSeconds = 60;  // of processor time for the reader's program
 
 void list_exercises(Language language) {
   std::string text;
-  for (const Exercise* exercise : all_exercises())
-    text += drawing::padded(std::string(exercise->id), 24) + std::string(exercise->title.in(language)) + '\n';
+  for (const Exercise& exercise : all_exercises())
+    text += drawing::padded(std::string(exercise.id), 24) + std::string(exercise.title.in(language)) + '\n';
   const Text more{"\ntapegrad exercise 004-31은 문제를, --skeleton은 시작할 파일을 출력합니다.\n",
                   "\ntapegrad exercise 004-31 prints an exercise, --skeleton the file to begin with.\n"};
   print_text(drawing::wrapped(text) + std::string(more.in(language)));
@@ -79,7 +79,7 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
   const std::string name = full_name(file);
   const WorkFolder folder;
   replace_file(folder / "check.cpp", program_of(exercise, name));
-  save_safetensors(folder / "given.safetensors", exercise.given());
+  save_safetensors(folder / "given.safetensors", exercise.numbers().given);
   compile(compiler, folder / "check.cpp", folder / "check");
   const std::string answers = folder / "answers.safetensors";
   const Ended ended = run_process("exercise", {folder / "check", folder / "given.safetensors", answers}, kMostSeconds);
@@ -91,7 +91,7 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
     return 1;
   }
   const Text right{"{}: 맞았습니다. 수 {}개가 모두 일치합니다.\n", "{}: right. All {} numbers agree.\n"};
-  print_mark(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.expected())), true);
+  print_mark(fmt::format(fmt::runtime(right.in(language)), exercise.id, numbers_in(exercise.numbers().expected)), true);
   return 0;
 }
 

@@ -32,6 +32,13 @@ Tensor journey_vectors() {
                  {0.05, 0.80, 0.55}});
 }
 
+JourneyRoles::JourneyRoles() {
+  manual_seed(123);
+  w_query = rand({3, 2}), w_key = rand({3, 2}), w_value = rand({3, 2});
+  const Tensor x = journey_vectors();
+  queries = matmul(x, w_query), keys = matmul(x, w_key), values = matmul(x, w_value);
+}
+
 Tensor journey_scores() {
   manual_seed(789);
   const SelfAttentionV2 attention(3, 2);

@@ -15,6 +15,13 @@ namespace tapegrad::tasks::tutorial {
 const std::vector<std::string>& journey_words();
 Tensor journey_vectors();
 
+/// Cells 16 to 24: three matrices drawn with seed 123, and what they make of the words.
+struct JourneyRoles {
+  JourneyRoles();
+  Tensor w_query, w_key, w_value;  ///< [3, 2]
+  Tensor queries, keys, values;    ///< [6, 2]
+};
+
 /// The scores [6, 6] of cells 28 to 36, not scaled: queries and keys come from linear layers, seed 789.
 Tensor journey_scores();
 
@@ -43,9 +50,5 @@ std::string json_of_heads(const Tensor& weights, const Text& group, const std::v
 /// The same for all attentions of a Transformer, of the first sequence.
 std::string json_of_heads(const nn::AttentionMaps& maps, const std::vector<std::string>& source,
                           const std::vector<std::string>& target);
-
-/// Of a page without faults.
-inline constexpr Without kNoFault{
-    Part::faults, {"이 절에서는 바로잡을 곳을 찾지 못했습니다.", "We have found nothing to mend in this section."}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -50,13 +50,17 @@ struct Topic {
 };
 std::span<const Topic> topics();
 
-// The topics, with their sections of tutorial 003. BadRequest for sizes out of range.
+// The topics, with their sections of tutorial 003. BadRequest for sizes out of range. Those that print a tutorial's
+// tables are in the files of its pages, which compute the same steps.
+namespace tutorial {
 Exhibit show_causal_mask(const ShowRequest& request);          // 8.2.5
 Exhibit show_padding_mask(const ShowRequest& request);         // 8.2.5
 Exhibit show_padded_attention(const ShowRequest& request);     // tutorial 002
 Exhibit show_positional_encoding(const ShowRequest& request);  // 8.3.1, 8.3.2
 Exhibit show_layer_norm(const ShowRequest& request);           // 8.4.1
-Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004
+Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004:
+Exhibit show_journey();
+}  // namespace tutorial
 
 Exhibit show_attention_cost(const ShowRequest& request);      // 8.2.3, measured
 Exhibit show_attention_accuracy(const ShowRequest& request);  // 8.2.3, measured

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 
 #include <bit>
 #include <cstdint>

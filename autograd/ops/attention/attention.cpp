@@ -1,8 +1,8 @@
 // Scaled dot-product attention: checks, groups of heads that share keys, and the choice between the kernels.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/mask_check.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
 #include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>

@@ -1,5 +1,5 @@
 // A check of attention masks.
-#include <tapegrad/autograd/mask_check.h>
+#include <tapegrad/autograd/internal/mask_check.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 

@@ -1,6 +1,6 @@
 // What forms of attention share.
 #include <fmt/format.h>
-#include <tapegrad/autograd/mask_check.h>
+#include <tapegrad/autograd/internal/mask_check.h>
 #include <tapegrad/nn/attention/detail/form.h>
 
 namespace tapegrad::nn::detail {

@@ -1,6 +1,6 @@
 // Normalisation per channel as modules.
 #include <fmt/format.h>
-#include <tapegrad/autograd/draw_log.h>
+#include <tapegrad/autograd/internal/draw_log.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/detail/check.h>
@@ -14,12 +14,7 @@ Parameter filled(std::string_view where, bool wanted, int64_t channels, double v
   return wanted ? Parameter(full({channels}, value)) : Parameter();
 }
 
-// Error unless x has one of the two ranks.
-void require_rank(const Parameter& own, std::string_view where, const Tensor& x, int rank, int other,
-                  std::string_view expected) {
-  if (x.dim() != rank && x.dim() != other)
-    fail_near(own, where, fmt::format("expected x {}, got shape {}", expected, str(x.shape())));
-}
+constexpr std::string_view kAxes[] = {"L", "H, W", "D, H, W"};  // after the channels
 
 // running = (1 - part) * running + part * newest
 void mix(Buffer& running, const Tensor& newest, double part) {
@@ -61,19 +56,12 @@ Tensor BatchNorm::operator()(const Tensor& x) const {
   return batch.y;
 }
 
-Tensor BatchNorm1d::operator()(const Tensor& x) const {
-  require_rank(weight, "batch_norm1d", x, 2, 3, "[N, C] or [N, C, L]");
-  return BatchNorm::operator()(x);
-}
-
-Tensor BatchNorm2d::operator()(const Tensor& x) const {
-  require_rank(weight, "batch_norm2d", x, 4, 4, "[N, C, H, W]");
-  return BatchNorm::operator()(x);
-}
-
-Tensor BatchNorm3d::operator()(const Tensor& x) const {
-  require_rank(weight, "batch_norm3d", x, 5, 5, "[N, C, D, H, W]");
-  return BatchNorm::operator()(x);
+Tensor BatchNorm::with_axes(const Tensor& x, int axes) const {
+  if (x.dim() != 2 + axes && (axes != 1 || x.dim() != 2))
+    fail_near(weight, fmt::format("batch_norm{}d", axes),
+              fmt::format("expected x {}[N, C, {}], got shape {}", axes == 1 ? "[N, C] or " : "", kAxes[axes - 1],
+                          str(x.shape())));
+  return (*this)(x);
 }
 
 GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine, bool bias)
@@ -118,19 +106,11 @@ Tensor InstanceNorm::operator()(const Tensor& x) const {
   return y;
 }
 
-Tensor InstanceNorm1d::operator()(const Tensor& x) const {
-  require_rank(weight, "instance_norm1d", x, 3, 2, "[N, C, L] or [C, L]");
-  return x.dim() == 3 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
-}
-
-Tensor InstanceNorm2d::operator()(const Tensor& x) const {
-  require_rank(weight, "instance_norm2d", x, 4, 3, "[N, C, H, W] or [C, H, W]");
-  return x.dim() == 4 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
-}
-
-Tensor InstanceNorm3d::operator()(const Tensor& x) const {
-  require_rank(weight, "instance_norm3d", x, 5, 4, "[N, C, D, H, W] or [C, D, H, W]");
-  return x.dim() == 5 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
+Tensor InstanceNorm::with_axes(const Tensor& x, int axes) const {
+  if (x.dim() != 2 + axes && x.dim() != 1 + axes)
+    fail_near(weight, fmt::format("instance_norm{}d", axes),
+              fmt::format("expected x [N, C, {0}] or [C, {0}], got shape {1}", kAxes[axes - 1], str(x.shape())));
+  return x.dim() == 2 + axes ? (*this)(x) : (*this)(x.unsqueeze(0)).squeeze(0);
 }
 
 }  // namespace tapegrad::nn

@@ -43,24 +43,35 @@ struct BatchNorm {
   double eps;                          ///< BatchNormOptions::eps
   std::optional<double> momentum;      ///< BatchNormOptions::momentum
   Mode training = true;                ///< false: running statistics are used, not updated
+
+ protected:
+  Tensor with_axes(const Tensor& x, int axes) const;
 };
 
+namespace detail {
+
+// A norm of x that has so many axes after the channels.
+template <class Norm, int axes>
+struct WithAxes : Norm {
+  using Norm::Norm;
+  Tensor operator()(const Tensor& x) const { return this->with_axes(x, axes); }
+};
+
+}  // namespace detail
+
 /// BatchNorm of x [N, C] or [N, C, L]. Error for other shapes.
-struct BatchNorm1d : BatchNorm {
-  using BatchNorm::BatchNorm;
-  Tensor operator()(const Tensor& x) const;
+struct BatchNorm1d : detail::WithAxes<BatchNorm, 1> {
+  using WithAxes::WithAxes;
 };
 
 /// BatchNorm of x [N, C, H, W]. Error for other shapes.
-struct BatchNorm2d : BatchNorm {
-  using BatchNorm::BatchNorm;
-  Tensor operator()(const Tensor& x) const;
+struct BatchNorm2d : detail::WithAxes<BatchNorm, 2> {
+  using WithAxes::WithAxes;
 };
 
 /// BatchNorm of x [N, C, D, H, W]. Error for other shapes.
-struct BatchNorm3d : BatchNorm {
-  using BatchNorm::BatchNorm;
-  Tensor operator()(const Tensor& x) const;
+struct BatchNorm3d : detail::WithAxes<BatchNorm, 3> {
+  using WithAxes::WithAxes;
 };
 
 /// Normalises each sample of x [N, C, ...] over `num_groups` groups of adjacent channels, identically in training and
@@ -112,24 +123,24 @@ struct InstanceNorm {
   double eps;                   ///< InstanceNormOptions::eps
   double momentum;              ///< InstanceNormOptions::momentum
   Mode training = true;         ///< false: tracked statistics are used, not updated
+
+ protected:
+  Tensor with_axes(const Tensor& x, int axes) const;
 };
 
 /// InstanceNorm of x [N, C, L] or [C, L]. Error for other shapes.
-struct InstanceNorm1d : InstanceNorm {
-  using InstanceNorm::InstanceNorm;
-  Tensor operator()(const Tensor& x) const;
+struct InstanceNorm1d : detail::WithAxes<InstanceNorm, 1> {
+  using WithAxes::WithAxes;
 };
 
 /// InstanceNorm of x [N, C, H, W] or [C, H, W]. Error for other shapes.
-struct InstanceNorm2d : InstanceNorm {
-  using InstanceNorm::InstanceNorm;
-  Tensor operator()(const Tensor& x) const;
+struct InstanceNorm2d : detail::WithAxes<InstanceNorm, 2> {
+  using WithAxes::WithAxes;
 };
 
 /// InstanceNorm of x [N, C, D, H, W] or [C, D, H, W]. Error for other shapes.
-struct InstanceNorm3d : InstanceNorm {
-  using InstanceNorm::InstanceNorm;
-  Tensor operator()(const Tensor& x) const;
+struct InstanceNorm3d : detail::WithAxes<InstanceNorm, 3> {
+  using WithAxes::WithAxes;
 };
 
 }  // namespace tapegrad::nn

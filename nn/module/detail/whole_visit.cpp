@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace tapegrad::nn::detail {
@@ -33,9 +35,27 @@ class First : public Visitor {
 
 // Where the modules of a model are in memory, and which of the members in there its visits name.
 class Search : public Visitor {
+  struct Module {
+    const std::byte* begin;
+    std::size_t size;
+    std::string name;
+  };
+
  public:
-  // "a parameter of shape [8, 32] at byte 64 of the Mlp \"encoder.mlp\"", or "" if a visit names the member, or it is
-  // outside of the model.
+  // What no visit names, sorted.
+  std::vector<std::string> all_forgotten() const {
+    std::set<const Member*> members;  // modules in modules share their memory
+    for (const Module& module : modules_)
+      Member::for_each_in({module.begin, module.size}, [&](const Member& member) { members.insert(&member); });
+    std::vector<std::string> all;
+    for (const Member* const member : members)
+      if (std::string found = forgotten(*member); !found.empty()) all.push_back(std::move(found));
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+ private:
+  // "a parameter of shape [8, 32] at byte 64 of the Mlp \"encoder.mlp\"", or "" if a visit names the member.
   std::string forgotten(const Member& member) const {
     if (named_.contains(key_of(member))) return "";
     const auto* const address = reinterpret_cast<const std::byte*>(&member);
@@ -45,18 +65,10 @@ class Search : public Visitor {
     if (std::any_of(left_out_.begin(), left_out_.end(), holds)) return "";
     // The innermost: of nested modules the one that was entered last.
     const auto module = std::find_if(modules_.rbegin(), modules_.rend(), holds);
-    if (module == modules_.rend()) return "";
     const std::string what = describe(member);
     if (what.empty()) return "";
     return fmt::format("{} at byte {} of the {}", what, address - module->begin, module->name);
   }
-
- private:
-  struct Module {
-    const std::byte* begin;
-    std::size_t size;
-    std::string name;
-  };
 
   static const void* key_of(const Member& member) {
     if (member.kind() == MemberKind::mode) return &static_cast<const Mode&>(member).value();
@@ -102,12 +114,8 @@ class Search : public Visitor {
 void require_whole_visit(const AnyModel& model) {
   Search search;
   model.walk(search);
-  std::vector<std::string> forgotten;
-  Member::for_each([&](const Member& member) {
-    if (std::string found = search.forgotten(member); !found.empty()) forgotten.push_back(std::move(found));
-  });
+  const std::vector<std::string> forgotten = search.all_forgotten();
   if (forgotten.empty()) return;
-  std::sort(forgotten.begin(), forgotten.end());
   fail("visit",
        fmt::format("{} {} not named by its visit: field(\"name\", member) names a member, and field.ignore(member) "
                    "leaves one out on purpose",

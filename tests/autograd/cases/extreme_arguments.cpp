@@ -2,7 +2,7 @@
 // the sanitizers (PRESET=asan) also: without undefined behaviour.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>
-#include <tapegrad/autograd/int8.h>
+#include <tapegrad/autograd/internal/int8.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,8 +1,8 @@
 // Safetensors files: round trips, files of other writers, models in several files, bytes and checksums.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/dist.h>
-#include <tapegrad/autograd/draw_log.h>
 #include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/internal/draw_log.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

@@ -1,16 +1,6 @@
 // Additive attention: PyTorch's values and gradients, masks, projected keys, and errors.
 // ctest: families products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/additive.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

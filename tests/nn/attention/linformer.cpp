@@ -1,12 +1,6 @@
 // Linformer: where it equals full attention, how far it is from it otherwise, masks, caches, errors.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/linformer.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tests/support/long_inputs.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -86,21 +80,19 @@ TEST(Linformer, Errors) {
       {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5, .projected = 2});
   const Tensor x = ones({1, 4, 3});
   nn::KVCache cache;
-  EXPECT_EQ(error_of([&] { attention(x, {.cache = &cache}); }),
-            "[linformer_self_attention] linformer attention takes no cache: each projected key mixes all positions, "
-            "including later ones");
-  EXPECT_EQ(error_of([&] {
-              attention(ones({1, 6, 3}));
-            }),
-            "[linformer_self_attention] a sequence of length 6 is longer than context_length 5");
-  EXPECT_EQ(error_of([&] { attention(ones({4, 3})); }), "[linformer_self_attention] expected x [B, T, 3], got [4, 3]");
-  EXPECT_EQ(error_of([&] { attention(x, nn::causal_mask(4)); }),
-            "[linformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got bool [4, 4]");
-  EXPECT_EQ(
-      error_of([&] {
-        attention(x, zeros({1, 4}));
-      }),
-      "[linformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got float32 [1, 4]");
+  // clang-format off
+  expect_texts({
+      {"[linformer_self_attention] linformer attention takes no cache: each projected key mixes all positions, "
+       "including later ones", [&] { attention(x, {.cache = &cache}); }},
+      {"[linformer_self_attention] a sequence of length 6 is longer than context_length 5",
+       [&] { attention(ones({1, 6, 3})); }},
+      {"[linformer_self_attention] expected x [B, T, 3], got [4, 3]", [&] { attention(ones({4, 3})); }},
+      {"[linformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got bool [4, 4]",
+       [&] { attention(x, nn::causal_mask(4)); }},
+      {"[linformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got float32 [1, 4]",
+       [&] { attention(x, zeros({1, 4})); }},
+  });
+  // clang-format on
   const nn::PositionBias bias{.bias = nn::alibi_bias(2, 4, 4)};
   EXPECT_EQ(
       error_of([&] { attention(x, {.positions = &bias}); }),

@@ -1,20 +1,6 @@
 // Attention for long inputs, all kinds of it: equal bits for any number of threads, memory, and short inputs.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/linformer.h>
-#include <tapegrad/nn/performer.h>
-#include <tapegrad/nn/reformer.h>
 #include <tapegrad/tests/support/long_inputs.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <algorithm>
-#include <functional>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -26,7 +12,6 @@ using tests::leaf;
 using tests::padding;
 
 TEST(LongAttention, GivesTheSameBitsForAnyNumberOfThreads) {
-  const tests::KeepThreads keep;
   manual_seed(16);
   const nn::LinformerSelfAttention linformer(
       {.d_in = 24, .d_out = 32, .num_heads = 4, .context_length = 300, .projected = 40});
@@ -34,18 +19,12 @@ TEST(LongAttention, GivesTheSameBitsForAnyNumberOfThreads) {
   nn::ReformerSelfAttention reformer({.d_in = 24, .d_out = 32, .num_heads = 4, .chunk_length = 16});
   nn::eval(reformer);
   const Tensor x = leaf({3, 300, 24}, kFloat32), mask = padding(300);
-  const auto bits = [&](auto& module) {
-    Tape tape;
-    const Tensor y = module(x, mask);
-    return cat({y, tape.backward(sum(sin(y)))[x]}, -1).detach();
-  };
   const auto same = [&](auto& module) {
-    set_num_threads(1);
-    const Tensor first = bits(module);
-    for (const int threads : {2, 3, 7}) {
-      set_num_threads(threads);
-      EXPECT_TRUE(equal(bits(module), first)) << threads << " threads";
-    }
+    tests::expect_same_with_any_threads([&] {
+      Tape tape;
+      const Tensor y = module(x, mask);
+      return std::vector<Tensor>{y.detach(), tape.backward(sum(sin(y)))[x]};
+    });
   };
   same(linformer);
   same(performer);
@@ -53,23 +32,16 @@ TEST(LongAttention, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(LongAttention, GivesTheSameBitsForOneLongHead) {
-  const tests::KeepThreads keep;
   manual_seed(20);
   const Tensor q = leaf({1500, 8}, kFloat32), v = leaf({1500, 8}, kFloat32), w = nn::orthogonal_features(16, 8);
   const Tensor buckets = nn::lsh_buckets(q, 32, 2);
-  const auto bits = [&] {
+  tests::expect_same_with_any_threads([&] {
     Tape tape;
     const Tensor y = nn::performer_attention(q, q, v, w, {.causal = true}) +
                      nn::reformer_attention(q, v, buckets, {.chunk_length = 16, .causal = true});
     const Gradients grads = tape.backward(sum(sin(y)));
-    return cat({y, grads[q], grads[v]}, -1).detach();
-  };
-  set_num_threads(1);
-  const Tensor first = bits();
-  for (const int threads : {2, 3, 7}) {
-    set_num_threads(threads);
-    EXPECT_TRUE(equal(bits(), first)) << threads << " threads";
-  }
+    return std::vector<Tensor>{y.detach(), grads[q], grads[v]};
+  });
 }
 
 TEST(LongAttention, HasNoPairsInMemory) {

@@ -1,14 +1,6 @@
 // Performer: where it equals full attention, how far it is from it otherwise, masks, caches, errors.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/long_attention.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/performer.h>
-#include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tests/support/long_inputs.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -95,12 +87,7 @@ TEST(Performer, CachedEqualsUncached) {
   for (const Tensor& mask : {Tensor(), padding(7)}) {
     const Tensor whole = attention(x, mask);
     nn::KVCache cache;
-    for (const auto& [start, length] : {std::pair{0, 3}, {3, 3}, {6, 1}}) {
-      const Tensor seen = mask.defined() ? narrow(mask, -1, 0, start + length) : mask;
-      const Tensor y = attention(narrow(x, 1, start, length), {.mask = seen, .cache = &cache});
-      cache.advance(length);
-      EXPECT_LE(largest_difference(y, narrow(whole, 1, start, length)), 1e-12);
-    }
+    expect_same_from_a_cache(attention, x, mask, whole, {3, 3, 1}, cache);
     EXPECT_EQ(error_of([&] { attention(narrow(x, 1, 0, 1), {.cache = &cache}); }),
               "[performer_self_attention] a sequence of length 8 is longer than context_length 7");
   }
@@ -164,24 +151,22 @@ TEST(Performer, Errors) {
   EXPECT_EQ(error_of([] { nn::orthogonal_features(2, 4, kInt64); }),
             "[orthogonal_features] expected float32 or float64, got int64");
   const Tensor q = ones({2, 4, 3}), short_one = ones({2, 2, 3}), w = ones({5, 3});
-  EXPECT_EQ(error_of([&] { nn::performer_attention(q, q, short_one, w); }),
-            "[performer_attention] expected query [..., T, D], key [..., S, D] and value [..., S, E], got [2, 4, 3], "
-            "[2, 4, 3] and [2, 2, 3]");
-  EXPECT_EQ(error_of([&] {
-              nn::performer_attention(q, q, q, ones({5, 4}));
-            }),
-            "[performer_attention] expected features [M, 3], got [5, 4]");
-  EXPECT_EQ(error_of([&] { nn::performer_attention(q, short_one, short_one, w, {.causal = true}); }),
-            "[performer_attention] causal attention expected at least as many keys as queries, got 4 queries and 2 "
-            "keys");
-  EXPECT_EQ(error_of([&] { nn::performer_attention(q, q, q, w, {.scale = -1}); }),
-            "[performer_attention] expected a scale of at least 0, got -1");
-  EXPECT_EQ(error_of([&] { causal_product(q, q, short_one); }),
-            "[causal_product] expected a and b [..., T, M] and c [..., T, E], got [2, 4, 3], [2, 4, 3] and [2, 2, 3]");
-  EXPECT_EQ(error_of([&] {
-              causal_product(q, q, q, false, {.earlier = ones({2, 4}), .later = ones({3, 4})});
-            }),
-            "[causal_product] expected levels of type float32 that broadcast to [2, 4], got float32 [3, 4]");
+  // clang-format off
+  expect_texts({
+      {"[performer_attention] expected query [..., T, D], key [..., S, D] and value [..., S, E], got [2, 4, 3], [2, "
+       "4, 3] and [2, 2, 3]", [&] { nn::performer_attention(q, q, short_one, w); }},
+      {"[performer_attention] expected features [M, 3], got [5, 4]",
+       [&] { nn::performer_attention(q, q, q, ones({5, 4})); }},
+      {"[performer_attention] causal attention expected at least as many keys as queries, got 4 queries and 2 keys",
+       [&] { nn::performer_attention(q, short_one, short_one, w, {.causal = true}); }},
+      {"[performer_attention] expected a scale of at least 0, got -1",
+       [&] { nn::performer_attention(q, q, q, w, {.scale = -1}); }},
+      {"[causal_product] expected a and b [..., T, M] and c [..., T, E], got [2, 4, 3], [2, 4, 3] and [2, 2, 3]",
+       [&] { causal_product(q, q, short_one); }},
+      {"[causal_product] expected levels of type float32 that broadcast to [2, 4], got float32 [3, 4]",
+       [&] { causal_product(q, q, q, false, {.earlier = ones({2, 4}), .later = ones({3, 4})}); }},
+  });
+  // clang-format on
   {
     const Tensor level = zeros({4}).as_leaf();
     const Tape tape;

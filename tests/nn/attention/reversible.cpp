@@ -1,15 +1,5 @@
 // Reversible layers: gradients of plain layers, draws, and memory that does not grow with the depth.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/feed_forward.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/nn/reformer.h>
-#include <tapegrad/nn/reversible.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,37 +1,11 @@
 // Self-attention from one width to another: its formula, its masks, its errors.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt_hugging_face.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/self_attention.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <cmath>
-#include <string_view>
-#include <vector>
+#include <tapegrad/tests/support/long_inputs.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
 
 using namespace tests;
-
-TEST(SelfAttention, EqualsItsFormula) {
-  manual_seed(5);
-  const nn::MultiHeadSelfAttention attention({.d_in = 5, .d_out = 6, .num_heads = 3, .qkv_bias = true});
-  const Tensor x = randn({2, 4, 5});
-  const auto heads = [&](const nn::Linear& project) { return project(x).reshape({2, 4, 3, 2}).transpose(1, 2); };
-  const Tensor scores = matmul(heads(attention.query), heads(*attention.key).t()) / std::sqrt(2.0);
-  const Tensor weights = softmax(masked_fill(scores, !nn::causal_mask(4), -INFINITY));
-  const Tensor mixed = matmul(weights, heads(attention.value)).transpose(1, 2).reshape({2, 4, 6});
-  expect_near(attention(x), attention.output(mixed));
-  Tensor seen;
-  expect_near(attention(x, {.weights = &seen}), attention.output(mixed));
-  expect_near(seen, weights);
-}
 
 TEST(SelfAttention, AMaskIsAddedToTheCausalMask) {
   manual_seed(6);
@@ -56,12 +30,7 @@ TEST(SelfAttention, CachedEqualsUncachedWithAMask) {
   for (const Tensor& mask : {Tensor(), padding, added}) {
     const Tensor whole = attention(x, mask);
     nn::KVCache cache;
-    for (const auto& [start, length] : {std::pair{0, 2}, {2, 2}, {4, 1}}) {
-      const Tensor seen = mask.defined() ? narrow(mask, -1, 0, start + length) : mask;
-      const Tensor y = attention(narrow(x, 1, start, length), {.mask = seen, .cache = &cache});
-      cache.advance(length);
-      EXPECT_LE(amax(abs(y - narrow(whole, 1, start, length))).item(), 1e-12);
-    }
+    expect_same_from_a_cache(attention, x, mask, whole, {2, 2, 1}, cache);
     EXPECT_EQ(error_of([&] { attention(narrow(x, 1, 0, 1), {.cache = &cache}); }),
               "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
   }
@@ -118,55 +87,31 @@ Tensor repeated(const Tensor& x, int64_t times) {
 
 TEST(GroupedQueries, EqualAttentionWithRepeatedHeads) {
   manual_seed(3);
-  const auto leaf = [](const Shape& shape) { return randn(shape).to(kFloat64).as_leaf(); };
-  const Tensor q = leaf({2, 6, 4, 3}), k = leaf({2, 2, 5, 3}), v = leaf({2, 2, 5, 4});
-  const Tensor per_head = randn({6, 4, 5}).to(kFloat64), allowed = randn({2, 1, 4, 5}) > -0.5;
-  for (const Tensor& mask : {Tensor(), per_head, allowed, per_head[0]}) {
-    for (const bool causal : {false, true}) {
-      Tape tape;
-      const Tensor dy = sin(randn({2, 6, 4, 4}).to(kFloat64));
-      const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask, .causal = causal, .enable_gqa = true});
-      const Gradients ours = tape.backward(y, {.grad_output = dy});
-      Tape second;
-      const Tensor expected =
-          scaled_dot_product_attention(q, repeated(k, 3), repeated(v, 3), {.mask = mask, .causal = causal});
-      const Gradients theirs = second.backward(expected, {.grad_output = dy});
-      expect_near(y, expected);
-      for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
+  for (const auto& [queries, dtype] : {std::pair{4, kFloat64}, {1, kFloat32}}) {
+    const auto some = [&dtype = dtype](const Shape& shape) { return randn(shape).to(dtype); };
+    const Tensor q = some({2, 6, queries, 3}).as_leaf(), k = some({2, 2, 5, 3}).as_leaf();
+    const Tensor v = some({2, 2, 5, 4}).as_leaf(), dy = sin(some({2, 6, queries, 4}));
+    const Tensor per_head = some({2, 6, queries, 5}), allowed = randn({2, 1, queries, 5}) > -0.5;
+    for (const Tensor& mask :
+         {Tensor(), per_head, per_head[0], per_head[0][0], per_head[0][0][0], allowed, allowed[0]}) {
+      for (const bool causal : {false, true}) {
+        Tape tape;
+        const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask, .causal = causal, .enable_gqa = true});
+        const Gradients ours = tape.backward(y, {.grad_output = dy});
+        Tape second;
+        const Tensor expected =
+            scaled_dot_product_attention(q, repeated(k, 3), repeated(v, 3), {.mask = mask, .causal = causal});
+        const Gradients theirs = second.backward(expected, {.grad_output = dy});
+        expect_near(y, expected);
+        for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
+      }
+      const auto [y, weights] = attention_with_weights(q, k, v, {.mask = mask, .enable_gqa = true});
+      const auto [z, others] = attention_with_weights(q, repeated(k, 3), repeated(v, 3), {.mask = mask});
+      expect_near(y, z);
+      expect_near(weights, others);
     }
+    expect_near(scaled_dot_product_attention(q, q, q, {.enable_gqa = true}), scaled_dot_product_attention(q, q, q));
   }
-  const auto [y, weights] = attention_with_weights(q, k, v, {.enable_gqa = true});
-  const auto [z, others] = attention_with_weights(q, repeated(k, 3), repeated(v, 3));
-  expect_near(y, z);
-  expect_near(weights, others);
-  expect_near(scaled_dot_product_attention(q, q, q, {.enable_gqa = true}), scaled_dot_product_attention(q, q, q));
-}
-
-TEST(GroupedQueries, OneQueryPerHeadEqualsAttentionWithRepeatedHeads) {
-  manual_seed(4);
-  const Tensor q = randn({2, 6, 1, 3}).as_leaf(), k = randn({2, 2, 5, 3}).as_leaf(), v = randn({2, 2, 5, 4}).as_leaf();
-  for (const Tensor& mask :
-       {Tensor(), randn({2, 6, 1, 5}), randn({6, 1, 5}), randn({2, 1, 1, 5}), randn({1, 5}) > -0.5, randn({5})}) {
-    Tape tape;
-    const auto [y, weights] = attention_with_weights(q, k, v, {.mask = mask, .enable_gqa = true});
-    const Gradients ours = tape.backward(sum(sin(y)));
-    Tape second;
-    const auto [z, others] = attention_with_weights(q, repeated(k, 3), repeated(v, 3), {.mask = mask});
-    const Gradients theirs = second.backward(sum(sin(z)));
-    expect_near(y, z);
-    expect_near(weights, others);
-    for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
-  }
-}
-
-TEST(GroupedQueries, PassGradcheck) {
-  const auto make = [](const Shape& shape) { return randn(shape).to(kFloat64); };
-  const GradcheckReport report = gradcheck(
-      [](const Tensor& q, const Tensor& k, const Tensor& v) {
-        return scaled_dot_product_attention(q, k, v, {.causal = true, .enable_gqa = true});
-      },
-      {make({1, 4, 3, 2}), make({1, 2, 3, 2}), make({1, 2, 3, 2})});
-  EXPECT_TRUE(report.ok) << report.text;
 }
 
 TEST(GroupedQueries, DoNotCopyKeys) {
@@ -199,14 +144,10 @@ TEST(GroupedQueries, OneHeadOfKeysForManyQueries) {
     Tape tape;
     return tape.backward(sum(square(scaled_dot_product_attention(q, keys, values, {.causal = true}))));
   };
-  const KeepThreads keep;
-  std::vector<std::vector<float>> found;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
+  expect_same_with_any_threads([&] {
     const Gradients grads = grads_of(k, v);
-    found.push_back(cat({grads[k].flatten(), grads[v].flatten()}).to_vector<float>());
-    EXPECT_EQ(found.back(), found.front());
-  }
+    return std::vector<Tensor>{grads[k], grads[v]};
+  });
   Tape tape;
   const Gradients theirs =
       tape.backward(sum(square(scaled_dot_product_attention(q, repeated(k, 24), repeated(v, 24), {.causal = true}))));
@@ -291,13 +232,8 @@ TEST(GroupedQueries, ACacheKeepsTheirHeadsOnly) {
   nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 8, .num_heads = 4, .num_kv_heads = 2});
   nn::to(attention, kFloat64);
   const Tensor x = randn({2, 5, 3}).to(kFloat64);
-  const Tensor whole = attention(x);
   nn::KVCache cache;
-  for (const auto& [start, length] : {std::pair{0, 2}, {2, 2}, {4, 1}}) {
-    const Tensor y = attention(narrow(x, 1, start, length), {.cache = &cache});
-    cache.advance(length);
-    EXPECT_LE(amax(abs(y - narrow(whole, 1, start, length))).item(), 1e-12);
-  }
+  expect_same_from_a_cache(attention, x, {}, attention(x), {2, 2, 1}, cache);
   const Tensor step = randn({2, 2, 1, 2}).to(kFloat64);
   EXPECT_EQ(cache.append(0, {step, step}).keys.shape(), (Shape{2, 2, 6, 2}));
 }

@@ -1,18 +1,6 @@
 // EnsembleLinear and stacked states: members are the layers that they were made of, in every bit; errors.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/ensemble.h>
 #include <tapegrad/nn/gradcheck_gtest.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/module.h>
-#include <tapegrad/optim/adam.h>
-
-#include <functional>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -25,15 +13,6 @@ struct EnsembleOfNets {
   nn::EnsembleLinear up{3, 4, 8}, down{3, 8, 2};
   Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
 };
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 NamedTensors stacked(const std::vector<NetAlone>& nets) {
   std::vector<NamedTensors> states;
@@ -88,14 +67,6 @@ TEST(Ensemble, EachMemberMayHaveInputsOfItsOwn) {
   for (int64_t i = 0; i < 3; ++i)
     EXPECT_TRUE(equal(y[i], linear(x[i].contiguous(), layers.weight.tensor()[i].contiguous())));
   EXPECT_FALSE(layers.bias.defined());
-}
-
-TEST(Ensemble, GradientsOfBothOrders) {
-  manual_seed(3);
-  EnsembleOfNets nets;
-  const Tensor x = randn({5, 4}, kFloat64);
-  nn::to(nets, kFloat64);
-  EXPECT_TRUE(nn::gradients_match(nets, {x}));
 }
 
 TEST(Ensemble, Errors) {

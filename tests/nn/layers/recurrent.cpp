@@ -1,12 +1,6 @@
 // Recurrent networks: parameters, results and gradients against PyTorch's, sequences of several lengths, and errors.
 // ctest: families products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/nn/recurrent.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -225,25 +219,6 @@ TEST(Recurrent, RecordedGradientsEqualTheFused) {
   expect_near(again[x], with_graph[x]);
   for (const auto& [name, parameter] : nn::named_parameters(gru)) expect_near(again[parameter], with_graph[parameter]);
   for (const auto& [name, parameter] : nn::named_parameters(lstm)) expect_near(again[parameter], with_graph[parameter]);
-}
-
-TEST(Recurrent, RecomputationGivesTheSameBits) {
-  const nn::LSTM model(3, 4, {.num_layers = 2, .dropout = 0.3, .bidirectional = true});
-  const Tensor x = randn({5, 3, 3}).as_leaf();
-  std::vector<std::vector<float>> found[2];
-  for (const bool again : {false, true}) {
-    manual_seed(4);
-    Tape tape;
-    const auto f = [&](const Tensor& in) { return model(in).output; };
-    const Tensor y = again ? nn::recompute(x, f) : f(x);
-    const Gradients grads = tape.backward(weighted_sum(y));
-    found[again].push_back(y.detach().to_vector<float>());
-    found[again].push_back(grads[x].to_vector<float>());
-    for (const auto& [name, parameter] : nn::named_parameters(model)) {
-      found[again].push_back(grads[parameter].to_vector<float>());
-    }
-  }
-  EXPECT_EQ(found[1], found[0]);
 }
 
 TEST(Recurrent, EmptyBatch) {

@@ -1,18 +1,7 @@
 // PyTorch's MultiheadAttention, Transformer layers and EmbeddingBag: names, initial weights, results, gradients, random
 // numbers of dropout, and errors.
 // ctest: families products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/torch_transformer.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <functional>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -95,23 +84,18 @@ TEST(MultiheadAttention, EqualsPyTorch) {
 TEST(MultiheadAttention, ErrorsNameTheCause) {
   const nn::MultiheadAttention module(8, 2);
   const Tensor x = zeros({4, 2, 8});
-  EXPECT_EQ(error_of([] { nn::MultiheadAttention(8, 3); }),
-            "[multihead_attention] embed_dim 8 is not divisible by num_heads 3 (each head takes an equal share)");
-  EXPECT_EQ(error_of([&] {
-              (void)module(x, zeros({4, 3, 8}), x);
-            }),
-            "[multihead_attention] expected [T, N, E], batch second, [.., 8], [.., 8] and [.., 8], got query [4, 2, "
-            "8], key [4, 3, 8], value [4, 2, 8]");
-  EXPECT_EQ(error_of([&] {
-              (void)module(x, x, x, {.key_padding_mask = zeros({4, 2}, kBool)});
-            }),
-            "[multihead_attention] expected key_padding_mask, bool (true: hidden) or floating, of shape [2, 4], got "
-            "bool [4, 2]");
-  EXPECT_EQ(error_of([&] {
-              (void)module(x, x, x, {.attn_mask = zeros({4, 4}, kInt64)});
-            }),
-            "[multihead_attention] expected attn_mask, bool (true: hidden) or floating, of shape [4, 4], got int64 "
-            "[4, 4]");
+  // clang-format off
+  expect_texts({
+      {"[multihead_attention] embed_dim 8 is not divisible by num_heads 3 (each head takes an equal share)",
+       [] { nn::MultiheadAttention(8, 3); }},
+      {"[multihead_attention] expected [T, N, E], batch second, [.., 8], [.., 8] and [.., 8], got query [4, 2, 8], "
+       "key [4, 3, 8], value [4, 2, 8]", [&] { (void)module(x, zeros({4, 3, 8}), x); }},
+      {"[multihead_attention] expected key_padding_mask, bool (true: hidden) or floating, of shape [2, 4], got bool "
+       "[4, 2]", [&] { (void)module(x, x, x, {.key_padding_mask = zeros({4, 2}, kBool)}); }},
+      {"[multihead_attention] expected attn_mask, bool (true: hidden) or floating, of shape [4, 4], got int64 [4, 4]",
+       [&] { (void)module(x, x, x, {.attn_mask = zeros({4, 4}, kInt64)}); }},
+  });
+  // clang-format on
 }
 
 template <class Layer>

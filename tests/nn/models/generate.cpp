@@ -1,18 +1,6 @@
 // Decoding: greedy and beam search, stopping, and caches. Sampling: sampling.cpp.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/nn/models/small_models.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string_view>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -271,32 +259,22 @@ TEST(Generate, CachedEqualsUncachedForEveryKindOfPositions) {
   }
 }
 
-TEST(Generate, GptCachedEqualsUncachedForEveryKindOfPositions) {
-  for (const Positions positions : tables_and_relative_ones()) {
-    SCOPED_TRACE(nn::name(positions));
-    const bool ends = positions == Positions::learned;  // after 6 tokens it reads the last 6
-    manual_seed(11);
-    nn::GPTModel model(tests::small_decoder(7, ends ? 6 : 2, positions, kSmallDistances));
-    EXPECT_EQ(nn::count_parameters(model), model.config.parameter_count());
-    nn::to(model, kFloat64);
-    nn::eval(model);
-    for (const int64_t beams : {1, 3}) {
-      nn::GPTNext cached(model), uncached(model, false);
-      const Tensor prompt = tensor({{3, 1}, {4, 1}});
-      const nn::GenerateOptions options{.max_new_tokens = 9, .end_token = 6, .beams = beams};
-      const nn::Generated a = nn::generate(cached, prompt, options), b = nn::generate(uncached, prompt, options);
-      EXPECT_EQ(a.tokens.to_vector<int64_t>(), b.tokens.to_vector<int64_t>());
-      for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(a.scores[i], b.scores[i], 1e-11);
-    }
-    // Greedy by hand, all tokens at every step.
-    Tensor ids = tensor({{3, 1}});
-    for (int n = 0; n < 9; ++n) {
-      const Tensor window = ends ? ids.slice(1, -std::min<int64_t>(ids.size(1), 6)) : ids;
-      ids = cat({ids, argmax(model(window).select(1, -1), -1, true)}, 1);
-    }
-    nn::GPTNext next(model);
-    EXPECT_EQ(row(nn::generate(next, tensor({{3, 1}}), {.max_new_tokens = 9}).tokens, 0), row(narrow(ids, 1, 2, 9), 0));
+// Every kind of positions with a cache: positions/added_positions.cpp.
+TEST(Generate, AGptReadsTheLastTokensOfItsContext) {
+  manual_seed(11);
+  const nn::GPTModel model = tests::exact(nn::GPTModel(tests::small_decoder(7, 6)));
+  Tensor ids = tensor({{3, 1}, {4, 1}});  // greedy by hand, all tokens at every step
+  for (int n = 0; n < 9; ++n) {
+    const Tensor window = ids.slice(1, -std::min<int64_t>(ids.size(1), 6));
+    ids = cat({ids, argmax(model(window).select(1, -1), -1, true)}, 1);
   }
+  const auto generated = [&](bool cached, int64_t beams) {
+    nn::GPTNext next(model, cached);
+    const nn::GenerateOptions options{.max_new_tokens = 9, .beams = beams};
+    return nn::generate(next, tensor({{3, 1}, {4, 1}}), options).tokens.to_vector<int64_t>();
+  };
+  for (const bool cached : {true, false}) EXPECT_EQ(generated(cached, 1), narrow(ids, 1, 2, 9).to_vector<int64_t>());
+  EXPECT_EQ(generated(true, 3), generated(false, 3));
 }
 
 // --- errors ---

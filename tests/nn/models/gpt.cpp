@@ -1,20 +1,8 @@
 // GPT: parameters, values and gradients against PyTorch, causality, and activation checkpointing.
 // ctest: products
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/gpt_hugging_face.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/optim/adam.h>
 #include <tapegrad/tests/nn/models/stored_gpt.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -138,9 +126,7 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
     found.push_back(rand({4}));  // the stream continues at the same position
     return found;
   };
-  const std::vector<Tensor> plain = run(false), again = run(true);
-  ASSERT_EQ(plain.size(), again.size());
-  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(tests::same_bits(plain[i], again[i])) << i;
+  expect_same_results(run, {false, true});
   Tape tape;
   const Tensor loss = sum(model(ids(gpt_golden()["ids"])));
   EXPECT_EQ(error_of([&] { tape.backward(loss, {.create_graph = true}); }),
@@ -250,20 +236,16 @@ TEST(Gpt, RejectsInvalidConfigurations) {
   EXPECT_EQ(error_of([] { nn::gpt_preset("gpt3"); }),
             "[gpt] expected one of the presets tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl, got \"gpt3\"");
   nn::GPTModel model(golden_config());
-  EXPECT_EQ(error_of([&] { model(zeros({1, 9}, kInt64)); }), "[gpt] 9 tokens are more than the context_length 8");
-  EXPECT_EQ(error_of([&] {
-              model(zeros({1, 4}));
-            }),
-            "[gpt] expected ids int64 [B, T], got float32 [1, 4] (convert with to(kInt64))");
-  EXPECT_EQ(error_of([&] {
-              model(zeros({1, 4}, kInt32));
-            }),
-            "[gpt] expected ids int64 [B, T], got int32 [1, 4] (convert with to(kInt64))");
-  EXPECT_EQ(error_of([&] { model(zeros({4}, kInt64)); }), "[gpt] expected ids int64 [B, T], got int64 [4]");
-  EXPECT_EQ(error_of([&] {
-              model.trf_blocks[0].att(zeros({2, 8}));
-            }),
-            "[multi_head_self_attention] expected x [B, T, 8], got [2, 8]");
+  // clang-format off
+  expect_texts({
+      {"[gpt] 9 tokens are more than the context_length 8", [&] { model(zeros({1, 9}, kInt64)); }},
+      {"[gpt] expected ids int64 [B, T], got float32 [1, 4] (convert with to(kInt64))", [&] { model(zeros({1, 4})); }},
+      {"[gpt] expected ids int64 [B, T], got int32 [1, 4] (convert with to(kInt64))",
+       [&] { model(zeros({1, 4}, kInt32)); }},
+      {"[gpt] expected ids int64 [B, T], got int64 [4]", [&] { model(zeros({4}, kInt64)); }},
+      {"[multi_head_self_attention] expected x [B, T, 8], got [2, 8]", [&] { model.trf_blocks[0].att(zeros({2, 8})); }},
+  });
+  // clang-format on
 }
 
 }  // namespace

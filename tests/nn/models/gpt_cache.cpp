@@ -1,41 +1,13 @@
 // GPT's cache of keys and values: equal results, beams, memory, and errors.
 // ctest: products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
 #include <tapegrad/tests/nn/models/stored_gpt.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cstring>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
 
 using nlohmann::json;
 using namespace tests;
-
-TEST(Gpt, CachedEqualsUncached) {
-  for (const DType dtype : {kFloat64, kFloat32}) {
-    nn::GPTModel model(golden_config());
-    nn::to(model, dtype);
-    nn::eval(model);
-    const double room = dtype == kFloat64 ? 1e-12 : 1e-5;
-    const Tensor all = ids(gpt_golden()["ids"]), whole = model(all);
-    const std::vector<std::vector<int64_t>> ways = {{1, 1, 1, 1, 1, 1}, {4, 1, 1}, {2, 3, 1}};
-    for (const std::vector<int64_t>& cuts : ways) {
-      nn::KVCache cache;
-      for (const int64_t tokens : cuts) {
-        const int64_t start = cache.length();
-        const Tensor logits = model(narrow(all, 1, start, tokens), &cache);
-        EXPECT_LE(amax(abs(logits - narrow(whole, 1, start, tokens))).item(), room);
-      }
-      EXPECT_EQ(cache.length(), 6);
-      EXPECT_EQ(cache.batch(), 2);
-    }
-  }
-}
 
 TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
   nn::GPTModel model(golden_config());

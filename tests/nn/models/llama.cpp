@@ -1,23 +1,5 @@
 // Llama: values, gradients and greedy tokens against transformers, the cache, scaled RoPE, and Hugging Face's files.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/adapter.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -31,15 +13,10 @@ constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
 
 std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 nn::LlamaModel loaded(const std::string& name) {
   const std::string folder = folder_of(name), file = folder + "/config.json";
   const nn::init::Skip skip;
-  nn::LlamaModel model(nn::llama_config_of_hugging_face(text_of(file), file));
+  nn::LlamaModel model(nn::llama_config_of_hugging_face(tests::slurp(file), file));
   NamedTensors state;
   for (const NamedTensor& entry :
        load_safetensors(folder + (name == "llama2_tiny" ? "/model.safetensors" : "")).tensors)
@@ -104,34 +81,18 @@ TEST(Llama, GreedyTokensEqualTransformers) {
   }
 }
 
-TEST(Llama, CachedEqualsUncachedAndLaterTokensChangeNothing) {
-  nn::LlamaModel model = loaded("llama3_tiny");
-  nn::to(model, kFloat64);
-  const Tensor all = tensor({{3, 1, 4, 1, 5, 9}}), whole = model(all);
-  nn::KVCache cache;
-  for (const int64_t tokens : {2, 1, 3}) {
-    const int64_t start = cache.length();
-    EXPECT_LT(difference(model(narrow(all, 1, start, tokens), &cache), narrow(whole, 1, start, tokens)), 1e-12);
-  }
-  EXPECT_TRUE(tests::same_bits(narrow(model(tensor({{3, 1, 4, 2, 2, 2}})), 1, 0, 3), narrow(whole, 1, 0, 3)));
+std::vector<Tensor> loss_and_gradients(const nn::LlamaModel& model, const Tensor& in) {
+  Tape tape;
+  const Tensor loss = cross_entropy(model(in), in);
+  const Gradients grads = tape.backward(loss);
+  std::vector<Tensor> found{loss.detach()};
+  for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
+  return found;
 }
 
 TEST(Llama, GivesTheSameBitsForEveryNumberOfThreads) {
-  const tests::KeepThreads keep;
-  std::vector<Tensor> first;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    const nn::LlamaModel model = loaded("llama3_tiny");
-    Tape tape;
-    const Tensor in = ids(tests::stored("llama3_tiny/expected.json")["ids"]);
-    const Tensor loss = cross_entropy(model(in), in);
-    const Gradients grads = tape.backward(loss);
-    std::vector<Tensor> found{loss.detach()};
-    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
-    if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i)
-      EXPECT_TRUE(tests::same_bits(found[i], first[i])) << threads << " " << i;
-  }
+  const Tensor in = ids(tests::stored("llama3_tiny/expected.json")["ids"]);
+  tests::expect_same_with_any_threads([&] { return loss_and_gradients(loaded("llama3_tiny"), in); });
 }
 
 TEST(Llama, ParametersAndTheirCount) {
@@ -152,17 +113,11 @@ TEST(Llama, ParametersAndTheirCount) {
 TEST(Llama, RecomputedBlocksGiveTheSameGradients) {
   manual_seed(1);
   nn::LlamaModel model(small_llama());
-  const Tensor in = tensor({{3, 1, 4, 1, 5}});
-  std::vector<Tensor> first;
-  for (const bool recompute : {false, true}) {
+  const auto results = [&](bool recompute) {
     model.recompute_blocks = recompute;
-    Tape tape;
-    const Gradients grads = tape.backward(sum(model(in)));
-    std::vector<Tensor> found;
-    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
-    if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(tests::same_bits(found[i], first[i])) << i;
-  }
+    return loss_and_gradients(model, tensor({{3, 1, 4, 1, 5}}));
+  };
+  tests::expect_same_results(results, {false, true});
 }
 
 TEST(Llama, WeightsInFewerBytes) {
@@ -184,38 +139,6 @@ TEST(Llama, WeightsInFewerBytes) {
   nn::load_state_dict(again, nn::stored_state(nn::state_dict(wide), again));
   EXPECT_TRUE(tests::same_bits(again(in), quarter(in)));
   EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
-}
-
-// Updates of the attention's projections, which are multiplied together, and their way through files.
-TEST(Llama, UpdatesOfLowRank) {
-  const tests::TemporaryFolder folder;
-  nn::LlamaModel model = loaded("llama2_tiny"), other = loaded("llama2_tiny");
-  const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), plain = model(in);
-  EXPECT_EQ(nn::lora(model, {.rank = 2, .targets = {"q_proj", "v_proj"}}).size(), 4U);
-  nn::eval(model);
-  EXPECT_TRUE(tests::same_bits(model(in), plain));
-  manual_seed(4);
-  for (nn::LlamaBlock& block : model.layers) {
-    for (nn::Linear* layer : {&block.self_attn.query, &block.self_attn.value}) {
-      nn::init::normal(layer->weight.low_rank->b, 0, 0.3);
-    }
-  }
-  const Tensor expected = model(in);
-  EXPECT_GT(difference(expected, plain), 0.01);
-  {
-    Tape tape;
-    const Gradients grads = tape.backward(sum(model(in) * model(in)));
-    for (const NamedTensor& p : nn::trainable_parameters(model)) EXPECT_GT(amax(abs(grads[p.tensor])).item(), 0);
-  }
-  nn::save_adapter(model, folder / "adapter");
-  const SafeTensors file = load_safetensors(folder / "adapter/adapter_model.safetensors");
-  EXPECT_EQ(file["base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight"].shape(), Shape({8, 2}));
-  nn::load_adapter(other, folder / "adapter");
-  nn::eval(other);
-  EXPECT_TRUE(tests::same_bits(other(in), expected));
-  nn::LlamaModel merged = loaded("llama2_tiny");  // to_hugging_face merges
-  nn::load_state_dict(merged, nn::to_hugging_face(other));
-  EXPECT_LT(difference(merged(in), expected), 1e-4);
 }
 
 TEST(Llama, AnyDecoderIsAModule) {
@@ -246,22 +169,6 @@ TEST(Llama, ScaledRope) {
   EXPECT_GT(scaled[1], plain[1] / 8);     // 1.6 turns
   EXPECT_LT(scaled[1], plain[1]);
   EXPECT_DOUBLE_EQ(scaled[2], plain[2] / 8);
-}
-
-TEST(Llama, HuggingFacesFilesGoBothWays) {
-  for (const std::string name : kFolders) {
-    const nn::LlamaModel model = loaded(name);
-    const std::string file = folder_of(name) + "/config.json";
-    const auto ends = nn::ends_of_hugging_face(text_of(file), file);
-    EXPECT_EQ(ends.size(), name == "llama2_tiny" ? 1U : 2U);
-    const std::string written = nn::to_hugging_face_config(model.config, 1, ends);
-    const nn::LlamaConfig read = nn::llama_config_of_hugging_face(written, "written");
-    EXPECT_EQ(nn::to_hugging_face_config(read, 1, nn::ends_of_hugging_face(written, "written")), written);
-    nn::LlamaModel again(read);
-    nn::load_state_dict(again, nn::from_hugging_face(nn::to_hugging_face(model), read));
-    nn::eval(again);
-    EXPECT_TRUE(tests::same_bits(again(tensor({{1, 2, 3}})), model(tensor({{1, 2, 3}}))));
-  }
 }
 
 TEST(Llama, RejectsWhatItDoesNotSupport) {

@@ -1,20 +1,5 @@
 // LoRA: updates of low rank, their targets, and adapters in PEFT's format.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/adapter.h>
-#include <tapegrad/nn/gpt_hugging_face.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::nn {
 namespace {
@@ -145,25 +130,18 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
 }
 
 TEST(Lora, GivesTheSameBitsForAnyNumberOfThreads) {
-  const tests::KeepThreads keep;
   manual_seed(5);
   Linear layer(96, 200);
   lora(layer, {.rank = 5, .targets = {"*"}, .dropout = 0.2});
   init::normal(layer.weight.low_rank->b);
   const Tensor x = randn({700, 96});
-  std::vector<std::vector<float>> first;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
+  expect_same_with_any_threads([&] {
     manual_seed(6);
     Tape tape;
     const Tensor y = layer(x);
     const Gradients grads = tape.backward(sum(y * y));
-    const std::vector<std::vector<float>> found{y.to_vector<float>(),
-                                                grads[layer.weight.low_rank->a].to_vector<float>(),
-                                                grads[layer.weight.low_rank->b].to_vector<float>()};
-    if (first.empty()) first = found;
-    EXPECT_TRUE(found == first) << threads << " threads";
-  }
+    return std::vector<Tensor>{y.detach(), grads[layer.weight.low_rank->a], grads[layer.weight.low_rank->b]};
+  });
 }
 
 // --- adapters ---

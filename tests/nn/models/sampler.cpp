@@ -1,23 +1,7 @@
 // Trainer equals sampler: the logits of tokens that are generated one by one, with a cache, in batches of any size, are
 // bit by bit those of the forward pass of training.
 // ctest: products families
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/inference.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/llama.h>
-#include <tapegrad/nn/lora.h>
-#include <tapegrad/nn/module.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <optional>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -50,8 +34,14 @@ int64_t positions_that_differ(const Tensor& a, const Tensor& b) {
   return count;
 }
 
-void expect_same(nn::Decoder& model, const std::string& what, const std::vector<int64_t>& batches = {1, 2, 3, 4, 5, 16},
-                 int64_t length = 40, const std::vector<int64_t>& prompts = {1, 3, 20}) {
+struct SampledLengths {
+  std::vector<int64_t> batches = {1, 2, 3, 4, 5, 16};
+  int64_t length = 40;
+  std::vector<int64_t> prompts = {1, 3, 20};
+};
+
+void expect_same(nn::Decoder& model, const std::string& what, const SampledLengths& lengths = {}) {
+  const auto& [batches, length, prompts] = lengths;
   for (const DType dtype : {kFloat32, kBFloat16}) {
     const Autocast autocast(dtype);
     for (const int64_t batch : batches) {
@@ -64,56 +54,67 @@ void expect_same(nn::Decoder& model, const std::string& what, const std::vector<
   }
 }
 
+nn::GPTModel sampled_gpt(int64_t width, int64_t heads, int64_t layers, int64_t length, int64_t vocab = 61) {
+  manual_seed(1);
+  return nn::GPTModel({.vocab_size = vocab,
+                       .context_length = length,
+                       .emb_dim = width,
+                       .n_heads = heads,
+                       .n_layers = layers,
+                       .drop_rate = 0});
+}
+
+nn::LlamaModel sampled_llama(int64_t width, int64_t inner, int64_t key_heads, int64_t layers, int64_t length,
+                             bool tied) {
+  manual_seed(1);
+  return nn::LlamaModel({.vocab_size = 61,
+                         .hidden_size = width,
+                         .intermediate_size = inner,
+                         .num_hidden_layers = layers,
+                         .num_attention_heads = 4,
+                         .num_key_value_heads = key_heads,
+                         .max_position_embeddings = length,
+                         .tie_word_embeddings = tied});
+}
+
+// More keys than attention takes head by head, also in a prompt: the first prompt has few keys.
+const std::vector<SampledLengths> kManyKeys = {{{1, 3, 16}, 300, {240, 290}}, {{1, 3, 16}, 700, {690}}};
+
 TEST(Sampler, GPTHasTheBitsOfTraining) {
-  for (const int64_t width : {32, 96, 128}) {
-    manual_seed(1);
-    nn::GPTModel model({.vocab_size = 61,
-                        .context_length = 48,
-                        .emb_dim = width,
-                        .n_heads = width == 128 ? 2 : 4,
-                        .n_layers = 2,
-                        .drop_rate = 0});
-    expect_same(model, "width " + std::to_string(width));
+  for (const auto& [width, heads] : {std::pair{32, 4}, {96, 4}, {128, 2}}) {
+    nn::GPTModel model = sampled_gpt(width, heads, 2, 48);
+    expect_same(model, fmt::format("width {}", width));
   }
+  nn::GPTModel wide = sampled_gpt(320, 5, 1, 256, 333);  // products in several blocks along k
+  expect_same(wide, "wide", {.batches = {1, 3}});
+  expect_same(wide, "long", {.batches = {1}, .length = 256});  // as many keys as one block holds
+  nn::GPTModel longer = sampled_gpt(32, 2, 1, 700);
+  for (const SampledLengths& lengths : kManyKeys) expect_same(longer, fmt::format("{} keys", lengths.length), lengths);
+  // Updates of low rank, which products of their own compute, also together with those of few rows.
+  nn::GPTModel adapted = sampled_gpt(96, 4, 2, 48);
+  nn::lora(adapted, {.rank = 4, .targets = {"W_query", "W_value", "out_proj"}});
+  for (const auto& [name, p] : nn::named_parameters(adapted)) {
+    if (name.ends_with("lora_B.weight")) nn::init::normal(p, 0, 0.3);  // an update of zero would hide a difference
+  }
+  expect_same(adapted, "lora");
 }
 
-// Products in several blocks along k, and as many keys as one block holds.
-TEST(Sampler, WideAndLongGPTHasTheBitsOfTraining) {
-  manual_seed(1);
-  nn::GPTModel model(
-      {.vocab_size = 333, .context_length = 256, .emb_dim = 320, .n_heads = 5, .n_layers = 1, .drop_rate = 0});
-  expect_same(model, "wide", {1, 3}, 40);
-  expect_same(model, "long", {1}, 256);
-}
-
-// More keys than attention takes head by head, also in a prompt.
-TEST(Sampler, GPTWithManyKeysHasTheBitsOfTraining) {
-  manual_seed(1);
-  nn::GPTModel model(
-      {.vocab_size = 61, .context_length = 700, .emb_dim = 32, .n_heads = 2, .n_layers = 1, .drop_rate = 0});
-  expect_same(model, "300 keys", {1, 3, 16}, 300, {240, 290});  // the first prompt has few keys
-  expect_same(model, "700 keys", {1, 3, 16}, 700, {690});
-}
-
-TEST(Sampler, LlamaWithManyKeysHasTheBitsOfTraining) {
-  manual_seed(1);
-  nn::LlamaModel model({.vocab_size = 61,
-                        .hidden_size = 32,
-                        .intermediate_size = 60,
-                        .num_hidden_layers = 1,
-                        .num_attention_heads = 4,
-                        .num_key_value_heads = 2,
-                        .max_position_embeddings = 700});
-  expect_same(model, "300 keys", {1, 3, 16}, 300, {240, 290});  // the first prompt has few keys
-  expect_same(model, "700 keys", {1, 3, 16}, 700, {690});
+TEST(Sampler, LlamaHasTheBitsOfTraining) {
+  for (const int64_t key_heads : {1, 2, 4}) {
+    for (const bool tied : {false, true}) {
+      nn::LlamaModel model = sampled_llama(64, 172, key_heads, 2, 48, tied);
+      expect_same(model, fmt::format("{} heads of keys{}", key_heads, tied ? ", tied" : ""),
+                  {.batches = {1, 2, 4, 5, 16}});
+    }
+  }
+  nn::LlamaModel longer = sampled_llama(32, 60, 2, 1, 700, false);
+  for (const SampledLengths& lengths : kManyKeys) expect_same(longer, fmt::format("{} keys", lengths.length), lengths);
 }
 
 // A token has the same bits in a sequence of any length: of so few tokens that attention takes head by head, and of
 // more.
 TEST(Sampler, LaterTokensChangeNoBit) {
-  manual_seed(1);
-  nn::GPTModel model(
-      {.vocab_size = 61, .context_length = 600, .emb_dim = 32, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
+  nn::GPTModel model = sampled_gpt(32, 2, 2, 600);
   for (const DType dtype : {kFloat32, kBFloat16}) {
     const Autocast autocast(dtype);
     const Tensor ids = some_ids(2, 600, 61), all = trained(model, ids);
@@ -122,35 +123,6 @@ TEST(Sampler, LaterTokensChangeNoBit) {
       EXPECT_EQ(positions_that_differ(first, narrow(all, 1, 0, length)), 0) << name(dtype) << ", " << length;
     }
   }
-}
-
-TEST(Sampler, LlamaHasTheBitsOfTraining) {
-  for (const int64_t key_heads : {1, 2, 4}) {
-    for (const bool tied : {false, true}) {
-      manual_seed(1);
-      nn::LlamaModel model({.vocab_size = 61,
-                            .hidden_size = 64,
-                            .intermediate_size = 172,
-                            .num_hidden_layers = 2,
-                            .num_attention_heads = 4,
-                            .num_key_value_heads = key_heads,
-                            .max_position_embeddings = 48,
-                            .tie_word_embeddings = tied});
-      expect_same(model, fmt::format("{} heads of keys{}", key_heads, tied ? ", tied" : ""), {1, 2, 4, 5, 16});
-    }
-  }
-}
-
-// Updates of low rank, which products of their own compute, also together with those of few rows.
-TEST(Sampler, LoraHasTheBitsOfTraining) {
-  manual_seed(1);
-  nn::GPTModel model(
-      {.vocab_size = 61, .context_length = 48, .emb_dim = 96, .n_heads = 4, .n_layers = 2, .drop_rate = 0});
-  nn::lora(model, {.rank = 4, .targets = {"W_query", "W_value", "out_proj"}});
-  for (const auto& [name, p] : nn::named_parameters(model)) {
-    if (name.ends_with("lora_B.weight")) nn::init::normal(p, 0, 0.3);  // an update of zero would hide a difference
-  }
-  expect_same(model, "lora");
 }
 
 }  // namespace

@@ -1,22 +1,6 @@
 // Sampling: PyTorch's draws, the limits of top-k and nucleus, and samples of whole models.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/nn/models/small_models.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <numeric>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,18 +1,7 @@
 // The encoder-decoder Transformer: initial parameters, shapes, and a whole model against PyTorch.
 // ctest: products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/nn/models/small_models.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -58,13 +47,6 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
       }
     }
   }
-}
-
-TEST(Transformer, CountsParameters) {
-  const json golden = stored("init.json");
-  EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["copy"]["config"], 0))), 174356);
-  EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["addition"]["config"], 0))), 3969291);
-  EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["parser"]["config"], 0))), 1401753);
 }
 
 // tests/data/transformer.json, made by make_transformer.py next to it.
@@ -136,17 +118,6 @@ TEST(Transformer, ClonesAreIndependent) {
   set_weights(copy);
   EXPECT_EQ(model(src, src).to_vector<float>(), before);
   EXPECT_NE(copy(src, src).to_vector<float>(), before);
-}
-
-TEST(Transformer, GreedyDecodingIsWhatTheWholeForwardPassPredicts) {
-  manual_seed(6);
-  nn::Transformer model(small_transformer(9, 6));
-  nn::eval(model);
-  const Tensor src = randint(1, 9, {4, 6}), mask = nn::padding_mask(src);
-  const Tensor tokens = nn::greedy_decode(model, src, mask, 6);
-  EXPECT_EQ(tokens.shape(), (Shape{4, 6}));
-  const Tensor given = cat({zeros({4, 1}, kInt64), narrow(tokens, 1, 0, 5)}, 1);
-  EXPECT_EQ(argmax(model(src, given, mask, nn::causal_mask(6)), -1).to_vector<int64_t>(), tokens.to_vector<int64_t>());
 }
 
 TEST(Transformer, Errors) {

@@ -1,10 +1,7 @@
 // The U-Net of examples/ported against denoising-diffusion-pytorch.
 #include <tapegrad/examples/ported/unet.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/nn/ported/ported.h>
-
-#include <fstream>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

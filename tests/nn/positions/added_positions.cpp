@@ -1,20 +1,7 @@
 // Positions that are added to embeddings: values and gradients against PyTorch, causality, caches, padding, unlimited
 // length.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/nn/models/small_models.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -94,17 +81,6 @@ TEST(AddedPositions, NeverSeeLaterTokensOfACausalModel) {
     const auto first = [&](const Tensor& tokens) { return model(tokens).slice(1, 0, 4).contiguous(); };
     EXPECT_EQ(first(ids).to_vector<double>(), first(other).to_vector<double>());
     EXPECT_GT(tests::largest_difference(model(ids), model(other)), 1e-6);
-  }
-}
-
-TEST(AddedPositions, ReadOnlyBackwardsWhereTheyAreCausal) {  // also without a model
-  for (const std::string_view kind : kLearnedKinds) {
-    SCOPED_TRACE(kind);
-    manual_seed(2);
-    const nn::AddedPositions model(nn::positions_named(kind), 4, 8, small_options(), true);
-    const Tensor x = randn({2, 9, 8}), other = cat({x.slice(1, 0, 5), randn({2, 4, 8})}, 1);
-    EXPECT_EQ(model(x).slice(1, 0, 5).contiguous().to_vector<float>(),
-              model(other).slice(1, 0, 5).contiguous().to_vector<float>());
   }
 }
 
@@ -198,40 +174,20 @@ TEST(AddedPositions, HaveNoEnd) {
 }
 
 TEST(AddedPositions, GiveTheSameBitsForAnyNumberOfThreads) {
-  const tests::KeepThreads keep;
   for (const std::string_view kind : kLearnedKinds) {
     SCOPED_TRACE(kind);
-    std::vector<std::vector<float>> first;
-    for (const int threads : {1, 2, 3, 7}) {
-      set_num_threads(threads);
+    tests::expect_same_with_any_threads([&] {
       manual_seed(5);
       nn::AddedPositions model(nn::positions_named(kind), 4, 96, small_options(), true);
       const Tensor x = randn({8, 60, 96}).as_leaf();
       Tape tape;
       const Tensor y = model(x);
       const Gradients grads = tape.backward(sum(y * y * y));
-      std::vector<std::vector<float>> bits{y.to_vector<float>(), grads[x].to_vector<float>()};
-      for (const auto& [name, p] : nn::named_parameters(model)) bits.push_back(grads[p].to_vector<float>());
-      if (first.empty()) first = bits;
-      EXPECT_TRUE(bits == first) << threads << " threads";
-    }
+      std::vector<Tensor> found{y.detach(), grads[x]};
+      for (const auto& [name, p] : nn::named_parameters(model)) found.push_back(grads[p]);
+      return found;
+    });
   }
-}
-
-TEST(AddedPositions, KeepTheirValuesInAFile) {
-  const std::string file = testing::TempDir() + "/added_positions.safetensors";
-  for (const std::string_view kind : kLearnedKinds) {
-    SCOPED_TRACE(kind);
-    const nn::GPTModel saved = gpt(nn::positions_named(kind));
-    save_safetensors(file, nn::state_dict(saved));
-    manual_seed(99);
-    nn::GPTModel loaded = tests::exact(nn::GPTModel(saved.config));
-    nn::load_state_dict(loaded, load_safetensors(file).tensors);
-    const Tensor ids = tensor({{1, 2, 3, 4, 5}});
-    EXPECT_EQ(saved(ids).to_vector<double>(), loaded(ids).to_vector<double>());
-    EXPECT_EQ(saved.config.parameter_count(), nn::count_parameters(saved));
-  }
-  std::remove(file.c_str());
 }
 
 TEST(AddedPositions, ComplexOnesTurnWhenTheyShift) {  // z(i + j) = z(i) e^(i omega j)
@@ -244,28 +200,6 @@ TEST(AddedPositions, ComplexOnesTurnWhenTheyShift) {  // z(i + j) = z(i) e^(i om
   const nn::ComplexPositions first(8);  // begin as the sinusoidal ones, cosines first
   EXPECT_LT(tests::largest_difference(first(50).slice(1, 0, kAll, 2), nn::sinusoidal_table(50, 8).slice(1, 1, kAll, 2)),
             1e-5);
-}
-
-TEST(AddedPositions, OdeGradientsByAdjointAreThoseThroughTheSolver) {
-  const auto gradients = [](std::string_view solver, bool adjoint) {
-    manual_seed(9);
-    nn::OdePositions model(
-        6, {.solver = {.solver = nn::ode_solver_named(solver), .steps = 16, .tolerance = 1e-9, .adjoint = adjoint}});
-    nn::to(model, kFloat64);
-    Tape tape;
-    const Tensor p = model(12, 3);
-    const Gradients grads = tape.backward(sum(p * p) + sum(p));
-    std::vector<Tensor> found;
-    for (const auto& [name, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
-    return found;
-  };
-  for (const std::string_view solver : nn::kOdeSolverNames) {
-    const std::vector<Tensor> through = gradients(solver, false), adjoint = gradients(solver, true);
-    for (std::size_t i = 0; i < through.size(); ++i) {
-      EXPECT_GT(amax(abs(through[i])).item(), 0) << solver << " " << i;
-      EXPECT_LT(tests::largest_difference(through[i], adjoint[i]), 1e-6) << solver << " " << i;
-    }
-  }
 }
 
 // alpha = 0 leaves the relative kind, beta = 0 the added one, for every pair.

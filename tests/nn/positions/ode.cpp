@@ -1,13 +1,5 @@
 // Differential equations: known solutions, the orders of the methods, and gradients by both methods.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/ode.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

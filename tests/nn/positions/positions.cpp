@@ -1,21 +1,5 @@
 // Positions: tables and attention against the papers' formulas in PyTorch, and the properties of each kind.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -194,18 +178,6 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
           << nn::name(kind);
     }
   }
-}
-
-TEST(Positions, RopeProductsDependOnTheDistanceAlone) {
-  manual_seed(3);
-  const Tensor q = randn({1, 16}, kFloat64), k = randn({1, 16}, kFloat64);
-  const auto product = [&](int64_t at_q, int64_t at_k) { return sum(nn::rope(q, at_q) * nn::rope(k, at_k)).item(); };
-  for (const int64_t distance : {0, 1, 5, 90}) {
-    for (const int64_t shift : {1, 17, 400}) {
-      EXPECT_NEAR(product(shift, shift + distance), product(0, distance), 1e-11) << distance << " by " << shift;
-    }
-  }
-  EXPECT_GT(std::abs(product(0, 1) - product(0, 2)), 1e-3);
 }
 
 TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {

@@ -1,19 +1,6 @@
 // Positions in a Transformer and a GPT: parameters, gradients, bounds, scaling and interpolation.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/nn/models/small_models.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {
@@ -247,13 +234,6 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   nn::KVCache cache;  // a token's place does not depend on how many follow
   const Tensor begun = gpt(tapegrad::narrow(src, 1, 0, 4), &cache), rest = gpt(tapegrad::narrow(src, 1, 4, 5), &cache);
   EXPECT_LT(tests::largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
-}
-
-TEST(Positions, RopeNeedsHeadsOfAnEvenSize) {
-  nn::TransformerConfig odd = small(Positions::rope);
-  odd.hidden_size = 6;
-  EXPECT_EQ(error_of([&] { nn::Transformer model(odd); }),
-            "[positions] expected heads of an even size for rope, got 3");
 }
 
 TEST(Positions, LearnedParametersKeepTheirNames) {

@@ -1,34 +1,18 @@
 // The command leads on: examples at the end of each help, which work, verbs in groups, and what a run says at its end.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/verbs.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <algorithm>
-#include <regex>
-#include <sstream>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
 
 using namespace tests;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 // The lines below "Examples:", which must be the last ones.
 std::vector<std::string> examples_in(const std::string& help) {
-  std::vector<std::string> lines = lines_of(help);
+  std::vector<std::string> lines = tests::lines(help);
   lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Examples:"));
   if (!lines.empty()) lines.erase(lines.begin());
   for (std::string& line : lines) {
@@ -95,7 +79,7 @@ TEST(CommandExamples, TheFirstScreenHasGroupsAndABeginning) {
 
 // The commands below "Next:", without their remarks, by the name of an installed command.
 std::vector<std::string> next_in(const std::string& text) {
-  std::vector<std::string> lines = lines_of(text);
+  std::vector<std::string> lines = tests::lines(text);
   lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Next:"));
   if (!lines.empty()) lines.erase(lines.begin());
   for (std::string& line : lines) {

@@ -1,18 +1,10 @@
 // The standard streams of every verb: full, closed, without a reader, under a launcher, and on a terminal.
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/verbs.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <set>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
@@ -33,8 +25,7 @@ TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
     for (const char* output : {"/dev/full", "closed"}) {
       const Ran ran = run_command(words, {.folder = folder.path(), .input = "a", .output = output});
       EXPECT_EQ(ran.code, 1);
-      EXPECT_NE(ran.err.find("[output] "), std::string::npos) << ran.err;
-      EXPECT_NE(ran.err.find("standard output"), std::string::npos) << ran.err;
+      expect_parts(ran.err, {"[output] ", "standard output"});
     }
   }
   expect_error(run_command(encode, {.output = "/dev/full"}), 1,

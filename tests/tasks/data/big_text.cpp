@@ -1,24 +1,16 @@
 // Texts larger than memory: cuts that keep the ids, token files from several threads, samples to train tokenizers on.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
-#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/internal/permutation.h>
 #include <tapegrad/train/data/split.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/windows.h>
 
-#include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <random>
-#include <set>
 
 namespace tapegrad::data {
 namespace {

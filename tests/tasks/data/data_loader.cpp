@@ -1,23 +1,11 @@
 // Datasets, samplers, collate functions and the loader: orders, padding, prefetch, positions and errors.
 // ctest: threads
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/sanitized.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/windows.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <iterator>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <numeric>
-#include <set>
 #include <thread>
 
 namespace tapegrad::data {

@@ -1,15 +1,6 @@
 // Images: the pixels that Pillow reads, what is written and read again, and the errors of damaged files.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/image.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <string>
 
 namespace tapegrad::data {
 namespace {

@@ -1,20 +1,12 @@
 // Csv and JsonLines: values of all kinds of columns, quotes, missing values, datasets and training, and the error of
 // every kind of damage.
-#include <gtest/gtest.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/csv.h>
 #include <tapegrad/train/data/data_loader.h>
 #include <tapegrad/train/data/json_lines.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/loop.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
 
 namespace tapegrad::data {
 namespace {

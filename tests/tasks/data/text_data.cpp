@@ -1,12 +1,7 @@
 // Datasets of package records: parsing, splitting, files, and the verb `data`.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/task.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <nlohmann/json.hpp>
-#include <set>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,19 +1,8 @@
 // Folders of other programs in the command: what the files next to the weights say is followed, or an error names it.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer_files.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {

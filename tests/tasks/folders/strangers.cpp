@@ -1,19 +1,11 @@
 // Folders from strangers: archives keep links, and nothing is written through one that is in the folder of a run or at
 // the name of a default output. Reading through links, and writing through one that the user names, is as before.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/sanitized.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/metrics.h>
-
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
@@ -37,8 +29,7 @@ void expect_not_followed(const TemporaryFolder& folder, const std::string& name,
     EXPECT_TRUE(ran.code == 1 || ran.code == 2) << ran.code << ran.err;
     const std::string said =
         path.string() + ": expected a regular file or none there, got a link to " + (up / victim).string();
-    EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
-    EXPECT_NE(ran.err.find("--out"), std::string::npos) << ran.err;
+    expect_parts(ran.err, {said, "--out"});
     EXPECT_EQ(slurp(folder / "victim"), "precious\n");
     EXPECT_FALSE(fs::exists(folder.path() / "none"));
     EXPECT_TRUE(fs::is_symlink(path));
@@ -93,17 +84,15 @@ TEST(LinksInAFolder, AResumedRunDoesNotWriteThroughThem) {
     expect_not_followed(folder, name, resumed);
   fs::create_directory(folder / "elsewhere");
   fs::create_directory_symlink("../elsewhere", run + "/adapter");
-  EXPECT_NE(
-      run_command(resumed).err.find("run/adapter: expected a regular file or none there, got a link to ../elsewhere"),
-      std::string::npos);
+  expect_parts(run_command(resumed).err,
+               {"run/adapter: expected a regular file or none there, got a link to ../elsewhere"});
   fs::remove(run + "/adapter");
   // A checkpoint is read through a link, and then not written through it.
   fs::rename(run + "/checkpoint", folder / "state");
   fs::create_symlink("../state", run + "/checkpoint");
   const std::string state = slurp(folder / "state");
-  EXPECT_NE(
-      run_command(resumed).err.find("run/checkpoint: expected a regular file or none there, got a link to ../state"),
-      std::string::npos);
+  expect_parts(run_command(resumed).err,
+               {"run/checkpoint: expected a regular file or none there, got a link to ../state"});
   EXPECT_TRUE(slurp(folder / "state") == state);
   // The folder of --save-hugging-face.
   fs::create_directory(folder / "hf");
@@ -111,9 +100,7 @@ TEST(LinksInAFolder, AResumedRunDoesNotWriteThroughThem) {
   const Arguments other = small_gpt_run(folder, "other", {"--max-steps", "2", "--no-progress"});
   const Ran saved = run_command(joined(other, {"--save-hugging-face", folder / "hf"}));
   EXPECT_EQ(saved.code, 2);
-  EXPECT_NE(saved.err.find("hf/config.json: expected a regular file or none there, got a link to ../none"),
-            std::string::npos)
-      << saved.err;
+  expect_parts(saved.err, {"hf/config.json: expected a regular file or none there, got a link to ../none"});
   EXPECT_FALSE(fs::exists(folder / "none"));
   // A new run moves links away instead of writing to what they name.
   spill(folder / "victim", "precious\n");
@@ -198,8 +185,7 @@ TEST(Build, IsHardened) {
     if (!fs::exists(file)) continue;  // a build without shared libraries
     const Ran read = run_program({"readelf", "-dlsW", file});
     if (read.code != 0) GTEST_SKIP() << "readelf is not installed";
-    for (const char* words : {"BIND_NOW", "GNU_RELRO", "__stack_chk_fail"})
-      EXPECT_NE(read.out.find(words), std::string::npos) << name << " without " << words;
+    expect_parts(read.out, {"BIND_NOW", "GNU_RELRO", "__stack_chk_fail"});
   }
 }
 

@@ -1,21 +1,10 @@
 // What `show`, `explain` and `attention` print in Korean, and the pages of a run: no English sentence is left, and the
 // numbers are those of the English text.
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <iterator>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

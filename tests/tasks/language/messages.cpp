@@ -1,16 +1,10 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/report/texts.h>
 #include <tapegrad/train/drawing/tables.h>
-
-#include <filesystem>
-#include <regex>
-#include <set>
 
 namespace tapegrad::tests {
 namespace {
@@ -145,8 +139,7 @@ TEST(KoreanMessages, OptionAndLocaleChooseThem) {
   EXPECT_NE(english.find("Usage: tapegrad train copy [options]"), std::string::npos);
   const Ran korean = run_command({"help", "train", "copy", "--lang", "ko"});
   EXPECT_EQ(korean.code, 0);
-  EXPECT_NE(korean.out.find("사용법: tapegrad train copy [옵션]"), std::string::npos) << korean.out;
-  EXPECT_NE(korean.out.find("학습률:"), std::string::npos);
+  expect_parts(korean.out, {"사용법: tapegrad train copy [옵션]", "학습률:"});
   expect_narrow(korean.out);
   for (const char* const variable : {"TAPEGRAD_LANG=ko", "LC_ALL=ko_KR.UTF-8"})
     EXPECT_EQ(run_command({"help", "train", "copy"}, {.environment = {variable}}).out, korean.out) << variable;

@@ -107,8 +107,7 @@ TEST(Outcome, IsTheFirstLineOfTheReport) {
     return report_html({.title = "Sums", .about = "About.", .target = Target{.name = "<exact>", .least = 0.9}},
                        run_with(accuracies, {1}), 1, 1);
   };
-  EXPECT_NE(page({0.95}).find("<h1>Sums</h1>\n<p class=\"outcome good\">Target reached: &lt;exact&gt; 0.9500 "),
-            std::string::npos);
+  tests::expect_parts(page({0.95}), {"<h1>Sums</h1>\n<p class=\"outcome good\">Target reached: &lt;exact&gt; 0.9500 "});
   EXPECT_NE(page({0.5}).find("<h1>Sums</h1>\n<p class=\"outcome wrong\">Target not reached: "), std::string::npos);
   EXPECT_NE(page({}).find("<h1>Sums</h1>\n<p class=\"outcome\">The target, "), std::string::npos);
   EXPECT_NE(page({}).find(std::string("<p>About. Trained by tapegrad ") + kVersion + ".</p>"), std::string::npos);

@@ -1,17 +1,8 @@
 // Charts and heatmaps: hard cases, axes, and colours that all readers tell apart.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/heatmap.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <regex>
 
 namespace tapegrad::charts_tests {
 namespace {
@@ -115,13 +106,11 @@ TEST(Charts, ManyLinesAreToldApart) {
   for (int i = 0; i < 17; ++i) chart.series.push_back(series_of("x", {double(i), 20}));
   chart.series[2].mark = drawing::Series::Mark::dashes;
   const std::string body = draw(chart).body;
-  for (const char* part : {"\"line c0\" d", "\"line c7\" d", "\"line c2 dashed\" d", "\"line c0 dashed\" d"})
-    EXPECT_NE(body.find(part), std::string::npos) << part;
+  expect_parts(body, {"\"line c0\" d", "\"line c7\" d", "\"line c2 dashed\" d", "\"line c0 dashed\" d"});
   const std::string whole = drawing::svg_file(draw(chart));
   EXPECT_NE(whole.find(".dashed { stroke-dasharray: 6 4; }"), std::string::npos);
   chart.series = {series_of("slope", {1, 2}, drawing::Series::Mark::dashes)};  // one path from edge to edge
-  EXPECT_NE(draw(chart).body.find("<path class=\"line c0 dashed\" d=\"M80.0 260.0L496.0 50.0\"/>"), std::string::npos)
-      << draw(chart).body;
+  expect_parts(draw(chart).body, {"<path class=\"line c0 dashed\" d=\"M80.0 260.0L496.0 50.0\"/>"});
 }
 
 TEST(Charts, RangeOfTheXAxis) {  // the plot begins at 80 and is 416 pixels wide; the dots have x = 0, 1 and 2
@@ -130,9 +119,7 @@ TEST(Charts, RangeOfTheXAxis) {  // the plot begins at 80 and is 416 pixels wide
   chart.series[0].faint = true;
   const drawing::Drawing drawn = draw(chart);
   EXPECT_EQ(faults_of(drawn), Faults());
-  for (const char* part : {"cx=\"288.0\"", "cx=\"496.0\"", "r=\"1.5\""}) {
-    EXPECT_NE(drawn.body.find(part), std::string::npos) << part;
-  }
+  expect_parts(drawn.body, {"cx=\"288.0\"", "cx=\"496.0\"", "r=\"1.5\""});
 }
 
 std::vector<double> numbers_of(const std::string& text, const std::string& pattern) {
@@ -209,8 +196,7 @@ TEST(Charts, ReferencesAreInThePlot) {
   const std::string body = draw(chart).body;
   EXPECT_EQ(faults_of(draw(chart)), Faults());
   EXPECT_NE(body.find("d=\"M80.0 50.0H496.0\""), std::string::npos) << body;  // the highest of all
-  EXPECT_NE(body.find("d=\"M288.0 50.0V260.0\""), std::string::npos) << body;
-  EXPECT_NE(body.find(">guessing &lt;19&gt;<"), std::string::npos);
+  expect_parts(body, {"d=\"M288.0 50.0V260.0\"", ">guessing &lt;19&gt;<"});
 }
 
 TEST(Charts, ALongLegendTakesLinesBelowTheChart) {
@@ -269,9 +255,8 @@ TEST(Heatmaps, ShadesAndBlockedCells) {
   map.values = {0, 1, -1, NAN};
   map.is_signed = true;
   const std::string svg = drawing::svg_file(draw(map));
-  EXPECT_NE(svg.find("class=\"warm\" fill-opacity=\"1.00\""), std::string::npos);
-  EXPECT_NE(svg.find("class=\"heat\" fill-opacity=\"1.00\""), std::string::npos);
-  EXPECT_NE(svg.find("class=\"blocked\""), std::string::npos);
+  expect_parts(svg,
+               {"class=\"warm\" fill-opacity=\"1.00\"", "class=\"heat\" fill-opacity=\"1.00\"", "class=\"blocked\""});
   EXPECT_EQ(svg.find("fill-opacity=\"0.00\""), std::string::npos);
 }
 

@@ -1,16 +1,8 @@
 // `tapegrad graph`: the operations and parameters of a training step of every kind of run, as Graphviz reads them.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/run/command.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/pictures/dot.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <set>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

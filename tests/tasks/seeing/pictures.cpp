@@ -1,19 +1,9 @@
 // The pictures of docs/pictures: README.md shows what the command draws and prints, and each is small, correct and
 // shown.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/metrics.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <regex>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,16 +1,8 @@
 // `tapegrad plot`: curves of runs over one another, and what it says about runs that cannot be read.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/plot/plot.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <cmath>
-#include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -75,8 +67,7 @@ TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   const Arguments runs{"plot", folder / "copy", folder / "addition/", folder / "players/metrics.jsonl"};
   const Ran ran = successful(run_command(joined(runs, {"--out", folder / "p", "--smooth", "0.5"})));
   EXPECT_EQ(ran.err, "");
-  EXPECT_NE(ran.out.find("\n     20 "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("2.5000"), std::string::npos) << ran.out;
+  expect_parts(ran.out, {"\n     20 ", "2.5000"});
   EXPECT_EQ(faults_of_svg(slurp(folder / "p/plot.svg")), Faults());
   EXPECT_EQ(faults_of_page(slurp(folder / "p/plot.html")), Faults());
   EXPECT_NE(slurp(folder / "p/plot.svg").find("critic loss"), std::string::npos);

@@ -1,10 +1,5 @@
 // What the command writes to a terminal only: colours, and the line that says that it is at work.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-
-#include <filesystem>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,5 +1,5 @@
-// The verb `exercise`: every solution is right, every mistake in wrong/ is found where its first line says, and no
-// skeleton is right as it is.
+// The verb `exercise`: solutions are right, mistakes are found where the exercise says, and no skeleton is right as it
+// is.
 // ctest: unsanitized
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,17 +16,6 @@
 namespace tapegrad::tests {
 namespace {
 
-constexpr std::string_view kExpected = "// expected: ";
-
-std::string file_of(std::string_view folder, const tasks::exercises::Exercise& exercise) {
-  return fmt::format("{}/tutorials/exercises/{}/{}.cpp", kTestsDir, folder, exercise.id);
-}
-
-// What the first line of a wrong file expects to be told.
-std::string expected_of(const std::string& text) {
-  return text.starts_with(kExpected) ? text.substr(kExpected.size(), text.find('\n') - kExpected.size()) : "no line";
-}
-
 // The text without its includes, which the program has already.
 std::string without_includes(const std::string& text) {
   return std::regex_replace(text, std::regex("#include <[^>]*>\n"), "");
@@ -38,14 +27,15 @@ std::string program_of_all() {
   std::string text = tasks::exercises::start_of_program(), calls;
   for (const char* const kind : {"solutions", "wrong", "skeletons"}) {
     int number = 0;
-    for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises()) {
+    for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
       const std::string space = fmt::format("{}_{}", kind, number++);
-      const std::string reader =
-          kind == std::string_view("skeletons") ? std::string(exercise->skeleton) : slurp(file_of(kind, *exercise));
-      text += fmt::format("namespace {} {{\n{}\n{}}}\n", space, without_includes(reader),
-                          tasks::exercises::function_of(*exercise));
-      calls += fmt::format("  run(folder + \"/{}.given\", folder + \"/{}-{}\", {}::check_answers);\n", exercise->id,
-                           kind, exercise->id, space);
+      const std::string_view reader = kind == std::string_view("solutions") ? exercise.solution
+                                      : kind == std::string_view("wrong")   ? exercise.wrong
+                                                                            : exercise.skeleton;
+      text += fmt::format("namespace {} {{\n{}\n{}}}\n", space, without_includes(std::string(reader)),
+                          tasks::exercises::function_of(exercise));
+      calls += fmt::format("  run(folder + \"/{}.given\", folder + \"/{}-{}\", {}::check_answers);\n", exercise.id,
+                           kind, exercise.id, space);
     }
   }
   return text + R"(
@@ -69,28 +59,27 @@ std::string difference(const tasks::exercises::Exercise& exercise, const std::st
 TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
   const TemporaryFolder folder;
   spill(folder / "all.cpp", program_of_all());
-  for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises())
-    save_safetensors(folder / (std::string(exercise->id) + ".given"), exercise->given());
+  for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
+    save_safetensors(folder / (std::string(exercise.id) + ".given"), exercise.numbers().given);
   const std::string build = kBinaryDir;
   const Ran compiled = run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
                                     folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build});
   ASSERT_EQ(compiled.code, 0) << compiled.err;
   ASSERT_EQ(run_program({folder / "all", folder.path().string()}).code, 0);
-  for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises()) {
-    const std::string id(exercise->id);
-    EXPECT_EQ(difference(*exercise, folder / ("solutions-" + id)), "") << id;
-    const std::string told = difference(*exercise, folder / ("wrong-" + id));
-    EXPECT_EQ(fmt::format("{}: wrong. {}", id, told), expected_of(slurp(file_of("wrong", *exercise)))) << id;
-    EXPECT_NE(difference(*exercise, folder / ("skeletons-" + id)), "") << id;
+  for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
+    const std::string id(exercise.id);
+    EXPECT_EQ(difference(exercise, folder / ("solutions-" + id)), "") << id;
+    EXPECT_EQ(difference(exercise, folder / ("wrong-" + id)), exercise.mistake) << id;
+    EXPECT_NE(difference(exercise, folder / ("skeletons-" + id)), "") << id;
   }
 }
 
 TEST(Exercises, AreInBothLanguages) {
   std::set<std::string_view> ids;
   const std::regex hangul("[\xea-\xed]");
-  for (const tasks::exercises::Exercise* exercise : tasks::exercises::all_exercises()) {
-    EXPECT_TRUE(ids.insert(exercise->id).second) << exercise->id;
-    for (const tasks::exercises::Text& text : {exercise->title, exercise->task}) {
+  for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
+    EXPECT_TRUE(ids.insert(exercise.id).second) << exercise.id;
+    for (const tasks::exercises::Text& text : {exercise.title, exercise.task}) {
       EXPECT_TRUE(std::regex_search(text.ko.begin(), text.ko.end(), hangul)) << text.ko;
       EXPECT_FALSE(std::regex_search(text.en.begin(), text.en.end(), hangul)) << text.en;
     }
@@ -98,12 +87,14 @@ TEST(Exercises, AreInBothLanguages) {
 }
 
 TEST(Exercises, CommandChecksAFile) {
-  const std::string solution = std::string(kTestsDir) + "/tutorials/exercises/solutions/004-31.cpp";
-  const Ran right = run_command({"exercise", "004-31", solution, "--lang", "en"});
+  const TemporaryFolder folder;
+  const tasks::exercises::Exercise& exercise = tasks::exercises::find_exercise("004-31");
+  spill(folder / "solution.cpp", std::string(exercise.solution));
+  const Ran right = run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"});
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_EQ(right.out, "004-31: right. All 36 numbers agree.\n");
-  const std::string mistake = std::string(kTestsDir) + "/tutorials/exercises/wrong/004-31.cpp";
-  const Ran wrong = run_command({"exercise", "004-31", mistake, "--lang", "ko"});
+  spill(folder / "mistake.cpp", std::string(exercise.wrong));
+  const Ran wrong = run_command({"exercise", "004-31", folder / "mistake.cpp", "--lang", "ko"});
   EXPECT_EQ(wrong.code, 1) << wrong.err;
   EXPECT_EQ(wrong.out, "004-31: 틀렸습니다. weights, 1행 1열: 기댓값은 1.0000인데 0.1921 값이 나왔습니다\n");
 }

@@ -6,7 +6,7 @@
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/detail/input_file.h>
-#include <tapegrad/train/data/permutation.h>
+#include <tapegrad/train/data/internal/permutation.h>
 #include <tapegrad/train/data/split.h>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/io/internal/known_keys.h>
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/pieces.h>
+#include <tapegrad/train/data/detail/pieces.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/tokenizers/detail/assembly.h>
 

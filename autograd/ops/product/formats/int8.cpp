@@ -34,7 +34,7 @@ void multiply_int8(const StreamedWeight& w, int64_t begin, int64_t end, int64_t 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <tapegrad/autograd/int8.h>
+#include <tapegrad/autograd/internal/int8.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,68 @@
+// Every class in optim/rules has a reference run, so its numbers are compared (optimizers.cpp, optimizers_net.cpp).
+#include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace tapegrad::tests {
+namespace {
+
+using Names = std::set<std::string>;
+
+// The update rules that a header declares, in lower case.
+Names rules_of(const std::string& header) {
+  static const std::regex kClass("(?:^|\n)class (\\w+)(?: final)?(?: : public \\w+)? \\{");
+  Names rules;
+  for (std::sregex_iterator found(header.begin(), header.end(), kClass), end; found != end; ++found) {
+    std::string name = (*found)[1];
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    rules.insert(name);
+  }
+  return rules;
+}
+
+// The rules that a test runs for many steps, and whose parameters and losses it compares.
+Names compared() {
+  Names kinds;
+  for (const char* const file : {"optim.json", "optim_net.json"}) {
+    for (const auto& run : stored(file)["runs"])
+      if (run.contains("kept") ? !run["kept"].empty() : !run["end"].empty()) kinds.insert(run["kind"]);
+  }
+  return kinds;
+}
+
+TEST(EveryRule, IsComparedWithAReference) {
+  const Names checked = compared();
+  Names rules, unchecked;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(kSourceDir) + "/optim/rules")) {
+    if (entry.path().extension() != ".h") continue;
+    std::ifstream file(entry.path());
+    const Names found = rules_of({std::istreambuf_iterator<char>(file), {}});
+    EXPECT_FALSE(found.empty()) << entry.path();
+    rules.insert(found.begin(), found.end());
+  }
+  std::ranges::set_difference(rules, checked, std::inserter(unchecked, unchecked.end()));
+  EXPECT_EQ(unchecked, Names()) << "add a run to tests/data/make_optim_net.py and its options to optimizers_net.cpp";
+  EXPECT_EQ(rules, checked);
+}
+
+TEST(EveryRule, IsFoundInItsHeader) {
+  EXPECT_EQ(rules_of("struct SignumOptions {\n  double lr;\n};\n\nclass Signum : public Optimizer {\n public:\n};\n"),
+            Names{"signum"});
+  EXPECT_EQ(
+      rules_of("class One {\n};\nenum class Scale { a };\nclass Two final : public One {\n  class Inner {};\n};\n"),
+      (Names{"one", "two"}));
+  EXPECT_FALSE(compared().contains("signum"));
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,9 +1,0 @@
-// A solution of exercise 003-8.5.1.
-#include <tapegrad/tapegrad.h>
-
-inline tapegrad::Tensor copy_loss(const tapegrad::Tensor& logits, const tapegrad::Tensor& target, double smoothing) {
-  const int64_t vocab = logits.size(-1);
-  const tapegrad::Tensor right = tapegrad::one_hot(target, vocab).to(tapegrad::kFloat32);
-  const tapegrad::Tensor wanted = (1 - smoothing) * right + smoothing / static_cast<double>(vocab);
-  return -tapegrad::sum(wanted * tapegrad::log_softmax(logits)) / static_cast<double>(logits.size(0));
-}

@@ -93,7 +93,7 @@ std::string bash_script(const std::vector<CompletedPart>& parts) {
   const std::string values = value_cases(parts, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
                                          "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
                                          "mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")");
-  return filled(text_of_file("completion/bash.txt"),
+  return filled(text_of_file("tasks/completion/bash.txt"),
                 {{"paths", paths_of(parts, "|")}, {"values", values}, {"words", words}});
 }
 
@@ -117,7 +117,7 @@ std::string zsh_script(const std::vector<CompletedPart>& parts) {
     for (const CompletedOption& option : part.options) words += zsh_entry(option.name, option.help);
     words += ");;\n";
   }
-  return filled(text_of_file("completion/zsh.txt"),
+  return filled(text_of_file("tasks/completion/zsh.txt"),
                 {{"paths", paths_of(parts, "|")},
                  {"values", value_cases(parts, "_files", "_files -/", "compadd -- {}")},
                  {"words", words}});
@@ -135,7 +135,8 @@ std::string fish_script(const std::vector<CompletedPart>& parts) {
       if (!option.choices.empty()) completions += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
     }
   }
-  return filled(text_of_file("completion/fish.txt"), {{"paths", paths_of(parts, " ")}, {"completions", completions}});
+  return filled(text_of_file("tasks/completion/fish.txt"),
+                {{"paths", paths_of(parts, " ")}, {"completions", completions}});
 }
 
 }  // namespace

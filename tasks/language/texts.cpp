@@ -9,8 +9,8 @@
 namespace tapegrad::tasks {
 
 std::string_view text_of_file(std::string_view name) {
-  const std::span<const TextFile> all = text_files();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const TextFile& one) { return one.name == name; });
+  const std::span<const EmbeddedFile> all = embedded_files();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& one) { return one.name == name; });
   if (found == all.end()) fail("text", fmt::format("expected the file {}, got none", name));
   return found->text;
 }

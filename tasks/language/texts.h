@@ -1,5 +1,5 @@
-// Texts in files of tasks/, which cmake/texts.cmake writes into a source file: what the command prints or makes that is
-// content, not code.
+// Texts in files, which cmake/embed.cmake writes into a source file: what the command prints or makes that is content,
+// not code.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,11 +13,11 @@
 
 namespace tapegrad::tasks {
 
-/// A file by its path in tasks/: "seq2seq/copy/explain.txt".
-struct TextFile {
+/// A file by its path in the sources: "tasks/seq2seq/copy/explain.txt".
+struct EmbeddedFile {
   std::string_view name, text;
 };
-std::span<const TextFile> text_files();
+std::span<const EmbeddedFile> embedded_files();
 /// The text of one. Error for an unknown name.
 std::string_view text_of_file(std::string_view name);
 

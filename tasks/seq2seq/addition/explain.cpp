@@ -128,7 +128,7 @@ std::string AdditionTask::explain(const Batch* example) const {
                                {"all", Tokens(source.size(), 1)},
                                {"seen", seen},
                                {"causal", causal_mask_text(target.size())}});
-  return essay("seq2seq/addition/explain.txt", values);
+  return essay("tasks/seq2seq/addition/explain.txt", values);
 }
 
 ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,

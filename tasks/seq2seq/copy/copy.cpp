@@ -30,7 +30,7 @@ std::string CopyTask::explain(const Batch* example) const {
                                {"read", shifted(tokens)},
                                {"seen", Tokens(tokens.size(), 1)},
                                {"causal", causal_mask_text(tokens.size())}});
-  return essay("seq2seq/copy/explain.txt", values);
+  return essay("tasks/seq2seq/copy/explain.txt", values);
 }
 
 }  // namespace tapegrad::tasks

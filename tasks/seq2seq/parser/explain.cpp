@@ -10,7 +10,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kTexts = "seq2seq/parser/explain.txt";
+constexpr std::string_view kTexts = "tasks/seq2seq/parser/explain.txt";
 
 // The tree as lines that begin with three spaces.
 std::string drawn(const Tree& tree) {

@@ -11,7 +11,7 @@ constexpr std::size_t kRecords = 200;
 
 using Lines = std::vector<std::string_view>;
 
-Lines list(std::string_view name) { return lines_of_file("text/corpus/made_packages.txt", name); }
+Lines list(std::string_view name) { return lines_of_file("tasks/text/corpus/made_packages.txt", name); }
 
 // What the packages of one section are about.
 struct Subject {

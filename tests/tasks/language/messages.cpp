@@ -157,7 +157,7 @@ TEST(KoreanMessages, ErrorsStayEnglish) {
 TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
   const std::regex heading("\n\\[([a-z.]*)en\\]"), places("\\{[a-z_0-9]+\\}");
   int parts = 0;
-  for (const auto& [name, text] : tasks::text_files()) {
+  for (const auto& [name, text] : tasks::embedded_files()) {
     for (std::cregex_iterator it(text.begin(), text.end(), heading), end; it != end; ++it, ++parts) {
       const std::string part = it->str(1);
       EXPECT_EQ(pieces_of(tasks::text_of_file(name, part + "en"), places),
@@ -168,7 +168,7 @@ TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
   EXPECT_EQ(parts, 7);
   EXPECT_EQ(tasks::filled("{a} and {b}, {a}; {c}", {{"a", "{a}"}, {"b", std::vector{2, 3}}}),
             "{a} and [2, 3], {a}; {c}");
-  EXPECT_THROW(tasks::text_of_file("seq2seq/copy/explain.txt", "nothing"), Error);
+  EXPECT_THROW(tasks::text_of_file("tasks/seq2seq/copy/explain.txt", "nothing"), Error);
   EXPECT_THROW(tasks::text_of_file("nothing.txt"), Error);
   for (const std::string task : {"copy", "addition", "parser"})
     EXPECT_EQ(pieces_of(run_command({"explain", task}).out, places), Pieces()) << "not computed";

@@ -20,15 +20,6 @@ struct Count {
   double exact() const { return share(right, all); }
 };
 
-std::vector<int64_t> numbers(const Tensor& source, int64_t begin, int64_t width) {
-  std::vector<int64_t> out;
-  const int64_t* tokens = source.data<int64_t>();
-  for (int64_t i = 0; i < source.size(0); ++i, tokens += source.size(1)) {
-    out.push_back(number_of({tokens + begin, static_cast<std::size_t>(width)}));
-  }
-  return out;
-}
-
 // right [N, T]: the share of correct digits at each position.
 void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
   std::vector<double> shares = mean(right.to(kFloat64), {0}).to_vector<double>();
@@ -48,11 +39,12 @@ void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor
 void report_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& source,
                     const std::vector<bool>& exact) {
   const int64_t width = source.size(1) / 2;
-  const std::vector<int64_t> first = numbers(source, 0, width), second = numbers(source, width + 1, width);
-  std::vector<Count> by_count(static_cast<std::size_t>(width));
+  const auto digits = static_cast<std::size_t>(width);
+  std::vector<Count> by_count(digits);
   Count chained;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const Carries carries = carries_of(first[i], second[i]);
+  const int64_t* tokens = source.data<int64_t>();
+  for (std::size_t i = 0; i < exact.size(); ++i, tokens += source.size(1)) {
+    const Carries carries = carries_of(number_of({tokens, digits}), number_of({tokens + width + 1, digits}));
     Count& count = by_count[static_cast<std::size_t>(std::min(carries.count, width - 1))];
     for (Count* c : {&count, carries.chained ? &chained : nullptr}) {
       if (c == nullptr) continue;

@@ -10,13 +10,17 @@ endif()
 target_compile_options(tapegrad_checks PRIVATE ${glue_option})
 file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/*.cpp)
 list(FILTER task_sources EXCLUDE REGEX "(tasks/main\\.cpp|tutorials/programs/.*)$")
-# Lines of the tutorials' programs, scripts, and texts, as parts of the command.
-file(GLOB embedded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h
-     ${PROJECT_SOURCE_DIR}/tasks/widgets/*.js ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/set/*.txt)
-set(embedding ${PROJECT_BINARY_DIR}/tutorial_sources.cpp)
+# Lines of the tutorials' programs, and files of texts and scripts, as parts of the command.
+file(GLOB programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h)
+file(GLOB_RECURSE embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.txt
+     ${PROJECT_SOURCE_DIR}/tasks/*.js ${PROJECT_SOURCE_DIR}/tasks/*.css ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/*.txt)
+list(JOIN embedded "," embedded_list)
+list(TRANSFORM embedded PREPEND ${PROJECT_SOURCE_DIR}/)
+set(embedding ${PROJECT_BINARY_DIR}/embedded_files.cpp)
 add_custom_command(OUTPUT ${embedding}
-                   COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D OUTPUT=${embedding} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-                   DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed.cmake ${embedded} VERBATIM)
+                   COMMAND ${CMAKE_COMMAND} -D SOURCES=${PROJECT_SOURCE_DIR} -D FILES=${embedded_list} -D OUTPUT=${embedding}
+                           -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+                   DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed.cmake ${programs} ${embedded} VERBATIM)
 set(catalogue ${PROJECT_SOURCE_DIR}/tasks/language/ko.po)
 set(messages ${PROJECT_BINARY_DIR}/messages.cpp)
 add_custom_command(OUTPUT ${messages}

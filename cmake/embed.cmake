@@ -1,10 +1,8 @@
-# Writes a source file with the lines of programs between the marks "// [name]" and "// [/name]", and with whole scripts and
-# texts: the parts of the tutorial's pages and exercises that are files of their own.
-#   cmake -D SOURCES=. -D OUTPUT=FILE -P cmake/embed.cmake
+# Writes a source file with the lines of programs between the marks "// [name]" and "// [/name]", and with whole files: what is
+# content, not code. FILES, paths in SOURCES, are those files.
+#   cmake -D SOURCES=. -D FILES=PATH,PATH -D OUTPUT=FILE -P cmake/embed.cmake
 cmake_minimum_required(VERSION 3.25)
 file(GLOB programs ${SOURCES}/tutorials/programs/*.cpp ${SOURCES}/tutorials/programs/*.h)
-file(GLOB script_files ${SOURCES}/tasks/widgets/*.js)
-file(GLOB text_files RELATIVE ${SOURCES}/tutorials ${SOURCES}/tutorials/sections/*.txt ${SOURCES}/tutorials/exercises/set/*.txt)
 
 set(snippets "")
 foreach(file IN LISTS programs)
@@ -40,40 +38,29 @@ foreach(file IN LISTS programs)
   endwhile()
 endforeach()
 
-set(scripts "")
-foreach(file IN LISTS script_files)
-  cmake_path(GET file STEM name)
-  file(READ ${file} text)
-  string(APPEND scripts "    {\"${name}\",\n     R\"~~~(${text})~~~\"},\n")
-endforeach()
-
-set(texts "")
-foreach(file IN LISTS text_files)
-  file(READ ${SOURCES}/tutorials/${file} text)
-  cmake_path(REMOVE_EXTENSION file LAST_ONLY)
-  string(APPEND texts "    {\"${file}\",\n     R\"~~~(${text})~~~\"},\n")
+set(contents "")
+string(REPLACE "," ";" files "${FILES}")
+foreach(file IN LISTS files)
+  file(READ ${SOURCES}/${file} text)
+  string(APPEND contents "    {\"${file}\",\n     R\"~~~(${text})~~~\"},\n")
 endforeach()
 
 file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
-#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tutorials/sources.h>
-#include <tapegrad/tutorials/texts.h>
 
-namespace tapegrad::tasks::tutorial {
+namespace tapegrad::tasks {
 namespace {
 
-constexpr Snippet kSnippets[] = {
+constexpr EmbeddedFile kFiles[] = {
+${contents}};
+constexpr tutorial::Snippet kSnippets[] = {
 ${snippets}};
-constexpr Script kScripts[] = {
-${scripts}};
-constexpr TextFile kTexts[] = {
-${texts}};
 
 }  // namespace
 
-std::span<const Snippet> snippets() { return kSnippets; }
-std::span<const Script> scripts() { return kScripts; }
-std::span<const TextFile> text_files() { return kTexts; }
+std::span<const EmbeddedFile> embedded_files() { return kFiles; }
+std::span<const tutorial::Snippet> tutorial::snippets() { return kSnippets; }
 
-}  // namespace tapegrad::tasks::tutorial
+}  // namespace tapegrad::tasks
 ")

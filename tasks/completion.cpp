@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/completion.h>
+#include <tapegrad/tasks/language/texts.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -53,12 +54,11 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Completed
   for (const CLI::App* one : parts) collect(*one, path.empty() ? one->get_name() : path + " " + one->get_name(), into);
 }
 
-std::string paths_of(const std::vector<CompletedPart>& parts) {
-  std::string patterns;
-  for (const CompletedPart& part : parts) {
-    if (!part.path.empty()) patterns += fmt::format("{}'{}'", patterns.empty() ? "" : "|", part.path);
-  }
-  return patterns;
+std::string paths_of(const std::vector<CompletedPart>& parts, std::string_view between) {
+  std::vector<std::string> paths;
+  for (const CompletedPart& part : parts)
+    if (!part.path.empty()) paths.push_back(fmt::format("'{}'", part.path));
+  return fmt::format("{}", fmt::join(paths, between));
 }
 
 std::string words_in(const CompletedPart& part) {
@@ -86,29 +86,15 @@ std::string value_cases(const std::vector<CompletedPart>& parts, std::string_vie
 }
 
 std::string bash_script(const std::vector<CompletedPart>& parts) {
-  std::string script = fmt::format(
-      R"(# Completion of tapegrad in bash: source <(tapegrad completion bash)
-_tapegrad() {{
-  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD - 1]}} path='' i
-  COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    if ((i == 1)) && [[ ${{COMP_WORDS[i]}} == help ]]; then continue; fi
-    case "${{path:+$path }}${{COMP_WORDS[i]}}" in
-      {}) path="${{path:+$path }}${{COMP_WORDS[i]}}";;
-      *) break;;
-    esac
-  done
-  case "$path $prev" in
-)",
-      paths_of(parts));
-  script += value_cases(parts, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
-                        "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
-                        "mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")");
-  script += "  esac\n  case \"$path\" in\n";
+  std::string words;
   for (const CompletedPart& part : parts)
-    script +=
+    words +=
         fmt::format("    '{}') mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\");;\n", part.path, words_in(part));
-  return script + "  esac\n}\ncomplete -o filenames -F _tapegrad tapegrad\n";
+  const std::string values = value_cases(parts, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
+                                         "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
+                                         "mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")");
+  return filled(text_of_file("tasks/completion/bash.txt"),
+                {{"paths", paths_of(parts, "|")}, {"values", values}, {"words", words}});
 }
 
 // A text between single quotes.
@@ -124,67 +110,33 @@ std::string zsh_entry(const std::string& name, std::string_view help) {
 }
 
 std::string zsh_script(const std::vector<CompletedPart>& parts) {
-  std::string script = fmt::format(
-      R"(#compdef tapegrad
-# Completion of tapegrad in zsh: source <(tapegrad completion zsh), or as the file _tapegrad in a folder of fpath
-_tapegrad() {{
-  local cur=${{words[CURRENT]}} prev=${{words[CURRENT - 1]}} path_of='' i
-  local -a entries
-  for ((i = 2; i < CURRENT; i++)); do
-    if ((i == 2)) && [[ ${{words[i]}} == help ]]; then continue; fi
-    case "${{path_of:+$path_of }}${{words[i]}}" in
-      {}) path_of="${{path_of:+$path_of }}${{words[i]}}";;
-      *) break;;
-    esac
-  done
-  case "$path_of $prev" in
-)",
-      paths_of(parts));
-  script += value_cases(parts, "_files", "_files -/", "compadd -- {}");
-  script += "  esac\n  case \"$path_of\" in\n";
+  std::string words;
   for (const CompletedPart& part : parts) {
-    script += fmt::format("    '{}') entries=(", part.path);
-    for (const auto& [name, help] : part.parts) script += zsh_entry(name, help);
-    for (const CompletedOption& option : part.options) script += zsh_entry(option.name, option.help);
-    script += ");;\n";
+    words += fmt::format("    '{}') entries=(", part.path);
+    for (const auto& [name, help] : part.parts) words += zsh_entry(name, help);
+    for (const CompletedOption& option : part.options) words += zsh_entry(option.name, option.help);
+    words += ");;\n";
   }
-  return script +
-         "  esac\n  _describe tapegrad entries\n}\n"
-         "if [[ $funcstack[1] == _tapegrad ]]; then _tapegrad; else compdef _tapegrad tapegrad; fi\n";
+  return filled(text_of_file("tasks/completion/zsh.txt"),
+                {{"paths", paths_of(parts, "|")},
+                 {"values", value_cases(parts, "_files", "_files -/", "compadd -- {}")},
+                 {"words", words}});
 }
 
 std::string fish_script(const std::vector<CompletedPart>& parts) {
-  std::string known;
-  for (const CompletedPart& part : parts) {
-    if (!part.path.empty()) known += fmt::format(" '{}'", part.path);
-  }
-  std::string script = fmt::format(
-      R"(# Completion of tapegrad in fish: tapegrad completion fish | source
-function __tapegrad_at
-  set -l path ''
-  for word in (commandline -opc)[2..-1]
-    test "$word" = help; and test -z "$path"; and continue
-    set -l longer (string trim -- "$path $word")
-    contains -- "$longer"{}; or break
-    set path "$longer"
-  end
-  test "$path" = "$argv[1]"
-end
-complete -c tapegrad -f
-)",
-      known);
+  std::string completions;
   for (const CompletedPart& part : parts) {
     const std::string at = fmt::format("complete -c tapegrad -n \"__tapegrad_at '{}'\"", part.path);
     for (const auto& [name, help] : part.parts)
-      script += fmt::format("{} -a {} -d {}\n", at, name, shell_quoted(help, "\\'"));
+      completions += fmt::format("\n{} -a {} -d {}", at, name, shell_quoted(help, "\\'"));
     for (const CompletedOption& option : part.options) {
-      script += fmt::format("{} -l {} -d {}", at, option.name.substr(2), shell_quoted(option.help, "\\'"));
-      if (option.takes_value) script += option.file || option.folder ? " -r -F" : " -x";
-      if (!option.choices.empty()) script += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
-      script += "\n";
+      completions += fmt::format("\n{} -l {} -d {}", at, option.name.substr(2), shell_quoted(option.help, "\\'"));
+      if (option.takes_value) completions += option.file || option.folder ? " -r -F" : " -x";
+      if (!option.choices.empty()) completions += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
     }
   }
-  return script;
+  return filled(text_of_file("tasks/completion/fish.txt"),
+                {{"paths", paths_of(parts, " ")}, {"completions", completions}});
 }
 
 }  // namespace

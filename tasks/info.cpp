@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/checks/self_test/self_test.h>
 #include <tapegrad/tasks/info.h>
-#include <tapegrad/tasks/self_test_runs.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/version.h>

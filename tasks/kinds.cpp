@@ -1,29 +1,35 @@
 // The kinds of runs: what a word after `train` and the other verbs means. No kind depends on it.
-#include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/recipe.h>
+#include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/run/command.h>
-#include <tapegrad/tasks/seq2seq/command.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
 
 namespace tapegrad::tasks {
 namespace {
 
+// A verb of a kind: the request that lists its options, made from `of`, and what does it.
+template <class Request, class Act, class... Of>
+std::pair<std::string_view, AddVerb> verb(std::string_view name, Act act, const Of&... of) {
+  return {name, [=, &of...](CLI::App* app, Run& run) { add_verb(app, run, std::make_shared<Request>(of...), act); }};
+}
+
 Kind kind_of(const TaskInfo& task) {
-  const auto with = [&task](auto add) { return [&task, add](CLI::App* app, Run& run) { add(app, task, run); }; };
   return {.name = task.name,
           .help = task.help,
           .make = [&task] { return std::make_unique<Seq2SeqRecipe>(task); },
-          .verbs = {{"test", with(add_test)}, {"explain", with(add_explain)}, {"attention", with(add_attention)}}};
+          .verbs = {verb<TestRequest>("test", test, task), verb<ExplainRequest>("explain", explain, task),
+                    verb<AttentionRequest>("attention", attention, task)}};
 }
 
 Kind kind_of(const TextTask& task) {
   return {.name = task.words.name,
           .help = task.words.help,
           .make = [&task] { return std::make_unique<TextRecipe>(task); },
-          .verbs = {{"test", [&task](CLI::App* app, Run& run) { add_text_test(app, task, run); }}}};
+          .verbs = {verb<TextTestRequest>("test", test_text, task)}};
 }
 
 }  // namespace
@@ -36,7 +42,8 @@ const std::vector<Kind>& kinds() {
         {.name = kGPTTask,
          .help = "predict the next token of a text, with a GPT",
          .make = [] { return std::make_unique<GPTRecipe>(); },
-         .verbs = {{"test", add_gpt_test}, {"generate", add_gpt_generate}, {"attention", add_gpt_attention}}});
+         .verbs = {verb<GPTTestRequest>("test", test_gpt), verb<GPTGenerateRequest>("generate", generate_gpt),
+                   verb<GPTAttentionRequest>("attention", attention_gpt)}});
     for (const TextTask* task : text_tasks()) kinds.push_back(kind_of(*task));
     return kinds;
   }();

@@ -5,7 +5,7 @@
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/run/command.h>
-#include <tapegrad/tasks/self_test_runs.h>
+#include <tapegrad/tasks/info.h>
 
 #include <algorithm>
 

@@ -1,14 +1,14 @@
 // The verbs of the command.
 #include <fmt/format.h>
 #include <tapegrad/tasks/completion.h>
-#include <tapegrad/tasks/gpt/command.h>
+#include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/text/corpus/data_verb.h>
+#include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tutorials/compare/positions.h>
@@ -99,11 +99,6 @@ void add_info(CLI::App* app, Parsed& parsed) {
       "own (never BLIS) or auto (default: the faster one for each shape).");
 }
 
-void add_conversation(CLI::App* app, Parsed& parsed) {
-  add_chat(app, parsed.run);
-  add_threads(app, parsed);
-}
-
 void add_completion(CLI::App* verb, Parsed& parsed) {
   const CLI::App* top = verb->get_parent();
   for (const std::string_view shell : completion_shells()) {
@@ -137,7 +132,7 @@ constexpr Verb kVerbs[] = {
      "test gpt --text book.txt"},
     {"generate", "continue a text with a trained model", add_kinds, kUse, "generate gpt --prompt \"Once upon a time\"",
      "generate gpt --prompt Once --temperature 0.8 --seed 7"},
-    {"chat", "chat with a trained model at the terminal", add_conversation, kUse, "chat out/book",
+    {"chat", "chat with a trained model at the terminal", add_computing<ChatRequest, chat>, kUse, "chat out/book",
      "chat out/book --temperature 0 --max-new-tokens 40", kNoStatus},
     {"data", "make text datasets", add_data, kUse, "data sample --out records", "data sample --out records --json",
      kPlain, "source"},

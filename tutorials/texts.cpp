@@ -1,6 +1,7 @@
 // Parses the text files, each once.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tutorials/texts.h>
 
 #include <algorithm>
@@ -10,13 +11,11 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-const std::vector<Entry>& parsed(std::string_view name) {
-  static std::map<std::string_view, std::vector<Entry>> files;
+const std::vector<Entry>& parsed(const std::string& name) {
+  static std::map<std::string, std::vector<Entry>> files;
   if (const auto known = files.find(name); known != files.end()) return known->second;
-  const std::span<const TextFile> all = text_files();
-  const auto file = std::find_if(all.begin(), all.end(), [&](const TextFile& one) { return one.name == name; });
-  if (file == all.end()) fail("tutorial", fmt::format("expected the text file {}.txt, got none", name));
-  return files.emplace(file->name, entries_of(*file)).first->second;
+  const std::string path = fmt::format("tutorials/{}.txt", name);
+  return files.emplace(name, entries_of({name, text_of_file(path)})).first->second;
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ std::vector<Entry> entries_of(const TextFile& file) {
   return entries;
 }
 
-EntryReader::EntryReader(std::string_view name) : name_(name), entries_(&parsed(name)) {}
+EntryReader::EntryReader(std::string_view name) : name_(name), entries_(&parsed(name_)) {}
 
 void EntryReader::expected(std::string_view what) const {
   const bool end = next_ == entries_->size();

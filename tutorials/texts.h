@@ -3,7 +3,6 @@
 
 #include <tapegrad/tasks/language/language.h>
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +13,6 @@ namespace tapegrad::tasks::tutorial {
 struct TextFile {
   std::string_view name, text;
 };
-std::span<const TextFile> text_files();
 
 /// One entry of a text file: "key: value", and below it lines that are indented by two spaces. Lines with # are
 /// comments.

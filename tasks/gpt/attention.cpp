@@ -1,21 +1,14 @@
 // The verb `attention gpt`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/attention/files.h>
+#include <tapegrad/tasks/attention/report.h>
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/widgets/widget.h>
 #include <tapegrad/train/data/internal/utf8.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -97,43 +90,30 @@ int attention_gpt(const GPTAttentionRequest& request) {
   }
   Tensor logits;
   const std::vector<HeadMap> heads = attend(*trained.model, ids, trained.tokenizer.get(), &logits);
-  const std::vector<HeadFigures> figures = request.analyze ? analyse(heads) : std::vector<HeadFigures>();
-
-  const fs::path model = request.model.empty() ? last_run(kGPTTask) : fs::path(request.model);
-  const fs::path beside = kind_of_file(model) == FileKind::folder ? model : model.parent_path();
-  const AttentionFiles files{request.out.empty() ? beside : fs::path(request.out), figures};
   bool cut = false;
   const std::vector<HeadMap> drawn = drawable(heads, cut);
   const std::string text =
       trained.tokenizer ? data::valid_utf8(trained.text(ids)) : fmt::format("{}", fmt::join(ids, " "));
-  std::string body = fmt::format("<h1>{}</h1>\n", said("GPT: attention"));
-  if (!figures.empty()) body += analysis_html(figures);
-  body += player_html(drawn, decoding_of(drawn, logits, ids, static_cast<int64_t>(given), trained.tokenizer.get()));
-  body += fmt::format("<h2>{}</h2>\n<p>{}{}</p>\n<div class=\"card\">{}</div>\n{}", said("Attention"),
-                      said("Each row has the attention weights of one token, which add up to 1."),
-                      cut ? said(" The first {} of {} tokens are shown.", drawn[0].rows(), ids.size()) : std::string(),
-                      drawing::escape_markup(text), heads_html(drawn));
-  files.write(draw(heads_named(drawn, request.only)),
-              drawing::page("tapegrad: attention of gpt", body, tutorial::widget_page()));
-
-  if (request.json) {
-    nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};
-    json.update(analysis_json(figures));
-    print_now(json::text_of(json) + "\n");
-    return 0;
-  }
-  print_text(said("=== Attention: {} ===\nModel: {}\n{}", kGPTTask, model.string(),
-                  drawing::wrapped(said("Text: {}\n", text), 4)));
-  if (!request.quiet) {
-    bool cut_for_terminal = false;
-    print_text(fmt::format(
-        "\n{}{}",
-        heads_text(drawable(heads, cut_for_terminal), group_of(static_cast<int64_t>(trained.model->blocks()) - 1),
-                   said("The last layer: a row is a token, a column a position\n")),
-        files.text()));
-  }
-  print_text(files.told(heads.size()));
-  return 0;
+  const fs::path model = request.model.empty() ? last_run(kGPTTask) : fs::path(request.model);
+  const std::string maps =
+      fmt::format("<h2>{}</h2>\n<p>{}{}</p>\n<div class=\"card\">{}</div>\n{}", said("Attention"),
+                  said("Each row has the attention weights of one token, which add up to 1."),
+                  cut ? said(" The first {} of {} tokens are shown.", drawn[0].rows(), ids.size()) : std::string(),
+                  drawing::escape_markup(text), heads_html(drawn));
+  return report_attention(
+      {.task = kGPTTask,
+       .model = model.string(),
+       .json = {{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}},
+       .heads = heads,
+       .drawn = drawn,
+       .decoding = decoding_of(drawn, logits, ids, static_cast<int64_t>(given), trained.tokenizer.get()),
+       .title = "tapegrad: attention of gpt",
+       .heading = said("GPT: attention"),
+       .maps = maps,
+       .example = said("Text: {}\n", text),
+       .shaded = group_of(static_cast<int64_t>(trained.model->blocks()) - 1),
+       .about = said("The last layer: a row is a token, a column a position\n")},
+      request, kind_of_file(model) == FileKind::folder ? model : model.parent_path());
 }
 
 }  // namespace tapegrad::tasks

@@ -1,25 +1,14 @@
 // The options of `generate gpt`, `attention gpt`, `test gpt` and `chat`.
 #include <fmt/format.h>
 #include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
-#include <tapegrad/tasks/settings/command_line.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tapegrad::tasks {
 namespace {
-
-constexpr Setting kPrompt{.name = "prompt", .type = "TEXT"}, kPromptIds{.name = "prompt_ids", .type = "IDS"};
-
-// The same setting with a verb's help.
-Setting with_help(Setting setting, std::string_view help) {
-  setting.help = help;
-  return setting;
-}
 
 void add_adapter(Fields& f, std::string& adapter) {
   f.add({.name = "adapter", .help = "folder of an adapter (PEFT's LoRA) for the model", .type = "DIR"}, adapter);
@@ -45,8 +34,6 @@ void add_dtype(Fields& f, std::string& dtype) {
 
 }  // namespace
 
-// --- the options of the requests ---
-
 void GPTModelRequest::list(Fields& f) {
   f.add({.name = "model",
          .help = "model.safetensors of a run, its folder, or a Hugging Face folder with GPT-2 or Llama",
@@ -58,8 +45,8 @@ void GPTModelRequest::list(Fields& f) {
 
 void GPTGenerateRequest::list(Fields& f) {
   GPTModelRequest::list(f);
-  f.add(with_help(kPrompt, "text to continue"), prompt);
-  f.add(with_help(kPromptIds, "token ids to continue: 15496,11"), prompt_ids);
+  f.add({.name = "prompt", .help = "text to continue", .type = "TEXT"}, prompt);
+  f.add({.name = "prompt_ids", .help = "token ids to continue: 15496,11", .type = "IDS"}, prompt_ids);
   f.add({.name = "prompt_file",
          .help = "text file with one prompt per line; all of them are continued together",
          .type = "FILE"},
@@ -79,8 +66,8 @@ void GPTGenerateRequest::list(Fields& f) {
 
 void GPTAttentionRequest::list(Fields& f) {
   GPTModelRequest::list(f);
-  f.add(with_help(kPrompt, "text to read"), prompt);
-  f.add(with_help(kPromptIds, "token ids to read: 15496,11"), prompt_ids);
+  f.add({.name = "prompt", .help = "text to read", .type = "TEXT"}, prompt);
+  f.add({.name = "prompt_ids", .help = "token ids to read: 15496,11", .type = "IDS"}, prompt_ids);
   f.add({.name = "max_new_tokens",
          .help = "number of tokens to generate greedily and to include",
          .limits = kCountOrNone},
@@ -119,16 +106,5 @@ void ChatRequest::list(Fields& f) {
   f.add({.name = "seed", .help = "random seed of the answers"}, seed);
   add_dtype(f, dtype);
 }
-
-// --- the verbs ---
-
-void add_gpt_generate(CLI::App* app, Run& run) {
-  add_verb(app, run, std::make_shared<GPTGenerateRequest>(), generate_gpt);
-}
-void add_gpt_attention(CLI::App* app, Run& run) {
-  add_verb(app, run, std::make_shared<GPTAttentionRequest>(), attention_gpt);
-}
-void add_gpt_test(CLI::App* app, Run& run) { add_verb(app, run, std::make_shared<GPTTestRequest>(), test_gpt); }
-void add_chat(CLI::App* app, Run& run) { add_verb(app, run, std::make_shared<ChatRequest>(), chat); }
 
 }  // namespace tapegrad::tasks

@@ -1,4 +1,4 @@
-// Finds out what a path has, and makes and fills the model that will hold it.
+// Finds out what a path has, and reads the model that it has.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/internal/known_keys.h>
@@ -8,7 +8,9 @@
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/loading.h>
+#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/files/internal/checked_file.h>
 
 #include <algorithm>
 #include <iterator>
@@ -35,9 +37,11 @@ constexpr std::string_view kGenerationAtDefaults =
     "no_repeat_ngram_size=0 num_beam_groups=1 penalty_alpha=0 remove_invalid_values=false repetition_penalty=1 "
     "stop_strings=[] suppress_tokens=[] token_healing=false typical_p=1";
 
-template <class Model, class Config>
-nn::AnyDecoder unfilled_model(const Config& config, std::string_view dtype, const fs::path& path,
-                              const GPTOptions* run) {
+// A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to. BadRequest
+// about the memory that it takes.
+template <class Model>
+nn::AnyDecoder unfilled(const auto& config, std::string_view dtype, const fs::path& path,
+                        const GPTOptions* run = nullptr) {
   require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
                  model_bytes(config) * weight_format(dtype).bytes_per_element() / sizeof(float));
   const nn::init::Skip skip;
@@ -46,6 +50,140 @@ nn::AnyDecoder unfilled_model(const Config& config, std::string_view dtype, cons
   nn::store(model, dtype);
   nn::eval(model);
   return model;
+}
+
+// BadRequest about an option of `reach` that is given for the Llama at `path`.
+void require_no_reach(const LoadOptions& o, const fs::path& path) {
+  require(o.given.empty(), fmt::format("--{}", o.given.empty() ? "" : o.given[0]),
+          fmt::format("expected a GPT, got the Llama in {}", path.string()));
+}
+
+// The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
+std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted) {
+  if (!wanted || !data::has_tokenizer(folder.string())) return nullptr;
+  std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
+  if (tokenizer->size() > vocab_size) {
+    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
+                             tokenizer->size(), vocab_size));
+  }
+  return tokenizer;
+}
+
+// The tokens that end a text: those of generation_config.json, else of config.json, whose text is `config`, else of the
+// tokenizer, if there is one. Error for a generation_config.json that asks for what no option does.
+std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config,
+                                    const data::Tokenizer* tokenizer) {
+  const fs::path generation = folder / "generation_config.json";
+  std::vector<int64_t> ends;
+  if (is_there(generation)) {
+    const std::string text = train::read_file(generation, json::kMaxBytes), where = generation.string();
+    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
+    if (!json.is_object()) fail(where, fmt::format("expected an object, got {}", json.type_name()));
+    const std::string why = json::unknown_key(json, {{kGenerationRead, kGenerationHarmless, kGenerationAtDefaults}});
+    if (!why.empty()) fail(where, why);
+    ends = nn::ends_of_hugging_face(text, where);
+  }
+  if (ends.empty()) ends = nn::ends_of_hugging_face(config, (folder / "config.json").string());
+  if (ends.empty() && tokenizer != nullptr && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());
+  return ends;
+}
+
+void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs::path& path) {
+  try {
+    nn::load_state_dict(model, state);
+  } catch (const Error& e) {
+    constexpr std::size_t kMostShown = 400;  // a model that does not fit names all of its parameters
+    std::string what = e.what();
+    if (what.size() > kMostShown) what = what.substr(0, what.rfind(';', kMostShown)) + "; and more";
+    fail(kWhere, fmt::format("{}: {}", path.string(), what));
+  }
+}
+
+// Reads the weights of a folder into a model: ours(entry) converts one entry to the model's names. Error that begins
+// with the folder for weights that do not fit.
+void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder, const auto& ours) {
+  std::map<std::string, DType> dtypes;  // of parameters
+  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
+  NamedTensors state;
+  read_safetensors(folder.string(), [&](NamedTensor theirs) {
+    for (NamedTensor& t : ours(std::move(theirs))) {
+      const auto kept = dtypes.find(t.name);
+      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
+      for (NamedTensor& fits : nn::stored_state({std::move(t)}, model)) state.push_back(std::move(fits));
+    }
+  });
+  fill_from_state(model, state, folder);
+}
+
+// What follows once the configuration of a folder's model is known.
+template <class Model>
+TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o, const auto& config, GPTOptions options) {
+  const fs::path& folder = found.path;
+  std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
+  nn::AnyDecoder model = unfilled<Model>(config, o.dtype, folder);
+  fill_from_folder(model, folder,
+                   [&](NamedTensor theirs) { return nn::from_hugging_face({std::move(theirs)}, config); });
+  std::vector<int64_t> ends = ends_of_folder(folder, found.config, tokenizer.get());
+  return {std::move(model), std::move(tokenizer), std::move(ends), std::move(options), folder};
+}
+
+TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
+  const std::string where = (found.path / "config.json").string();
+  GPTOptions options;
+  options.preset = "gpt2";
+  if (found.model_type == "llama") {
+    require_no_reach(o, found.path);
+    const nn::LlamaConfig config = nn::llama_config_of_hugging_face(found.config, where);
+    require_layers(where, "num_hidden_layers", config.num_hidden_layers, count_safetensors(found.path.string()));
+    TrainedGPT trained = of_folder<nn::LlamaModel>(found, o, config, std::move(options));
+    const data::Tokenizer* const tokenizer = trained.tokenizer.get();
+    trained.options.set_llama(
+        {config, tokenizer ? tokenizer->begin_of_text() : std::optional<int64_t>(), trained.ends});
+    return trained;
+  }
+  nn::GPTConfig config = nn::gpt_config_of_hugging_face(found.config, where);
+  options.config = config;
+  override_with(config.position_options, o.reach, o.given);
+  require_layers(where, "n_layer", config.n_layers, count_safetensors(found.path.string()));
+  return of_folder<nn::GPTModel>(found, o, config, std::move(options));
+}
+
+TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
+  std::string dtype = o.dtype;
+  const SafeTensors loaded = train::load_checked(file);
+  const auto text = [&](const char* key) -> const std::string& {
+    const auto found = loaded.metadata.find(key);
+    if (found != loaded.metadata.end()) return found->second;
+    fail("model", fmt::format("{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is "
+                              "read, too)",
+                              file.string(), key));
+  };
+  const std::string task = task_of_json(file.string(), text("config"));
+  require(task == kGPTTask, o.option, fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
+  GPTOptions options = gpt_options_from_json(file.string(), text("config"));
+  std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
+  if (const WeightFormat* quantized = nn::quantized_format(loaded.tensors)) {
+    require(dtype == LoadOptions().dtype || dtype == quantized->name, "--dtype",
+            fmt::format("{} has {} weights, not {}", file.string(), quantized->name, dtype));
+    dtype = quantized->name;
+  }
+  std::vector<int64_t> ends;
+  if (const auto end = tokenizer->end_of_text()) ends.push_back(*end);
+  nn::AnyDecoder model = [&] {
+    if (const LlamaSettings* llama = options.llama()) {
+      require_no_reach(o, file);
+      ends = llama->ends;
+      require_layers(file.string(), "num_hidden_layers", llama->config.num_hidden_layers, loaded.tensors.size());
+      return unfilled<nn::LlamaModel>(llama->config, dtype, file, &options);
+    }
+    nn::GPTConfig config = options.model(tokenizer->size());
+    override_with(config.position_options, o.reach, o.given);
+    options.gpt().vocab_size = config.vocab_size;
+    require_layers(file.string(), "n_layers", config.n_layers, loaded.tensors.size());
+    return unfilled<nn::GPTModel>(config, dtype, file, &options);
+  }();
+  fill_from_state(model, nn::stored_state(nn::without_masks(loaded.tensors), model), file);
+  return {std::move(model), std::move(tokenizer), std::move(ends), options};
 }
 
 }  // namespace
@@ -66,8 +204,8 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
     FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json", json::kMaxBytes)};
     const std::string where = (path / "config.json").string();
     const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(where, why); });
-    const auto type = json.is_object() ? json.find("model_type") : json.end();
-    found.model_type = json.is_object() && type != json.end() && type->is_string() ? type->get<std::string>() : "gpt2";
+    const nlohmann::json& type = json::member(json, "model_type");
+    found.model_type = type.is_string() ? type.get<std::string>() : "gpt2";
     if (found.model_type != "gpt2" && found.model_type != "llama")
       fail(where, fmt::format("expected the model_type gpt2 or llama, got \"{}\"", found.model_type));
     return found;
@@ -79,11 +217,6 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
   bad_request(option, fmt::format("{} has neither config.json nor {}", path.string(), train::kModelFile));
 }
 
-void require_no_reach(const LoadOptions& o, const fs::path& path) {
-  require(o.given.empty(), fmt::format("--{}", o.given.empty() ? "" : o.given[0]),
-          fmt::format("expected a GPT, got the Llama in {}", path.string()));
-}
-
 void add_lora(nn::AnyDecoder& model, const GPTOptions& o) {
   if (o.lora_rank == 0) return;
   as_bad_request("--lora-targets", [&] {
@@ -92,67 +225,29 @@ void add_lora(nn::AnyDecoder& model, const GPTOptions& o) {
   });
 }
 
-nn::AnyDecoder unfilled(const nn::GPTConfig& config, std::string_view dtype, const fs::path& path,
-                        const GPTOptions* run) {
-  return unfilled_model<nn::GPTModel>(config, dtype, path, run);
+nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
+  const auto* gpt = model.as<nn::GPTModel>();
+  if (gpt == nullptr) return {};
+  const nn::GPTConfig& c = gpt->config;
+  const bool gpt2 = c.positions == nn::Positions::learned && c.attention.name() == "full" &&
+                    (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads);
+  return gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames();
 }
 
-nn::AnyDecoder unfilled(const nn::LlamaConfig& config, std::string_view dtype, const fs::path& path,
-                        const GPTOptions* run) {
-  return unfilled_model<nn::LlamaModel>(config, dtype, path, run);
-}
-
-std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted) {
-  if (!wanted || !data::has_tokenizer(folder.string())) return nullptr;
-  std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
-  if (tokenizer->size() > vocab_size) {
-    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
-                             tokenizer->size(), vocab_size));
+TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
+  const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
+  if (model.empty() && !as_bad_request(options.option, [&] { return is_there(path); })) {
+    bad_request(options.option,
+                fmt::format("there is no {} (train first: tapegrad train gpt; or name a --model)", path.string()));
   }
-  return tokenizer;
-}
-
-std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config,
-                                    const data::Tokenizer* tokenizer) {
-  const fs::path generation = folder / "generation_config.json";
-  std::vector<int64_t> ends;
-  if (is_there(generation)) {
-    const std::string text = train::read_file(generation, json::kMaxBytes), where = generation.string();
-    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
-    if (!json.is_object()) fail(where, fmt::format("expected an object, got {}", json.type_name()));
-    const std::string why = json::unknown_key(json, {{kGenerationRead, kGenerationHarmless, kGenerationAtDefaults}});
-    if (!why.empty()) fail(where, why);
-    ends = nn::ends_of_hugging_face(text, where);
+  const FoundModel found = find_model(options.option, path);
+  TrainedGPT trained = found.source == ModelSource::run ? of_file(found.path, options) : of_folder(found, options);
+  if (!options.adapter.empty()) {
+    as_bad_request("--adapter",
+                   [&] { nn::load_adapter(trained.model, options.adapter, adapter_names(trained.model)); });
+    nn::eval(trained.model);
   }
-  if (ends.empty()) ends = nn::ends_of_hugging_face(config, (folder / "config.json").string());
-  if (ends.empty() && tokenizer != nullptr && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());
-  return ends;
-}
-
-void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,
-                      const std::function<NamedTensors(NamedTensor)>& ours) {
-  std::map<std::string, DType> dtypes;  // of parameters
-  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
-  NamedTensors state;
-  read_safetensors(folder.string(), [&](NamedTensor theirs) {
-    for (NamedTensor& t : ours(std::move(theirs))) {
-      const auto kept = dtypes.find(t.name);
-      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
-      for (NamedTensor& fits : nn::stored_state({std::move(t)}, model)) state.push_back(std::move(fits));
-    }
-  });
-  fill_from_state(model, state, folder);
-}
-
-void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs::path& path) {
-  try {
-    nn::load_state_dict(model, state);
-  } catch (const Error& e) {
-    constexpr std::size_t kMostShown = 400;  // a model that does not fit names all of its parameters
-    std::string what = e.what();
-    if (what.size() > kMostShown) what = what.substr(0, what.rfind(';', kMostShown)) + "; and more";
-    fail(kWhere, fmt::format("{}: {}", path.string(), what));
-  }
+  return trained;
 }
 
 }  // namespace tapegrad::tasks

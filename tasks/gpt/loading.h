@@ -1,14 +1,13 @@
-// Parts of loading a trained model: what a path has, an empty model, its tokenizer and its weights. For each kind of
-// model and of file.
+// Trained GPTs and Llamas from files: ours, and Hugging Face's folders.
 #pragma once
 
-#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/adapter.h>
+#include <tapegrad/nn/decoder.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/files.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,28 +53,12 @@ struct FoundModel {
 // about `option` where nothing is there, for a folder with neither, and for the folder of an adapter.
 FoundModel find_model(std::string_view option, const std::filesystem::path& path);
 
-// BadRequest about an option of `reach` that is given for the Llama at `path`.
-void require_no_reach(const LoadOptions& options, const fs::path& path);
+// The model of a path: the file of a run (save_gpt) or its folder, or a Hugging Face folder (config.json,
+// model.safetensors or its shards, tokenizer files). An empty name: the last run's. BadRequest where nothing is there,
+// for another task's model, and for `reach` of a Llama.
+TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
 // Gives a model the updates of low rank that a run's settings ask for. BadRequest about --lora-targets.
 void add_lora(nn::AnyDecoder& model, const GPTOptions& options);
-// A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to. BadRequest
-// about the memory that it takes.
-nn::AnyDecoder unfilled(const nn::GPTConfig& config, std::string_view dtype, const fs::path& path,
-                        const GPTOptions* run = nullptr);
-nn::AnyDecoder unfilled(const nn::LlamaConfig& config, std::string_view dtype, const fs::path& path,
-                        const GPTOptions* run = nullptr);
-// The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
-std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted);
-// The tokens that end a text: those of generation_config.json, else of config.json, whose text is `config`, else of the
-// tokenizer, if there is one. Error for a generation_config.json that asks for what no option does.
-std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config,
-                                    const data::Tokenizer* tokenizer);
-// Reads the weights of a folder into a model: ours(entry) converts one entry to the model's names. Error that begins
-// with the folder for weights that do not fit.
-void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,
-                      const std::function<NamedTensors(NamedTensor)>& ours);
-
-// The same from a state that was read from `path`.
-void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs::path& path);
-
+// What PEFT calls the layers of a model that Hugging Face's GPT-2 has the form of; the model's own paths for others.
+nn::AdapterNames adapter_names(const nn::AnyDecoder& model);
 }  // namespace tapegrad::tasks

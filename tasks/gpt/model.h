@@ -1,8 +1,7 @@
-// Trained GPTs and Llamas in files: ours, and Hugging Face's folders.
+// Trained GPTs and Llamas into files: ours, and Hugging Face's folders.
 #pragma once
 
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/nn/gpt.h>
 #include <tapegrad/tasks/gpt/loading.h>
 
 #include <string>
@@ -15,22 +14,17 @@ namespace tapegrad::tasks {
 // Updates of low rank are saved as they are, or merged if the options say so.
 void save_gpt(const Destination& to, const nn::AnyDecoder& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks = false);
-// config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2; `run` (run_name)
-// is kept in __metadata__ of model.safetensors.
-void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer,
-                     std::string_view run);
+// config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2 or Llama, whose
+// texts end with one of `ends`; `run` (run_name) is kept in __metadata__ of model.safetensors.
+void save_hugging_face(const fs::path& folder, const nn::AnyDecoder& model, const data::Tokenizer& tokenizer,
+                       const std::vector<int64_t>& ends, std::string_view run);
 // What a run is known by: the same settings, tokenizer and text train the same model.
 std::string run_name(const GPTOptions& options, const data::Tokenizer& tokenizer, uint64_t text);
-// The name of a file in `folder` that save_gpt_folder would replace, or that belongs to the shards of a model; empty
+// The name of a file in `folder` that save_hugging_face would replace, or that belongs to the shards of a model; empty
 // where there is none, and where the folder's model is that of the same run.
 std::string other_model_in(const fs::path& folder, std::string_view run);
-// Error if save_gpt_folder or save_llama_folder could not write a file of theirs into `folder`.
+// Error if save_hugging_face could not write a file of theirs into `folder`.
 void check_folder_files(const fs::path& folder);
-
-// A file of save_gpt; a Hugging Face folder (config.json, model.safetensors or its shards, tokenizer files); or
-// the folder of a run (find_model). An empty name: the last run's. BadRequest where nothing is there, for another
-// task's model, and for `reach` of a Llama.
-TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
 // Writes the updates of a run's model as a PEFT adapter into a folder.
 void save_gpt_adapter(const Destination& folder, const nn::AnyDecoder& model, const GPTOptions& options);
 

@@ -6,11 +6,10 @@
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/gpt/attention.h>
-#include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/run/counted.h>
+#include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/drawing/svg.h>
@@ -206,8 +205,8 @@ void GPTRecipe::write_model(const fs::path& path, int64_t steps) {
 
 void GPTRecipe::finish() {
   if (!folder_) return;
-  if (const auto* gpt = model_->as<nn::GPTModel>()) return save_gpt_folder(folder_->now(), *gpt, tokenizer(), run());
-  save_llama_folder(folder_->now(), *model_->as<nn::LlamaModel>(), tokenizer(), options_.llama()->ends, run());
+  const LlamaSettings* const llama = options_.llama();
+  save_hugging_face(folder_->now(), *model_, tokenizer(), llama ? llama->ends : std::vector<int64_t>(), run());
 }
 
 // --- texts ---

@@ -202,22 +202,18 @@ std::string json_of(std::span<const NamedRun> runs, double keep, const std::stri
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const NamedRun& run : runs) {
     const End end = end_of(run, keep);
-    nlohmann::ordered_json row;
-    row["run"] = run.name;
-    row["steps"] = end.steps;
-    row["loss"] = value(end.loss);
-    row["accuracy"] = value(end.accuracy);
-    row["validation_loss"] = value(end.validation);
-    row["validation_step"] = nullptr;
-    if (end.validation_step > 0) row["validation_step"] = end.validation_step;
-    row["per_second"] = value(end.per_second);
-    row["bits"] = nullptr;
-    if (!run.metrics.bits.empty()) row["bits"] = run.metrics.bits;
-    rows.push_back(row);
+    rows.push_back({{"run", run.name},
+                    {"steps", end.steps},
+                    {"loss", value(end.loss)},
+                    {"accuracy", value(end.accuracy)},
+                    {"validation_loss", value(end.validation)},
+                    {"validation_step", nullptr},
+                    {"per_second", value(end.per_second)},
+                    {"bits", nullptr}});
+    if (end.validation_step > 0) rows.back()["validation_step"] = end.validation_step;
+    if (!run.metrics.bits.empty()) rows.back()["bits"] = run.metrics.bits;
   }
-  nlohmann::ordered_json all;
-  all["runs"] = rows;
-  all["pictures"] = {svg, html};
+  const nlohmann::ordered_json all{{"runs", rows}, {"pictures", {svg, html}}};
   return all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

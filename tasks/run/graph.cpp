@@ -1,7 +1,7 @@
-// Records the loss of one batch, without a step.
+// The verb `graph`: records the loss of one batch, without a step, for Graphviz.
 #include <fmt/format.h>
 #include <tapegrad/autograd/graph.h>
-#include <tapegrad/tasks/run/graph.h>
+#include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/checkpoint.h>
@@ -10,6 +10,15 @@
 
 namespace tapegrad::tasks {
 namespace {
+
+struct GraphRequest {
+  std::string model;  // file, or folder of a run; empty: a new model with the defaults of its kind
+  std::string out;    // file; empty: standard output
+  int64_t depth = 3;  // GraphOptions
+  bool all_layers = false;
+
+  void list(Fields& fields);
+};
 
 // The checkpoint of a run, which has its settings and what its data was.
 train::Checkpoint checkpoint_of(const std::string& run, std::string_view task) {
@@ -21,8 +30,6 @@ train::Checkpoint checkpoint_of(const std::string& run, std::string_view task) {
   require(found == task, "--model", fmt::format("expected a run of the task {}, got one of {}", task, found));
   return saved;
 }
-
-}  // namespace
 
 void GraphRequest::list(Fields& f) {
   add_model(f, model);
@@ -36,6 +43,8 @@ void GraphRequest::list(Fields& f) {
   f.add({.name = "all-layers", .help = "open every layer of a list, not only the first one"}, all_layers);
 }
 
+// Records the loss of the first batch, and writes its graph. BadRequest for a model of another kind and for data that
+// is missing.
 int graph(const MakeRecipe& make, const GraphRequest& request) {
   const std::unique_ptr<Recipe> recipe = make();
   if (!request.out.empty()) as_bad_request("--out", [&] { check_replaceable(request.out); });
@@ -59,6 +68,13 @@ int graph(const MakeRecipe& make, const GraphRequest& request) {
     as_bad_request("--out", [&] { train::replace_file(request.out, text); });
   }
   return 0;
+}
+
+}  // namespace
+
+void add_graph(CLI::App* app, const Kind& kind, Run& run) {
+  add_verb(app, run, std::make_shared<GraphRequest>(),
+           [make = kind.make](const GraphRequest& request) { return graph(make, request); });
 }
 
 }  // namespace tapegrad::tasks

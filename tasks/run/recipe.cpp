@@ -6,6 +6,10 @@
 
 namespace tapegrad::tasks {
 
+std::string counted(int64_t count, std::string_view unit) {
+  return fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s");
+}
+
 void Recipe::write_model(const fs::path& path, int64_t steps) {
   ModelText text = model_text();
   text.insert({{"config", json()}, {"format", "pt"}, {"steps", std::to_string(steps)}, {"task", std::string(name())}});

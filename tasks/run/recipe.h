@@ -24,6 +24,9 @@ namespace tapegrad::tasks {
 using ModelText = std::map<std::string, std::string>;  // the metadata of a model file
 using NextCall = std::pair<std::string, std::string>;
 
+/// "1 epoch", "2 epochs".
+std::string counted(int64_t count, std::string_view unit);
+
 /// One run with its settings, its data and its model. A run calls these functions in the order of their
 /// declaration. Up to prepare() each may reject the request with a BadRequest; nothing has been written by then.
 class Recipe {

@@ -1,18 +1,38 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/tasks/attention/files.h>
+#include <tapegrad/tasks/attention/report.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/drawing/tables.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
+
+Fields ExampleRequest::asked() {
+  Fields fields = example_fields(options);
+  for (const Field& field : fields_of(reach)) fields.add(field);
+  return fields;
+}
+
+void ExampleRequest::list_examples(Fields& f, std::string_view otherwise) {
+  if (options.info->takes_expressions)
+    f.add({.name = "expression", .help = "use this example", .type = "TEXT"}, expression);
+  add_changes(f, example_fields(options), otherwise);
+}
+
+void ExplainRequest::list(Fields& f) {
+  f.add({.name = "seed", .help = "sample an example with this random seed", .otherwise = "the tutorial's example"},
+        seed);
+  if (options.info->explains_many)
+    f.add({.name = "num_examples",
+           .help = "number of random examples",
+           .limits = {.least = 1, .most = 1000},
+           .otherwise = "the tutorial's three"},
+          num_examples);
+  list_examples(f, "the tutorial's");
+}
 
 int explain(ExplainRequest request) {
   const bool several = request.num_examples.has_value();
@@ -33,6 +53,16 @@ int explain(ExplainRequest request) {
   return 0;
 }
 
+void AttentionRequest::list(Fields& f) {
+  add_model(f, model);
+  AttentionOutput::list(f);
+  Fields of_example;
+  of_example.add({.name = "seed", .help = "random seed of the example"}, seed);
+  f.insert_after("out", of_example);
+  list_examples(f);
+  add_changes(f, fields_of(reach));
+}
+
 int attention(const AttentionRequest& request) {
   request.check();
   const TaskInfo& info = *request.options.info;
@@ -47,25 +77,27 @@ int attention(const AttentionRequest& request) {
       attend(task, trained.transformer(),
              request.expression ? task.read_expression(*request.expression) : task.draw(1, generator));
 
-  const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
-  const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
-  files.write(draw(heads_named(sample.heads, request.only)), attention_html(task, trained.options(), sample, figures));
-  if (request.json) {
-    nlohmann::ordered_json json{{"task", info.name},
-                                {"model", file.string()},
-                                {"input", sample.answer.input},
-                                {"output", sample.answer.output}};
-    json.update(analysis_json(figures));
-    print_now(json::text_of(json) + "\n");
-    return 0;
-  }
-  print_text(said("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
-                  drawing::wrapped(said("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
-                                        task.target_text(sample.answer.output)),
-                                   4)));
-  if (!request.quiet) print_text(fmt::format("\n{}{}", attention_text(sample), files.text()));
-  print_text(files.told(sample.heads.size()));
-  return 0;
+  Decoding decoding{.group = kCrossGroup, .read = {}, .steps = sample.steps, .ends = true};
+  for (std::size_t written = 0; written <= sample.steps.size(); ++written)
+    if (auto picture = task.picture_of_part(sample.answer, written)) decoding.pictures.push_back(std::move(*picture));
+  return report_attention(
+      {.task = std::string(info.name),
+       .model = file.string(),
+       .json = {{"task", info.name},
+                {"model", file.string()},
+                {"input", sample.answer.input},
+                {"output", sample.answer.output}},
+       .heads = sample.heads,
+       .drawn = sample.heads,
+       .decoding = decoding,
+       .title = fmt::format("tapegrad: attention of {}, seed {}", info.name, trained.options().seed),
+       .heading = said("{} task: attention", drawing::escape_markup(info.name)),
+       .maps = attention_maps(task, sample),
+       .example = said("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                       task.target_text(sample.answer.output)),
+       .shaded = kCrossGroup,
+       .about = said("Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source\n")},
+      request, file.parent_path());
 }
 
 }  // namespace tapegrad::tasks

@@ -2,17 +2,38 @@
 #pragma once
 
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/tasks/seq2seq/task_info.h>
 #include <tapegrad/tasks/settings/attention.h>
 #include <tapegrad/tasks/settings/positions.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <any>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace tapegrad::tasks {
+
+class Task;
+struct RunOptions;
+
+/// The description of a task, which the command uses without creating the task: the static members of its class
+/// (task.h).
+struct TaskInfo {
+  std::string_view name, help;
+  RunOptions (*defaults)();
+  void (*list)(std::any& settings, Fields& fields);
+  int64_t (*longest)(const RunOptions&);
+  void (*check)(const RunOptions&);
+  void (*adapt)(RunOptions&, const Given& given);
+  void (*for_explain)(RunOptions&, std::string_view expression);
+  std::unique_ptr<Task> (*make)(const RunOptions&);
+  int64_t least_positions;
+  bool takes_expressions;
+  bool draws;
+  bool explains_many;
+  int64_t test_count;
+};
 
 /// The values here are the tutorial's for the copy task (8.5.1).
 struct RunOptions : TrainingSettings, PositionSettings {

@@ -1,17 +1,18 @@
 // The loss of a batch, and what a run says.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace tapegrad::tasks {
 namespace {
@@ -20,22 +21,18 @@ constexpr int64_t kSamplesEvery = 5;  // epochs, as the tutorial does
 constexpr int64_t kShownRows = 10;
 
 std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::byte b : bytes)
-    for (const int shift : {4, 0}) text += "0123456789abcdef"[(std::to_integer<int>(b) >> shift) & 15];
-  return text;
+  const auto* const first = reinterpret_cast<const unsigned char*>(bytes.data());
+  return fmt::format("{:02x}", fmt::join(first, first + bytes.size(), ""));
 }
 
 std::vector<std::byte> from_hex(const fs::path& path, std::string_view text) {
-  const auto digit = [&](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    fail("model", fmt::format("{}: the state of its task is not written in hexadecimal digits", path.string()));
-  };
   std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
-    bytes.push_back(static_cast<std::byte>(digit(text[i]) * 16 + digit(text[i + 1])));
+  for (const char* at = text.data(); at + 1 < text.data() + text.size(); at += 2) {
+    uint8_t byte = 0;
+    if (std::from_chars(at, at + 2, byte, 16).ptr != at + 2)
+      fail("model", fmt::format("{}: the state of its task is not written in hexadecimal digits", path.string()));
+    bytes.push_back(std::byte{byte});
+  }
   return bytes;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/report.h>
-#include <tapegrad/tasks/widgets/widget.h>
 #include <tapegrad/train/drawing/page.h>
 
 #include <algorithm>
@@ -44,8 +43,10 @@ void pictures(std::string& out, const Task& task, const std::vector<Answer>& all
   if (!cards.empty()) out += fmt::format("<div class=\"maps\">\n{}</div>\n", cards);
 }
 
-void maps(std::string& out, const Task& task, const AttentionSample& sample) {
-  out += fmt::format(
+}  // namespace
+
+std::string attention_maps(const Task& task, const AttentionSample& sample) {
+  std::string out = fmt::format(
       "<h2>{}</h2>\n<p>{} {}</p>\n", shown("Attention"),
       said("Input {}, output {}.", drawing::escape_markup(task.source_text(sample.answer.input)),
            drawing::escape_markup(task.target_text(sample.answer.output))),
@@ -53,10 +54,8 @@ void maps(std::string& out, const Task& task, const AttentionSample& sample) {
            "more weight."));
   std::vector<HeadMap> heads = sample.heads;
   std::stable_sort(heads.begin(), heads.end(), [](const HeadMap& a, const HeadMap& b) { return a.group < b.group; });
-  out += heads_html(heads);  // "cross-attention" first, where the task is seen
+  return out + heads_html(heads);  // "cross-attention" first, where the task is seen
 }
-
-}  // namespace
 
 std::string report_sections(const Task& task, const RunOptions& options, const nn::Transformer& model) {
   Generator fresh(options.seed + 1);
@@ -65,28 +64,13 @@ std::string report_sections(const Task& task, const RunOptions& options, const n
   std::string body;
   tell_answers(body, task, tried);
   pictures(body, task, tried);
-  maps(body, task, sample);
-  return body;
+  return body + attention_maps(task, sample);
 }
 
 std::string drawing_html(std::string_view title, const drawing::Drawing& drawing) {
   std::string body = fmt::format("<h1>{}</h1>\n", drawing::escape_markup(title));
   drawing::card(body, drawing);
   return drawing::page(title, body);
-}
-
-std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample,
-                           const std::vector<HeadFigures>& figures) {
-  Decoding decoding{.group = kCrossGroup, .read = {}, .steps = sample.steps, .ends = true};
-  for (std::size_t written = 0; written <= sample.steps.size(); ++written)
-    if (auto picture = task.picture_of_part(sample.answer, written)) decoding.pictures.push_back(std::move(*picture));
-  std::string body =
-      fmt::format("<h1>{}</h1>\n", said("{} task: attention", drawing::escape_markup(options.info->name)));
-  if (!figures.empty()) body += analysis_html(figures);
-  body += player_html(sample.heads, decoding);
-  maps(body, task, sample);
-  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body,
-                       tutorial::widget_page());
 }
 
 }  // namespace tapegrad::tasks

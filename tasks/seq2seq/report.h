@@ -1,11 +1,9 @@
-// HTML pages that need nothing from outside: the report of a run, and the attention of one example.
+// HTML that needs nothing from outside: sections of the report of a run, and the attention of one example.
 #pragma once
 
-#include <tapegrad/tasks/attention/analysis.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <string>
-#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -15,8 +13,7 @@ std::string report_sections(const Task& task, const RunOptions& options, const n
 /// A page with one drawing.
 std::string drawing_html(std::string_view title, const drawing::Drawing& drawing);
 
-/// A page with the attention maps of one example, and with the figures of its heads, if there are any.
-std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample,
-                           const std::vector<HeadFigures>& figures = {});
+/// The attention maps of one example, and a sentence about them.
+std::string attention_maps(const Task& task, const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

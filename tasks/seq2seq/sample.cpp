@@ -54,6 +54,12 @@ Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& sour
   return cat(parts, 0);
 }
 
+Answer answer_to(const Task& task, const nn::Transformer& model, const Batch& example, int64_t beams,
+                 double length_penalty) {
+  const Tensor output = decode(task, model, example.source, example.target.size(1), beams, length_penalty);
+  return answers_of(task, example, output, 1).front();
+}
+
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int64_t count, Generator& generator) {
   const Batch batch = task.draw(count, generator);
   return answers_of(task, batch, decode(task, model, batch.source, batch.target.size(1)), count);
@@ -85,12 +91,6 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   std::stable_sort(out.heads.begin(), out.heads.end(),
                    [&](const HeadMap& a, const HeadMap& b) { return order(a) < order(b); });
   return out;
-}
-
-std::string attention_text(const AttentionSample& sample) {
-  return heads_text(
-      sample.heads, kCrossGroup,
-      said("Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source\n"));
 }
 
 }  // namespace tapegrad::tasks

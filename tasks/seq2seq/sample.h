@@ -5,7 +5,6 @@
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 
-#include <string>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -14,6 +13,9 @@ namespace tapegrad::tasks {
 Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, int64_t length, int64_t beams = 1,
               double length_penalty = 0);
 
+// The answer to one example.
+Answer answer_to(const Task& task, const nn::Transformer& model, const Batch& example, int64_t beams = 1,
+                 double length_penalty = 0);
 // Greedy answers to `count` new examples.
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int64_t count, Generator& generator);
 
@@ -26,8 +28,5 @@ struct AttentionSample {
 };
 inline constexpr const char* kCrossGroup = "cross-attention (decoder to encoder)";  // of heads
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);
-
-// A view for the terminal: for every head where its weight lies, and the decoder's cross-attention as shades.
-std::string attention_text(const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

@@ -19,33 +19,36 @@ Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(s
 
 Tensor Task::loss(const Tensor& outputs, const Tensor& target) const { return nn::sequence_loss(outputs, target); }
 
-Tensor Task::right_tokens(const Tensor& predicted, const Tensor& target) const { return predicted == target; }
-
 std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 
 std::string Task::answer_text(const Answer& answer) const {
   return drawing::wrapped(fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input),
-                                      target_text(answer.output), answer.right() ? "True" : "False"),
+                                      target_text(answer.output), true_or_false(answer.right())),
                           4);
 }
-
-ExtraMetrics Task::extra_metrics(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
 
 Tensor shifted(const Task& task, const Tensor& target) {
   const Tensor start = full({target.size(0), 1}, static_cast<double>(task.start_token()), kInt64);
   return cat({start, target.slice(1, kAll, -1)}, 1);
 }
 
+Tokens shifted(const Tokens& target) {
+  Tokens read{0};
+  read.insert(read.end(), target.begin(), target.end() - 1);
+  return read;
+}
+
 std::string causal_mask_text(std::size_t n) {
   std::string out;
   for (std::size_t row = 0; row < n; ++row) {
-    out += "   ";
-    for (std::size_t column = 0; column < n; ++column) out += column <= row ? "1 " : "0 ";
-    out.back() = '\n';
+    out += row == 0 ? "  " : "\n  ";
+    for (std::size_t column = 0; column < n; ++column) out += column <= row ? " 1" : " 0";
   }
   return out;
 }
+
+const char* true_or_false(bool b) { return b ? "True" : "False"; }
 
 double share(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));

@@ -91,7 +91,7 @@ class Task {
   // outputs [B, T, V] are log-probabilities. The loss is one number.
   virtual Tensor loss(const Tensor& outputs, const Tensor& target) const;
   // Which tokens are right, [B, T] bool. An example is right when all of its tokens are.
-  virtual Tensor right_tokens(const Tensor& predicted, const Tensor& target) const;
+  virtual Tensor right_tokens(const Tensor& predicted, const Tensor& target) const { return predicted == target; }
   // The token that pads shorter examples, if lengths differ; it does not count in any rate.
   virtual std::optional<int64_t> padding() const { return {}; }
   // Whether the tokens decoded so far are a complete answer, after which decoding stops.
@@ -115,16 +115,21 @@ class Task {
   // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
   virtual std::string explain(const Batch* example) const = 0;
   // What `test` reports in addition to the rates; predicted [N, T] answers `tests`.
-  virtual ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
-                                     Generator& generator) const;
+  virtual ExtraMetrics extra_metrics(const nn::Transformer& /*model*/, const Batch& /*tests*/,
+                                     const Tensor& /*predicted*/, Generator& /*generator*/) const {
+    return {};
+  }
   // How show_tokens and the report write a row.
   virtual RowStyle row_style() const { return {}; }
 };
 
 // The decoder's input in training: the start token, then the target without its last token. [B, T].
 Tensor shifted(const Task& task, const Tensor& target);
-// The causal mask of n tokens as rows of 1 (visible) and 0.
+// The same of one target.
+Tokens shifted(const Tokens& target);
+// The causal mask of n tokens as rows of 1 (visible) and 0, without the end of the last one.
 std::string causal_mask_text(std::size_t n);
+const char* true_or_false(bool b);  // as Python prints it
 // part / whole; 0 of nothing.
 double share(int64_t part, int64_t whole);
 // The exact-match rate; predicted and target [B, T].

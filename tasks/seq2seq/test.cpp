@@ -36,10 +36,10 @@ Tensor forced(const Task& task, const nn::Transformer& model, const Batch& batch
   constexpr int64_t kTogether = 250;
   const Tensor causal = nn::causal_mask(batch.target.size(1));
   std::vector<Tensor> parts;
-  for (int64_t at = 0; at < batch.source.size(0); at += kTogether) {
-    const Tensor source = batch.source.slice(0, at, at + kTogether), target = batch.target.slice(0, at, at + kTogether);
-    const Tensor outputs = model(source, shifted(task, target), task.source_mask(source), causal);
-    parts.push_back(predicted_tokens(task, outputs, target));
+  const std::vector<Tensor> sources = split(batch.source, kTogether), targets = split(batch.target, kTogether);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Tensor outputs = model(sources[i], shifted(task, targets[i]), task.source_mask(sources[i]), causal);
+    parts.push_back(predicted_tokens(task, outputs, targets[i]));
   }
   return cat(parts, 0);
 }
@@ -67,11 +67,7 @@ std::string picture_of(const Task& task, const Answer& answer, const fs::path& f
 Tested answer_expression(const TestRequest& request, const fs::path& file, const Seq2SeqRecipe& trained) {
   const Task& task = trained.task();
   const Batch example = task.read_expression(*request.expression);
-  const Answer answer = answers_of(task, example,
-                                   decode(task, trained.transformer(), example.source, example.target.size(1),
-                                          request.beams, request.length_penalty),
-                                   1)
-                            .front();
+  const Answer answer = answer_to(task, trained.transformer(), example, request.beams, request.length_penalty);
   return {.json = {{"task", trained.name()},
                    {"model", file.string()},
                    {"expression", *request.expression},
@@ -133,6 +129,26 @@ void check(const TestRequest& request) {
 }
 
 }  // namespace
+
+void TestRequest::list(Fields& f) {
+  add_model(f, model);
+  f.add({.name = "count", .help = "number of new examples to test", .limits = kCount}, count);
+  f.add({.name = "seed", .help = "random seed of these examples", .otherwise = "the run's seed + 1"}, seed);
+  f.add({.name = "target",
+         .help = "minimum exact-match rate; below it the exit status is 1",
+         .limits = nn::kShare,
+         .otherwise = "the task's"},
+        target);
+  BeamOptions::list(f);
+  add_json(f, json);
+  if (options.info->draws)
+    f.add({.name = "draw",
+           .help = "write a plot of the answer to --expression to this .svg or .html file",
+           .type = "FILE"},
+          draw);
+  list_examples(f);
+  add_changes(f, fields_of(reach));
+}
 
 int test(const TestRequest& request) {
   check(request);

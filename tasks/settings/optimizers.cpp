@@ -29,54 +29,32 @@ struct Rule {
   Decay decay = Decay::in_gradient;
 };
 
-double decay_of(const optim::AdamWOptions& options) { return options.weight_decay.value_or(0); }
-
+// A rule with the learning rate and the weight decay, betas and eps if it is a kind of Adam, and a momentum if it may
+// have one.
 template <class Optimizer, class Options>
-std::unique_ptr<optim::Optimizer> rule(NamedTensors parameters, const Options& options) {
-  return std::make_unique<Optimizer>(std::move(parameters), options);
-}
-
-// With the learning rate and the weight decay alone.
-template <class Optimizer, class Options>
-std::unique_ptr<optim::Optimizer> plain_rule(NamedTensors parameters, const optim::AdamWOptions& options) {
-  return rule<Optimizer>(std::move(parameters), Options{.lr = options.lr, .weight_decay = decay_of(options)});
-}
-
-// With betas and eps, too.
-template <class Optimizer, class Options>
-std::unique_ptr<optim::Optimizer> kind_of_adam(NamedTensors parameters, const optim::AdamWOptions& options) {
-  return rule<Optimizer>(std::move(parameters), Options{.lr = options.lr,
-                                                        .beta1 = options.beta1,
-                                                        .beta2 = options.beta2,
-                                                        .eps = options.eps,
-                                                        .weight_decay = decay_of(options)});
-}
-
-template <class Optimizer, class Options>
-std::unique_ptr<optim::Optimizer> with_momentum(NamedTensors parameters, const optim::AdamWOptions& options) {
-  Options own{.lr = options.lr, .momentum = 0.9};
-  own.weight_decay = decay_of(options);
-  return rule<Optimizer>(std::move(parameters), own);
-}
-
-std::unique_ptr<optim::Optimizer> rprop(NamedTensors parameters, const optim::AdamWOptions& options) {
-  return rule<optim::Rprop>(std::move(parameters), optim::RpropOptions{.lr = options.lr});
+std::unique_ptr<optim::Optimizer> rule(NamedTensors parameters, const optim::AdamWOptions& options) {
+  Options own{.lr = options.lr};
+  if constexpr (requires { own.weight_decay; }) own.weight_decay = options.weight_decay.value_or(0);
+  if constexpr (requires { own.beta1 + own.eps; })
+    own.beta1 = options.beta1, own.beta2 = options.beta2, own.eps = options.eps;
+  if constexpr (requires { own.momentum; }) own.momentum = 0.9;
+  return std::make_unique<Optimizer>(std::move(parameters), own);
 }
 
 constexpr Rule kRules[] = {
-    {"adamw", kind_of_adam<optim::AdamW, optim::AdamWOptions>, Decay::decoupled},
-    {"adam", kind_of_adam<optim::Adam, optim::AdamOptions>},
-    {"adadelta", plain_rule<optim::Adadelta, optim::AdadeltaOptions>},
-    {"adafactor", plain_rule<optim::Adafactor, optim::AdafactorOptions>, Decay::decoupled},
-    {"adagrad", plain_rule<optim::Adagrad, optim::AdagradOptions>},
-    {"adamax", kind_of_adam<optim::Adamax, optim::AdamaxOptions>},
-    {"asgd", plain_rule<optim::ASGD, optim::ASGDOptions>},
-    {"lion", plain_rule<optim::Lion, optim::LionOptions>, Decay::decoupled},
-    {"nadam", kind_of_adam<optim::NAdam, optim::NAdamOptions>},
-    {"radam", kind_of_adam<optim::RAdam, optim::RAdamOptions>},
-    {"rmsprop", with_momentum<optim::RMSprop, optim::RMSpropOptions>},
-    {"rprop", rprop, Decay::none},
-    {"sgd", with_momentum<optim::SGD, optim::SGDOptions>},
+    {"adamw", rule<optim::AdamW, optim::AdamWOptions>, Decay::decoupled},
+    {"adam", rule<optim::Adam, optim::AdamOptions>},
+    {"adadelta", rule<optim::Adadelta, optim::AdadeltaOptions>},
+    {"adafactor", rule<optim::Adafactor, optim::AdafactorOptions>, Decay::decoupled},
+    {"adagrad", rule<optim::Adagrad, optim::AdagradOptions>},
+    {"adamax", rule<optim::Adamax, optim::AdamaxOptions>},
+    {"asgd", rule<optim::ASGD, optim::ASGDOptions>},
+    {"lion", rule<optim::Lion, optim::LionOptions>, Decay::decoupled},
+    {"nadam", rule<optim::NAdam, optim::NAdamOptions>},
+    {"radam", rule<optim::RAdam, optim::RAdamOptions>},
+    {"rmsprop", rule<optim::RMSprop, optim::RMSpropOptions>},
+    {"rprop", rule<optim::Rprop, optim::RpropOptions>, Decay::none},
+    {"sgd", rule<optim::SGD, optim::SGDOptions>},
 };
 
 const Rule& rule_named(std::string_view name) { return *std::ranges::find(kRules, name, &Rule::name); }

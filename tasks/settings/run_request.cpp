@@ -12,10 +12,7 @@ fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.
 void RunRequest::list(Fields& f) {
   f.add({.name = "out", .help = "folder for the run's files", .group = Group::run, .type = "DIR"}, out);
   f.add({"resume", "continue from the checkpoint in --out, with the settings of that run", Group::run}, resume);
-  f.add({.name = "checkpoint-every",
-         .help = "steps between two checkpoints",
-         .group = Group::run,
-         .limits = {.least = 1, .most = kMost}},
+  f.add({"checkpoint-every", "steps between two checkpoints", Group::run, {.least = 1, .most = kMost}},
         checkpoint_every);
   f.add({"no-progress", "print results only: no progress bar, no lines about epochs", Group::run}, no_progress);
   f.add({"trap-nan", "stop at the first value or gradient that is not finite, and name its operation (slower)",
@@ -24,11 +21,7 @@ void RunRequest::list(Fields& f) {
   f.add({"profile", "time the first steps, print where their time went, and write trace.json; the run then continues",
          Group::run},
         profile);
-  f.add({.name = "profile-steps",
-         .help = "steps that --profile times",
-         .group = Group::run,
-         .limits = {.least = 1, .most = kMost}},
-        profile_steps);
+  f.add({"profile-steps", "steps that --profile times", Group::run, {.least = 1, .most = kMost}}, profile_steps);
   f.add({"tensorboard", "also write losses, rates, samples, settings and histograms of parameters for TensorBoard",
          Group::run},
         tensorboard);

@@ -19,10 +19,10 @@ constexpr int64_t kJsonVersion = 2;  // of the JSON; 1, of files without "versio
 // Of JSON that json::text_of() wrote; nothing for other JSON.
 std::optional<std::string> string_of(const nlohmann::json& json) {
   if (json.is_string()) return json.get<std::string>();
-  const auto bytes = json.is_object() ? json.find("bytes") : json.end();
-  if (!json.is_object() || bytes == json.end() || !bytes->is_array()) return {};
+  const nlohmann::json& bytes = json::member(json, "bytes");
+  if (!bytes.is_array()) return {};
   std::string text;
-  for (const nlohmann::json& byte : *bytes) {
+  for (const nlohmann::json& byte : bytes) {
     if (!byte.is_number_unsigned() || byte.get<uint64_t>() > 255) return {};
     text += static_cast<char>(byte.get<uint64_t>());
   }
@@ -154,13 +154,9 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
   const nlohmann::json json =
       json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
   if (!json.is_object()) fail(where, fmt::format("the settings cannot be read: they are {}", json::shown(json)));
-  const auto member = [&](const char* key, const nlohmann::json& otherwise) {
-    const auto found = json.find(key);
-    return found == json.end() ? otherwise : *found;
-  };
-  const std::string found = text_setting(where, "task", member("task", nullptr));
+  const std::string found = text_setting(where, "task", json::member(json, "task"));
   if (found != task) fail(where, fmt::format("expected the settings of the task {}, got settings of {}", task, found));
-  const nlohmann::json version = member("version", 1);
+  const nlohmann::json version = json.contains("version") ? json["version"] : nlohmann::json(1);
   if (!version.is_number_integer()) refuse_setting(where, "version", version);
   if (version > kJsonVersion) {
     fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
@@ -175,9 +171,8 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
 std::string task_of_json(std::string_view where, std::string_view text) {
   const nlohmann::json json =
       json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the JSON of the settings {}", why)); });
-  if (!json.is_object()) return "";
-  const auto task = json.find("task");
-  return task != json.end() && task->is_string() ? task->get<std::string>() : "";
+  const nlohmann::json& task = json::member(json, "task");
+  return task.is_string() ? task.get<std::string>() : "";
 }
 
 uint64_t memory_bytes() {

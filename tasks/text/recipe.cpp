@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/run/counted.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/run/test.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/train/drawing/svg.h>
@@ -34,6 +35,20 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
 }
 
 }  // namespace
+
+void TextTestRequest::list(Fields& f) {
+  add_model(f, model);
+  f.add({.name = "data", .help = "folder written by 'tapegrad data'", .type = "DIR", .otherwise = "the run's data"},
+        data);
+  f.add_named({.name = "part", .help = "split of the data to test on"}, part, kPartNames);
+  f.add({.name = "count", .help = "test on the first N examples; 0: all", .limits = kCountOrNone}, count);
+  f.add({.name = "target", .help = task->words.target_help, .limits = nn::kShare, .otherwise = "none"}, target);
+  if (task->generates)
+    f.add({.name = "beams", .help = "beam-search width; 1: greedy decoding", .limits = kBeams}, beams);
+  if (task->has_classes)
+    f.add({.name = "draw", .help = "write a plot of the confusion matrix to this .svg file", .type = "FILE"}, draw);
+  add_json(f, json);
+}
 
 int test_text(const TextTestRequest& request) {
   check_drawing(request.draw, ".svg");

@@ -1,23 +1,15 @@
-// Interactive widgets on pages: a script of this folder, which cmake/embed.cmake writes into a source file, and its
-// data.
+// Interactive widgets on pages: a script of this folder and its data.
 #pragma once
 
 #include <tapegrad/train/drawing/page.h>
 
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <string_view>
 
 namespace tapegrad::tasks::tutorial {
 
-/// A script <name>.js of this folder.
-struct Script {
-  std::string_view name, text;
-};
-/// All of them.
-std::span<const Script> scripts();
-/// The text of one. Error for an unknown name.
+/// The text of the script <name>.js of this folder. Error for an unknown name.
 std::string_view script(std::string_view name);
 
 /// The element of the widget <name>.js with its data, and the scripts that fill it; one per page.

@@ -1,5 +1,4 @@
 // Folders of Llamas in the command: tokenizers, generation, tests, chats, and folders that are damaged or mixed.
-#include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
@@ -153,9 +152,8 @@ TEST(LlamaCommand, WritesFoldersThatItReads) {
   const TemporaryFolder folder;
   for (const std::string name : kFolders) {
     const TrainedGPT trained = load_gpt(folder_of(name));
-    const auto* model = trained.model.as<nn::LlamaModel>();
-    ASSERT_NE(model, nullptr);
-    save_llama_folder(folder / name, *model, *trained.tokenizer, trained.ends, "run");
+    ASSERT_NE(trained.model.as<nn::LlamaModel>(), nullptr);
+    save_hugging_face(folder / name, trained.model, *trained.tokenizer, trained.ends, "run");
     const TrainedGPT again = load_gpt(folder / name);
     EXPECT_EQ(again.ends, trained.ends);
     tests::expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));

@@ -1,6 +1,7 @@
 // The text files of sections and exercises: how entries are read, that each file has its page or exercise, and that
 // numbers and captions which do not match what is computed are errors.
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tutorials/computed.h>
@@ -47,12 +48,13 @@ TEST(TutorialTexts, AreReadInOrder) {
   EXPECT_TRUE(reader.take_text().en.starts_with("Masking for training in parallel"));
   EXPECT_TRUE(reader.take_text_if().empty());
   EXPECT_EQ(error_of([] { EntryReader("sections/none"); }),
-            "[tutorial] expected the text file sections/none.txt, got none");
+            "[text] expected the file tutorials/sections/none.txt, got none");
 }
 
 TEST(TutorialTexts, EachHasItsPageOrExercise) {
   std::set<std::string> files, used;
-  for (const TextFile& file : text_files()) files.emplace(file.name);
+  for (const tasks::EmbeddedFile& file : tasks::embedded_files())
+    if (file.name.starts_with("tutorials/")) files.emplace(file.name.substr(10, file.name.size() - 14));
   for (const Page* page : pages()) used.insert("sections/" + file_stem(*page));
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     used.insert("exercises/set/" + std::string(exercise.id));

@@ -44,6 +44,13 @@ nlohmann::json parse(std::string_view text, const Refuse& refuse, int max_depth 
   fail("json", why);
 }
 
+// The member of an object; null for another value, and where there is none.
+inline const nlohmann::json& member(const nlohmann::json& value, std::string_view key) {
+  static const nlohmann::json kNull;
+  const auto found = value.is_object() ? value.find(key) : value.end();
+  return value.is_object() && found != value.end() ? *found : kNull;
+}
+
 // A value for a message: its first 80 characters, in ASCII.
 inline std::string shown(const nlohmann::json& value) {
   const std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);

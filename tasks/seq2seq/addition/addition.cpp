@@ -19,12 +19,6 @@ int64_t power_of_10(int64_t exponent) {
   return power;
 }
 
-int64_t number_of(const Tokens& digits, std::size_t begin, std::size_t end) {
-  int64_t number = 0;
-  for (std::size_t i = begin; i < end; ++i) number = 10 * number + digits[i];
-  return number;
-}
-
 // Parses "310 + 98".
 class ExpressionReader : TextReader {
  public:
@@ -122,6 +116,12 @@ AdditionTask::AdditionTask(const RunOptions& options)
     drawn_.resize(static_cast<std::size_t>((limit_ * limit_ + 7) / 8));
 }
 
+int64_t number_of(std::span<const int64_t> digits) {
+  int64_t number = 0;
+  for (const int64_t digit : digits) number = 10 * number + digit;
+  return number;
+}
+
 Batch addition_batch(const Tensor& first, const Tensor& second, int64_t width) {
   const int64_t n = first.size(0), length = 2 * width + 1;
   const Tensor source = Tensor::empty({n, length}, kInt64), target = Tensor::empty({n, width}, kInt64);
@@ -161,13 +161,10 @@ Batch AdditionTask::draw(int64_t count, Generator& generator) const {
 Batch AdditionTask::draw_training(int64_t count, Generator& generator) {
   const Batch batch = draw(count, generator);
   if (drawn_.empty()) return batch;
+  const auto width = static_cast<std::size_t>(max_digits_);
   const int64_t* tokens = batch.source.data<int64_t>();
   for (int64_t i = 0; i < count; ++i, tokens += 2 * max_digits_ + 1) {
-    int64_t first = 0, second = 0;
-    for (int64_t d = 0; d < max_digits_; ++d) {
-      first = 10 * first + tokens[d];
-      second = 10 * second + tokens[max_digits_ + 1 + d];
-    }
+    const int64_t first = number_of({tokens, width}), second = number_of({tokens + width + 1, width});
     const auto pair = static_cast<std::size_t>(first * limit_ + second);
     drawn_[pair / 8] |= std::byte{1} << (pair % 8);
   }
@@ -215,23 +212,24 @@ Tensor AdditionTask::source_mask(const Tensor& source) const {
 std::string AdditionTask::token_text(int64_t token) const { return token == kPlus ? "+" : std::to_string(token); }
 
 std::string AdditionTask::source_text(const Tokens& tokens) const {
-  const std::size_t width = tokens.size() / 2;
-  return fmt::format("{} + {}", number_of(tokens, 0, width), number_of(tokens, width + 1, tokens.size()));
+  const std::span<const int64_t> all(tokens);
+  const std::size_t width = all.size() / 2;
+  return fmt::format("{} + {}", number_of(all.first(width)), number_of(all.last(width)));
 }
 
 std::string AdditionTask::target_text(const Tokens& tokens) const {
   if (std::all_of(tokens.begin(), tokens.end(), [](int64_t token) { return token >= 0 && token <= 9; }))
-    return std::to_string(number_of(tokens, 0, tokens.size()));
+    return std::to_string(number_of(tokens));
   return show_tokens(*this, tokens);  // a model may write a + instead of a digit
 }
 
 std::string AdditionTask::answer_text(const Answer& answer) const {
-  const auto width = answer.input.size() / 2;
-  const bool beyond =
-      number_of(answer.input, 0, width) >= limit_ || number_of(answer.input, width + 1, answer.input.size()) >= limit_;
+  const std::span<const int64_t> input(answer.input);
+  const std::size_t width = input.size() / 2;
+  const bool beyond = number_of(input.first(width)) >= limit_ || number_of(input.last(width)) >= limit_;
   return drawing::wrapped(
       fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input), target_text(answer.output),
-                  target_text(answer.target), answer.right() ? "True" : "False",
+                  target_text(answer.target), true_or_false(answer.right()),
                   beyond ? fmt::format("(trained with numbers up to {})\n", limit_ - 1) : ""),
       4);
 }

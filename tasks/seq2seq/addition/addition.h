@@ -68,6 +68,8 @@ class AdditionTask : public Task {
   std::vector<std::byte> drawn_;  // one bit per pair of operands, or empty
 };
 
+// The number that these digits write.
+int64_t number_of(std::span<const int64_t> digits);
 // first and second [N] int64 -> the batch of their sums, with `width` digits per number.
 Batch addition_batch(const Tensor& first, const Tensor& second, int64_t width);
 

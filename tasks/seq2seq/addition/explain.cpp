@@ -1,15 +1,12 @@
 // Explains the addition task, and measures a trained model's accuracy by digit position, carries and length.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/loss.h>
-#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/loss_values.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -18,90 +15,10 @@ namespace {
 
 constexpr int64_t kProblemsPerLength = 2000;
 
-void explain_data(std::string& out, const Tokens& source, const Tokens& target, int64_t width, int64_t limit) {
-  const Tokens first(source.begin(), source.begin() + width), second(source.begin() + width + 1, source.end());
-  const auto number = [](const Tokens& digits) {
-    int64_t n = 0;
-    for (const int64_t digit : digits) n = 10 * n + digit;
-    return n;
-  };
-  out += said("=== Addition task: the data ===\nMaximum digits: {}\n\n", width);
-  out += said(
-      "1. Input sequence\n   Tensor shape: [1, {}]\n   First number: {} (indices {})\n"
-      "   Plus sign: '+' (index {})\n   Second number: {} (indices {})\n   Full input: {}\n\n",
-      source.size(), number(first), first, AdditionTask::kPlus, number(second), second, source);
-  out += said("2. Target sequence\n   Tensor shape: [1, {}]\n   Actual sum: {}\n   Target sequence: {}\n\n",
-              target.size(), number(target), target);
-  out += said(
-      "3. Numbers as tokens\n"
-      "   Each digit is its own token and 10 is the plus sign: 11 tokens. Leading zeros\n"
-      "   make all numbers equally long; with three digits:\n"
-      "      7 -> \"007\" -> [0, 0, 7]\n     25 -> \"025\" -> [0, 2, 5]\n    348 -> \"348\" -> [3, 4, 8]\n"
-      "   Both numbers are sampled from 0 to {}, so the sum has at most {} digits.\n"
-      "   The answer starts with its highest digit. Each digit may depend on a carry\n"
-      "   from lower digits, which the decoder has not written yet.\n\n",
-      limit - 1, width);
-}
-
-void explain_masks(std::string& out, const Tokens& source, const Tokens& target) {
-  Tokens read{0}, seen;
-  read.insert(read.end(), target.begin(), target.end() - 1);
-  for (const int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
-  out += said(
-      "=== Masks ===\n"
-      "Decoder input, a 0 and then the target without its last token: {}\n"
-      "Mask of the source (1: visible): {}\n"
-      "   All numbers are equally long: there is no padding, and nothing is masked.\n"
-      "   The tutorial's mask (token != 0, --tutorial-masks): {}\n"
-      "   It treats every digit 0 as padding: the model has to infer zeros from the\n"
-      "   other positions. Example: 310 + 98 is [3, 1, 0, 10, 0, 9, 8] with the mask\n"
-      "   [1, 1, 0, 1, 0, 1, 1].\n"
-      "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
-      read, Tokens(source.size(), 1), seen);
-  out += causal_mask_text(target.size()) + '\n';
-}
-
-// The section's example: one answer of three digits; its numbers are probabilities.
-void explain_addition_loss(std::string& out) {
-  constexpr double kShown[3][10] = {{0.1, 0.8, 0.1}, {0.1, 0.1, 0.7, 0.1}, {0.8, 0.1, 0.1}};
-  const Tokens target{1, 2, 0};
-  auto to = std::back_inserter(out);
-  out += said("=== Loss, by hand (one answer of three digits) ===\n1. Predicted probabilities of 0 ... 9\n");
-  std::vector<double> values;
-  for (const auto& digit : kShown) {
-    fmt::format_to(to, "   {}\n", digit);
-    values.insert(values.end(), digit, digit + 10);
-  }
-  out += said("2. Target: {}, the answer 120; one-hot:\n", target);
-  const Tensor hot = one_hot(tensor(target, {3}), 10);
-  for (int64_t i = 0; i < 3; ++i) fmt::format_to(to, "   {}\n", hot[i].to_vector<int64_t>());
-  const Tensor outputs = log(tensor(values, {1, 3, 10})), targets = tensor(target, {1, 3});
-  out += said(
-      "3. Most likely digits: {}; exact match: {}; accuracy {:.1f}\n"
-      "4. Loss: the sum of -log(p of the target digit), divided by the batch size\n   ",
-      argmax(outputs[0], -1).to_vector<int64_t>(), nn::exact_match(outputs, targets) == 1 ? "True" : "False",
-      nn::exact_match(outputs, targets));
-  for (std::size_t i = 0; i < 3; ++i)
-    fmt::format_to(to, "{}{:.3f}", i == 0 ? "" : " + ", -fixed::log(kShown[i][target[i]]));
-  out += said(" = {:.3f}\n   Accuracy is exact match: one wrong digit makes an answer wrong.\n",
-              nn::sequence_loss(outputs, targets).item());
-}
-
 struct Count {
   int64_t all = 0, right = 0;
   double exact() const { return share(right, all); }
 };
-
-std::vector<int64_t> numbers(const Tensor& source, int64_t begin, int64_t width) {
-  std::vector<int64_t> out;
-  const int64_t* tokens = source.data<int64_t>();
-  for (int64_t i = 0; i < source.size(0); ++i, tokens += source.size(1)) {
-    int64_t number = 0;
-    for (int64_t d = begin; d < begin + width; ++d) number = 10 * number + tokens[d];
-    out.push_back(number);
-  }
-  return out;
-}
 
 // right [N, T]: the share of correct digits at each position.
 void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
@@ -122,11 +39,12 @@ void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor
 void report_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& source,
                     const std::vector<bool>& exact) {
   const int64_t width = source.size(1) / 2;
-  const std::vector<int64_t> first = numbers(source, 0, width), second = numbers(source, width + 1, width);
-  std::vector<Count> by_count(static_cast<std::size_t>(width));
+  const auto digits = static_cast<std::size_t>(width);
+  std::vector<Count> by_count(digits);
   Count chained;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const Carries carries = carries_of(first[i], second[i]);
+  const int64_t* tokens = source.data<int64_t>();
+  for (std::size_t i = 0; i < exact.size(); ++i, tokens += source.size(1)) {
+    const Carries carries = carries_of(number_of({tokens, digits}), number_of({tokens + width + 1, digits}));
     Count& count = by_count[static_cast<std::size_t>(std::min(carries.count, width - 1))];
     for (Count* c : {&count, carries.chained ? &chained : nullptr}) {
       if (c == nullptr) continue;
@@ -180,11 +98,29 @@ Batch problems_of(const Length& length, int64_t top, Generator& generator) {
 std::string AdditionTask::explain(const Batch* example) const {
   const Batch shown = example ? *example : addition_batch(tensor({153}), tensor({391}), max_digits_);
   const Tokens source = shown.source.to_vector<int64_t>(), target = shown.target.to_vector<int64_t>();
-  std::string out;
-  explain_data(out, source, target, max_digits_, limit_);
-  explain_masks(out, source, target);
-  explain_addition_loss(out);
-  return out;
+  const Tokens first(source.begin(), source.begin() + max_digits_), second(source.end() - max_digits_, source.end());
+  Tokens seen;
+  for (const int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
+  // The section's example: one answer of three digits.
+  std::vector<Value> values = loss_values(
+      {0.1, 0.8, 0.1, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1, 0.7, 0.1, 0, 0, 0, 0, 0, 0, 0.8, 0.1, 0.1, 0, 0, 0, 0, 0, 0, 0},
+      {1, 2, 0}, 1, 3);
+  values.insert(values.end(), {{"width", max_digits_},
+                               {"length", source.size()},
+                               {"first", number_of(first)},
+                               {"first_digits", first},
+                               {"plus", kPlus},
+                               {"second", number_of(second)},
+                               {"second_digits", second},
+                               {"source", source},
+                               {"sum", number_of(target)},
+                               {"target", target},
+                               {"largest", limit_ - 1},
+                               {"read", shifted(target)},
+                               {"all", Tokens(source.size(), 1)},
+                               {"seen", seen},
+                               {"causal", causal_mask_text(target.size())}});
+  return essay("tasks/seq2seq/addition/explain.txt", values);
 }
 
 ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,

@@ -20,8 +20,6 @@ std::string tree_text(const Tokens& tokens, TreeForm form) {
 
 constexpr std::size_t kIndent = 4;  // of the continuation lines of a long tree
 
-const char* true_or_false(bool b) { return b ? "True" : "False"; }
-
 }  // namespace
 
 // ":=" for ASSIGN and "+" for ADD.
@@ -126,8 +124,7 @@ ExtraMetrics ParserTask::extra_metrics(const nn::Transformer& model, const Batch
   if (depth_ >= 2) texts.emplace_back("y=(1+2)*3");
   if (depth_ >= 3) texts.emplace_back("z=(9-8*7)/6");
   for (const std::string& text : texts) {
-    const Batch batch = read_expression(text);
-    const Answer answer = answers_of(*this, batch, decode(*this, model, batch.source, batch.target.size(1)), 1).front();
+    const Answer answer = answer_to(*this, model, read_expression(text));
     out.text += drawing::wrapped(
         fmt::format("\nInput: {}\nPredicted Parse Tree: {}\n", text, target_text(answer.output)), kIndent);
     json["additional"].push_back(

@@ -40,16 +40,16 @@ TextExample read_line(const TextTask& task, std::string_view line, const std::st
   const nlohmann::json json = json::parse(line, refuse);
   if (!json.is_object()) refuse("is not a JSON object");
   const auto text = [&](std::string_view key) {
-    const auto found = json.find(std::string(key));
-    if (found == json.end() || !found->is_string()) refuse(fmt::format("has no text \"{}\"", key));
-    return found->get<std::string>();
+    const nlohmann::json& found = json::member(json, key);
+    if (!found.is_string()) refuse(fmt::format("has no text \"{}\"", key));
+    return found.get<std::string>();
   };
   TextExample example{.text = text("text"), .target = text(task.words.target)};
   if (!task.asks) return example;
   example.question = text("question");
-  const auto start = json.find("start");
-  if (start == json.end() || !start->is_number_integer()) refuse("has no whole number \"start\"");
-  example.start = start->get<int64_t>();
+  const nlohmann::json& start = json::member(json, "start");
+  if (!start.is_number_integer()) refuse("has no whole number \"start\"");
+  example.start = start.get<int64_t>();
   const bool inside = example.start >= 0 && example.start <= static_cast<int64_t>(example.text.size());
   if (!inside ||
       example.text.compare(static_cast<std::size_t>(example.start), example.target.size(), example.target) != 0)

@@ -1,12 +1,11 @@
-// Makes the three datasets of package records, and declares the verb's options.
+// The verb `data`: makes the three datasets of package records.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
-#include <tapegrad/tasks/text/corpus/data_verb.h>
-#include <tapegrad/tasks/text/task.h>
+#include <tapegrad/tasks/text/verbs.h>
 
 namespace tapegrad::tasks {
 

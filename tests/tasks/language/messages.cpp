@@ -1,6 +1,7 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
-#include <tapegrad/tasks/help_texts.h>
+#include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/report/texts.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -150,6 +151,27 @@ TEST(KoreanMessages, ErrorsStayEnglish) {
   expect_error(run_command({"--lang", "ko", "train", "copi"}), 2, {"unknown task \"copi\"", "did you mean copy"});
   expect_error(run_command({"--lang", "fr", "help"}), 2, {"--lang", "expected one of ko, en, got \"fr\""});
   expect_error(run_command({"help", "--lang"}), 2, {"--lang", "expected a value, got none"});
+}
+
+// Essays are files with parts in both languages; what is computed takes the places of {name}.
+TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
+  const std::regex heading("\n\\[([a-z.]*)en\\]"), places("\\{[a-z_0-9]+\\}");
+  int parts = 0;
+  for (const auto& [name, text] : tasks::embedded_files()) {
+    for (std::cregex_iterator it(text.begin(), text.end(), heading), end; it != end; ++it, ++parts) {
+      const std::string part = it->str(1);
+      EXPECT_EQ(pieces_of(tasks::text_of_file(name, part + "en"), places),
+                pieces_of(tasks::text_of_file(name, part + "ko"), places))
+          << name << ": " << part;
+    }
+  }
+  EXPECT_EQ(parts, 7);
+  EXPECT_EQ(tasks::filled("{a} and {b}, {a}; {c}", {{"a", "{a}"}, {"b", std::vector{2, 3}}}),
+            "{a} and [2, 3], {a}; {c}");
+  EXPECT_THROW(tasks::text_of_file("tasks/seq2seq/copy/explain.txt", "nothing"), Error);
+  EXPECT_THROW(tasks::text_of_file("nothing.txt"), Error);
+  for (const std::string task : {"copy", "addition", "parser"})
+    EXPECT_EQ(pieces_of(run_command({"explain", task}).out, places), Pieces()) << "not computed";
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// Writes the files of the verb `attention`, and prints what they show.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/tasks/attention/analysis.h>
+#include <tapegrad/tasks/attention/report.h>
+#include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train/files.h>
+
+namespace tapegrad::tasks {
+
+int report_attention(const AttentionReport& r, const AttentionOutput& request,
+                     const std::filesystem::path& model_folder) {
+  const std::filesystem::path folder = request.out.empty() ? model_folder : std::filesystem::path(request.out);
+  const std::vector<HeadFigures> figures = request.analyze ? analyse(r.heads) : std::vector<HeadFigures>();
+  const std::string body = fmt::format("<h1>{}</h1>\n{}{}{}", r.heading, figures.empty() ? "" : analysis_html(figures),
+                                       player_html(r.drawn, r.decoding), r.maps);
+  const std::string svg = drawing::svg_file(draw(heads_named(r.drawn, request.only)));
+  as_bad_request("--out", [&] {
+    if (!folder.empty()) train::create_folder(folder);
+    for (const char* name : {"attention.svg", "attention.html", "analysis.svg"}) check_replaceable({folder, name});
+    train::replace_file({folder, "attention.svg"}, svg);
+    train::replace_file({folder, "attention.html"}, drawing::page(r.title, body, tutorial::widget_page()));
+    if (!figures.empty()) train::replace_file({folder, "analysis.svg"}, drawing::svg_file(draw_analysis(figures)));
+  });
+  if (request.json) {
+    nlohmann::ordered_json json = r.json;
+    json.update(analysis_json(figures));
+    print_now(json::text_of(json) + "\n");
+    return 0;
+  }
+  print_text(said("=== Attention: {} ===\nModel: {}\n{}", r.task, r.model, drawing::wrapped(r.example, 4)));
+  if (!request.quiet) {
+    print_text("\n" + heads_text(r.drawn, r.shaded, r.about));
+    if (!figures.empty())
+      print_text(fmt::format("\n{}\n\n{}\n", said("Analysis of the heads"), analysis_text(figures)));
+  }
+  std::string files = said("Heatmaps of {} heads: {}, {}\n", r.heads.size(), (folder / "attention.svg").string(),
+                           (folder / "attention.html").string());
+  if (!figures.empty()) files += said("Charts of the analysis: {}\n", (folder / "analysis.svg").string());
+  print_text(drawing::wrapped(files, 4));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,53 @@
+// Finds texts and their parts, and fills in values.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/language/language.h>
+#include <tapegrad/tasks/language/texts.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+
+std::string_view text_of_file(std::string_view name) {
+  const std::span<const EmbeddedFile> all = embedded_files();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& one) { return one.name == name; });
+  if (found == all.end()) fail("text", fmt::format("expected the file {}, got none", name));
+  return found->text;
+}
+
+std::string_view text_of_file(std::string_view name, std::string_view part) {
+  std::string_view text = text_of_file(name);
+  const std::string heading = fmt::format("\n[{}]\n", part);
+  const std::size_t begin = text.find(heading);
+  if (begin == text.npos) fail("text", fmt::format("{}: expected the line [{}], got none", name, part));
+  text.remove_prefix(begin + heading.size());
+  const std::size_t end = text.find("\n[");
+  return end == text.npos ? text : text.substr(0, end + 1);
+}
+
+std::vector<std::string_view> lines_of_file(std::string_view name, std::string_view part) {
+  std::vector<std::string_view> lines;
+  for (std::string_view text = text_of_file(name, part); !text.empty();) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string filled(std::string_view text, const std::vector<Value>& values) {
+  std::string out(text);
+  for (const auto& [name, value] : values) {
+    const std::string place = fmt::format("{{{}}}", name);
+    for (std::size_t at = 0; (at = out.find(place, at)) != out.npos; at += value.size())
+      out.replace(at, place.size(), value);
+  }
+  return out;
+}
+
+std::string essay(std::string_view file, const std::vector<Value>& values, std::string_view part) {
+  const std::string_view language = tutorial::code_of(tutorial::language_of_locale());
+  return filled(text_of_file(file, fmt::format("{}{}{}", part, part.empty() ? "" : ".", language)), values);
+}
+
+}  // namespace tapegrad::tasks

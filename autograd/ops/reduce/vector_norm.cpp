@@ -51,6 +51,12 @@ Tensor range_of(const Tensor& x, const Tensor& y, const Axes& axes, double limit
 // Far below the numbers whose squares overflow, which backward divides by.
 double large(DType dtype) { return dtype == kFloat32 ? 0x1p30 : 0x1p400; }
 
+// range_of for x / max(length, eps): a row that is not longer than eps is divided by eps, whatever its scale.
+Tensor range_to_divide(const Tensor& x, const Tensor& length, int axis, double eps) {
+  const Tensor divided_by = where(length.detach() <= eps, 1, length.detach());
+  return range_of(x, divided_by, axis, large(x.dtype()));
+}
+
 // norm_value, again from x / range where powers overflow.
 Tensor norm_in_range(const Tensor& x, double p, const Axes& axes, bool keepdim) {
   const double most = x.dtype() == kFloat32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
@@ -150,7 +156,7 @@ Tensor normalize(const Tensor& x, double p, int64_t axis, double eps) {
   if (is_scalar_axis(x, axis)) return normalize(x.reshape({1}), p, 0, eps).reshape({});
   const int i = normal_axis(kNormalize, axis, x.shape());
   const Tensor length = norm(x, p, i, true);
-  if (const Tensor range = p >= 1 ? range_of(x, length, i, large(x.dtype())) : Tensor(); range.defined()) {
+  if (const Tensor range = p >= 1 ? range_to_divide(x, length, i, eps) : Tensor(); range.defined()) {
     return normalize(x / range, p, axis, eps);
   }
   return x / clamp(length, eps, {});
@@ -171,7 +177,7 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis, double 
   if (is_scalar_axis(x, axis)) return cosine_similarity(x.reshape({1}), y.reshape({1}), 0, eps);
   const int i = normal_axis(kCosineSimilarity, axis, shape);
   const Tensor product = sum(x * y, i), x_length = norm(x, 2, i), y_length = norm(y, 2, i);
-  const Tensor x_range = range_of(x, x_length, i, large(dtype)), y_range = range_of(y, y_length, i, large(dtype));
+  const Tensor x_range = range_to_divide(x, x_length, i, eps), y_range = range_to_divide(y, y_length, i, eps);
   if (x_range.defined() || y_range.defined()) {
     return cosine_similarity(x_range.defined() ? x / x_range : x, y_range.defined() ? y / y_range : y, i, eps);
   }

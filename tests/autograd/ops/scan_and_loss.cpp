@@ -171,6 +171,17 @@ TEST(Vectors, ShorterThanEps) {
   expect_near(slope([b](const Tensor& x) { return cosine_similarity(x, b, 1, 0.1); }, a),
               {4.4721360, 8.9442719, 5.8123822, 8.1373350, 0.00128, -0.00096});
   expect_near(slope([](const Tensor& x) { return normalize(x); }, zeros({1, 2})), {1e12, 1e12});
+  for (const DType dtype : {kFloat32, kFloat64}) {  // also where squares underflow
+    const double short_one = dtype == kFloat32 ? 1e-20 : 1e-200;
+    const Tensor x = full({1, 1}, short_one, dtype), one = ones({1, 1}, dtype);
+    const auto times = [](const Tensor& value, double factor) {
+      return value.to(kFloat64).to_vector<double>()[0] * factor;
+    };
+    EXPECT_NEAR(times(normalize(x), 1e-12 / short_one), 1, 1e-6);
+    EXPECT_NEAR(times(cosine_similarity(x, one), 1e-8 / short_one), 1, 1e-6);
+    EXPECT_NEAR(times(slope([](const Tensor& v) { return normalize(v); }, x), 1e-12), 1, 1e-6);
+    EXPECT_EQ(times(normalize(x, 2, 1, 0), 1), 1);
+  }
 }
 
 TEST(Losses, OfElementsAtTheirKinks) {

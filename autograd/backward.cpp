@@ -47,21 +47,16 @@ void require_per_example(const Tensor& losses, const BackwardOptions& options) {
 // 0 for fewer than two losses, which need no forms of their own.
 int64_t examples_in(const Shape& losses) { return losses[0] > 1 ? losses[0] : 0; }
 
-// Whether sizes do not tell the axis of the examples: another axis than the first of a tensor on the way to the losses
-// has as many elements, as if time came first. Parameters and what is made of one of them do not count.
+// Whether sizes do not tell the axis of the examples: another axis than the first of a result on the way to the losses
+// has as many elements, as if time came first. Also of results of one leaf: an operation may have ids that are no
+// inputs.
 bool examples_are_unclear(const detail::TapeMemory& memory, int64_t last) {
   const int64_t examples = examples_in(memory.node(last).shape);
-  PoolVector<uint8_t> of_leaf(static_cast<std::size_t>(last) + 1, 0);
   for (int64_t position = 0; position <= last && examples > 0; ++position) {
     const detail::Node& node = memory.node(position);
-    const auto inputs = memory.inputs_of(node);
-    const bool from_leaf = inputs.size() == 1 && inputs[0] >= 0 && of_leaf[static_cast<std::size_t>(inputs[0])] != 0;
-    if (node.leaf.defined() || from_leaf) {
-      of_leaf[static_cast<std::size_t>(position)] = 1;
-    } else if (node.shape.rank() > 1 &&
-               std::find(node.shape.begin() + 1, node.shape.end(), examples) != node.shape.end()) {
+    if (!node.leaf.defined() && node.shape.rank() > 1 &&
+        std::find(node.shape.begin() + 1, node.shape.end(), examples) != node.shape.end())
       return true;
-    }
   }
   return false;
 }

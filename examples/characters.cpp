@@ -24,20 +24,13 @@ constexpr int64_t kContext = 64, kEpochs = 8, kEvery = 20;
 constexpr double kTarget = 2;  // nats per character of the held-out end of the text, for both models
 
 struct CharacterLSTM {
-  nn::Embedding embedding;
-  nn::LSTM lstm;
+  int64_t characters;
+  nn::Embedding embedding{characters, 64};
+  nn::LSTM lstm{64, 168, {.batch_first = true}};
   nn::Dropout dropout{0.2};
-  nn::Linear head;
-  explicit CharacterLSTM(int64_t characters)
-      : embedding(characters, 64), lstm(64, 168, {.batch_first = true}), head(168, characters) {}
+  nn::Linear head{168, characters};
   tg::Tensor operator()(const tg::Tensor& ids) const {  // [B, T] -> logits [B, T, V]
     return head(dropout(lstm(embedding(ids)).output));
-  }
-  void visit(auto&& field) {
-    field("embedding", embedding);
-    field("lstm", lstm);
-    field("dropout", dropout);
-    field("head", head);
   }
 };
 
@@ -112,7 +105,7 @@ int main(int argc, char** argv) {
   const Text text = read(file);
   tg::manual_seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
 
-  CharacterLSTM lstm(text.tokenizer->size());
+  CharacterLSTM lstm{text.tokenizer->size()};
   const auto of_lstm = train("LSTM", lstm, text, 5e-3, out + "/lstm", [](const CharacterLSTM& model) {
     return nn::NextTokenFunction([&model](const tg::Tensor& ids) { return model(ids).select(1, -1); });
   });

@@ -37,22 +37,14 @@ nn::AnyModule make_cnn() {
 
 // A vision Transformer (Dosovitskiy et al. 2021): the image as a sequence of patches of 2 x 2 pixels.
 struct Block {
-  nn::LayerNorm norm1, norm2;
-  nn::MultiHeadAttention attention;
-  nn::Linear up, down;
+  int64_t dim;
+  nn::LayerNorm norm1{dim}, norm2{dim};
+  nn::MultiHeadAttention attention{dim, 4};
+  nn::Linear up{dim, 2 * dim}, down{2 * dim, dim};
   nn::Dropout dropout{0.1};
-  explicit Block(int64_t dim) : norm1(dim), norm2(dim), attention(dim, 4), up(dim, 2 * dim), down(2 * dim, dim) {}
   tg::Tensor operator()(const tg::Tensor& x) const {
     const tg::Tensor h = norm1(x), y = x + dropout(attention(h, h, h));
     return y + dropout(down(tg::gelu(up(norm2(y)))));
-  }
-  void visit(auto&& field) {
-    field("norm1", norm1);
-    field("norm2", norm2);
-    field("attention", attention);
-    field("up", up);
-    field("down", down);
-    field("dropout", dropout);
   }
 };
 
@@ -66,13 +58,6 @@ struct VisionTransformer {
     tg::Tensor x = patches(images).flatten(2).transpose(1, 2) + positions;  // [B, 16, 48]
     for (const Block& block : blocks) x = block(x);
     return head(tg::mean(norm(x), 1));
-  }
-  void visit(auto&& field) {
-    field("patches", patches);
-    field("positions", positions);
-    field("blocks", blocks);
-    field("norm", norm);
-    field("head", head);
   }
 };
 

@@ -22,12 +22,6 @@ struct Net {
   tg::nn::Linear in{2, 64}, hidden{64, 64}, out{64, 2};
   tg::nn::Dropout dropout{0.1};
   tg::Tensor operator()(const tg::Tensor& x) const { return out(dropout(tg::relu(hidden(tg::relu(in(x)))))); }
-  void visit(auto&& field) {
-    field("in", in);
-    field("hidden", hidden);
-    field("out", out);
-    field("dropout", dropout);
-  }
 };
 
 int main(int argc, char** argv) {

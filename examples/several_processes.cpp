@@ -15,12 +15,6 @@ struct Net {
   tg::nn::Linear in{2, 128}, hidden{128, 128}, out{128, 1};
   tg::nn::Dropout dropout{0.02};
   tg::Tensor operator()(const tg::Tensor& x) const { return out(dropout(tg::tanh(hidden(tg::tanh(in(x)))))); }
-  void visit(auto&& field) {
-    field("in", in);
-    field("hidden", hidden);
-    field("out", out);
-    field("dropout", dropout);
-  }
 };
 
 int main(int argc, char** argv) {

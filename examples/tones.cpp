@@ -75,59 +75,34 @@ struct Words {
 };
 
 struct FeedForward {
-  nn::LayerNorm norm;
-  nn::Linear up, down;
+  int64_t dim;
+  nn::LayerNorm norm{dim};
+  nn::Linear up{dim, 4 * dim}, down{4 * dim, dim};
   nn::Dropout dropout{0.1};
-  explicit FeedForward(int64_t dim) : norm(dim), up(dim, 4 * dim), down(4 * dim, dim) {}
   tg::Tensor operator()(const tg::Tensor& x) const { return dropout(down(dropout(tg::silu(up(norm(x)))))); }
-  void visit(auto&& field) {
-    field("norm", norm);
-    field("up", up);
-    field("down", down);
-    field("dropout", dropout);
-  }
 };
 
 // Gated pointwise convolution, depthwise convolution over nearby frames, pointwise convolution.
 struct Convolution {
-  nn::LayerNorm norm;
-  nn::Conv1d gate, depthwise, out;
-  nn::BatchNorm1d batch_norm;
+  int64_t dim;
+  nn::LayerNorm norm{dim};
+  nn::Conv1d gate{dim, 2 * dim, 1}, depthwise{dim, dim, 7, {.padding = 3, .groups = dim}}, out{dim, dim, 1};
+  nn::BatchNorm1d batch_norm{dim};
   nn::Dropout dropout{0.1};
-  explicit Convolution(int64_t dim)
-      : norm(dim),
-        gate(dim, 2 * dim, 1),
-        depthwise(dim, dim, 7, {.padding = 3, .groups = dim}),
-        out(dim, dim, 1),
-        batch_norm(dim) {}
   tg::Tensor operator()(const tg::Tensor& x) const {  // [B, T, C] -> the same
     const tg::Tensor gated = tg::glu(gate(norm(x).transpose(1, 2)), 1);
     return dropout(out(tg::silu(batch_norm(depthwise(gated)))).transpose(1, 2));
-  }
-  void visit(auto&& field) {
-    field("norm", norm);
-    field("gate", gate);
-    field("depthwise", depthwise);
-    field("out", out);
-    field("batch_norm", batch_norm);
-    field("dropout", dropout);
   }
 };
 
 // Half a feed-forward block, attention over all frames with relative positions, convolution, half a feed-forward block.
 struct ConformerBlock {
-  FeedForward first, second;
-  nn::LayerNorm before, after;
-  nn::MultiHeadAttention attention;
-  Convolution convolution;
+  int64_t dim;
+  FeedForward first{dim}, second{dim};
+  nn::LayerNorm before{dim}, after{dim};
+  nn::MultiHeadAttention attention{dim, 4, 0.1, nn::Positions::shaw};
+  Convolution convolution{dim};
   nn::Dropout dropout{0.1};
-  explicit ConformerBlock(int64_t dim)
-      : first(dim),
-        second(dim),
-        before(dim),
-        after(dim),
-        attention(dim, 4, 0.1, nn::Positions::shaw),
-        convolution(dim) {}
   tg::Tensor operator()(const tg::Tensor& x) const {
     tg::Tensor y = x + first(x) / 2.0;
     const tg::Tensor n = before(y);
@@ -154,11 +129,6 @@ struct Conformer {
     tg::Tensor y = in(x);
     for (const ConformerBlock& block : blocks) y = block(y);
     return head(tg::mean(y, {1}));
-  }
-  void visit(auto&& field) {
-    field("in", in);
-    field("blocks", blocks);
-    field("head", head);
   }
 };
 

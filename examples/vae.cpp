@@ -42,10 +42,6 @@ struct Vae {
     const tg::Tensor kl = 0.5 * tg::sum(tg::square(mean) + tg::exp(log_var) - log_var - 1);
     return (missed + kl) / static_cast<double>(x.size(0));
   }
-  void visit(auto&& field) {
-    field("encoder", encoder);
-    field("decoder", decoder);
-  }
 };
 
 // The decoder's image at every point of a grid from -2.5 to 2.5.

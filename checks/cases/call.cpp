@@ -41,7 +41,7 @@ PadMode pad_mode(const json& attributes, const char* key) {
 
 DType dtype(const json& attributes) {
   const std::string wanted = attributes.at("dtype");
-  for (DType one : {kBool, kInt64, kFloat32}) {
+  for (DType one : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32}) {
     if (name(one) == wanted) return one;
   }
   return kFloat64;

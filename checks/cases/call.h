@@ -36,14 +36,17 @@ int64_t integer(const json& attributes, const char* key, int64_t otherwise = 0);
 std::optional<double> number(const json& attributes, const char* key);  // also "inf" and "-inf"
 PadMode pad_mode(const json& attributes, const char* key);
 DType dtype(const json& attributes);
-// A number or a list of two or three.
+// A number, or a list of one for each axis; operations reject a wrong count.
 template <class T = int64_t>
 PerAxis<T> per_axis(const json& attributes, const char* key, const std::type_identity_t<PerAxis<T>>& otherwise = {}) {
   if (!attributes.contains(key)) return otherwise;
   const json& value = attributes[key];
   if (!value.is_array()) return value.get<T>();
-  if (value.size() == 3) return {value[0].get<T>(), value[1].get<T>(), value[2].get<T>()};
-  return {value[0].get<T>(), value[1].get<T>()};
+  const std::vector<T> all = value.get<std::vector<T>>();
+  if (all.size() < 2) return all.empty() ? PerAxis<T>() : PerAxis<T>(all[0]);
+  if (all.size() == 2) return {all[0], all[1]};
+  if (all.size() == 3) return {all[0], all[1], all[2]};
+  return {all[0], all[1], all[2], all[3]};
 }
 
 // --- calls of functions, made from their types ---

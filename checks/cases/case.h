@@ -86,8 +86,12 @@ class CaseTable {
   // The same for f(x, axis), which golden values also call with the type of the result.
   void along_axis(const std::string& name, Tensor (*f)(const Tensor&, int64_t),
                   Tensor (*in_type)(const Tensor&, int64_t, DType));
-  void rule(std::string cpp, std::string python, DrawRule draw, std::function<Tensor(const Arguments&)> run,
-            Smooth smooth = {});
+  // `smooth`: whether the operands are far from kinks; without it the operation has none.
+  void rule(std::string cpp, std::string python, DrawRule draw, Smooth smooth,
+            std::function<Tensor(const Arguments&)> run);
+  void rule(std::string cpp, std::string python, DrawRule draw, std::function<Tensor(const Arguments&)> run) {
+    rule(std::move(cpp), std::move(python), std::move(draw), {}, std::move(run));
+  }
 
   // --- inputs ---
 
@@ -96,10 +100,11 @@ class CaseTable {
            GradcheckOptions options = {});
   void add(std::string_view name, std::string_view label, std::vector<Tensor> inputs, const json& attributes = kNone,
            GradcheckOptions options = {});
-  // A sample that only gradient checks use; `per_example`: gradients per example are compared with those of each
-  // example, too.
+  // A sample that only gradient checks use.
   void add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
-                 bool per_example = false, GradcheckOptions options = {});
+                 GradcheckOptions options = {});
+  // Such a sample whose gradients per example are compared with those of each example, too.
+  void add_per_example(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f);
   // The same with large inputs.
   void add_large(std::string_view op, std::vector<Tensor> inputs, Function f);
   void add_large(std::string_view name, std::vector<Tensor> inputs, const json& attributes = kNone);
@@ -109,14 +114,17 @@ class CaseTable {
   // A function of one tensor: its call, its rule, and samples of every layout and of large inputs. `samples` has
   // samples only.
   void unary(const std::string& name, UnaryFunction f, const Unary& of);
-  void samples(const std::string& op, const UnaryFunction& f, double low = -2, double high = 2,
-               const GradcheckOptions& options = {});
+  void samples(const std::string& op, double low, double high, const GradcheckOptions& options, const UnaryFunction& f);
+  void samples(const std::string& op, double low, double high, const UnaryFunction& f) {
+    samples(op, low, high, {}, f);
+  }
+  void samples(const std::string& op, const UnaryFunction& f) { samples(op, -2, 2, {}, f); }
   // A function of two tensors on every way to broadcast. Where each element of the result depends on one side only
   // (maximum), a result must have `at_least` elements for both sides to have a gradient.
   void samples(const std::string& op, const BinaryFunction& f, double low = -2, double high = 2, int64_t at_least = 0);
   // A reduction over every choice of axes. `empty`, `of_one`: whether it is defined on nothing, and on one element.
-  void samples(const std::string& op, const std::function<Tensor(const Tensor&, const Axes&, bool)>& f, bool empty,
-               bool of_one = true);
+  void samples(const std::string& op, bool empty, bool of_one,
+               const std::function<Tensor(const Tensor&, const Axes&, bool)>& f);
   void reduction(const std::string& name, ReductionFunction f, bool empty, Smooth smooth = {});
 
   std::vector<OpSamples> ops;

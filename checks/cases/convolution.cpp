@@ -79,12 +79,9 @@ void add_convolutions(CaseTable& t) {
       {{"stride", {1, 2}}, {"padding", 1}, {"groups", 2}});
   two("depthwise, two filters per channel", {image, spread({4, 1, 2, 2}, -1, 1)},
       {{"stride", 2}, {"dilation", {1, 2}}, {"groups", 2}});
-  t.add_check(
-      "conv2d", "per example", {image, filters, bias},
-      [](auto x) {
-        return conv2d(x[0], x[1], x[2], {.stride = {1, 2}, .padding = 1});
-      },
-      true);
+  t.add_per_example("conv2d", "per example", {image, filters, bias}, [](auto x) {
+    return conv2d(x[0], x[1], x[2], {.stride = {1, 2}, .padding = 1});
+  });
   two("no image", {spread({0, 2, 4, 5}), filters, bias});
   two("transposed image", {spread({2, 2, 5, 4}).t(), spread({3, 2, 3, 2}, -1, 1).t()});
   two("expanded", {spread({1, 2, 1, 5}).expand({2, 2, 4, 5}), spread({2, 1, 1}).expand({3, 2, 2, 3})});
@@ -126,12 +123,9 @@ void add_volume_convolutions(CaseTable& t) {
   t.add("conv3d", "circular", {volume, filters}, {{"padding", {1, 1, 0}}, {"padding_mode", "circular"}});
   t.add("conv3d", "depthwise", {volume, spread({2, 1, 2, 1, 2}, -1, 1), bias}, {{"groups", 2}, {"padding", 1}});
   const auto per_example = [&](const std::string& label, int64_t groups, const Tensor& weight) {
-    t.add_check(
-        "conv3d", label + ", per example", {spread({2, 2, 3, 2, 2}), weight, bias},
-        [groups](auto x) {
-          return conv3d(x[0], x[1], x[2], {.stride = {2, 1, 1}, .padding = 1, .groups = groups});
-        },
-        true);
+    t.add_per_example("conv3d", label + ", per example", {spread({2, 2, 3, 2, 2}), weight, bias}, [groups](auto x) {
+      return conv3d(x[0], x[1], x[2], {.stride = {2, 1, 1}, .padding = 1, .groups = groups});
+    });
   };
   per_example("padded", 1, filters);
   per_example("depthwise", 2, spread({2, 1, 2, 1, 2}, -1, 1));

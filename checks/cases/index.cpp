@@ -102,12 +102,9 @@ void add_embedding(CaseTable& t) {
       });
     }
   }
-  t.add_check(
-      "embedding", "per example", {spread({5, 3})},
-      [](auto x) {
-        return embedding(x[0], tensor({{1, 3}, {1, 0}}));
-      },
-      true);
+  t.add_per_example("embedding", "per example", {spread({5, 3})}, [](auto x) {
+    return embedding(x[0], tensor({{1, 3}, {1, 0}}));
+  });
 }
 
 // Distinct indices, and some that repeat, so that values are overwritten.
@@ -231,16 +228,16 @@ void add_writing_rules(CaseTable& t) {
   t.add("masked_scatter", "masked_scatter, both broadcast", {spread({2, 1}), some_bools({3}), spread({3, 4}).t()});
   t.rule(
       "masked_scatter({t0}, gt({t0}, {d0}), {t1})", "{t0}.masked_scatter({t0} > {d0}, {t1})",
-      and_number(twins, -0.5, 0.5), [](const A& a) { return masked_scatter(a.t[0], gt(a.t[0], a.d(0)), a.t[1]); },
-      [](const A& a) { return away_from(a.t[0], {a.d(0)}); });
+      and_number(twins, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); },
+      [](const A& a) { return masked_scatter(a.t[0], gt(a.t[0], a.d(0)), a.t[1]); });
   t.rule("index_put({t0}, {{c0}}, scalar({d0}, {T}), true)",
          "{t0}.index_put(({c0},), torch.tensor({d0}, dtype={T}), accumulate=True)", and_number(first_axis, -1, 1),
          [](const A& a) { return index_put(a.t[0], {a.c(0)}, scalar(a.d(0), a.type), true); });
   // PyTorch 1.13 has a wrong gradient for a transposed x.
   t.rule(
       "masked_select({t0}, gt({t0}, {d0}))", "(lambda x: x.masked_select(x > {d0}))({t0}.contiguous())",
-      and_number(any_value, -0.5, 0.5), [](const A& a) { return masked_select(a.t[0], gt(a.t[0], a.d(0))); },
-      [](const A& a) { return away_from(a.t[0], {a.d(0)}); });
+      and_number(any_value, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); },
+      [](const A& a) { return masked_select(a.t[0], gt(a.t[0], a.d(0))); });
   t.rule(
       "embedding({t0}, {c0})", "F.embedding({c0}, {t0})",
       [](const Draw& d, Call& c) {

@@ -197,10 +197,9 @@ void add_linear_entropies(CaseTable& t) {
             });
     }
   }
-  t.add_check(
+  t.add_per_example(
       "linear_cross_entropy", "per example", {spread({3, 2}), spread({4, 2}, -1, 2), spread({4})},
-      [=](auto v) { return linear_cross_entropy(v[0], v[1], classes, {.reduction = Reduction::none, .bias = v[2]}); },
-      true);
+      [=](auto v) { return linear_cross_entropy(v[0], v[1], classes, {.reduction = Reduction::none, .bias = v[2]}); });
   t.add("linear_cross_entropy", "no row", {spread({0, 2}), spread({3, 2}), zeros({0}, kInt64)}, {{"reduction", "sum"}},
         {.zero_gradient = true});
 }
@@ -291,10 +290,9 @@ void add_rules_of_losses(CaseTable& t) {
                         const DrawRule& draw = one_way_pair) {
     for (const char* of : kReductions) {
       const std::string value = std::string("Reduction::") + of;
-      t.rule(
-          name + "(" + between + ", " + (options == kAlone ? value : "{.reduction = " + value + options + "}") + ")",
-          "F." + name + "(" + before + ", reduction='" + of + "')", draw,
-          [f, r = reduction({{"reduction", of}})](const A& a) { return f(a, r); }, smooth);
+      t.rule(name + "(" + between + ", " + (options == kAlone ? value : "{.reduction = " + value + options + "}") + ")",
+             "F." + name + "(" + before + ", reduction='" + of + "')", draw, smooth,
+             [f, r = reduction({{"reduction", of}})](const A& a) { return f(a, r); });
     }
   };
   const std::string two = "{t0}, {t1}", both = "*torch.broadcast_tensors({t0}, {t1})";

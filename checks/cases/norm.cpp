@@ -54,13 +54,12 @@ void add_norms(CaseTable& t) {
   all("expanded", spread({1, 4}).expand({2, 4}), spread({4}, 0.5, 2), spread({4}));
   all("strided weight", spread({2, 4}), spread({8}, 0.5, 2).slice(0, 0, kAll, 2), spread({4}).slice(0, kAll, kAll, -1));
   const auto per_example = [&](const char* op, const Function& f) {
-    t.add_check(op, "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2), spread({3})}, f, true);
+    t.add_per_example(op, "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2), spread({3})}, f);
   };
   per_example("layer_norm", [](auto x) { return layer_norm(x[0], x[1], x[2], 1e-2); });
   per_example("layer_norm_std", [](auto x) { return layer_norm_std(x[0], x[1], x[2], 1e-2); });
-  t.add_check(
-      "rms_norm", "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2)},
-      [](auto x) { return rms_norm(x[0], x[1], 1e-2); }, true);
+  t.add_per_example("rms_norm", "per example", {spread({2, 4, 3}), spread({3}, 0.5, 2)},
+                    [](auto x) { return rms_norm(x[0], x[1], 1e-2); });
   t.add("layer_norm", "over two axes", {spread({2, 3, 2}), spread({3, 2}, 0.5, 2), spread({3, 2})});
   t.add("layer_norm", "a bias alone", {spread({2, 3}), spread({3})},
         [](auto x) { return layer_norm(x[0], {}, x[1], 1e-2); });
@@ -71,19 +70,15 @@ void add_norms(CaseTable& t) {
     const Shape last{d.last(c).size(-1)};
     return d.operand(c, [&](const Tensor& w) { return w.shape() == last; });
   };
-  t.rule(
-      "layer_norm({t0}, {}, {})", "F.layer_norm({t0}, {t0}.shape[-1:])", vectors,
-      [](const A& a) { return layer_norm(a.t[0], {}, {}, 1e-5); }, apart);
-  t.rule(
-      "layer_norm({t0}, {t1}, {t1})", "F.layer_norm({t0}, {t1}.shape, {t1}, {t1})", vectors_and_weight,
-      [](const A& a) { return layer_norm(a.t[0], a.t[1], a.t[1]); }, apart);
-  t.rule(
-      "rms_norm({t0}, {t1})", "{t0} / ({t0}.square().mean(-1, keepdim=True) + 1e-6).sqrt() * {t1}", vectors_and_weight,
-      [](const A& a) { return rms_norm(a.t[0], a.t[1]); }, first_away_from({0}));
-  t.rule(
-      "layer_norm_std({t0}, {t1}, {t1})",
-      "({t0} - {t0}.mean(-1, keepdim=True)) / ({t0}.std(-1, unbiased=False, keepdim=True) + 1e-6) * {t1} + {t1}",
-      vectors_and_weight, [](const A& a) { return layer_norm_std(a.t[0], a.t[1], a.t[1]); }, apart);
+  t.rule("layer_norm({t0}, {}, {})", "F.layer_norm({t0}, {t0}.shape[-1:])", vectors, apart,
+         [](const A& a) { return layer_norm(a.t[0], {}, {}, 1e-5); });
+  t.rule("layer_norm({t0}, {t1}, {t1})", "F.layer_norm({t0}, {t1}.shape, {t1}, {t1})", vectors_and_weight, apart,
+         [](const A& a) { return layer_norm(a.t[0], a.t[1], a.t[1]); });
+  t.rule("rms_norm({t0}, {t1})", "{t0} / ({t0}.square().mean(-1, keepdim=True) + 1e-6).sqrt() * {t1}",
+         vectors_and_weight, first_away_from({0}), [](const A& a) { return rms_norm(a.t[0], a.t[1]); });
+  t.rule("layer_norm_std({t0}, {t1}, {t1})",
+         "({t0} - {t0}.mean(-1, keepdim=True)) / ({t0}.std(-1, unbiased=False, keepdim=True) + 1e-6) * {t1} + {t1}",
+         vectors_and_weight, apart, [](const A& a) { return layer_norm_std(a.t[0], a.t[1], a.t[1]); });
   if (!t.large()) return;
   for (int64_t width : {64, 1003}) {
     const Tensor rows = numbers({2000, width}), weight = numbers({width}, 0.5, 2), bias = numbers({width});
@@ -97,25 +92,18 @@ void add_channel_norm_rules(CaseTable& t) {
   const auto halves = [](int64_t least) {
     return operand([=](const Tensor& x) { return x.numel() > least && x.numel() % 2 == 0; });
   };
-  t.rule(
-      "group_norm({t0}.reshape({1, 2, -1}), 1)", "F.group_norm({t0}.reshape(1, 2, -1), 1)", halves(2),
-      [](const A& a) {
-        return group_norm(a.t[0].reshape({1, 2, -1}), 1);
-      },
-      apart);
-  t.rule(
-      "instance_norm({t0}.reshape({1, 2, -1}))", "F.instance_norm({t0}.reshape(1, 2, -1))", halves(3),
-      [](const A& a) {
-        return instance_norm(a.t[0].reshape({1, 2, -1}));
-      },
-      apart);
-  t.rule(
-      "batch_norm_training({t0}.reshape({-1, 1})).y", "F.batch_norm({t0}.reshape(-1, 1), None, None, training=True)",
-      sized(2, 24),
-      [](const A& a) {
-        return batch_norm_training(a.t[0].reshape({-1, 1})).y;
-      },
-      apart);
+  t.rule("group_norm({t0}.reshape({1, 2, -1}), 1)", "F.group_norm({t0}.reshape(1, 2, -1), 1)", halves(2), apart,
+         [](const A& a) {
+           return group_norm(a.t[0].reshape({1, 2, -1}), 1);
+         });
+  t.rule("instance_norm({t0}.reshape({1, 2, -1}))", "F.instance_norm({t0}.reshape(1, 2, -1))", halves(3), apart,
+         [](const A& a) {
+           return instance_norm(a.t[0].reshape({1, 2, -1}));
+         });
+  t.rule("batch_norm_training({t0}.reshape({-1, 1})).y", "F.batch_norm({t0}.reshape(-1, 1), None, None, training=True)",
+         sized(2, 24), apart, [](const A& a) {
+           return batch_norm_training(a.t[0].reshape({-1, 1})).y;
+         });
   t.rule("batch_norm({t0}.reshape({-1, 1}), full({1}, 0.3, {T}), full({1}, 0.6, {T}))",
          "F.batch_norm({t0}.reshape(-1, 1), torch.full((1,), 0.3, dtype={T}), torch.full((1,), 0.6, dtype={T}))",
          sized(1, 24), [](const A& a) {
@@ -128,21 +116,20 @@ void add_channel_norm_rules(CaseTable& t) {
   t.rule(
       "batch_norm_training({t0}.reshape({-1, 2}), " + two + ", " + two + ").y",
       "F.batch_norm({t0}.reshape(-1, 2), None, None, " + python_two + ", " + python_two + ", training=True)",
-      [=](const Draw& d, Call& c) { return halves(3)(d, c) && sized(2, 24)(d, c); },
+      [=](const Draw& d, Call& c) { return halves(3)(d, c) && sized(2, 24)(d, c); }, apart,
       [=](const A& a) {
         return batch_norm_training(a.t[0].reshape({-1, 2}), weights(a), weights(a)).y;
-      },
-      apart);
+      });
   t.rule(
       "group_norm({t0}.reshape({2, 2, -1}), 1, " + two + ")",
       "F.group_norm({t0}.reshape(2, 2, -1), 1, " + python_two + ")",
       [](const Draw& d, Call& c) {
         return d.operand(c, [](const Tensor& x) { return x.numel() >= 8 && x.numel() % 4 == 0; }) && sized(2, 24)(d, c);
       },
+      apart,
       [=](const A& a) {
         return group_norm(a.t[0].reshape({2, 2, -1}), 1, weights(a));
-      },
-      apart);
+      });
 }
 
 void add_channel_norm_calls(CaseTable& t) {
@@ -160,10 +147,10 @@ void add_channel_norm_calls(CaseTable& t) {
     return {instance_norm(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5))};
   });
   const std::vector<Tensor> examples{spread({2, 4, 3}), spread({4}, 0.5, 2), spread({4})};
-  t.add_check(
-      "group_norm", "per example", examples, [](auto x) { return group_norm(x[0], 2, x[1], x[2], 1e-2); }, true);
-  t.add_check(
-      "instance_norm", "per example", examples, [](auto x) { return instance_norm(x[0], x[1], x[2], 1e-2); }, true);
+  t.add_per_example("group_norm", "per example", examples,
+                    [](auto x) { return group_norm(x[0], 2, x[1], x[2], 1e-2); });
+  t.add_per_example("instance_norm", "per example", examples,
+                    [](auto x) { return instance_norm(x[0], x[1], x[2], 1e-2); });
 }
 
 void add_channel_norms(CaseTable& t) {

@@ -18,8 +18,7 @@ using Whole = Tensor (*)(const Tensor&);
 // max, min, median: of all elements without the attribute "axis".
 void add_extreme(CaseTable& t, const std::string& name, Along along, Whole whole) {
   t.function(name, along, "axis keepdim", "." + name, with_axis_and_flag, apart);
-  t.rule(
-      name + "({t0})", "{t0}." + name + "()", not_empty, [whole](const A& a) { return whole(a.t[0]); }, apart);
+  t.rule(name + "({t0})", "{t0}." + name + "()", not_empty, apart, [whole](const A& a) { return whole(a.t[0]); });
   t.call(name, [=, of_axis = call_of(along, "axis keepdim")](const Inputs& x, const json& args) -> Outputs {
     return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0]));
   });
@@ -55,7 +54,7 @@ void add_orders(CaseTable& t) {
         c.i.push_back(d.between(1, d.last(c).size(c.i[0])));
         return true;
       },
-      [](const A& a) { return topk(a.t[0], a.i(1), a.i(0)).values; }, apart);
+      apart, [](const A& a) { return topk(a.t[0], a.i(1), a.i(0)).values; });
   for (bool down : {false, true}) {
     const std::string way = down ? ", falling" : ", rising";
     for (const LaidOut& a : layouts(3, 4)) {
@@ -100,9 +99,8 @@ void add_quantiles(CaseTable& t) {
     t.add("quantile", "quantile of all, " + a.label, {a.x}, {{"q", 0.7}, {"mode", "midpoint"}});
     t.add("quantile", "three quantiles, " + a.label, {a.x, tensor({0.1, 0.45, 0.8}, kFloat64)}, {{"axis", 0}});
   }
-  t.rule(
-      "quantile({t0}, {d0}, {i0})", "{t0}.quantile({d0}, {i0})", and_number(with_filled_axis, 0.1, 0.9),
-      [](const A& a) { return quantile(a.t[0], a.d(0), a.i(0)); }, apart);
+  t.rule("quantile({t0}, {d0}, {i0})", "{t0}.quantile({d0}, {i0})", and_number(with_filled_axis, 0.1, 0.9), apart,
+         [](const A& a) { return quantile(a.t[0], a.d(0), a.i(0)); });
 }
 
 }  // namespace

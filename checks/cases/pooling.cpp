@@ -1,5 +1,6 @@
 // Cases of pooling and interpolation.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/checks/cases/case.h>
@@ -214,95 +215,58 @@ void add_interpolations(CaseTable& t) {
   t.add("interpolate", "doubled, long", {spread({1, 1, 19})}, {{"scale_factor", 2}});
 }
 
-void add_pool_rules(CaseTable& t) {
-  // A signal of one channel, and an image of two rows.
-  const DrawRule even =
-      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 2 == 0; });
-  const auto signal = [&](const std::string& name, const std::string& cpp, const std::string& python, int64_t least,
-                          int64_t most, Tensor (*f)(const Tensor&), Smooth smooth = {}) {
-    t.rule(
-        name + "({t0}.reshape({1, 1, -1}), " + cpp + ")", "F." + name + "({t0}.reshape(1, 1, -1), " + python + ")",
-        sized(least, most),
-        [f](const A& a) {
-          return f(a.t[0].reshape({1, 1, -1}));
-        },
-        std::move(smooth));
-  };
-  const auto image = [&](const std::string& name, const std::string& cpp, const std::string& python,
-                         Tensor (*f)(const Tensor&), Smooth smooth = {}) {
-    t.rule(
-        name + "({t0}.reshape({1, 1, 2, -1}), " + cpp + ")",
-        "F." + name + "({t0}.reshape(1, 1, 2, -1), " + python + ")", even,
-        [f](const A& a) {
-          return f(a.t[0].reshape({1, 1, 2, -1}));
-        },
-        std::move(smooth));
-  };
-  signal(
-      "max_pool1d", "2, {.stride = 1, .padding = 1}", "2, stride=1, padding=1", 2, 12,
-      [](const Tensor& x) { return max_pool1d(x, 2, {.stride = 1, .padding = 1}); }, apart);
-  signal("avg_pool1d", "2, {.ceil_mode = true}", "2, ceil_mode=True", 2, 12,
-         [](const Tensor& x) { return avg_pool1d(x, 2, {.ceil_mode = true}); });
-  signal("adaptive_avg_pool1d", "3", "3", 1, 12, [](const Tensor& x) { return adaptive_avg_pool1d(x, 3); });
-  signal(
-      "adaptive_max_pool1d", "2", "2", 1, 12, [](const Tensor& x) { return adaptive_max_pool1d(x, 2); }, apart);
-  signal("interpolate", "{.size = 5, .mode = Interpolation::linear}", "size=5, mode='linear'", 1, 12,
-         [](const Tensor& x) { return interpolate(x, {.size = 5, .mode = Interpolation::linear}); });
-  signal("interpolate", "{.scale_factor = 2}", "scale_factor=2", 1, 10,
-         [](const Tensor& x) { return interpolate(x, {.scale_factor = 2}); });
-  image(
-      "max_pool2d", "2", "2", [](const Tensor& x) { return max_pool2d(x, 2); }, apart);
-  image("avg_pool2d", "2, {.stride = 1, .padding = 1, .count_include_pad = false}",
-        "2, stride=1, padding=1, count_include_pad=False",
-        [](const Tensor& x) { return avg_pool2d(x, 2, {.stride = 1, .padding = 1, .count_include_pad = false}); });
-  image("adaptive_avg_pool2d", "{3, 2}", "(3, 2)", [](const Tensor& x) { return adaptive_avg_pool2d(x, {3, 2}); });
-  image(
-      "adaptive_max_pool2d", "{1, 2}", "(1, 2)",
-      [](const Tensor& x) {
-        return adaptive_max_pool2d(x, {1, 2});
-      },
-      apart);
-  image("interpolate", "{.size = {3, 4}, .mode = Interpolation::bilinear, .align_corners = true}",
-        "size=(3, 4), mode='bilinear', align_corners=True", [](const Tensor& x) {
-          return interpolate(x, {.size = {3, 4}, .mode = Interpolation::bilinear, .align_corners = true});
-        });
+// A rule that calls `name` with `args` on an operand in the shape `view`; both are also written in C++ and Python.
+void add_pool_rule(CaseTable& t, const std::string& name, const Shape& view, const DrawRule& draw, const json& args,
+                   const std::string& cpp, const std::string& python, const Smooth& smooth = {}) {
+  const std::string sizes = fmt::format("{}", fmt::join(view, ", "));
+  t.rule(fmt::format("{}({{t0}}.reshape({{{}}}), {})", name, sizes, cpp),
+         fmt::format("F.{}({{t0}}.reshape({}), {})", name, sizes, python), draw, smooth,
+         [f = t.calls.at(name), view, args](const A& a) { return f({a.t[0].reshape(view)}, args)[0]; });
 }
 
-// A volume of two depths and two rows.
-void add_volume_rules(CaseTable& t) {
-  const DrawRule draw =
-      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 24 && x.numel() % 4 == 0; });
-  const auto volume = [&](const std::string& name, const std::string& cpp, const std::string& python,
-                          Tensor (*f)(const Tensor&), Smooth smooth = {}) {
-    t.rule(
-        name + "({t0}.reshape({1, 1, 2, 2, -1}), " + cpp + ")",
-        "F." + name + "({t0}.reshape(1, 1, 2, 2, -1), " + python + ")", draw,
-        [f](const A& a) {
-          return f(a.t[0].reshape({1, 1, 2, 2, -1}));
-        },
-        std::move(smooth));
+void add_pool_rules(CaseTable& t) {
+  const auto signal = [&](const char* name, int64_t least, int64_t most, const json& args, const char* cpp,
+                          const char* python, const Smooth& smooth = {}) {
+    add_pool_rule(t, name, {1, 1, -1}, sized(least, most), args, cpp, python, smooth);
   };
-  volume(
-      "max_pool3d", "{2, 2, 1}", "(2, 2, 1)",
-      [](const Tensor& x) {
-        return max_pool3d(x, {2, 2, 1});
-      },
-      apart);
-  volume("avg_pool3d", "2, {.stride = 1, .padding = 1}", "2, stride=1, padding=1",
-         [](const Tensor& x) { return avg_pool3d(x, 2, {.stride = 1, .padding = 1}); });
-  volume("adaptive_avg_pool3d", "{3, 1, 2}", "(3, 1, 2)", [](const Tensor& x) {
-    return adaptive_avg_pool3d(x, {3, 1, 2});
-  });
-  volume(
-      "adaptive_max_pool3d", "{1, 2, 2}", "(1, 2, 2)",
-      [](const Tensor& x) {
-        return adaptive_max_pool3d(x, {1, 2, 2});
-      },
-      apart);
-  volume("interpolate", "{.size = {3, 2, 3}, .mode = Interpolation::trilinear}", "size=(3, 2, 3), mode='trilinear'",
-         [](const Tensor& x) {
-           return interpolate(x, {.size = {3, 2, 3}, .mode = Interpolation::trilinear});
-         });
+  signal("max_pool1d", 2, 12, {{"kernel_size", 2}, {"stride", 1}, {"padding", 1}}, "2, {.stride = 1, .padding = 1}",
+         "2, stride=1, padding=1", apart);
+  signal("avg_pool1d", 2, 12, {{"kernel_size", 2}, {"ceil_mode", true}}, "2, {.ceil_mode = true}", "2, ceil_mode=True");
+  signal("adaptive_avg_pool1d", 1, 12, {{"output_size", 3}}, "3", "3");
+  signal("adaptive_max_pool1d", 1, 12, {{"output_size", 2}}, "2", "2", apart);
+  signal("interpolate", 1, 12, {{"size", 5}, {"mode", "linear"}}, "{.size = 5, .mode = Interpolation::linear}",
+         "size=5, mode='linear'");
+  signal("interpolate", 1, 10, {{"scale_factor", 2}}, "{.scale_factor = 2}", "scale_factor=2");
+
+  const DrawRule even =
+      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 2 == 0; });
+  const auto image = [&](const char* name, const json& args, const char* cpp, const char* python,
+                         const Smooth& smooth = {}) {
+    add_pool_rule(t, name, {1, 1, 2, -1}, even, args, cpp, python, smooth);
+  };
+  image("max_pool2d", {{"kernel_size", 2}}, "2", "2", apart);
+  image("avg_pool2d", {{"kernel_size", 2}, {"stride", 1}, {"padding", 1}, {"count_include_pad", false}},
+        "2, {.stride = 1, .padding = 1, .count_include_pad = false}",
+        "2, stride=1, padding=1, count_include_pad=False");
+  image("adaptive_avg_pool2d", {{"output_size", {3, 2}}}, "{3, 2}", "(3, 2)");
+  image("adaptive_max_pool2d", {{"output_size", {1, 2}}}, "{1, 2}", "(1, 2)", apart);
+  image("interpolate", {{"size", {3, 4}}, {"mode", "bilinear"}, {"align_corners", true}},
+        "{.size = {3, 4}, .mode = Interpolation::bilinear, .align_corners = true}",
+        "size=(3, 4), mode='bilinear', align_corners=True");
+
+  const DrawRule two_by_two =
+      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 24 && x.numel() % 4 == 0; });
+  const auto volume = [&](const char* name, const json& args, const char* cpp, const char* python,
+                          const Smooth& smooth = {}) {
+    add_pool_rule(t, name, {1, 1, 2, 2, -1}, two_by_two, args, cpp, python, smooth);
+  };
+  volume("max_pool3d", {{"kernel_size", {2, 2, 1}}}, "{2, 2, 1}", "(2, 2, 1)", apart);
+  volume("avg_pool3d", {{"kernel_size", 2}, {"stride", 1}, {"padding", 1}}, "2, {.stride = 1, .padding = 1}",
+         "2, stride=1, padding=1");
+  volume("adaptive_avg_pool3d", {{"output_size", {3, 1, 2}}}, "{3, 1, 2}", "(3, 1, 2)");
+  volume("adaptive_max_pool3d", {{"output_size", {1, 2, 2}}}, "{1, 2, 2}", "(1, 2, 2)", apart);
+  volume("interpolate", {{"size", {3, 2, 3}}, {"mode", "trilinear"}},
+         "{.size = {3, 2, 3}, .mode = Interpolation::trilinear}", "size=(3, 2, 3), mode='trilinear'");
 }
 
 void add_large_images(CaseTable& t) {
@@ -336,7 +300,6 @@ void add_pooling_cases(CaseTable& table) {
   add_interpolations(table);
   add_filters(table);
   add_pool_rules(table);
-  add_volume_rules(table);
   if (table.large()) add_large_images(table);
 }
 

@@ -50,15 +50,12 @@ void add_matrix_products(CaseTable& t) {
       t.add("linear", x.label + ", weight " + w.label, {x.x, w.x, spread({4}).slice(0, 0, kAll, 2)});
     }
   }
-  t.add_check(
-      "matmul", "per example", {spread({2, 3, 4}), spread({4, 2}, -1, 1)}, [](auto x) { return matmul(x[0], x[1]); },
-      true);
-  t.add_check(
-      "matmul", "one row per example", {spread({3, 4}), spread({4, 2}, -1, 1)},
-      [](auto x) { return matmul(x[0], x[1]); }, true);
-  t.add_check(
-      "linear", "per example", {spread({2, 3, 4}), spread({2, 4}, -1, 1), spread({2})},
-      [](auto x) { return linear(x[0], x[1], x[2]); }, true);
+  t.add_per_example("matmul", "per example", {spread({2, 3, 4}), spread({4, 2}, -1, 1)},
+                    [](auto x) { return matmul(x[0], x[1]); });
+  t.add_per_example("matmul", "one row per example", {spread({3, 4}), spread({4, 2}, -1, 1)},
+                    [](auto x) { return matmul(x[0], x[1]); });
+  t.add_per_example("linear", "per example", {spread({2, 3, 4}), spread({2, 4}, -1, 1), spread({2})},
+                    [](auto x) { return linear(x[0], x[1], x[2]); });
   t.add("linear", "expanded", {spread({2, 1}).expand({2, 3}), spread({1, 3}).expand({2, 3}), spread({}).expand({2})});
 }
 

@@ -30,19 +30,16 @@ void add_reductions(CaseTable& t) {
   t.call("var", var, "axes keepdim correction=1");
   t.call("std", std, "axes keepdim correction=1");
   for (double correction : {1, 0}) {
-    t.samples(
-        "var", [=](const Tensor& x, const Axes& axes, bool keepdim) { return var(x, axes, keepdim, correction); },
-        false, false);
-    t.samples(
-        "std", [=](const Tensor& x, const Axes& axes, bool keepdim) { return std(x, axes, keepdim, correction); },
-        false, false);
+    t.samples("var", false, false,
+              [=](const Tensor& x, const Axes& axes, bool keepdim) { return var(x, axes, keepdim, correction); });
+    t.samples("std", false, false,
+              [=](const Tensor& x, const Axes& axes, bool keepdim) { return std(x, axes, keepdim, correction); });
   }
   const DrawRule spread_out = and_integer(with_long_axis, 0, 1);
   t.rule("var({t0}, {{i0}}, false, {i1})", "{t0}.var({i0}, unbiased=bool({i1}))", spread_out,
          [](const A& a) { return var(a.t[0], {a.i(0)}, false, static_cast<double>(a.i(1))); });
-  t.rule(
-      "tapegrad::std({t0}, {{i0}}, true, {i1})", "{t0}.std({i0}, unbiased=bool({i1}), keepdim=True)", spread_out,
-      [](const A& a) { return std(a.t[0], {a.i(0)}, true, static_cast<double>(a.i(1))); }, apart);
+  t.rule("tapegrad::std({t0}, {{i0}}, true, {i1})", "{t0}.std({i0}, unbiased=bool({i1}), keepdim=True)", spread_out,
+         apart, [](const A& a) { return std(a.t[0], {a.i(0)}, true, static_cast<double>(a.i(1))); });
   t.add("mean", "expanded", {spread({3, 1}).expand({3, 4})}, {{"axes", {0}}});
   t.add("sum", "expanded", {spread({3, 1}).expand({3, 4})}, {{"axes", {1}}});
   t.add("amax", "large", {spread({3, 4}, -1e3, 1e3)}, {{"axes", {1}}});
@@ -75,24 +72,20 @@ void add_norms_of_vectors(CaseTable& t) {
     const bool of_none = p > 0 && p < HUGE_VAL;
     // |x|^p is not smooth near 0, except for these powers.
     const double shift = p == 1 || p == 2 || std::abs(p) == HUGE_VAL ? 0 : 3;
-    t.samples(
-        "norm",
-        [p, shift](const Tensor& x, const Axes& axes, bool keepdim) { return norm(x + shift, p, axes, keepdim); },
-        of_none);
+    t.samples("norm", of_none, true, [p, shift](const Tensor& x, const Axes& axes, bool keepdim) {
+      return norm(x + shift, p, axes, keepdim);
+    });
   }
   const Smooth not_zero = first_away_from({0});
   // PyTorch computes the order of a norm in float32.
-  t.rule(
-      "norm({t0}, 2, {{i0}})", "torch.linalg.vector_norm({t0}, 2, {i0})", with_filled_axis,
-      [](const A& a) { return norm(a.t[0], 2, {a.i(0)}); }, not_zero);
-  t.rule(
-      "norm({t0}, {i1} * 0.25, {{i0}}, true)", "torch.linalg.vector_norm({t0}, {i1} * 0.25, {i0}, keepdim=True)",
-      and_integer(with_filled_axis, 4, 14),
-      [](const A& a) { return norm(a.t[0], static_cast<double>(a.i(1)) * 0.25, {a.i(0)}, true); }, not_zero);
+  t.rule("norm({t0}, 2, {{i0}})", "torch.linalg.vector_norm({t0}, 2, {i0})", with_filled_axis, not_zero,
+         [](const A& a) { return norm(a.t[0], 2, {a.i(0)}); });
+  t.rule("norm({t0}, {i1} * 0.25, {{i0}}, true)", "torch.linalg.vector_norm({t0}, {i1} * 0.25, {i0}, keepdim=True)",
+         and_integer(with_filled_axis, 4, 14), not_zero,
+         [](const A& a) { return norm(a.t[0], static_cast<double>(a.i(1)) * 0.25, {a.i(0)}, true); });
   t.call("normalize", normalize, "p=2 axis=1 eps=1e-12");
-  t.rule(
-      "normalize({t0}, 2, {i0})", "F.normalize({t0}, dim={i0})", with_filled_axis,
-      [](const A& a) { return normalize(a.t[0], 2, a.i(0)); }, not_zero);
+  t.rule("normalize({t0}, 2, {i0})", "F.normalize({t0}, dim={i0})", with_filled_axis, not_zero,
+         [](const A& a) { return normalize(a.t[0], 2, a.i(0)); });
   t.call("pairwise_distance", pairwise_distance, "p=2 eps=1e-6 keepdim");
   t.call("cosine_similarity", cosine_similarity, "axis=1 eps=1e-8");
   t.call("cdist", cdist, "p=2");
@@ -107,20 +100,19 @@ void add_norms_of_vectors(CaseTable& t) {
   }
   t.rule(
       "cdist({t0}, {t0} * 2 + 0.5)", "torch.cdist({t0}, {t0} * 2 + 0.5)", matrices,
-      [](const A& a) { return cdist(a.t[0], a.t[0] * 2 + 0.5); },
       [](const A& a) {
         return a.t[0].size(-1) == 0 ||
                away_from(norm(a.t[0].unsqueeze(-2) - (a.t[0] * 2 + 0.5).unsqueeze(-3), 2, -1), {0});
-      });
+      },
+      [](const A& a) { return cdist(a.t[0], a.t[0] * 2 + 0.5); });
   t.add_large("cdist", {numbers({701, 37}), numbers({103, 37}, 0, 3)});
   const DrawRule vectors = [](const Draw& d, Call& c) { return twins(d, c) && d.last(c).dim() > 0; };
-  t.rule(
-      "pairwise_distance({t0}, {t1})", "F.pairwise_distance({t0}, {t1})", vectors,
-      [](const A& a) { return pairwise_distance(a.t[0], a.t[1]); }, first_two_differ);
+  t.rule("pairwise_distance({t0}, {t1})", "F.pairwise_distance({t0}, {t1})", vectors, first_two_differ,
+         [](const A& a) { return pairwise_distance(a.t[0], a.t[1]); });
   t.rule(
       "cosine_similarity({t0}, {t1}, -1)", "F.cosine_similarity({t0}, {t1}, -1)", vectors,
-      [](const A& a) { return cosine_similarity(a.t[0], a.t[1], -1); },
-      [](const A& a) { return away_from(a.t[0], {0}) && away_from(a.t[1], {0}); });
+      [](const A& a) { return away_from(a.t[0], {0}) && away_from(a.t[1], {0}); },
+      [](const A& a) { return cosine_similarity(a.t[0], a.t[1], -1); });
 }
 
 void add_scans(CaseTable& t) {

@@ -63,8 +63,7 @@ void add_segment_rules(CaseTable& t) {
   };
   const std::string sum = "{t0}.new_zeros([{i0}, *{t0}.shape[1:]]).index_add(0, {c0}, ";
   const auto rule = [&](const std::string& name, const std::string& python, Segmented f, Smooth smooth = {}) {
-    t.rule(
-        name + kIn, python, draw, [f](const A& a) { return f(a.t[0], a.c(0), a.i(0)); }, std::move(smooth));
+    t.rule(name + kIn, python, draw, std::move(smooth), [f](const A& a) { return f(a.t[0], a.c(0), a.i(0)); });
   };
   rule("segment_sum", sum + "{t0})", segment_sum);
   rule("segment_mean", reduce("mean"), segment_mean);

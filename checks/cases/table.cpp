@@ -45,8 +45,8 @@ void CaseTable::along_axis(const std::string& name, Tensor (*f)(const Tensor&, i
   });
 }
 
-void CaseTable::rule(std::string cpp, std::string python, DrawRule draw, std::function<Tensor(const Arguments&)> run,
-                     Smooth smooth) {
+void CaseTable::rule(std::string cpp, std::string python, DrawRule draw, Smooth smooth,
+                     std::function<Tensor(const Arguments&)> run) {
   rules.push_back({std::move(cpp), std::move(python), std::move(draw), std::move(run), std::move(smooth)});
 }
 
@@ -62,9 +62,12 @@ void CaseTable::add(std::string_view name, std::string_view label, std::vector<T
 }
 
 void CaseTable::add_check(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
-                          bool per_example, GradcheckOptions options) {
-  if (large()) return;
-  of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), options, false, per_example});
+                          GradcheckOptions options) {
+  if (!large()) of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), options, false});
+}
+
+void CaseTable::add_per_example(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f) {
+  if (!large()) of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), {}, false, true});
 }
 
 void CaseTable::add_large(std::string_view op, std::vector<Tensor> inputs, Function f) {
@@ -80,18 +83,17 @@ void CaseTable::unary(const std::string& name, UnaryFunction f, const Unary& of)
   const std::string op = of.op.empty() ? name : of.op;
   calls.try_emplace(name, [f](const Inputs& x, const json&) -> Outputs { return {f(x[0])}; });
   unaries.emplace(name, of);
-  samples(op, f, of.low, of.high, {.zero_gradient = of.steps || of.zero_gradient});
+  samples(op, of.low, of.high, {.zero_gradient = of.steps || of.zero_gradient}, f);
   Smooth smooth;
   if (!of.kinks.empty()) smooth = first_away_from(of.kinks);
   if (of.steps) smooth = [](const Arguments& a) { return away_from(a.t[0] - round(a.t[0]), {0, 0.5, -0.5}); };
-  rule(
-      name + "(" + moved(of, "{t0}", "sigmoid({t0})") + ")",
-      of.pytorch + "(" + moved(of, "{t0}", "{t0}.sigmoid()") + ")", any_value,
-      [f, of](const Arguments& a) { return f(moved(of, a.t[0])); }, std::move(smooth));
+  rule(name + "(" + moved(of, "{t0}", "sigmoid({t0})") + ")",
+       of.pytorch + "(" + moved(of, "{t0}", "{t0}.sigmoid()") + ")", any_value, std::move(smooth),
+       [f, of](const Arguments& a) { return f(moved(of, a.t[0])); });
 }
 
-void CaseTable::samples(const std::string& op, const UnaryFunction& f, double low, double high,
-                        const GradcheckOptions& options) {
+void CaseTable::samples(const std::string& op, double low, double high, const GradcheckOptions& options,
+                        const UnaryFunction& f) {
   const Function call = [f](std::span<const Tensor> x) { return f(x[0]); };
   if (large()) {
     const Tensor x = numbers({kRows, kColumns}, low, high);
@@ -140,8 +142,8 @@ void CaseTable::samples(const std::string& op, const BinaryFunction& f, double l
   add(op, "expanded, expanded", {spread({3, 1}, low, high).expand({3, 4}), spread({4}, from, to).expand({3, 4})}, call);
 }
 
-void CaseTable::samples(const std::string& op, const std::function<Tensor(const Tensor&, const Axes&, bool)>& f,
-                        bool empty, bool of_one) {
+void CaseTable::samples(const std::string& op, bool empty, bool of_one,
+                        const std::function<Tensor(const Tensor&, const Axes&, bool)>& f) {
   const auto over = [&](const std::string& label, const Tensor& x, const Axes& axes, bool keepdim = false) {
     add(op, label, {x}, [f, axes, keepdim](std::span<const Tensor> v) { return f(v[0], axes, keepdim); });
   };
@@ -182,7 +184,7 @@ void CaseTable::samples(const std::string& op, const std::function<Tensor(const 
 
 void CaseTable::reduction(const std::string& name, ReductionFunction f, bool empty, Smooth smooth) {
   function(name, f, "axes keepdim", "." + name, with_axis_and_flag, std::move(smooth));
-  samples(name, f, empty);
+  samples(name, empty, true, f);
 }
 
 }  // namespace tapegrad::tasks

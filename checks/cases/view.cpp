@@ -199,7 +199,7 @@ void add_copies(CaseTable& t) {
       return tape.backward(leaf.to(kFloat32), {.grad_output = dy.detach().to(kFloat32)})[leaf];
     });
   };
-  t.add_check("to", "one conversion", {eighths}, one_way, false, {.order = 1, .rtol = 1e-6, .step = 0.125});
+  t.add_check("to", "one conversion", {eighths}, one_way, {.order = 1, .rtol = 1e-6, .step = 0.125});
   const auto written = [&](const char* name, void (*write)(Tensor&, const Tensor&)) {
     t.call(name, [write](const Inputs& x, const json&) -> Outputs {
       Tensor into = from_data(x[0].contiguous().raw_data(), x[0].numel(), x[0].shape(), x[0].dtype());

@@ -15,7 +15,7 @@ namespace tapegrad::tasks {
 struct PublishedBits {
   std::string_view name, bits;
 };
-/// bits_of(run()) of every computation, by name, in published.cpp, which publish.sh writes.
+/// bits_of(run()) of every computation, by name, in published.inc, which publish.sh writes.
 std::span<const PublishedBits> published_bits();
 
 struct SelfTestResult {

@@ -8,99 +8,74 @@
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/nn/module.h>
 
+#include <string_view>
+
 namespace tapegrad::nn {
+
+namespace detail {
+
+// The members of a convolution layer.
+template <class Options>
+struct ConvLayer {
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [out, in / groups, kernel...], of a transpose [in, out / groups, kernel...]
+  Parameter bias;    // [out], or none
+  Options options;   ///< as given
+
+ protected:
+  ConvLayer(std::string_view where, int axes, int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
+            const Options& options, bool bias);
+};
+
+}  // namespace detail
 
 /// x [N, in, L] or [in, L] -> conv1d(x, weight, bias, options).
 ///
 ///   const nn::Conv1d half(64, 128, 5, {.stride = 2, .padding = 2});
 ///   const nn::Conv1d same(64, 128, 5, {.padding = Padding::same, .padding_mode = PadMode::reflect});
-struct Conv1d {
+struct Conv1d : detail::ConvLayer<ConvOptions> {
   Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;     // [out, in / groups, K]
-  Parameter bias;       // [out], or none
-  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). kernel_size is one number or {KH, KW}.
-struct Conv2d {
+struct Conv2d : detail::ConvLayer<ConvOptions> {
   Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;     // [out, in / groups, KH, KW]
-  Parameter bias;       // [out], or none
-  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, D, H, W] or [in, D, H, W] -> conv3d(x, weight, bias, options). kernel_size is one number or {KD, KH, KW}.
-struct Conv3d {
+struct Conv3d : detail::ConvLayer<ConvOptions> {
   Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;     // [out, in / groups, KD, KH, KW]
-  Parameter bias;       // [out], or none
-  ConvOptions options;  ///< as given
 };
 
 /// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).
-struct ConvTranspose1d {
+struct ConvTranspose1d : detail::ConvLayer<ConvTransposeOptions> {
   ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options = {},
                   bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;              // [in, out / groups, K]
-  Parameter bias;                // [out], or none
-  ConvTransposeOptions options;  ///< as given
 };
 
 /// x [N, in, H, W] or [in, H, W] -> conv_transpose2d(x, weight, bias, options).
-struct ConvTranspose2d {
+struct ConvTranspose2d : detail::ConvLayer<ConvTransposeOptions> {
   ConvTranspose2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
                   const ConvTransposeOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;              // [in, out / groups, KH, KW]
-  Parameter bias;                // [out], or none
-  ConvTransposeOptions options;  ///< as given
 };
 
 /// x [N, in, D, H, W] or [in, D, H, W] -> conv_transpose3d(x, weight, bias, options). kernel_size is one number or {KD,
 /// KH, KW}.
-struct ConvTranspose3d {
+struct ConvTranspose3d : detail::ConvLayer<ConvTransposeOptions> {
   ConvTranspose3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
                   const ConvTransposeOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;              // [in, out / groups, KD, KH, KW]
-  Parameter bias;                // [out], or none
-  ConvTransposeOptions options;  ///< as given
 };
 
 }  // namespace tapegrad::nn

@@ -6,124 +6,90 @@
 
 namespace tapegrad::nn {
 
-/// The largest element of each window of x [N, C, L] or [C, L]: max_pool1d.
-struct MaxPool1d {
-  explicit MaxPool1d(const PerAxis<int64_t>& kernel, const MaxPoolOptions& pooling = {})
+namespace detail {
+
+// A module that pools windows by `pool`, an operation.
+template <class Options, Tensor (*pool)(const Tensor&, const PerAxis<int64_t>&, const Options&)>
+struct WindowPool {
+  explicit WindowPool(const PerAxis<int64_t>& kernel, const Options& pooling = {})
       : kernel_size(kernel), options(pooling) {}
-  Tensor operator()(const Tensor& x) const { return max_pool1d(x, kernel_size, options); }
+  Tensor operator()(const Tensor& x) const { return pool(x, kernel_size, options); }
   void visit(auto&&) {}
 
-  PerAxis<int64_t> kernel_size;  ///< of a window
-  MaxPoolOptions options;        ///< as given
+  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, {KH, KW}, or one number for all axes
+  Options options;               ///< as given
+};
+
+// A module that pools as many windows as the result has elements.
+template <Tensor (*pool)(const Tensor&, const PerAxis<int64_t>&)>
+struct AdaptivePool {
+  explicit AdaptivePool(const PerAxis<int64_t>& size) : output_size(size) {}
+  Tensor operator()(const Tensor& x) const { return pool(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, {OH, OW}, or one number for all axes
+};
+
+}  // namespace detail
+
+/// The largest element of each window of x [N, C, L] or [C, L]: max_pool1d.
+struct MaxPool1d : detail::WindowPool<MaxPoolOptions, max_pool1d> {
+  using WindowPool::WindowPool;
 };
 
 /// The largest element of each window of x [N, C, H, W] or [C, H, W]: max_pool2d.
-struct MaxPool2d {
-  explicit MaxPool2d(const PerAxis<int64_t>& kernel, const MaxPoolOptions& pooling = {})
-      : kernel_size(kernel), options(pooling) {}
-  Tensor operator()(const Tensor& x) const { return max_pool2d(x, kernel_size, options); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> kernel_size;  ///< {KH, KW}, or one number for both
-  MaxPoolOptions options;        ///< as given
+struct MaxPool2d : detail::WindowPool<MaxPoolOptions, max_pool2d> {
+  using WindowPool::WindowPool;
 };
 
 /// The largest element of each window of x [N, C, D, H, W] or [C, D, H, W]: max_pool3d.
-struct MaxPool3d {
-  explicit MaxPool3d(const PerAxis<int64_t>& kernel, const MaxPoolOptions& pooling = {})
-      : kernel_size(kernel), options(pooling) {}
-  Tensor operator()(const Tensor& x) const { return max_pool3d(x, kernel_size, options); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, or one number for all
-  MaxPoolOptions options;        ///< as given
+struct MaxPool3d : detail::WindowPool<MaxPoolOptions, max_pool3d> {
+  using WindowPool::WindowPool;
 };
 
 /// The average of each window of x [N, C, L] or [C, L]: avg_pool1d.
-struct AvgPool1d {
-  explicit AvgPool1d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
-      : kernel_size(kernel), options(pooling) {}
-  Tensor operator()(const Tensor& x) const { return avg_pool1d(x, kernel_size, options); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> kernel_size;  ///< of a window
-  AvgPoolOptions options;        ///< as given
+struct AvgPool1d : detail::WindowPool<AvgPoolOptions, avg_pool1d> {
+  using WindowPool::WindowPool;
 };
 
 /// The average of each window of x [N, C, H, W] or [C, H, W]: avg_pool2d.
-struct AvgPool2d {
-  explicit AvgPool2d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
-      : kernel_size(kernel), options(pooling) {}
-  Tensor operator()(const Tensor& x) const { return avg_pool2d(x, kernel_size, options); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> kernel_size;  ///< {KH, KW}, or one number for both
-  AvgPoolOptions options;        ///< as given
+struct AvgPool2d : detail::WindowPool<AvgPoolOptions, avg_pool2d> {
+  using WindowPool::WindowPool;
 };
 
 /// The average of each window of x [N, C, D, H, W] or [C, D, H, W]: avg_pool3d.
-struct AvgPool3d {
-  explicit AvgPool3d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
-      : kernel_size(kernel), options(pooling) {}
-  Tensor operator()(const Tensor& x) const { return avg_pool3d(x, kernel_size, options); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> kernel_size;  ///< {KD, KH, KW}, or one number for all
-  AvgPoolOptions options;        ///< as given
+struct AvgPool3d : detail::WindowPool<AvgPoolOptions, avg_pool3d> {
+  using WindowPool::WindowPool;
 };
 
 /// The averages of output_size windows of x [N, C, L] or [C, L]: adaptive_avg_pool1d.
-struct AdaptiveAvgPool1d {
-  explicit AdaptiveAvgPool1d(const PerAxis<int64_t>& size) : output_size(size) {}
-  Tensor operator()(const Tensor& x) const { return adaptive_avg_pool1d(x, output_size); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> output_size;  ///< number of windows
+struct AdaptiveAvgPool1d : detail::AdaptivePool<adaptive_avg_pool1d> {
+  using AdaptivePool::AdaptivePool;
 };
 
 /// The averages of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_avg_pool2d.
-struct AdaptiveAvgPool2d {
-  explicit AdaptiveAvgPool2d(const PerAxis<int64_t>& size) : output_size(size) {}
-  Tensor operator()(const Tensor& x) const { return adaptive_avg_pool2d(x, output_size); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> output_size;  ///< {OH, OW}, or one number for both
+struct AdaptiveAvgPool2d : detail::AdaptivePool<adaptive_avg_pool2d> {
+  using AdaptivePool::AdaptivePool;
 };
 
 /// The averages of output_size windows of x [N, C, D, H, W] or [C, D, H, W]: adaptive_avg_pool3d.
-struct AdaptiveAvgPool3d {
-  explicit AdaptiveAvgPool3d(const PerAxis<int64_t>& size) : output_size(size) {}
-  Tensor operator()(const Tensor& x) const { return adaptive_avg_pool3d(x, output_size); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, or one number for all
+struct AdaptiveAvgPool3d : detail::AdaptivePool<adaptive_avg_pool3d> {
+  using AdaptivePool::AdaptivePool;
 };
 
 /// The largest elements of output_size windows of x [N, C, L] or [C, L]: adaptive_max_pool1d.
-struct AdaptiveMaxPool1d {
-  explicit AdaptiveMaxPool1d(const PerAxis<int64_t>& size) : output_size(size) {}
-  Tensor operator()(const Tensor& x) const { return adaptive_max_pool1d(x, output_size); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> output_size;  ///< number of windows
+struct AdaptiveMaxPool1d : detail::AdaptivePool<adaptive_max_pool1d> {
+  using AdaptivePool::AdaptivePool;
 };
 
 /// The largest elements of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_max_pool2d.
-struct AdaptiveMaxPool2d {
-  explicit AdaptiveMaxPool2d(const PerAxis<int64_t>& size) : output_size(size) {}
-  Tensor operator()(const Tensor& x) const { return adaptive_max_pool2d(x, output_size); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> output_size;  ///< {OH, OW}, or one number for both
+struct AdaptiveMaxPool2d : detail::AdaptivePool<adaptive_max_pool2d> {
+  using AdaptivePool::AdaptivePool;
 };
 
 /// The largest elements of output_size windows of x [N, C, D, H, W] or [C, D, H, W]: adaptive_max_pool3d.
-struct AdaptiveMaxPool3d {
-  explicit AdaptiveMaxPool3d(const PerAxis<int64_t>& size) : output_size(size) {}
-  Tensor operator()(const Tensor& x) const { return adaptive_max_pool3d(x, output_size); }
-  void visit(auto&&) {}
-
-  PerAxis<int64_t> output_size;  ///< {OD, OH, OW}, or one number for all
+struct AdaptiveMaxPool3d : detail::AdaptivePool<adaptive_max_pool3d> {
+  using AdaptivePool::AdaptivePool;
 };
 
 /// Resizes x [N, C, L], [N, C, H, W] or [N, C, D, H, W]: interpolate. Upsample({.scale_factor = 2}).

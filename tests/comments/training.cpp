@@ -40,6 +40,15 @@ TEST_F(Comments, TwoModels) {
   EXPECT_EQ(of_generator.steps(), 1);
 }
 
+TEST_F(Comments, TransformOfGradients) {
+#include "comments/optim/gradient_transform_1.inc"
+  Gradients grads = gradients();
+  optim::StepGradients step(grads);
+  sign(step);
+  EXPECT_EQ(amin(abs(grads[model.bias])).item(), 1);
+  EXPECT_EQ(amax(abs(grads[model.bias])).item(), 1);
+}
+
 TEST_F(Comments, Loader) {
   const Examples dataset;
   int64_t seen = 0;

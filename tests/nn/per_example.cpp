@@ -96,7 +96,6 @@ TEST(PerExampleModel, AnOperationThatCannotIsNamed) {
 
 // --- DP-SGD ---
 
-// The step that per_example.h shows.
 // The losses of x [B, T, C] by a layer that sees time first, with as many steps as examples or a multiple of them.
 TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
   const Tensor w = drawn_rows({4, 3}, 1).as_leaf(), scale = drawn_rows({4}, 2).as_leaf();
@@ -126,6 +125,96 @@ TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
     EXPECT_EQ(of([&](const Tensor& x) { return sum(sin(linear(x, w) * scale), {1, 2}); }, steps), "no error");
 }
 
+// The ids of an embedding are no input of its node.
+TEST(PerExampleModel, WordsBeforeTheBatchAreAnError) {
+  const Tensor table = drawn_rows({5, 2}, 1).as_leaf(), w = drawn_rows({4, 2}, 2).as_leaf();
+  const auto is_mixed = [&](const auto& rows_of) {
+    const std::string error = tests::error_of([&] {
+      Tape tape;
+      const Tensor rows = rows_of(tensor({{0, 1, 4}, {2, 2, 1}, {3, 0, 0}}));  // [T, B, C]
+      tape.backward(sum(linear(mean(rows, 0), w), 1), {.per_example = true});
+    });
+    return error.find("has parts of other losses: rows are not in the order of the examples") != std::string::npos;
+  };
+  EXPECT_TRUE(is_mixed([&](const Tensor& ids) { return embedding(table, ids); }));
+  const auto hidden = [&](const Tensor& ids) {
+    return masked_fill(table[0].expand({3, 3, 2}), ids.unsqueeze(2) > 1, 0);
+  };
+  EXPECT_TRUE(is_mixed(hidden));
+}
+
+struct Square {  // all sizes are those of the batch
+  Embedding words{4, 4};
+  Linear first{4, 4}, second{4, 4};
+  LayerNorm norm{4};
+  RMSNorm last{4};
+  MultiHeadAttention attention{4, 2};
+  Tensor operator()(const Tensor& ids) const {
+    const Tensor x = words(ids);
+    const Tensor y = norm(gelu(first(x))) + attention(x, x, x);
+    return sum(square(last(matmul(y, second.weight))), {1, 2});
+  }
+  void visit(auto&& field) {
+    field("words", words);
+    field("first", first);
+    field("second", second);
+    field("norm", norm);
+    field("last", last);
+    field("attention", attention);
+  }
+};
+
+struct SquareImages {
+  Conv2d conv{4, 4, 3, {.padding = 1}};
+  ConvTranspose2d up{4, 4, 1};
+  GroupNorm norm{4, 4};
+  Tensor operator()(const Tensor& x) const { return sum(square(up(tanh(norm(conv(x))))), {1, 2, 3}); }
+  void visit(auto&& field) {
+    field("conv", conv);
+    field("up", up);
+    field("norm", norm);
+  }
+};
+
+struct PrivateTokens {
+  GPTModel model{{.vocab_size = 4, .context_length = 4, .emb_dim = 4, .n_heads = 2, .n_layers = 1, .drop_rate = 0}};
+  Tensor operator()(const Tensor& ids) const { return next_token_losses(model(ids), ids); }
+  void visit(auto&& field) { field("model", model); }
+};
+
+// Gradients of a tape that is kept: once, again, and of single leaves.
+template <class Model>
+void expect_the_same_again(Model model, const Tensor& x) {
+  to(model, kFloat64);
+  eval(model);
+  const NamedTensors named = parameters(model);
+  Tape tape;
+  const Tensor losses = model(x);
+  const Gradients once = tape.backward(losses, {.retain_graph = true, .per_example = true});
+  const Gradients all = tape.backward(sum(losses), {.retain_graph = true});
+  const Gradients again = tape.backward(losses, {.retain_graph = true, .per_example = true});
+  for (const NamedTensor& p : named) {
+    if (!all.contains(p.tensor)) continue;
+    const Gradients alone = tape.backward(losses, {.retain_graph = true, .only = {p.tensor}, .per_example = true});
+    for (const Gradients* found : {&once, &again, &alone}) {
+      EXPECT_TRUE(allclose(sum((*found)[p.tensor], 0), all[p.tensor], 1e-10, 1e-10)) << p.name;
+      for (int64_t example = 0; example < x.size(0); ++example) {
+        Tape one;
+        const Gradients single = one.backward(sum(model(x.slice(0, example, example + 1))));
+        EXPECT_TRUE(allclose((*found)[p.tensor].select(0, example), single[p.tensor], 1e-10, 1e-10)) << p.name;
+      }
+    }
+  }
+}
+
+TEST(PerExampleModel, WidthsOfTheBatchAreNotTakenForIt) {
+  manual_seed(6);
+  expect_the_same_again(Square(), tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}}));
+  expect_the_same_again(SquareImages(), drawn_rows({4, 4, 4, 4}, 1));
+  expect_the_same_again(PrivateTokens(), tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}}));
+}
+
+// The step that per_example.h shows.
 template <class Model>
 void private_step(const Model& model, optim::Optimizer& optimizer, const Tensor& x, const Tensor& y, double max_norm,
                   double noise_multiplier, Generator& generator) {

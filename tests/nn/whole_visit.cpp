@@ -134,14 +134,15 @@ TEST(WholeVisit, SeesWhatAnOptionalHolds) {
   }
 }
 
+struct HasBytes {
+  nn::Linear up{2, 3};
+  alignas(nn::Mode) std::byte bytes[sizeof(nn::Mode)] = {};
+  void visit(auto&& field) { field("up", up); }
+};
+
 // Bytes that were copied from a member are none.
 TEST(WholeVisit, DoesNotTakeBytesForAMember) {
-  struct Bytes {
-    nn::Linear up{2, 3};
-    alignas(nn::Mode) std::byte bytes[sizeof(nn::Mode)];
-    void visit(auto&& field) { field("up", up); }
-  };
-  Bytes model;
+  HasBytes model;
   const nn::Mode mode = true;
   std::memcpy(model.bytes, static_cast<const void*>(&mode), sizeof mode);
   EXPECT_NO_THROW(nn::require_whole_visit(model));

@@ -24,15 +24,14 @@ Calls& calls() {
 }
 
 void add_operations() {
+  add_cases();
   add_elementwise();
-  add_special();
   add_reduce();
   add_shape();
   add_index();
   add_product();
   add_nn();
   add_loss();
-  add_image();
   add_chain();
 }
 

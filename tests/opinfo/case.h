@@ -1,10 +1,15 @@
 // A case: one call of an operation with its tensors and arguments, as protocol.py writes it.
 //
 //   CASE id op grad second seed      grad/second: 0 or 1; seed: -1 for none
-//   T grad dtype rank dims.. strides.. offset storage_elements byte_position    a tensor; its storage is in the data
-//   file U                                                                         an operand that was left out I name
-//   count values..   D name count values..   S name text               arguments END
+//   T grad dtype rank dims.. strides.. offset storage_elements byte_position
+//     a tensor; its storage is in the data file
+//   U
+//     an operand that was left out
+//   A name value
+//     an argument, in JSON, which has the texts "nan", "inf" and "-inf" for numbers that JSON lacks
+//   END
 #pragma once
+#include <tapegrad/checks/cases/call.h>
 #include <tapegrad/tapegrad.h>
 
 #include <cstring>
@@ -12,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,44 +27,43 @@ using tg::Tensor;
 using TV = std::vector<Tensor>;
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
+using tg::tasks::json;
 
 struct Case {
   int64_t id = 0, seed = -1;
   std::string op;
   bool grad = false, second = false;
-  TV x;                     // operands; a module replaces the values of its parameters by its own leaves
-  std::vector<bool> wants;  // which of them need a gradient
-  std::map<std::string, Ints> ints;
-  std::map<std::string, Doubles> doubles;
-  std::map<std::string, std::string> texts;
-  std::shared_ptr<void> keep;  // a module that the leaves belong to
+  TV x;                              // operands; a module replaces the values of its parameters by its own leaves
+  std::vector<bool> wants;           // which of them need a gradient
+  json attributes = json::object();  // the arguments, as the calls of checks/cases read them
+  std::shared_ptr<void> keep;        // a module that the leaves belong to
 
-  bool has(const std::string& n) const { return ints.count(n) || doubles.count(n) || texts.count(n); }
-  int64_t i(const std::string& n) const { return ints.at(n).at(0); }
-  int64_t i(const std::string& n, int64_t otherwise) const { return ints.count(n) ? ints.at(n).at(0) : otherwise; }
+  bool has(const std::string& n) const { return attributes.contains(n); }
+  // A number, or the list of numbers.
+  template <class T>
+  std::vector<T> all(const std::string& n) const {
+    if (!has(n)) throw std::out_of_range(n);
+    const json& value = attributes[n];
+    return value.is_array() ? value.get<std::vector<T>>() : std::vector<T>{value.get<T>()};
+  }
+  int64_t i(const std::string& n) const { return all<int64_t>(n).at(0); }
+  int64_t i(const std::string& n, int64_t otherwise) const { return has(n) ? i(n) : otherwise; }
   bool b(const std::string& n, bool otherwise = false) const { return i(n, otherwise) != 0; }
-  double d(const std::string& n) const { return doubles.count(n) ? doubles.at(n).at(0) : static_cast<double>(i(n)); }
+  double d(const std::string& n) const { return all<double>(n).at(0); }
   double d(const std::string& n, double otherwise) const { return has(n) ? d(n) : otherwise; }
   std::optional<double> od(const std::string& n) const { return has(n) ? std::optional<double>(d(n)) : std::nullopt; }
   std::optional<int64_t> oi(const std::string& n) const { return has(n) ? std::optional<int64_t>(i(n)) : std::nullopt; }
-  Ints list(const std::string& n) const { return ints.count(n) ? ints.at(n) : Ints(); }
+  Ints list(const std::string& n) const { return has(n) ? all<int64_t>(n) : Ints(); }
   tg::Dims dims(const std::string& n) const {
     const Ints v = list(n);
     return tg::Dims(v.data(), static_cast<int64_t>(v.size()));
   }
   tg::Axes axes(const std::string& n = "dim") const { return tg::Axes(dims(n)); }
   std::string s(const std::string& n, const std::string& otherwise = "") const {
-    return texts.count(n) ? texts.at(n) : otherwise;
+    return attributes.value(n, otherwise);
   }
-  // One number, or one per axis.
   tg::PerAxis<int64_t> per_axis(const std::string& n, tg::PerAxis<int64_t> otherwise = {}) const {
-    if (!ints.count(n)) return otherwise;
-    const Ints& v = ints.at(n);
-    if (v.size() == 1) return v[0];
-    if (v.size() == 2) return {v[0], v[1]};
-    if (v.size() == 3) return {v[0], v[1], v[2]};
-    if (v.empty()) return {};
-    return {v[0], v[1], v[2], v[3]};  // PerAxis counts them, and operations reject the count
+    return tg::tasks::per_axis(attributes, n.c_str(), otherwise);
   }
   tg::DType dtype() const;  // the argument `dtype`
   tg::Reduction reduction() const {
@@ -72,15 +77,14 @@ using Call = std::function<TV(Case&)>;
 using Calls = std::map<std::string, Call>;
 Calls& calls();         // by name
 void add_operations();  // bridge.cpp: those of the families, operations/FAMILY.cpp, each by add_FAMILY()
+void add_cases();       // those whose call checks/cases has
 void add_elementwise();
-void add_special();
 void add_reduce();
 void add_shape();
 void add_index();
 void add_product();
 void add_nn();
 void add_loss();
-void add_image();
 void add_chain();
 void add_modules();                                                                            // modules.cpp
 void add_optimisers();                                                                         // optimisers.cpp

@@ -55,9 +55,9 @@ TV train(Case& c, Options options) {
 template <class Options>
 Options betas(const Case& c, Options o) {
   o.lr = c.d("lr", o.lr);
-  if (c.doubles.count("betas")) {
-    o.beta1 = c.doubles.at("betas")[0];
-    o.beta2 = c.doubles.at("betas")[1];
+  if (c.has("betas")) {
+    o.beta1 = c.all<double>("betas")[0];
+    o.beta2 = c.all<double>("betas")[1];
   }
   o.eps = c.d("eps", o.eps);
   if (c.has("weight_decay")) o.weight_decay = c.d("weight_decay");
@@ -118,13 +118,13 @@ void add_adaptive(Calls& on) {
   on["optim.Rprop"] = [](Case& c) -> TV {
     optim::RpropOptions o;
     o.lr = c.d("lr", o.lr);
-    if (c.doubles.count("etas")) {
-      o.eta_minus = c.doubles.at("etas")[0];
-      o.eta_plus = c.doubles.at("etas")[1];
+    if (c.has("etas")) {
+      o.eta_minus = c.all<double>("etas")[0];
+      o.eta_plus = c.all<double>("etas")[1];
     }
-    if (c.doubles.count("step_sizes")) {
-      o.least_step = c.doubles.at("step_sizes")[0];
-      o.largest_step = c.doubles.at("step_sizes")[1];
+    if (c.has("step_sizes")) {
+      o.least_step = c.all<double>("step_sizes")[0];
+      o.largest_step = c.all<double>("step_sizes")[1];
     }
     return train<optim::Rprop>(c, o);
   };
@@ -134,9 +134,9 @@ void add_adaptive(Calls& on) {
     o.beta2_decay = c.d("beta2_decay", o.beta2_decay);
     o.d = c.d("d", o.d);
     o.weight_decay = c.d("weight_decay", 0);
-    if (c.doubles.count("eps")) {
-      o.eps1 = c.doubles.at("eps")[0];
-      o.eps2 = c.doubles.at("eps")[1];
+    if (c.has("eps")) {
+      o.eps1 = c.all<double>("eps")[0];
+      o.eps2 = c.all<double>("eps")[1];
     }
     return train<optim::Adafactor>(c, o);
   };
@@ -150,8 +150,8 @@ void add_other(Calls& on) {
     o.momentum = c.d("momentum", o.momentum);
     o.nesterov = c.b("nesterov", o.nesterov);
     o.iterations = static_cast<int>(c.i("ns_steps", o.iterations));
-    if (c.doubles.count("ns_coefficients")) {
-      const Doubles& v = c.doubles.at("ns_coefficients");
+    if (c.has("ns_coefficients")) {
+      const Doubles v = c.all<double>("ns_coefficients");
       o.coefficients = {v[0], v[1], v[2]};
     }
     const std::string scale = c.s("adjust_lr_fn", "original");

@@ -31,26 +31,24 @@ ReadTensor read_tensor(std::istream& line, const std::string& data) {
   return {base.view(tg::Shape(dims.data(), rank), tg::Strides(strides.data(), rank), offset), grad != 0};
 }
 
+namespace {
+
+// Numbers in place of the texts that stand for them.
+void restore_numbers(json& value) {
+  if (value.is_array())
+    for (json& one : value) restore_numbers(one);
+  if (value == "nan" || value == "inf" || value == "-inf")
+    value = std::strtod(value.get<std::string>().c_str(), nullptr);
+}
+
+}  // namespace
+
 bool read_argument(const std::string& word, std::istream& line, Case& c) {
-  if (word != "I" && word != "D" && word != "S") return false;
+  if (word != "A") return false;
   std::string name, value;
   line >> name;
-  if (word == "S") {
-    std::getline(line, value);
-    c.texts[name] = value.empty() ? value : value.substr(1);
-    return true;
-  }
-  size_t n;
-  line >> n;
-  if (word == "I") c.ints[name].clear();
-  if (word == "D") c.doubles[name].clear();
-  for (size_t k = 0; k < n; ++k) {
-    line >> value;
-    if (word == "I")
-      c.ints[name].push_back(std::strtoll(value.c_str(), nullptr, 10));
-    else
-      c.doubles[name].push_back(std::strtod(value.c_str(), nullptr));
-  }
+  std::getline(line, value);
+  restore_numbers(c.attributes[name] = json::parse(value));
   return true;
 }
 

@@ -17,7 +17,7 @@ struct ReadTensor {
 };
 // The rest of a line T, whose values are in the data file.
 ReadTensor read_tensor(std::istream& line, const std::string& data);
-// The rest of a line I, D or S; false for any other word.
+// The rest of a line A; false for any other word.
 bool read_argument(const std::string& word, std::istream& line, Case& c);
 
 std::string contents(const char* path);

@@ -34,7 +34,8 @@ Names rules_of(const std::string& header) {
 Names compared() {
   Names kinds;
   for (const char* const file : {"optim.json", "optim_net.json"}) {
-    for (const auto& run : stored(file)["runs"])
+    const nlohmann::json data = stored(file);
+    for (const auto& run : data["runs"])
       if (run.contains("kept") ? !run["kept"].empty() : !run["end"].empty()) kinds.insert(run["kind"]);
   }
   return kinds;

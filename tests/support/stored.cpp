@@ -13,6 +13,17 @@ nlohmann::json stored(const std::string& file) {
   return nlohmann::json::parse(std::ifstream(std::string(kTestsDir) + "/data/" + file));
 }
 
+std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::ifstream lines(std::string(kTestsDir) + "/" + file);
+  for (std::string first, second; std::getline(lines, first);) {
+    if (!std::getline(lines, second) || !second.starts_with("  "))
+      fail(file, "expected a line with two spaces below " + first);
+    pairs.emplace_back(first, second.substr(2));
+  }
+  return pairs;
+}
+
 Tensor ids(const nlohmann::json& rows) {
   std::vector<int64_t> values;
   for (const nlohmann::json& row : rows) values.insert(values.end(), row.begin(), row.end());

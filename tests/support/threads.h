@@ -1,6 +1,7 @@
-// The number of threads, as it was before a test.
+// The number of threads, as it was before a test, and results that do not depend on it.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tests/support/near.h>
 

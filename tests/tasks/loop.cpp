@@ -131,22 +131,6 @@ TEST(Loop, ClipsAndSchedules) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(run.weights()[i] - before[i]), 1e-3);
 }
 
-// Also where the loop would otherwise update parameters while backward runs. Numbers are 1 on average.
-TEST(Loop, TransformsGradientsBeforeTheUpdate) {
-  const optim::GradientTransform sign = [](optim::StepGradients& grads) {
-    grads.map([](auto x) { return x > 0 ? 1 : x < 0 ? -1 : 0; });
-  };
-  for (const int64_t accumulate : {1, 3}) {
-    Trained run(
-        {.accumulate = accumulate, .transforms = {sign, optim::ClipValue{0.5}}, .schedule = optim::Constant{0.25}});
-    const std::vector<float> before = run.weights();
-    run.loop.step();
-    for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(std::abs(run.weights()[i] - before[i]), 0.125, 1e-6);
-  }
-  EXPECT_EQ(gradients_at_once(1, false, 1), 0);
-  EXPECT_EQ(gradients_at_once(1, true, 1), 1);
-}
-
 TEST(Loop, StopsEarly) {
   double loss = 10;
   int64_t evaluations = 0;

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
@@ -139,6 +140,25 @@ TEST(Settings, OldModelFilesAreRead) {
   EXPECT_EQ(options.clip_grad, 0);
   EXPECT_EQ(options.of<CopyTask>().seq_length, 4);
   EXPECT_EQ(options.total_steps(), 20);
+}
+
+TEST(TrainingSettings, ClippingIsTransformsOfALoop) {
+  TrainingSettings settings;
+  EXPECT_TRUE(settings.transforms().empty());
+  settings.clip_grad = 1e9;
+  settings.clip_value = 0.5;
+  std::vector<optim::GradientTransform> transforms = settings.transforms();
+  ASSERT_EQ(transforms.size(), 2U);
+  const auto sign = [](optim::StepGradients& g) { g.map([](auto x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }); };
+  transforms.insert(transforms.begin(), sign);
+  for (const int64_t accumulate : {1, 3}) {  // without transforms, a step of one batch updates while backward runs
+    tests::Trained run({.accumulate = accumulate, .transforms = transforms, .schedule = optim::Constant{0.25}});
+    const std::vector<float> before = run.weights();
+    run.loop.step();
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(std::abs(run.weights()[i] - before[i]), 0.125, 1e-6);
+  }
+  EXPECT_EQ(train::gradients_at_once(1, false, 1), 0);
+  EXPECT_EQ(train::gradients_at_once(1, true, 1), 1);
 }
 
 }  // namespace

@@ -44,24 +44,12 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/ops/detail/fusible.h>
 #include <tapegrad/autograd/ops/fuse/detail/graph.h>
 
-#include <string_view>
-
 namespace tapegrad {
 namespace {
 
 HWY_EXPORT(fused_formulas);
 
 const FusedFormulas& fused() { return chosen<HWY_DISPATCH_TABLE(fused_formulas)>(); }
-
-// In the order of SymbolFunction.
-constexpr std::string_view kFunctionNames[] = {
-    "exp",        "expm1", "exp2",       "log",         "log1p",     "log2",        "log10",    "square",
-    "reciprocal", "sqrt",  "rsqrt",      "abs",         "sign",      "floor",       "ceil",     "round",
-    "trunc",      "sin",   "cos",        "tan",         "asin",      "acos",        "atan",     "sinh",
-    "cosh",       "asinh", "acosh",      "atanh",       "tanh",      "erf",         "sinc",     "sigmoid",
-    "relu",       "silu",  "gelu",       "gelu_tanh",   "logit",     "log_sigmoid", "softplus", "mish",
-    "elu",        "selu",  "leaky_relu", "hardsigmoid", "hardswish", "softsign"};
-static_assert(std::size(kFunctionNames) == static_cast<std::size_t>(SymbolFunction::count));
 
 // A function of one tensor, and its gradient.
 void fill(FuseAction& value, FuseAction& gradient, const Unary& kernels, const Unary& symbols) {
@@ -163,8 +151,8 @@ FuseActions::FuseActions() {
   where_equal = {.kernels = &select.equal, .rule = [](G& g) { where_rule(g, FuseActions::all().where_equal); }};
 
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    fill(functions[i].value, functions[i].gradient, function_named(kFunctionNames[i], FormulasFor::kernels),
-         function_named(kFunctionNames[i], FormulasFor::symbols));
+    fill(functions[i].value, functions[i].gradient, function_named(kSymbolFunctions[i], FormulasFor::kernels),
+         function_named(kSymbolFunctions[i], FormulasFor::symbols));
   }
 }
 

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,54 +28,19 @@ class FusedProgram;
 struct FuseAction;
 
 /// The functions of one tensor that formulas may call; functions.h describes them.
-enum class SymbolFunction : uint8_t {
-  exp,
-  expm1,
-  exp2,
-  log,
-  log1p,
-  log2,
-  log10,
-  square,
-  reciprocal,
-  sqrt,
-  rsqrt,
-  abs,
-  sign,
-  floor,
-  ceil,
-  round,
-  trunc,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  asinh,
-  acosh,
-  atanh,
-  tanh,
-  erf,
-  sinc,
-  sigmoid,
-  relu,
-  silu,
-  gelu,
-  gelu_tanh,
-  logit,
-  log_sigmoid,
-  softplus,
-  mish,
-  elu,
-  selu,
-  leaky_relu,
-  hardsigmoid,
-  hardswish,
-  softsign,
-  count
+inline constexpr std::string_view kSymbolFunctions[] = {
+    "exp",        "expm1", "exp2",       "log",         "log1p",     "log2",        "log10",    "square",
+    "reciprocal", "sqrt",  "rsqrt",      "abs",         "sign",      "floor",       "ceil",     "round",
+    "trunc",      "sin",   "cos",        "tan",         "asin",      "acos",        "atan",     "sinh",
+    "cosh",       "asinh", "acosh",      "atanh",       "tanh",      "erf",         "sinc",     "sigmoid",
+    "relu",       "silu",  "gelu",       "gelu_tanh",   "logit",     "log_sigmoid", "softplus", "mish",
+    "elu",        "selu",  "leaky_relu", "hardsigmoid", "hardswish", "softsign"};
+/// One of them; an unknown name does not compile.
+struct SymbolFunction {
+  consteval SymbolFunction(const char* name) {  // NOLINT: names convert
+    while (kSymbolFunctions[place] != name) ++place;
+  }
+  std::size_t place = 0;  ///< in kSymbolFunctions
 };
 enum class SymbolArithmetic : uint8_t { add, sub, mul, div, maximum, minimum, atan2 };  ///< functions of two numbers
 enum class SymbolOrder : uint8_t { less, less_equal, equal };                           ///< comparisons of two numbers
@@ -119,54 +85,54 @@ class Symbol {
   friend Symbol pow(const Symbol& a, const Symbol& b) { return power(a, b); }
   friend Symbol atan2(const Symbol& y, const Symbol& x) { return combine(SymbolArithmetic::atan2, y, x); }
 
-  friend Symbol exp(const Symbol& x) { return call(SymbolFunction::exp, x); }
-  friend Symbol expm1(const Symbol& x) { return call(SymbolFunction::expm1, x); }
-  friend Symbol exp2(const Symbol& x) { return call(SymbolFunction::exp2, x); }
-  friend Symbol log(const Symbol& x) { return call(SymbolFunction::log, x); }
-  friend Symbol log1p(const Symbol& x) { return call(SymbolFunction::log1p, x); }
-  friend Symbol log2(const Symbol& x) { return call(SymbolFunction::log2, x); }
-  friend Symbol log10(const Symbol& x) { return call(SymbolFunction::log10, x); }
-  friend Symbol square(const Symbol& x) { return call(SymbolFunction::square, x); }
-  friend Symbol reciprocal(const Symbol& x) { return call(SymbolFunction::reciprocal, x); }
-  friend Symbol sqrt(const Symbol& x) { return call(SymbolFunction::sqrt, x); }
-  friend Symbol rsqrt(const Symbol& x) { return call(SymbolFunction::rsqrt, x); }
-  friend Symbol abs(const Symbol& x) { return call(SymbolFunction::abs, x); }
-  friend Symbol sign(const Symbol& x) { return call(SymbolFunction::sign, x); }
-  friend Symbol floor(const Symbol& x) { return call(SymbolFunction::floor, x); }
-  friend Symbol ceil(const Symbol& x) { return call(SymbolFunction::ceil, x); }
-  friend Symbol round(const Symbol& x) { return call(SymbolFunction::round, x); }
-  friend Symbol trunc(const Symbol& x) { return call(SymbolFunction::trunc, x); }
-  friend Symbol sin(const Symbol& x) { return call(SymbolFunction::sin, x); }
-  friend Symbol cos(const Symbol& x) { return call(SymbolFunction::cos, x); }
-  friend Symbol tan(const Symbol& x) { return call(SymbolFunction::tan, x); }
-  friend Symbol asin(const Symbol& x) { return call(SymbolFunction::asin, x); }
-  friend Symbol acos(const Symbol& x) { return call(SymbolFunction::acos, x); }
-  friend Symbol atan(const Symbol& x) { return call(SymbolFunction::atan, x); }
-  friend Symbol sinh(const Symbol& x) { return call(SymbolFunction::sinh, x); }
-  friend Symbol cosh(const Symbol& x) { return call(SymbolFunction::cosh, x); }
-  friend Symbol asinh(const Symbol& x) { return call(SymbolFunction::asinh, x); }
-  friend Symbol acosh(const Symbol& x) { return call(SymbolFunction::acosh, x); }
-  friend Symbol atanh(const Symbol& x) { return call(SymbolFunction::atanh, x); }
-  friend Symbol tanh(const Symbol& x) { return call(SymbolFunction::tanh, x); }
-  friend Symbol erf(const Symbol& x) { return call(SymbolFunction::erf, x); }
-  friend Symbol sinc(const Symbol& x) { return call(SymbolFunction::sinc, x); }
-  friend Symbol sigmoid(const Symbol& x) { return call(SymbolFunction::sigmoid, x); }
-  friend Symbol relu(const Symbol& x) { return call(SymbolFunction::relu, x); }
-  friend Symbol silu(const Symbol& x) { return call(SymbolFunction::silu, x); }
-  friend Symbol gelu(const Symbol& x) { return call(SymbolFunction::gelu, x); }
+  friend Symbol exp(const Symbol& x) { return call("exp", x); }
+  friend Symbol expm1(const Symbol& x) { return call("expm1", x); }
+  friend Symbol exp2(const Symbol& x) { return call("exp2", x); }
+  friend Symbol log(const Symbol& x) { return call("log", x); }
+  friend Symbol log1p(const Symbol& x) { return call("log1p", x); }
+  friend Symbol log2(const Symbol& x) { return call("log2", x); }
+  friend Symbol log10(const Symbol& x) { return call("log10", x); }
+  friend Symbol square(const Symbol& x) { return call("square", x); }
+  friend Symbol reciprocal(const Symbol& x) { return call("reciprocal", x); }
+  friend Symbol sqrt(const Symbol& x) { return call("sqrt", x); }
+  friend Symbol rsqrt(const Symbol& x) { return call("rsqrt", x); }
+  friend Symbol abs(const Symbol& x) { return call("abs", x); }
+  friend Symbol sign(const Symbol& x) { return call("sign", x); }
+  friend Symbol floor(const Symbol& x) { return call("floor", x); }
+  friend Symbol ceil(const Symbol& x) { return call("ceil", x); }
+  friend Symbol round(const Symbol& x) { return call("round", x); }
+  friend Symbol trunc(const Symbol& x) { return call("trunc", x); }
+  friend Symbol sin(const Symbol& x) { return call("sin", x); }
+  friend Symbol cos(const Symbol& x) { return call("cos", x); }
+  friend Symbol tan(const Symbol& x) { return call("tan", x); }
+  friend Symbol asin(const Symbol& x) { return call("asin", x); }
+  friend Symbol acos(const Symbol& x) { return call("acos", x); }
+  friend Symbol atan(const Symbol& x) { return call("atan", x); }
+  friend Symbol sinh(const Symbol& x) { return call("sinh", x); }
+  friend Symbol cosh(const Symbol& x) { return call("cosh", x); }
+  friend Symbol asinh(const Symbol& x) { return call("asinh", x); }
+  friend Symbol acosh(const Symbol& x) { return call("acosh", x); }
+  friend Symbol atanh(const Symbol& x) { return call("atanh", x); }
+  friend Symbol tanh(const Symbol& x) { return call("tanh", x); }
+  friend Symbol erf(const Symbol& x) { return call("erf", x); }
+  friend Symbol sinc(const Symbol& x) { return call("sinc", x); }
+  friend Symbol sigmoid(const Symbol& x) { return call("sigmoid", x); }
+  friend Symbol relu(const Symbol& x) { return call("relu", x); }
+  friend Symbol silu(const Symbol& x) { return call("silu", x); }
+  friend Symbol gelu(const Symbol& x) { return call("gelu", x); }
   friend Symbol gelu(const Symbol& x, Gelu form) {
-    return call(form == Gelu{} ? SymbolFunction::gelu : SymbolFunction::gelu_tanh, x);
+    return call(form == Gelu{} ? SymbolFunction("gelu") : SymbolFunction("gelu_tanh"), x);
   }
-  friend Symbol logit(const Symbol& x) { return call(SymbolFunction::logit, x); }
-  friend Symbol log_sigmoid(const Symbol& x) { return call(SymbolFunction::log_sigmoid, x); }
-  friend Symbol softplus(const Symbol& x) { return call(SymbolFunction::softplus, x, 1, 20); }
-  friend Symbol mish(const Symbol& x) { return call(SymbolFunction::mish, x); }
-  friend Symbol elu(const Symbol& x) { return call(SymbolFunction::elu, x, 1); }
-  friend Symbol selu(const Symbol& x) { return call(SymbolFunction::selu, x); }
-  friend Symbol leaky_relu(const Symbol& x) { return call(SymbolFunction::leaky_relu, x, 0.01); }
-  friend Symbol hardsigmoid(const Symbol& x) { return call(SymbolFunction::hardsigmoid, x); }
-  friend Symbol hardswish(const Symbol& x) { return call(SymbolFunction::hardswish, x); }
-  friend Symbol softsign(const Symbol& x) { return call(SymbolFunction::softsign, x); }
+  friend Symbol logit(const Symbol& x) { return call("logit", x); }
+  friend Symbol log_sigmoid(const Symbol& x) { return call("log_sigmoid", x); }
+  friend Symbol softplus(const Symbol& x) { return call("softplus", x, 1, 20); }
+  friend Symbol mish(const Symbol& x) { return call("mish", x); }
+  friend Symbol elu(const Symbol& x) { return call("elu", x, 1); }
+  friend Symbol selu(const Symbol& x) { return call("selu", x); }
+  friend Symbol leaky_relu(const Symbol& x) { return call("leaky_relu", x, 0.01); }
+  friend Symbol hardsigmoid(const Symbol& x) { return call("hardsigmoid", x); }
+  friend Symbol hardswish(const Symbol& x) { return call("hardswish", x); }
+  friend Symbol softsign(const Symbol& x) { return call("softsign", x); }
 
  private:
   friend SymbolGraph;

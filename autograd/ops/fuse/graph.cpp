@@ -141,8 +141,7 @@ Symbol Symbol::power(const Symbol& a, const Symbol& b) {
 }
 
 Symbol Symbol::call(SymbolFunction f, const Symbol& x, double s0, double s1) {
-  const std::size_t i = static_cast<std::size_t>(f);
-  return graph_of({x}).add(FuseActions::all().functions[i].value, {x}, {{s0, s1}});
+  return graph_of({x}).add(FuseActions::all().functions[f.place].value, {x}, {{s0, s1}});
 }
 
 Symbol SymbolCondition::select(const Symbol& a, const Symbol& b) const {

@@ -37,26 +37,26 @@ class Idioms {
   };
   std::optional<Found> find(int32_t t) const {
     if (const std::optional<int32_t> x = logistic_divisor(t)) {
-      if (const auto value = number(operand(t, 0))) return Found{SymbolFunction::sigmoid, *x, *value};
-      if (operand(t, 0) == *x) return Found{SymbolFunction::silu, *x};
+      if (const auto value = number(operand(t, 0))) return Found{"sigmoid", *x, *value};
+      if (operand(t, 0) == *x) return Found{"silu", *x};
     }
     if (!is(t, all_.mul)) return {};
     const Factors product = product_of(t);
     const std::vector<int32_t>& f = product.factors;
     if (f.size() != 2) return {};
     for (const auto& [x, gate] : {std::pair(f[0], f[1]), std::pair(f[1], f[0])}) {
-      if (is(gate, function(SymbolFunction::sigmoid))) {
+      if (is(gate, function("sigmoid"))) {
         const int32_t u = operand(gate, 0);
-        if (u == x) return Found{SymbolFunction::silu, x, product.number};
-        if (is_tanh_argument(u, x, 2 * kTanhScale)) return Found{SymbolFunction::gelu_tanh, x, product.number};
+        if (u == x) return Found{"silu", x, product.number};
+        if (is_tanh_argument(u, x, 2 * kTanhScale)) return Found{"gelu_tanh", x, product.number};
       }
       const std::optional<int32_t> inner = other_than_one(gate);
       if (!inner) continue;
-      if (is(*inner, function(SymbolFunction::erf)) && is_multiple(operand(*inner, 0), x, kErfScale)) {
-        return Found{SymbolFunction::gelu, x, 2 * product.number};
+      if (is(*inner, function("erf")) && is_multiple(operand(*inner, 0), x, kErfScale)) {
+        return Found{"gelu", x, 2 * product.number};
       }
-      if (is(*inner, function(SymbolFunction::tanh)) && is_tanh_argument(operand(*inner, 0), x, kTanhScale)) {
-        return Found{SymbolFunction::gelu_tanh, x, 2 * product.number};
+      if (is(*inner, function("tanh")) && is_tanh_argument(operand(*inner, 0), x, kTanhScale)) {
+        return Found{"gelu_tanh", x, 2 * product.number};
       }
     }
     return {};
@@ -68,7 +68,7 @@ class Idioms {
   const FuseTerm& term(int32_t t) const { return terms_[static_cast<std::size_t>(t)]; }
   int32_t operand(int32_t t, std::size_t i) const { return term(t).operands[i]; }
   bool is(int32_t t, const FuseAction& action) const { return term(t).action == &action; }
-  const FuseAction& function(SymbolFunction f) const { return all_.functions[static_cast<std::size_t>(f)].value; }
+  const FuseAction& function(SymbolFunction f) const { return all_.functions[f.place].value; }
   std::optional<double> number(int32_t t) const {
     if (!is(t, all_.number)) return {};
     return term(t).scalars.values[0];
@@ -81,7 +81,7 @@ class Idioms {
     } else if (is(t, all_.mul)) {
       multiply(operand(t, 0), product);
       multiply(operand(t, 1), product);
-    } else if (is(t, all_.square) || is(t, function(SymbolFunction::square)) || is(t, all_.cube)) {
+    } else if (is(t, all_.square) || is(t, function("square")) || is(t, all_.cube)) {
       for (int i = is(t, all_.cube) ? 3 : 2; i > 0; --i) multiply(operand(t, 0), product);
     } else if (is(t, all_.div) && number(operand(t, 1))) {
       multiply(operand(t, 0), product);
@@ -130,7 +130,7 @@ class Idioms {
   std::optional<int32_t> logistic_divisor(int32_t t) const {
     if (!is(t, all_.div)) return {};
     const std::optional<int32_t> power = other_than_one(operand(t, 1));
-    if (!power || !is(*power, function(SymbolFunction::exp))) return {};
+    if (!power || !is(*power, function("exp"))) return {};
     const int32_t negative = operand(*power, 0);
     if (!is(negative, all_.neg)) return {};
     return operand(negative, 0);
@@ -156,8 +156,8 @@ std::pair<std::vector<FuseTerm>, int32_t> with_idioms(const std::vector<FuseTerm
       images.push_back(graph.add(copy));
       continue;
     }
-    const std::size_t f = static_cast<std::size_t>(found->function);
-    const Symbol y = graph.add(FuseActions::all().functions[f].value, {images[static_cast<std::size_t>(found->x)]});
+    const Symbol y = graph.add(FuseActions::all().functions[found->function.place].value,
+                               {images[static_cast<std::size_t>(found->x)]});
     images.push_back(found->times == 1 ? y : y * found->times);
   }
   const int32_t place = graph.place(images[static_cast<std::size_t>(result)]);

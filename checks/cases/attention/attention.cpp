@@ -25,7 +25,10 @@ Tensor attend(std::span<const Tensor> x, WindowOptions options, uint64_t seed = 
 
 void add_dot_products(CaseTable& t) {
   const auto options_of = [](const Inputs& x, const json& args) {
-    return Options{.mask = input(x, 3), .causal = args.contains("causal"), .scale = number(args, "scale")};
+    return Options{.mask = input(x, 3),
+                   .causal = args.contains("causal"),
+                   .dropout = args.value("dropout", 0.0),
+                   .scale = number(args, "scale")};
   };
   constexpr const char* kOp = "scaled_dot_product_attention";
   t.call(kOp, [=](const Inputs& x, const json& args) -> Outputs { return {attend(x, options_of(x, args))}; });
@@ -44,10 +47,9 @@ void add_dot_products(CaseTable& t) {
   t.add(kOp, "[3, 2]", qkv({}, 3, 3, 2, 2));
   // From 64 queries and 257 keys on, attention is computed by blocks.
   t.add_check(kOp, "by blocks", qkv({}, 64, 257, 1, 1),
-              [](auto x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }, false, {.order = 1});
+              [](auto x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }, {.order = 1});
   t.add_check(kOp, "by blocks, causal", qkv({}, 66, 258, 1, 1),
-              [](auto x) { return scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true}); }, false,
-              {.order = 1});
+              [](auto x) { return scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true}); }, {.order = 1});
   t.add(kOp, "[2, 3, 2]", qkv({2}, 3, 3, 2, 2));
   t.add(kOp, "cross", qkv({2}, 2, 3, 2, 3));
   t.add(kOp, "heads", qkv({1, 2}, 2, 3, 2, 2));

@@ -38,11 +38,9 @@ void add_operators(CaseTable& t) {
   t.samples("sub", [](const Tensor& x) { return sub(0.7, x); });
   t.samples("mul", [](const Tensor& x) { return mul(x, -1.3); });
   t.samples("div", [](const Tensor& x) { return div(x, -1.3); });
-  t.samples(
-      "div", [](const Tensor& x) { return div(1.7, x); }, 0.5, 2);
+  t.samples("div", 0.5, 2, [](const Tensor& x) { return div(1.7, x); });
   for (double exponent : {2.0, 3.0, 0.5, -0.5, -1.0, 2.7}) {
-    t.samples(
-        "pow", [exponent](const Tensor& x) { return pow(x, exponent); }, 0.4, 2.2);
+    t.samples("pow", 0.4, 2.2, [exponent](const Tensor& x) { return pow(x, exponent); });
   }
   t.add("mul", "a tensor by itself", {spread({2, 3})}, [](auto x) { return mul(x[0], x[0]); });
   t.add("div", "negative divisor", {spread({2, 3}), spread({3}, -2, -0.5)});
@@ -87,20 +85,16 @@ void add_of_two(CaseTable& t) {
   add_operator_calls(t, "remainder", remainder, remainder);
   t.samples("fmod", [](const Tensor& a, const Tensor& b) { return fmod(a * 0.2 + 5, b * 0.1 + 3); });
   t.samples("remainder", [](const Tensor& a, const Tensor& b) { return remainder(a * 0.2 + 5, b * 0.1 - 3); });
-  t.samples(
-      "fmod", [](const Tensor& x) { return fmod(x, -1.5); }, -2.8, -1.7);
-  t.samples(
-      "remainder", [](const Tensor& x) { return remainder(x, 1.5); }, -2.8, -1.7);
+  t.samples("fmod", -2.8, -1.7, [](const Tensor& x) { return fmod(x, -1.5); });
+  t.samples("remainder", -2.8, -1.7, [](const Tensor& x) { return remainder(x, 1.5); });
   const Smooth no_whole_quotient = [](const A& a) {
     const Tensor q = a.t[0] / (square(a.t[1]) + 0.5);
     return away_from(q - round(q), {0});
   };
-  t.rule(
-      "fmod({t0}, square({t1}) + 0.5)", "torch.fmod({t0}, {t1}.square() + 0.5)", pair,
-      [](const A& a) { return fmod(a.t[0], square(a.t[1]) + 0.5); }, no_whole_quotient);
-  t.rule(
-      "remainder({t0}, square({t1}) + 0.5)", "torch.remainder({t0}, {t1}.square() + 0.5)", pair,
-      [](const A& a) { return remainder(a.t[0], square(a.t[1]) + 0.5); }, no_whole_quotient);
+  t.rule("fmod({t0}, square({t1}) + 0.5)", "torch.fmod({t0}, {t1}.square() + 0.5)", pair, no_whole_quotient,
+         [](const A& a) { return fmod(a.t[0], square(a.t[1]) + 0.5); });
+  t.rule("remainder({t0}, square({t1}) + 0.5)", "torch.remainder({t0}, {t1}.square() + 0.5)", pair, no_whole_quotient,
+         [](const A& a) { return remainder(a.t[0], square(a.t[1]) + 0.5); });
 
   t.call("atan2", atan2);
   t.samples("atan2", BinaryFunction(atan2), 0.4, 2);
@@ -124,7 +118,7 @@ void add_of_two(CaseTable& t) {
          [](const A& a) { return lerp(a.t[0], a.t[1], a.d(0)); });
   t.rule(
       "lerp({t0}, {t1}, {t2})", "torch.lerp({t0}, {t1}, {t2})", three,
-      [](const A& a) { return lerp(a.t[0], a.t[1], a.t[2]); }, [](const A& a) { return away_from(a.t[2], {0.5}); });
+      [](const A& a) { return away_from(a.t[2], {0.5}); }, [](const A& a) { return lerp(a.t[0], a.t[1], a.t[2]); });
   if (t.large()) {
     t.add_large("lerp", {numbers({kRows, kColumns}), numbers({kColumns}, 0.3, 2), numbers({kRows, 1})});
   }
@@ -158,11 +152,12 @@ void add_rounded_quotients(CaseTable& t) {
   }
   t.rule(
       "div({t0}, square({t1}) + 0.5, Rounding::floor)", "torch.div({t0}, {t1}.square() + 0.5, rounding_mode='floor')",
-      pair, [](const A& a) { return div(a.t[0], square(a.t[1]) + 0.5, Rounding::floor); },
+      pair,
       [](const A& a) {
         const Tensor q = a.t[0] / (square(a.t[1]) + 0.5);
         return away_from(q - round(q), {0});
-      });
+      },
+      [](const A& a) { return div(a.t[0], square(a.t[1]) + 0.5, Rounding::floor); });
 }
 
 void add_bounds_of_tensors(CaseTable& t) {
@@ -183,10 +178,10 @@ void add_bounds_of_tensors(CaseTable& t) {
         [](auto x) { return clamp(spread({4}), spread({4}, 0.53, 2.03), x[0]); });
   t.rule(
       "clamp({t0}, {t1} - 0.5, {t1} + 0.5)", "{t0}.clamp({t1} - 0.5, {t1} + 0.5)", pair,
-      [](const A& a) { return clamp(a.t[0], a.t[1] - 0.5, a.t[1] + 0.5); },
       [](const A& a) {
         return away_from(a.t[0] - a.t[1], {-0.5, 0.5});
-      });
+      },
+      [](const A& a) { return clamp(a.t[0], a.t[1] - 0.5, a.t[1] + 0.5); });
   t.add_large("clamp_between", {numbers({kRows, kColumns}), numbers({kColumns}, -1, 0.2), numbers({kRows, 1}, 0, 1)});
 }
 
@@ -269,15 +264,14 @@ void add_choices(CaseTable& t) {
   t.add("masked_fill", "[0, 3]", {spread({0, 3}), some_bools({3})}, {{"value", 0}});
   t.add("masked_fill", "everything", {spread({2, 3}), ones({2, 3}, kBool)}, {{"value", 0}}, {.zero_gradient = true});
   const auto above = [](const A& a) { return away_from(a.t[0], {a.d(0)}); };
-  t.rule(
-      "where(gt({t0}, {d0}), {t0}, {t1})", "torch.where({t0} > {d0}, {t0}, {t1})", and_number(pair, -0.5, 0.5),
-      [](const A& a) { return where(gt(a.t[0], a.d(0)), a.t[0], a.t[1]); }, above);
-  t.rule(
-      "where(lt({t0}, {t1}), {t1}, {d0})", "torch.where({t0} < {t1}, {t1}, torch.tensor({d0}, dtype={T}))",
-      and_number(pair, -1, 1), [](const A& a) { return where(lt(a.t[0], a.t[1]), a.t[1], a.d(0)); }, first_two_differ);
-  t.rule(
-      "masked_fill({t0}, le({t0}, {d0}), 0.5)", "{t0}.masked_fill({t0} <= {d0}, 0.5)", and_number(any_value, -0.5, 0.5),
-      [](const A& a) { return masked_fill(a.t[0], le(a.t[0], a.d(0)), 0.5); }, above);
+  t.rule("where(gt({t0}, {d0}), {t0}, {t1})", "torch.where({t0} > {d0}, {t0}, {t1})", and_number(pair, -0.5, 0.5),
+         above, [](const A& a) { return where(gt(a.t[0], a.d(0)), a.t[0], a.t[1]); });
+  t.rule("where(lt({t0}, {t1}), {t1}, {d0})", "torch.where({t0} < {t1}, {t1}, torch.tensor({d0}, dtype={T}))",
+         and_number(pair, -1, 1), first_two_differ,
+         [](const A& a) { return where(lt(a.t[0], a.t[1]), a.t[1], a.d(0)); });
+  t.rule("masked_fill({t0}, le({t0}, {d0}), 0.5)", "{t0}.masked_fill({t0} <= {d0}, 0.5)",
+         and_number(any_value, -0.5, 0.5), above,
+         [](const A& a) { return masked_fill(a.t[0], le(a.t[0], a.d(0)), 0.5); });
   const DrawRule matrix = and_integer(matrices, -1, 1);
   t.function("tril", tril, "diagonal", "torch.tril", matrix);
   t.function("triu", triu, "diagonal", "torch.triu", matrix);

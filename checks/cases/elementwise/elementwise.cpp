@@ -68,8 +68,7 @@ void add_activations(CaseTable& t) {
   t.unary("softsign", softsign, {.pytorch = "F.softsign", .low = -1, .kinks = {0}});
   t.unary("selu", selu, {.pytorch = "F.selu", .low = -1, .kinks = {0}});
   t.unary("gelu", [](const Tensor& x) { return gelu(x); }, {"F.gelu", -3, 3});
-  t.samples(
-      "gelu", [](const Tensor& x) { return gelu(x, Gelu::tanh); }, -3, 3);
+  t.samples("gelu", -3, 3, [](const Tensor& x) { return gelu(x, Gelu::tanh); });
   t.call("gelu", [](const Inputs& x, const json& args) -> Outputs {
     return {gelu(x[0], args.contains("form") ? Gelu::tanh : Gelu::erf)};
   });
@@ -87,38 +86,32 @@ void add_activations(CaseTable& t) {
   t.add("hardsigmoid", "beyond -3", {spread({5}, -5, -3.2)}, kNone, {.zero_gradient = true});
 
   t.function("softplus", softplus, "beta=1 threshold=20", "F.softplus", and_number(any_value, 0.5, 2), {}, 1);
-  for (double beta : {1.0, 0.5, 3.0})
-    t.samples(
-        "softplus", [=](const Tensor& x) { return softplus(x, beta); }, -3, 3);
+  for (double beta : {1.0, 0.5, 3.0}) t.samples("softplus", -3, 3, [=](const Tensor& x) { return softplus(x, beta); });
   t.add("softplus", "linear", {spread({5}, 21, 30)}, [](auto x) { return softplus(x[0]) * x[0]; });
   const Smooth not_zero = first_away_from({0});
   t.function("leaky_relu", leaky_relu, "slope=0.01", "F.leaky_relu", and_number(any_value, 0.1, 0.5), not_zero);
-  t.samples(
-      "leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }, -1, 2);
+  t.samples("leaky_relu", -1, 2, [](const Tensor& x) { return leaky_relu(x, 0.1); });
   t.add("leaky_relu", "negative", {spread({5}, -2, -0.5)});
   t.function("elu", elu, "alpha=1", "F.elu", and_number(any_value, 0.3, 2), not_zero);
-  t.samples(
-      "elu", [](const Tensor& x) { return elu(x, 0.7); }, -1, 2);
+  t.samples("elu", -1, 2, [](const Tensor& x) { return elu(x, 0.7); });
   t.call("hardtanh", hardtanh, "low=-1 high=1");
   t.samples("hardtanh", [](const Tensor& x) { return hardtanh(x, -1.9, 1.7); });
-  t.rule(
-      "hardtanh({t0}, -0.7, 1.1)", "F.hardtanh({t0}, -0.7, 1.1)", any_value,
-      [](const Arguments& a) { return hardtanh(a.t[0], -0.7, 1.1); }, first_away_from({-0.7, 1.1}));
+  t.rule("hardtanh({t0}, -0.7, 1.1)", "F.hardtanh({t0}, -0.7, 1.1)", any_value, first_away_from({-0.7, 1.1}),
+         [](const Arguments& a) { return hardtanh(a.t[0], -0.7, 1.1); });
   t.call<Tensor, const Tensor&, std::optional<Scalar>, std::optional<Scalar>>("clamp", clamp, "low high");
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, 1.7); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, {}); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, {}, 1.9); });
-  t.rule(
-      "clamp({t0}, -0.8, 0.9)", "{t0}.clamp(-0.8, 0.9)", any_value,
-      [](const Arguments& a) { return clamp(a.t[0], -0.8, 0.9); }, first_away_from({-0.8, 0.9}));
+  t.rule("clamp({t0}, -0.8, 0.9)", "{t0}.clamp(-0.8, 0.9)", any_value, first_away_from({-0.8, 0.9}),
+         [](const Arguments& a) { return clamp(a.t[0], -0.8, 0.9); });
 }
 
 void add_gates(CaseTable& t) {
   t.call("prelu", prelu);
   t.rule(
       "prelu({t0}, {t1}.reshape({1}))", "F.prelu({t0}, {t1}.reshape(1))",
-      [](const Draw& d, Call& c) { return sized(1, 24)(d, c) && sized(1, 1)(d, c); },
-      [](const Arguments& a) { return prelu(a.t[0], a.t[1].reshape({1})); }, first_away_from({0}));
+      [](const Draw& d, Call& c) { return sized(1, 24)(d, c) && sized(1, 1)(d, c); }, first_away_from({0}),
+      [](const Arguments& a) { return prelu(a.t[0], a.t[1].reshape({1})); });
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 3, 4}, Shape{0, 3}, Shape{2, 0}}) {
     t.add("prelu", str(shape) + ", one weight", {spread(shape, -2, 1.9), spread({1}, 0.1, 0.4)});
   }

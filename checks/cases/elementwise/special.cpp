@@ -16,8 +16,7 @@ void add_incomplete(CaseTable& t, const std::string& name, Tensor (*f)(const Ten
     return t.add_large(name, {numbers({7, kColumns}, 0.2, 9), numbers({kColumns}, 0.2, 9)});
   for (const double a : {0.4, 1.0, 3.5, 260.0}) {
     const Tensor first = full({}, a, kFloat64);
-    t.samples(
-        name, [=](const Tensor& x) { return f(first.to(x.dtype()), x); }, 0.6 * a + 0.1, 1.3 * a + 0.2);
+    t.samples(name, 0.6 * a + 0.1, 1.3 * a + 0.2, [=](const Tensor& x) { return f(first.to(x.dtype()), x); });
   }
   const Tensor row = spread({4}, 0.3, 5);
   t.add(name, "a broadcasts", {spread({3, 1}, 0.5, 4)}, [=](auto x) { return f(row, x[0]); });
@@ -55,8 +54,7 @@ void add_special_cases(CaseTable& t) {
   t.rule("polygamma(1, square({t0}) + 0.5)", "torch.polygamma(1, {t0}.square() + 0.5)", any_value,
          [](const Arguments& a) { return polygamma(1, square(a.t[0]) + 0.5); });
   for (const int64_t n : {1, 2, 4}) {
-    t.samples(
-        "polygamma", [=](const Tensor& x) { return polygamma(n, x); }, 1.1, 5);
+    t.samples("polygamma", 1.1, 5, [=](const Tensor& x) { return polygamma(n, x); });
   }
   t.add("polygamma", "between poles", {spread({9}, -2.7, -2.3)}, [](auto x) { return polygamma(2, x[0]) * 0.01; });
 
@@ -67,8 +65,8 @@ void add_special_cases(CaseTable& t) {
   if (t.large()) {
     t.add_large("implicit_gamma", {numbers({7, kColumns}, 0.4, 6), numbers({kColumns}, 0.4, 6)});
   } else {
-    t.samples("implicit_gamma", [](const Tensor& a) { return implicit_gamma(a, number_of(a.detach(), 0.3)); }, 0.4, 6,
-              {.rtol = 1e-6});
+    t.samples("implicit_gamma", 0.4, 6, {.rtol = 1e-6},
+              [](const Tensor& a) { return implicit_gamma(a, number_of(a.detach(), 0.3)); });
   }
   t.add("implicit_gamma", "large", {spread({5}, 190, 260)},
         [](auto a) { return implicit_gamma(a[0], number_of(a[0].detach(), 0.6)); }, {.rtol = 1e-6});

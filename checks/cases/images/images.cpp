@@ -142,13 +142,13 @@ void add_image_rules(CaseTable& t) {
       "align_corners=False)",
       even,
       [](const A& a) {
-        return grid_sample(a.t[0].reshape({1, 1, 2, -1}), tanh(a.t[0].reshape({1, 1, -1, 2})),
-                           {.mode = GridMode::bicubic});
-      },
-      [](const A& a) {
         const Tensor grid = tanh(a.t[0].reshape({-1, 2}));
         const Tensor at = (grid + 1) * tensor({static_cast<double>(a.t[0].numel() / 2), 2.0}, kFloat64) / 2 - 0.5;
         return away_from(at - floor(at), {0, 1});
+      },
+      [](const A& a) {
+        return grid_sample(a.t[0].reshape({1, 1, 2, -1}), tanh(a.t[0].reshape({1, 1, -1, 2})),
+                           {.mode = GridMode::bicubic});
       });
 }
 

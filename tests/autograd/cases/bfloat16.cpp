@@ -1,9 +1,8 @@
-// bfloat16, the type of weights for generation: conversions, products, and that no other operation accepts it.
+// bfloat16, the type of weights for generation: conversions, products and models. (Storage, and that no other operation
+// accepts it: types.cpp.)
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/checks/cases/case.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/tests/support/near.h>
@@ -47,14 +46,6 @@ TEST(BFloat16, ConvertsFromAndToEveryType) {
             (std::vector<float>{0.10009765625F, 1.0078125F}));
 }
 
-TEST(BFloat16, HasViewsAndPrintsItsName) {
-  const Tensor x = arange(0, 12, 1, kFloat32).reshape({3, 4}), narrow = x.to(kBFloat16);
-  expect_near(narrow.t().to(kFloat32), x.t());
-  expect_near(narrow.slice(1, kAll, kAll, 2).contiguous().to(kFloat32), x.slice(1, kAll, kAll, 2));
-  expect_near(narrow[1].to(kFloat32), x[1]);
-  EXPECT_EQ(str(tensor({1.5, 2.0}).to(kBFloat16)), "tensor([1.5000, 2.0000], dtype=bfloat16)");
-}
-
 TEST(BFloat16, LinearReadsItAsAWeight) {
   Generator generator(1);
   for (const int64_t rows : {0, 1, 2, 3, 4, 9}) {
@@ -73,49 +64,6 @@ TEST(BFloat16, LinearReadsItAsAWeight) {
   const Tensor x = randn({2, 3, 4}, kFloat32, &generator),
                weight = randn({4, 6}, kFloat32, &generator).to(kBFloat16).t();
   expect_near(linear(x, weight), linear(x, weight.to(kFloat32)));  // a view
-}
-
-TEST(BFloat16, EmbeddingGivesFloat32) {
-  const Tensor table = tensor({{1.5, 2.5}, {-3.0, 4.0}}), ids = tensor({1, 0, 1});
-  const Tensor y = embedding(table.to(kBFloat16), ids);
-  EXPECT_EQ(y.dtype(), kFloat32);
-  expect_near(y, embedding(table, ids));
-}
-
-TEST(BFloat16, HasNoGradient) {
-  const Tensor weight = ones({2, 2}).to(kBFloat16), x = ones({1, 2}).as_leaf();
-  EXPECT_NE(error_of([&] { weight.as_leaf(); }).find("expected float32 or float64, got bfloat16"), std::string::npos);
-  Tape tape;
-  EXPECT_NE(error_of([&] { linear(x, weight); }).find("a bfloat16 weight cannot be used while a tape records"),
-            std::string::npos);
-  EXPECT_EQ(linear(ones({1, 2}), weight).to_vector<float>(), (std::vector<float>{2, 2}));
-}
-
-// Every operation of the table, called with bfloat16 inputs in place of floating ones, either raises an Error or
-// returns the same as for the converted inputs: it only moves elements, or promotes them to float32.
-TEST(BFloat16, IsNeverMistakenForAnotherType) {
-  int refused = 0, right = 0;
-  for (const tasks::OpSamples& of : tasks::op_samples()) {
-    for (const tasks::OpSample& sample : of.samples) {
-      std::vector<Tensor> narrow, wide;
-      for (const Tensor& x : sample.inputs) {
-        narrow.push_back(is_floating(x.dtype()) ? x.to(kBFloat16) : x);
-        wide.push_back(is_floating(x.dtype()) ? narrow.back().to(kFloat32) : x);
-      }
-      Tensor y;
-      const std::string said = error_of([&] { y = sample.f(narrow); });
-      SCOPED_TRACE(of.op + " " + sample.label);
-      if (y.defined()) {
-        ++right;
-        expect_near(y, sample.f(wide));
-      } else {
-        ++refused;
-        EXPECT_NE(said.find("bfloat16"), std::string::npos) << said;
-      }
-    }
-  }
-  EXPECT_GT(refused, 500);
-  EXPECT_GT(right, 100);
 }
 
 TEST(BFloat16, HasNanAndInfinity) {

@@ -51,8 +51,6 @@ TEST(Elementwise, PowersAtSpecialValues) {
   const auto power = [](const Tensor& x, const Tensor& e) { return pow(x, e); };
   const GradcheckReport report = gradcheck(power, {tensor({0.7, 2., 1.3}, kFloat64), tensor({0., 0., 1.5}, kFloat64)});
   EXPECT_TRUE(report.ok) << report.text;
-  EXPECT_EQ(error_of([] { pow(tensor({2}), tensor({-1})); }),
-            "[pow] expected integer exponents >= 0, got a negative one (convert the base with to(kFloat32))");
 }
 
 TEST(Elementwise, GradientsAtKinks) {
@@ -135,11 +133,6 @@ TEST(Elementwise, TypesPromote) {
   const Tensor g = tape.backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
   EXPECT_EQ(g.dtype(), kFloat32);
   expect_values(g, {0.5, 2});
-
-  EXPECT_EQ(error_of([&] { yes - yes; }),
-            "[sub] expected operands other than bool (convert one with to(kInt64), or use logical_xor)");
-  EXPECT_EQ(error_of([&] { exp(whole); }),
-            "[exp] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
 }
 
 TEST(Elementwise, IntegersWrapAround) {

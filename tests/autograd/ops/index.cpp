@@ -26,11 +26,6 @@ TEST(Cut, SizesAtTheEndOfTheirType) {
   const tg::Tensor x = tg::arange(0, 6, 1, tg::kFloat32).reshape({2, 3});
   EXPECT_EQ(tg::chunk(x, INT64_MAX, 1).size(), 3u);
   EXPECT_EQ(tg::split(x, INT64_MAX).size(), 1u);
-  EXPECT_EQ(
-      error_of([&] {
-        tg::split(x, std::vector<int64_t>{INT64_MAX, INT64_MAX, 4});
-      }),
-      "[split] expected sizes that add up to axis 0 of [2, 3], got [9223372036854775807, 9223372036854775807, 4]");
   expect_near(x.slice(1, 1, tg::kAll, INT64_MAX), {1, 4});
   expect_near(gradient([](const tg::Tensor& v) { return v.slice(1, 1, tg::kAll, INT64_MAX); }, x), {0, 1, 0, 0, 2, 0});
   expect_near(gradient([](const tg::Tensor& v) { return v.slice(1, 2, 1, -INT64_MAX); }, x), {0, 0, 1, 0, 0, 2});
@@ -91,14 +86,6 @@ TEST(TakeAlongAxis, CountsNegativeIndicesFromTheEnd) {
   expect_near(last(kTable), {5, 2, 1, 4});
   expect_near(gradient(last, kTable), {3, 2, 0, 4, 1, 0});
   expect_near(tg::take_along_axis(kTable, tg::tensor({-1, -6, 2})), {6, 1, 3});
-  for (const int64_t wrong : {-4, 3}) {
-    EXPECT_EQ(
-        error_of([&] {
-          tg::take_along_axis(kTable, tg::full({1, 2}, static_cast<double>(wrong), tg::kInt64), 0);
-        }),
-        tg::error_text("take_along_axis", std::to_string(wrong) +
-                                              " at [0, 0] of the indices [1, 2] is out of range for axis 0 of [3, 2]"));
-  }
 }
 
 TEST(IndexAdd, OfBoolIsALogicalOr) {
@@ -135,9 +122,6 @@ TEST(Scalars, HaveOneAxis) {
     expect_near(gradient([=](const tg::Tensor& v) { return tg::unfold(v, axis, 1, 1); }, x), {1});
   }
   EXPECT_EQ(error_of([&] { tg::topk(x, 2); }), "[topk] expected k between 0 and 1 for axis -1 of [], got 2");
-  EXPECT_EQ(error_of([&] { tg::topk(x, 1, 1); }), "[topk] axis 1 given, but a scalar has no axes");
-  EXPECT_EQ(error_of([&] { tg::all(yes, 1); }), "[all] axis 1 given, but a scalar has no axes");
-  EXPECT_EQ(error_of([&] { tg::any(yes, int64_t{1} << 32); }), "[any] axis 4294967296 given, but a scalar has no axes");
 }
 
 }  // namespace

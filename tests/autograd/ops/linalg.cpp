@@ -1,5 +1,5 @@
-// einsum and tensordot: orders of multiplication, views, gradients and errors. Linear algebra: large matrices, equal
-// values, arbitrary signs and errors.
+// einsum and tensordot: orders of multiplication, views and gradients. Linear algebra: large matrices, equal values
+// and arbitrary signs.
 // ctest: families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
@@ -78,71 +78,9 @@ TEST(Einsum, MultipliesInTheCheapestOrder) {
   expect_near(einsum("ab,bc,cd,de,ef,fg,gh,hi,ij->aj", nine), chain);
 }
 
-TEST(Einsum, Errors) {
-  const Tensor x = ones({2, 3}), y = ones({3, 4});
-  const auto text = [](const std::string& equation, const std::vector<Tensor>& operands) {
-    return error_of([&] { einsum(equation, operands); });
-  };
-  const std::string syntax = "[einsum] expected letters, commas, one \"->\" and one \"...\" per operand, got '";
-  EXPECT_EQ(text("i1", {x}), syntax + "1' at position 1 of \"i1\"");
-  EXPECT_EQ(text("i.j", {x}), syntax + ".' at position 1 of \"i.j\"");
-  EXPECT_EQ(text("...i...", {x}), syntax + ".' at position 4 of \"...i...\"");
-  EXPECT_EQ(text("ij-j", {x}), syntax + "-' at position 2 of \"ij-j\"");
-  EXPECT_EQ(text("ij->i->j", {x}), syntax + "-' at position 5 of \"ij->i->j\"");
-  EXPECT_EQ(text("ij->i,j", {x}), syntax + ",' at position 5 of \"ij->i,j\"");
-  EXPECT_EQ(text("ij,jk", {x}), "[einsum] expected 2 operands for \"ij,jk\", got 1");
-  EXPECT_EQ(text("", {}), "[einsum] expected 1 operand for \"\", got 0");
-  EXPECT_EQ(text("ijk->k", {x}), "[einsum] expected an operand with 3 axes in \"ijk->k\", got [2, 3]");
-  EXPECT_EQ(text("i", {x}), "[einsum] expected an operand with 1 axes in \"i\", got [2, 3]");
-  EXPECT_EQ(text("...ijk", {x}), "[einsum] expected an operand with at least 3 axes in \"...ijk\", got [2, 3]");
-  EXPECT_EQ(text("ij,jk->ik", {x, x}), "[einsum] expected one size of j in \"ij,jk->ik\", got 3 and 2");
-  EXPECT_EQ(text("ii", {x}), "[einsum] expected one size of i in \"ii\", got 2 and 3");
-  EXPECT_EQ(text("ii->i", {ones({3, 1})}), "[einsum] expected one size of i in \"ii->i\", got 3 and 1");
-  EXPECT_EQ(text("...i,...j", {x, y}),
-            "[einsum] expected one size of axis -1 of \"...\" in \"...i,...j\", got 2 and 3");
-  EXPECT_EQ(text("ij->k", {x}), "[einsum] expected output letters that an operand has, got k in \"ij->k\"");
-  EXPECT_EQ(text("ij->ii", {x}), "[einsum] expected each output letter once, got i twice in \"ij->ii\"");
-  EXPECT_EQ(text("ij,jk->ik", {x, y.to(kFloat64)}),
-            "[einsum] expected operands of one type, float32, float64 or int64, got float32, float64");
-  EXPECT_EQ(text("ij->i", {x > 0}), "[einsum] expected operands of one type, float32, float64 or int64, got bool");
-  EXPECT_EQ(text("abcde,fghij->abcdefghij", {ones({1, 1, 1, 1, 2}), ones({1, 1, 1, 1, 2})}),
-            "[einsum] expected an output with at most 8 axes, got 10 in \"abcde,fghij->abcdefghij\"");
-  EXPECT_EQ(text("abcdei,fghjei->", {ones({2, 2, 2, 2, 2, 2}), ones({2, 2, 2, 2, 2, 2})}), "no error");
-}
-
-TEST(Tensordot, Errors) {
-  const Tensor x = ones({2, 3}), y = ones({3, 4});
-  EXPECT_EQ(error_of([&] { tensordot(x, y, 3); }),
-            "[tensordot] expected between 0 and 2 axes of [2, 3] and [3, 4], got 3");
-  EXPECT_EQ(error_of([&] {
-              tensordot(x, y, {0, 1}, {0});
-            }),
-            "[tensordot] expected as many axes of a as of b, got [0, 1] and [0]");
-  EXPECT_EQ(error_of([&] {
-              tensordot(x, y, {1, 1}, {0, 1});
-            }),
-            "[tensordot] expected each axis once, got [1, 1] and [0, 1]");
-  EXPECT_EQ(error_of([&] { tensordot(x, y, {0}, {0}); }),
-            "[tensordot] expected equal sizes of axis 0 of [2, 3] and axis 0 of [3, 4]");
-  EXPECT_EQ(error_of([&] { tensordot(x, y, {2}, {0}); }),
-            "[tensordot] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)");
-  EXPECT_EQ(error_of([&] { tensordot(x, y > 0, 1); }),
-            "[tensordot] expected operands of one type, float32, float64 or int64, got float32, bool");
-  const Tensor wide = ones({1, 1, 1, 1, 2});
-  EXPECT_EQ(error_of([&] { tensordot(wide, wide, int64_t{0}); }),
-            "[tensordot] expected a result with at most 8 axes, got [1, 1, 1, 1, 2] and [1, 1, 1, 1, 2]");
-}
-
-TEST(Products, ErrorsOfThoseWithFixedAxes) {
-  const Tensor matrix = ones({2, 3}), vector = ones({3});
-  EXPECT_EQ(error_of([&] { bmm(matrix, matrix); }), "[bmm] expected [B, m, k] and [B, k, n], got [2, 3] and [2, 3]");
-  EXPECT_EQ(error_of([&] {
-              bmm(ones({2, 2, 3}), ones({1, 3, 2}));
-            }),
-            "[bmm] expected [B, m, k] and [B, k, n], got [2, 2, 3] and [1, 3, 2]");
-  EXPECT_EQ(error_of([&] { mv(vector, matrix); }), "[mv] expected [m, n] and [n], got [3] and [2, 3]");
-  EXPECT_EQ(error_of([&] { dot(vector, ones({2})); }), "[dot] expected [n] and [n], got [3] and [2]");
-  EXPECT_EQ(error_of([&] { outer(matrix, vector); }), "[outer] expected [m] and [n], got [2, 3] and [3]");
+TEST(Einsum, TakesMoreLettersThanAxes) {
+  const Tensor x = ones({2, 2, 2, 2, 2, 2});
+  EXPECT_EQ(einsum("abcdei,fghjei->", {x, x}).item(), 1024);
 }
 
 // --- linear algebra ---
@@ -326,58 +264,19 @@ TEST(LinearAlgebra, ReadsOneTriangle) {
   EXPECT_EQ(distance(cholesky(positive + noise.t(), true), cholesky(positive, true)), 0);
 }
 
-TEST(LinearAlgebra, Errors) {
-  const Tensor oblong = ones({2, 3}), vector = ones({3}), zero = zeros({2, 2});
-  const Tensor batch = stack({eye(2), zero, eye(2)}).reshape({3, 1, 2, 2});
-  const std::string square = "expected square matrices [..., n, n], got [2, 3]";
-  EXPECT_EQ(error_of([&] { inverse(oblong); }), "[inverse] " + square);
-  EXPECT_EQ(error_of([&] { solve(oblong, vector); }), "[solve] " + square);
-  EXPECT_EQ(error_of([&] { triangular_solve(oblong, vector, {}); }), "[triangular_solve] " + square);
-  EXPECT_EQ(error_of([&] { cholesky(oblong); }), "[cholesky] " + square);
-  EXPECT_EQ(error_of([&] { det(oblong); }), "[det] " + square);
-  EXPECT_EQ(error_of([&] { slogdet(oblong); }), "[slogdet] " + square);
-  EXPECT_EQ(error_of([&] { eigh(oblong); }), "[eigh] " + square);
-  EXPECT_EQ(error_of([&] { eigvalsh(oblong); }), "[eigvalsh] " + square);
-  EXPECT_EQ(error_of([&] { matrix_power(oblong, 2); }), "[matrix_power] " + square);
-  EXPECT_EQ(error_of([&] { det(vector); }), "[det] expected square matrices [..., n, n], got [3]");
-  const std::string matrices = "expected matrices [..., m, n], got [3]";
-  EXPECT_EQ(error_of([&] { qr(vector); }), "[qr] " + matrices);
-  EXPECT_EQ(error_of([&] { svd(vector); }), "[svd] " + matrices);
-  EXPECT_EQ(error_of([&] { svdvals(vector); }), "[svdvals] " + matrices);
-  EXPECT_EQ(error_of([&] { pinv(vector); }), "[pinv] " + matrices);
-  EXPECT_EQ(error_of([&] { lstsq(vector, vector); }), "[lstsq] " + matrices);
-  EXPECT_EQ(error_of([&] { lstsq(oblong, vector); }), "[lstsq] expected b with 2 rows for a [2, 3], got [3]");
-  EXPECT_EQ(error_of([&] { solve(zero, oblong.t()); }), "[solve] expected b with 2 rows for a [2, 2], got [3, 2]");
-  EXPECT_EQ(error_of([&] { solve(zero, scalar(1)); }), "[solve] expected b with 2 rows for a [2, 2], got []");
-  EXPECT_EQ(error_of([&] { triangular_solve(zero, oblong, {.left = false}); }),
-            "[triangular_solve] expected b with 2 columns for a [2, 2], got [2, 3]");
-  EXPECT_EQ(error_of([&] { triangular_solve(zero, ones({2}), {}); }),
-            "[triangular_solve] expected b with 2 rows for a [2, 2], got [2]");
-  EXPECT_EQ(error_of([&] { solve(zero, zero); }), "[solve] expected an invertible matrix, got a singular one");
-  EXPECT_EQ(error_of([&] { inverse(batch); }),
-            "[inverse] expected an invertible matrix, got a singular one (matrix [1, 0] of the batch)");
-  EXPECT_EQ(error_of([&] { cholesky(-batch); }),
-            "[cholesky] expected a positive definite matrix, got one that is not (matrix [0, 0] of the batch)");
-  const std::string failed =
-      "expected a matrix for which the algorithm converges, got one with NaN or infinity, or with too many equal or "
-      "nearly equal values";
-  EXPECT_EQ(error_of([&] { eigh(zero / 0); }), "[eigh] " + failed);
-  EXPECT_EQ(error_of([&] { svd(ones({2, 3}) / 0); }), "[svd] " + failed);
-  EXPECT_EQ(error_of([&] { svdvals(zero / 0); }), "[svdvals] " + failed);
-  EXPECT_EQ(error_of([&] { eigvalsh(zero / 0); }), "[eigvalsh] " + failed);
-  EXPECT_EQ(error_of([&] {
+TEST(LinearAlgebra, ErrorsOfGradients) {
+  EXPECT_EQ(error_of([] {
               Tape tape;
               tape.backward(sum(qr(ones({3, 2}).as_leaf(), QrMode::complete).q));
             }),
             "[qr] expected m <= n for the gradient of the complete form, got [3, 2] (use the reduced form)");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_of([] {
               Tape tape;
-              const Tensor a = zero.as_leaf();
+              const Tensor a = zeros({2, 2}).as_leaf();
               const Tensor da = tape.backward(det(a), {.create_graph = true})[a];
               tape.backward(sum(da), {.create_graph = true});
             }),
             "[det] expected invertible matrices for the third derivative, got a singular one");
-  EXPECT_EQ(error_of([&] { solve(zero, zero.to(kFloat64)); }).substr(0, 17), "[solve] expected ");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Losses that are made of recorded operations, and options of the fused ones: derivatives to the second order, values
-// at limits, and errors word for word.
+// at limits, and rejected broadcasts and gradients.
 #include <fmt/format.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/tape.h>
@@ -216,53 +216,6 @@ TEST(Losses, OfVariancesClampAndCheckEachOne) {
   }
 }
 
-TEST(Errors, OfLossesThatAreComposed) {
-  const Tensor x = zeros({2, 3}), y = zeros({4, 5}), ids = zeros({2, 3}, kInt64), classes = tensor({0, 2});
-  const Tensor cube = zeros({2, 5, 3});
-  // clang-format off
-  expect_texts({
-      {"[cross_entropy] expected a target with the axes of the input [2, 5, 3] except axis 1 (the classes), got [2, 5]",
-       [=] { cross_entropy(cube, zeros({2, 5}, kInt64), {.axis = 1}); }},
-      {"[cross_entropy] expected one weight per class, float32 of shape [5], got float32 of shape [3]",
-       [=] { cross_entropy(cube, zeros({2, 3}, kInt64), {.weight = ones({3}), .axis = 1}); }},
-      {"[cross_entropy] axis 3 is out of range for shape [2, 5, 3] (axes go from -3 to 2)",
-       [=] { cross_entropy(cube, cube, {.axis = 3}); }},
-      {"[cross_entropy] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
-       [=] { cross_entropy(x, x, {.weight = ones({2})}); }},
-      {"[cross_entropy] expected no ignore_index for probabilities, got 1",
-       [=] { cross_entropy(x, x, {.ignore_index = 1}); }},
-      {"[cross_entropy] expected label smoothing in [0, 1], got -1",
-       [=] { cross_entropy(x, x, {.label_smoothing = -1}); }},
-      {"[nll_loss] expected a target with the axes of the input [2, 5, 3] except axis 1 (the classes), got [2]",
-       [=] { nll_loss(cube, classes, {.axis = 1}); }},
-      {"[kl_div] expected batchmean with Reduction::mean, got another one",
-       [=] { kl_div(x, x, {.reduction = Reduction::sum, .batchmean = true}); }},
-      {"[multi_margin_loss] expected a p of 1 or 2, got 3", [=] { multi_margin_loss(x, classes, {.p = 3}); }},
-      {"[multi_margin_loss] target 3 at [1] is out of range (classes go from 0 to 2)",
-       [=] { multi_margin_loss(x, tensor({0, 3})); }},
-      {"[multi_margin_loss] expected int64 class numbers as the target, got float32",
-       [=] { multi_margin_loss(x, zeros({2})); }},
-      {"[multi_margin_loss] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
-       [=] { multi_margin_loss(x, classes, {.weight = ones({2})}); }},
-      {"[poisson_nll_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal sizes, "
-       "or 1)",
-       [=] { poisson_nll_loss(x, y); }},
-      {"[poisson_nll_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [=] { poisson_nll_loss(ids, x); }},
-      {"[soft_margin_loss] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))",
-       [=] { soft_margin_loss(x, zeros({2, 3}, kBool)); }},
-      {"[hinge_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal "
-       "sizes, or 1)",
-       [=] { hinge_embedding_loss(x, y); }},
-      {"[margin_ranking_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
-       [=] { margin_ranking_loss(x, ids, x); }},
-      {"[margin_ranking_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (expected equal "
-       "sizes, or 1)",
-       [=] { margin_ranking_loss(x, x, y); }},
-  });
-  // clang-format on
-}
-
 TEST(Errors, OfClassWeightsThatNeedAGradient) {
   const Tensor x = zeros({2, 3}), target = tensor({0, 2}), w = ones({3}).as_leaf();
   const std::string_view why = "expected a weight without a gradient: it is a constant (pass weight.detach())";
@@ -275,6 +228,12 @@ TEST(Errors, OfClassWeightsThatNeedAGradient) {
               fmt::format("[multi_margin_loss] {}", why));
     EXPECT_EQ(error_of([&] { cross_entropy(x, target, {.weight = weight.detach()}); }), "no error");
   }
+}
+
+TEST(Errors, OfTheMeanOverABatch) {
+  const Tensor x = zeros({2, 3});
+  EXPECT_EQ(error_of([&] { kl_div(x, x, {.reduction = Reduction::sum, .batchmean = true}); }),
+            "[kl_div] expected batchmean with Reduction::mean, got another one");
 }
 
 // The mean over all pairs of an output [N, 1] and targets [N] would look like a loss.

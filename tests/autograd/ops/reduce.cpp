@@ -1,7 +1,6 @@
 // Reductions and scans: values, special cases, errors, derivatives.
 // ctest: threads families
 #include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
@@ -89,7 +88,6 @@ TEST(Sum, ToShape) {
     EXPECT_EQ(tg::sum_to(flags, shape).to_vector<int64_t>(), counts) << "as sum";
   }
   EXPECT_EQ(tg::sum_to(x, {4, 1, 3}).shape(), (tg::Shape{4, 1, 3}));
-  EXPECT_EQ(error_of([&] { tg::sum_to(x, {5}); }), "[sum_to] expected a shape that [5] broadcasts to, got [4, 2, 3]");
 }
 
 TEST(Sum, FloatOverManyElementsIsAccurate) {
@@ -99,15 +97,9 @@ TEST(Sum, FloatOverManyElementsIsAccurate) {
 
 TEST(Sum, SameBitsForAnyNumberOfThreads) {
   const tg::Tensor x = tg::sin(tg::arange(0, 3 * 70'001, 1, tg::kFloat32)).reshape({3, 70'001});
-  const tg::tests::KeepThreads restore;
-  tg::set_num_threads(1);
-  const std::vector<float> rows = tg::sum(x, 1).to_vector<float>();
-  const std::vector<float> columns = tg::sum(x.t().contiguous(), 0).to_vector<float>();
-  for (int threads : {2, 3, 7}) {
-    tg::set_num_threads(threads);
-    EXPECT_EQ(tg::sum(x, 1).to_vector<float>(), rows);
-    EXPECT_EQ(tg::sum(x.t().contiguous(), 0).to_vector<float>(), columns);
-  }
+  tg::tests::expect_same_with_any_threads([&] {
+    return std::vector<tg::Tensor>{tg::sum(x, 1), tg::sum(x.t().contiguous(), 0)};
+  });
 }
 
 TEST(Variance, DividesByNMinusCorrection) {
@@ -290,13 +282,7 @@ TEST(Extremes, PropagateNanAndRejectNoElements) {
   }
   expect_near(tg::amax(tg::tensor({-kInf, -kInf})), {-kInf});
   EXPECT_EQ(tg::amax(tg::tensor({true, false})).dtype(), tg::kBool);
-  EXPECT_EQ(error_of([] {
-              tg::amax(tg::zeros({0, 3}), 0);
-            }),
-            "[amax] expected at least one element along axes [0], got shape [0, 3]");
   EXPECT_EQ(tg::amax(tg::zeros({0, 3}), 1).shape(), (tg::Shape{0}));
-  EXPECT_EQ(error_of([] { tg::argmin(tg::zeros({0})); }),
-            "[argmin] expected at least one element along axis 0, got shape [0]");
 }
 
 TEST(Quantile, OfInfiniteElements) {

@@ -1,6 +1,5 @@
 // softmax, norms and losses at limits, in long rows and in memory; fused and recorded gradients.
 // ctest: threads families
-#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/tape.h>
@@ -317,17 +316,10 @@ TEST(CrossEntropy, WritesOverLogitsOnlyIfNobodyElseHoldsThem) {
 TEST(CrossEntropy, SameBitsForAnyNumberOfThreads) {
   const tg::Tensor logits = wave({40, 9001}, 0.1).as_leaf();
   const tg::Tensor target = tg::arange(40);
-  const auto run = [&] {
+  tg::tests::expect_same_with_any_threads([&] {
     tg::Tape tape;
-    return tape.backward(tg::cross_entropy(logits, target))[logits].to_vector<float>();
-  };
-  const tg::tests::KeepThreads restore;
-  tg::set_num_threads(1);
-  const std::vector<float> alone = run();
-  for (int threads : {2, 3, 7}) {
-    tg::set_num_threads(threads);
-    EXPECT_EQ(run(), alone);
-  }
+    return std::vector<tg::Tensor>{tape.backward(tg::cross_entropy(logits, target))[logits]};
+  });
 }
 
 // Operands that broadcast give what their expanded forms give, gradients summed over what broadcasting repeated.

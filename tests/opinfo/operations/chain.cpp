@@ -14,12 +14,6 @@ std::vector<std::string> parts(const std::string& text, char separator) {
   return found;
 }
 
-template <class Values>
-void take(const std::map<std::string, Values>& from, const std::string& prefix, std::map<std::string, Values>& to) {
-  for (auto at = from.lower_bound(prefix); at != from.end() && at->first.starts_with(prefix); ++at)
-    to[at->first.substr(prefix.size())] = at->second;
-}
-
 class Chain {
  public:
   explicit Chain(const Case& c) : case_(c) {}
@@ -31,9 +25,8 @@ class Chain {
     c.op = words.at(0);
     if (words.size() > 1)
       for (const std::string& operand : parts(words[1], ',')) c.x.push_back(tensor(operand));
-    take(case_.ints, prefix, c.ints);
-    take(case_.doubles, prefix, c.doubles);
-    take(case_.texts, prefix, c.texts);
+    for (const auto& [name, value] : case_.attributes.items())
+      if (name.starts_with(prefix)) c.attributes[name.substr(prefix.size())] = value;
     const auto found = calls().find(c.op);
     if (found == calls().end()) throw std::out_of_range("no operation " + c.op);
     results_.push_back(found->second(c));

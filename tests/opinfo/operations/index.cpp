@@ -38,21 +38,13 @@ std::vector<tg::Index> entries(const Case& c, size_t next) {
 }
 
 void add_reading(Calls& on) {
-  one(on, "nonzero", tg::nonzero);
-  two(on, "masked_select", tg::masked_select);
   on["slice"] = [](Case& c) -> TV { return {tg::slice(c.x[0], slices(c))}; };
-  on["select"] = [](Case& c) -> TV { return {c.x[0].select(c.i("dim"), c.i("index"))}; };
-  on["index_select"] = [](Case& c) -> TV { return {tg::index_select(c.x[0], c.i("dim"), c.x[1])}; };
-  on["gather"] = [](Case& c) -> TV { return {tg::gather(c.x[0], c.i("dim"), c.x[1])}; };
-  on["take_along_axis"] = [](Case& c) -> TV { return {tg::take_along_axis(c.x[0], c.x[1], c.oi("dim"))}; };
   on["index"] = [](Case& c) -> TV { return {tg::index(c.x[0], all_of(c, 1))}; };
   on["getitem"] = [](Case& c) -> TV {
     const Tensor x = c.x[0];
     const auto e = entries(c, 1);
     return {x(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9])};
   };
-  on["one_hot"] = [](Case& c) -> TV { return {tg::one_hot(c.x[0], c.i("classes"))}; };
-  on["embedding"] = [](Case& c) -> TV { return {tg::embedding(c.x[0], c.x[1], c.oi("padding_idx"))}; };
 }
 
 void add_writing(Calls& on) {
@@ -60,14 +52,6 @@ void add_writing(Calls& on) {
     return {c.has("value") ? tg::slice_update(c.x[0], slices(c), c.d("value"))
                            : tg::slice_update(c.x[0], slices(c), c.x[1])};
   };
-  on["scatter"] = [](Case& c) -> TV {
-    return {c.has("value") ? tg::scatter(c.x[0], c.i("dim"), c.x[1], c.d("value"))
-                           : tg::scatter(c.x[0], c.i("dim"), c.x[1], c.x[2])};
-  };
-  on["scatter_add"] = [](Case& c) -> TV { return {tg::scatter_add(c.x[0], c.i("dim"), c.x[1], c.x[2])}; };
-  on["index_add"] = [](Case& c) -> TV { return {tg::index_add(c.x[0], c.i("dim"), c.x[1], c.x[2], c.d("alpha", 1))}; };
-  on["index_copy"] = [](Case& c) -> TV { return {tg::index_copy(c.x[0], c.i("dim"), c.x[1], c.x[2])}; };
-  on["index_fill"] = [](Case& c) -> TV { return {tg::index_fill(c.x[0], c.i("dim"), c.x[1], c.d("value"))}; };
   on["index_put"] = [](Case& c) -> TV { return {tg::index_put(c.x[0], all_of(c, 2), c.x[1], c.b("accumulate"))}; };
   on["setitem"] = [](Case& c) -> TV {  // x, values, tensors of the index
     Tensor x = c.x[0];
@@ -75,7 +59,6 @@ void add_writing(Calls& on) {
     x(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9]) = c.x[1];
     return {x};
   };
-  on["masked_scatter"] = [](Case& c) -> TV { return {tg::masked_scatter(c.x[0], c.x[1], c.x[2])}; };
 }
 
 }  // namespace

@@ -3,18 +3,12 @@
 
 void add_nn() {
   Calls& on = calls();
-  on["layer_norm"] = [](Case& c) -> TV { return {tg::layer_norm(c.x[0], c.at(1), c.at(2), c.d("eps", 1e-5))}; };
-  on["rms_norm"] = [](Case& c) -> TV { return {tg::rms_norm(c.x[0], c.x[1], c.d("eps", 1e-6))}; };
   on["batch_norm"] = [](Case& c) -> TV {
     return {tg::batch_norm(c.x[0], c.x[1], c.x[2], c.at(3), c.at(4), c.d("eps", 1e-5))};
   };
   on["batch_norm_training"] = [](Case& c) -> TV {
     return {tg::batch_norm_training(c.x[0], c.at(1), c.at(2), c.d("eps", 1e-5)).y};
   };
-  on["group_norm"] = [](Case& c) -> TV {
-    return {tg::group_norm(c.x[0], c.i("num_groups"), c.at(1), c.at(2), c.d("eps", 1e-5))};
-  };
-  on["instance_norm"] = [](Case& c) -> TV { return {tg::instance_norm(c.x[0], c.at(1), c.at(2), c.d("eps", 1e-5))}; };
   on["attention"] = [](Case& c) -> TV {
     tg::AttentionOptions o;
     o.mask = c.at(3);

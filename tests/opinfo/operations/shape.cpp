@@ -11,30 +11,13 @@ tg::PadMode pad_mode(const std::string& name) {
 }
 
 void add_joins(Calls& on) {
-  on["cat"] = [](Case& c) -> TV { return {tg::cat(all_of(c), c.i("dim", 0))}; };
-  on["stack"] = [](Case& c) -> TV { return {tg::stack(all_of(c), c.i("dim", 0))}; };
-  on["split"] = [](Case& c) -> TV {
-    return c.has("size") ? tg::split(c.x[0], c.i("size"), c.i("dim", 0))
-                         : tg::split(c.x[0], c.list("sizes"), c.i("dim", 0));
-  };
-  on["chunk"] = [](Case& c) -> TV { return tg::chunk(c.x[0], c.i("chunks"), c.i("dim", 0)); };
-  on["unbind"] = [](Case& c) -> TV { return tg::unbind(c.x[0], c.i("dim", 0)); };
-  on["narrow"] = [](Case& c) -> TV { return {tg::narrow(c.x[0], c.i("dim"), c.i("start"), c.i("length"))}; };
-  on["flip"] = [](Case& c) -> TV { return {tg::flip(c.x[0], c.axes())}; };
   on["broadcast_to"] = [](Case& c) -> TV { return {tg::broadcast_to(c.x[0], c.dims("shape"))}; };
-  on["expand"] = [](Case& c) -> TV { return {c.x[0].expand(c.dims("shape"))}; };
   on["broadcast_tensors"] = [](Case& c) -> TV {
     tg::Shape s;
     for (const Tensor& x : c.x) s = tg::broadcast("broadcast", s, x.shape());
     TV y;
     for (const Tensor& x : c.x) y.push_back(x.expand(s));
     return y;
-  };
-  on["repeat"] = [](Case& c) -> TV { return {tg::repeat(c.x[0], c.dims("repeats"))}; };
-  on["tile"] = [](Case& c) -> TV { return {tg::tile(c.x[0], c.dims("dims"))}; };
-  on["repeat_interleave"] = [](Case& c) -> TV {
-    return {c.has("repeats") ? tg::repeat_interleave(c.x[0], c.i("repeats"), c.oi("dim"))
-                             : tg::repeat_interleave(c.x[0], c.x[1], c.oi("dim"))};
   };
   on["roll"] = [](Case& c) -> TV {
     return {c.has("shift") ? tg::roll(c.x[0], c.i("shift"), c.oi("dim"))
@@ -49,23 +32,8 @@ void add_joins(Calls& on) {
 }
 
 void add_views(Calls& on) {
-  on["unflatten"] = [](Case& c) -> TV { return {tg::unflatten(c.x[0], c.i("dim"), c.dims("sizes"))}; };
-  on["movedim"] = [](Case& c) -> TV { return {tg::movedim(c.x[0], c.axes("from"), c.axes("to"))}; };
-  on["diagonal"] = [](Case& c) -> TV {
-    return {tg::diagonal(c.x[0], c.i("offset", 0), c.i("dim1", 0), c.i("dim2", 1))};
-  };
-  on["diag_embed"] = [](Case& c) -> TV {
-    return {tg::diag_embed(c.x[0], c.i("offset", 0), c.i("dim1", -2), c.i("dim2", -1))};
-  };
   on["diag"] = [](Case& c) -> TV { return {tg::diag(c.x[0], c.i("diagonal", 0))}; };
-  on["unfold"] = [](Case& c) -> TV { return {tg::unfold(c.x[0], c.i("dim"), c.i("size"), c.i("step"))}; };
-  on["reshape"] = [](Case& c) -> TV { return {c.x[0].reshape(c.dims("shape"))}; };
   on["flatten"] = [](Case& c) -> TV { return {c.x[0].flatten(c.i("start_dim", 0), c.i("end_dim", -1))}; };
-  on["transpose"] = [](Case& c) -> TV { return {c.x[0].transpose(c.i("dim0"), c.i("dim1"))}; };
-  on["permute"] = [](Case& c) -> TV { return {c.x[0].permute(c.dims("dims"))}; };
-  on["squeeze"] = [](Case& c) -> TV { return {!c.has("dim") ? c.x[0].squeeze() : c.x[0].squeeze(c.axes())}; };
-  on["unsqueeze"] = [](Case& c) -> TV { return {c.x[0].unsqueeze(c.i("dim"))}; };
-  on["contiguous"] = [](Case& c) -> TV { return {c.x[0].contiguous()}; };
   on["clone"] = [](Case& c) -> TV { return {c.x[0].clone()}; };
   on["to"] = [](Case& c) -> TV { return {c.x[0].to(dtype_of_code(c.i("dtype")))}; };
 }

@@ -73,7 +73,7 @@ struct FuseActions {
   struct Function {
     FuseAction value, gradient;
   };
-  std::array<Function, static_cast<std::size_t>(SymbolFunction::count)> functions;
+  std::array<Function, std::size(kSymbolFunctions)> functions;
 
  private:
   FuseActions();

@@ -1,0 +1,20 @@
+// Calls of operations as lines of text, which tables of calls in files have: "gather(float32 [2, 3], [[0, 5]], axis:
+// 1)". The name and the arguments are those of checks/cases. Tensors are zeros of a type and shape, "int64 [2, 3]", or
+// numbers, "[[0, 5]]", or "none"; then come attributes in JSON, "axis: 1".
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+
+// The parts between commas that are not in brackets or quotes.
+std::vector<std::string> arguments_in(const std::string& text);
+// The tensor of an argument.
+Tensor operand_of(const std::string& text);
+// The results of the call.
+std::vector<Tensor> called(const std::string& line);
+
+}  // namespace tapegrad::tests

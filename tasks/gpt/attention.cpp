@@ -8,7 +8,7 @@
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -9,7 +9,7 @@
 #include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/interrupts.h>
 #include <unistd.h>
 

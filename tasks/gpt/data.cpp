@@ -5,8 +5,8 @@
 #include <tapegrad/tasks/gpt/data.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/files.h>
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/data/windows.h>
 
 #include <chrono>

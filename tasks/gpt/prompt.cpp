@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <charconv>
 #include <sstream>

@@ -10,8 +10,8 @@
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>

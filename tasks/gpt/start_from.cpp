@@ -4,8 +4,8 @@
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -5,7 +5,7 @@
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/metrics/bleu.h>
 #include <tapegrad/train/metrics/rouge.h>
 

@@ -4,7 +4,7 @@
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 namespace tapegrad::tasks {
 namespace {

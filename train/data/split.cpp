@@ -1,6 +1,6 @@
 #include <tapegrad/train/data/detail/special_tokens.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/split.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/train/checkpoint.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <utf8.h>
 #include <charconv>

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/events.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Normalises answers and compares their words.
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/split.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/metrics/spans.h>
 #include <tapegrad/train/metrics/words.h>
 

@@ -1,6 +1,6 @@
 // Splits texts into words and counts sequences of them.
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/split.h>
+#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/metrics/words.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/tasks/text/corpus/packages.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -3,9 +3,9 @@
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <ctime>
 #include <random>

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
-#include <tapegrad/train/data/internal/utf8.h>
 #include <tapegrad/train/data/split.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <bit>

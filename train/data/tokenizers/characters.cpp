@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <charconv>

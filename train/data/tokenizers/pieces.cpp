@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <tapegrad/train/data/detail/pieces.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
 #include <charconv>

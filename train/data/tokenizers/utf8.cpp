@@ -1,6 +1,6 @@
 // Decodes UTF-8 by the table of well-formed byte sequences (The Unicode Standard, table 3-7).
 #include <tapegrad/autograd/check.h>
-#include <tapegrad/train/data/internal/utf8.h>
+#include <tapegrad/train/data/utf8.h>
 #include <utf8.h>
 
 #include <algorithm>

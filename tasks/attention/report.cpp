@@ -33,11 +33,9 @@ int report_attention(const AttentionReport& r, const AttentionOutput& request,
     return 0;
   }
   print_text(said("=== Attention: {} ===\nModel: {}\n{}", r.task, r.model, drawing::wrapped(r.example, 4)));
-  if (!request.quiet) {
-    print_text("\n" + heads_text(r.drawn, r.shaded, r.about));
-    if (!figures.empty())
-      print_text(fmt::format("\n{}\n\n{}\n", said("Analysis of the heads"), analysis_text(figures)));
-  }
+  std::string text = "\n" + heads_text(r.drawn, r.shaded, r.about);
+  if (!figures.empty()) text += fmt::format("\n{}\n\n{}\n", said("Analysis of the heads"), analysis_text(figures));
+  if (!request.quiet) print_text(text);
   std::string files = said("Heatmaps of {} heads: {}, {}\n", r.heads.size(), (folder / "attention.svg").string(),
                            (folder / "attention.html").string());
   if (!figures.empty()) files += said("Charts of the analysis: {}\n", (folder / "analysis.svg").string());

@@ -44,6 +44,7 @@ struct Case {
   std::vector<T> all(const std::string& n) const {
     if (!has(n)) throw std::out_of_range(n);
     const json& value = attributes[n];
+    if (value.is_boolean()) return {static_cast<T>(value.get<bool>())};
     return value.is_array() ? value.get<std::vector<T>>() : std::vector<T>{value.get<T>()};
   }
   int64_t i(const std::string& n) const { return all<int64_t>(n).at(0); }

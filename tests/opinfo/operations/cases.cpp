@@ -41,6 +41,8 @@ TV called(const OpCall& call, const Case& c, const char* number = nullptr) {
   for (const auto& [theirs, ours] : kNames)
     if (c.attributes.contains(theirs)) attributes[ours] = c.attributes[theirs];
   if (number) attributes = {{number, c.d("other")}};
+  for (const char* const name : {"value", "alpha"})  // of tensors of bool, PyTorch's is one
+    if (c.attributes.contains(name)) attributes[name] = c.d(name);
   TV operands = c.x;
   while (!operands.empty() && !operands.back().defined()) operands.pop_back();
   return call(operands, attributes);

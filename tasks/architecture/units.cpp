@@ -111,7 +111,8 @@ class Units {
   // Through operations between parts that only show their input.
   int64_t source(int64_t i) const { return i < 0 ? i : source_[static_cast<std::size_t>(i)]; }
 
-  // A program's own module may end with operations on what its layers gave, and only on that.
+  // A program's own module may end with operations on what its layers gave, and only on that; so may relative
+  // positions.
   std::size_t continued(const WatchedOperation& op, std::size_t box) const {
     if (box != Unit::kNone) return box;
     std::size_t common = Unit::kNone;
@@ -120,7 +121,8 @@ class Units {
       const std::size_t u = unit_[static_cast<std::size_t>(source(input))];
       const std::size_t module = u == Unit::kNone ? Unit::kNone : units_[u].module;
       if (module == Unit::kNone || (common != Unit::kNone && common != module)) return Unit::kNone;
-      if (is_layer_of_nn(seen_.members[module]) || seen_.members[module].count == 0) return Unit::kNone;
+      const WatchedMember& m = seen_.members[module];
+      if ((is_layer_of_nn(m) && m.type != "RelativePositions") || m.count == 0) return Unit::kNone;
       common = module;
     }
     return common;
@@ -173,6 +175,10 @@ class Units {
   void claim(std::size_t m) {
     std::vector<int64_t> next{seen_.members[m].output};
     std::size_t mine = unit_of(m) == nullptr ? Unit::kNone : static_cast<std::size_t>(unit_of(m) - units_.data());
+    if (mine != Unit::kNone && seen_.members[m].type == "AddedPositions") {  // which begin with the embeddings
+      for (const std::size_t op : units_[mine].operations)
+        for (const int64_t input : operation(op).inputs) next.push_back(source(input));
+    }
     while (!next.empty()) {
       const int64_t i = next.back();
       next.pop_back();

@@ -23,7 +23,7 @@ TEST_F(Comments, Lists) {
 TEST_F(Comments, Watch) {
   const Tensor ids = tensor({{1, 2}});
   nn::GPTModel model({.vocab_size = 7, .context_length = 4, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
-#include "comments/nn/module/watch_1.inc"
+#include "comments/nn/module/watch/watch_1.inc"
   EXPECT_EQ(seen.result.shape(), (Shape{1, 2, 7}));
 }
 

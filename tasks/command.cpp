@@ -244,7 +244,7 @@ std::vector<std::string> help_texts() {
   return texts;
 }
 
-int run_command(int argc, const char* const* argv) {
+int command_main(int argc, const char* const* argv) {
   // Writing a file beyond the size limit, or to a pipe that nobody reads, becomes an Error instead of a signal: a
   // training run first gets all of its files.
   for (const int number : {SIGXFSZ, SIGPIPE}) std::signal(number, SIG_IGN);

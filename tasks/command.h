@@ -7,7 +7,7 @@
 namespace tapegrad::tasks {
 
 // 0 success; 1 the run failed or missed its target; 2 invalid arguments. Errors are one line on standard error.
-int run_command(int argc, const char* const* argv);
+int command_main(int argc, const char* const* argv);
 // What --help of all verbs says in words: the keys of its messages in other languages.
 std::vector<std::string> help_texts();
 

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   words.emplace_back("--no-such-option");
   std::vector<const char*> pointers;
   for (const std::string& each : words) pointers.push_back(each.c_str());
-  const int code = tapegrad::tasks::run_command(static_cast<int>(pointers.size()), pointers.data());
+  const int code = tapegrad::tasks::command_main(static_cast<int>(pointers.size()), pointers.data());
   need(code == 0 || code == 2);  // 0: help
   return 0;
 }

@@ -124,7 +124,7 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
     const std::string folder = folder_of(name);
     const auto start = data["start"].get<std::vector<int64_t>>(), greedy = data["greedy"].get<std::vector<int64_t>>();
     const auto generate = [&](const Arguments& more) {
-      return tests::run_command(joined({"generate", "gpt", "--model", folder}, more));
+      return run_command(joined({"generate", "gpt", "--model", folder}, more));
     };
     const Ran ids = successful(generate({"--prompt-ids", text_of_ids(start, ","), "--ids", "--max-new-tokens", "24"}));
     // Up to the token that ends a text, if there is one.
@@ -138,12 +138,12 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
       EXPECT_EQ(generate({"--prompt", "Hello", "--max-new-tokens", "4", "--dtype", type}).code, 0);
     }
   }
-  const Ran tested = successful(tests::run_command(
+  const Ran tested = successful(run_command(
       {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"}));
   EXPECT_EQ(json::parse(tested.out)["tokens"], 299);
   const TemporaryFolder out;
-  EXPECT_EQ(tests::run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet",
-                                "--out", out / "maps"})
+  EXPECT_EQ(run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out",
+                         out / "maps"})
                 .code,
             0);
 }
@@ -163,7 +163,7 @@ TEST(LlamaCommand, WritesFoldersThatItReads) {
 TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   const TemporaryFolder folder;
   const auto generate = [](const std::string& model, const Arguments& more = {}) {
-    return tests::run_command(joined({"generate", "gpt", "--model", model, "--prompt", "x"}, more));
+    return run_command(joined({"generate", "gpt", "--model", model, "--prompt", "x"}, more));
   };
   const std::string shard = copied(folder, "llama3_tiny", "shard");
   std::filesystem::remove(shard + "/model-00002-of-00002.safetensors");
@@ -171,7 +171,7 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   const std::string mixed = copied(folder, "llama2_tiny", "mixed");
   std::filesystem::copy_file(folder_of("llama3_tiny") + "/config.json", mixed + "/config.json",
                              std::filesystem::copy_options::overwrite_existing);
-  expect_error(tests::run_command({"generate", "gpt", "--model", mixed, "--prompt-ids", "1", "--ids"}), 1,
+  expect_error(run_command({"generate", "gpt", "--model", mixed, "--prompt-ids", "1", "--ids"}), 1,
                {"[model]", "model.layers.0.self_attn.q_proj"});
   expect_error(generate(mixed), 1, {"its tokenizer has", "vocabulary 345"});
   const std::string changed = copied(folder, "llama2_tiny", "changed");
@@ -197,7 +197,7 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
 }
 
 Ran chat(const std::string& folder, const std::string& input, const Arguments& more = {}) {
-  return tests::run_command(joined({"chat", folder, "--temperature", "0"}, more), {.input = input});
+  return run_command(joined({"chat", folder, "--temperature", "0"}, more), {.input = input});
 }
 
 // --- training ---
@@ -211,8 +211,8 @@ Arguments llama_run(const std::string& out, const Arguments& more) {
 }
 
 double tested_loss(const Arguments& model) {
-  const Ran ran = successful(
-      tests::run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model)));
+  const Ran ran =
+      successful(run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model)));
   return ran.code == 0 ? json::parse(ran.out)["loss"].get<double>() : 0;
 }
 
@@ -225,8 +225,8 @@ TEST(LlamaTraining, FirstLossesAreThoseOfTransformers) {
 TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   const TemporaryFolder folder;
   const Arguments freeze{"--freeze", "model.embed_tokens.*", "--checkpoint-every", "3"};
-  const Ran whole = successful(
-      tests::run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"}))));
+  const Ran whole =
+      successful(run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"}))));
   const double loss = tested_loss({"--model", folder / "whole"});
   EXPECT_LT(loss, tested_loss({"--model", folder_of("llama3_tiny")}));
   EXPECT_NEAR(tested_loss({"--model", folder / "hf"}), loss, 1e-6);
@@ -241,20 +241,20 @@ TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   Arguments words = llama_run(folder / "again", freeze);
   *std::find(words.begin(), words.end(), folder_of("llama3_tiny")) = base;
   *std::find(words.begin(), words.end(), "6") = "3";
-  ASSERT_EQ(tests::run_command(words).code, 0);
+  ASSERT_EQ(run_command(words).code, 0);
   std::filesystem::remove_all(base);
-  successful(tests::run_command({"train", "gpt", "--out", folder / "again", "--resume"}));
+  successful(run_command({"train", "gpt", "--out", folder / "again", "--resume"}));
 }
 
 TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
   const TemporaryFolder folder;
-  successful(tests::run_command(llama_run(folder / "run", {"--lora-rank", "2"})));
+  successful(run_command(llama_run(folder / "run", {"--lora-rank", "2"})));
   const SafeTensors file = load_safetensors(folder / "run/adapter/adapter_model.safetensors");
   EXPECT_EQ(file.tensors.size(), 8U);  // A and B of q_proj and v_proj in two layers
   EXPECT_EQ(file["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"].shape(), Shape({2, 16}));
   const double loss = tested_loss({"--model", folder / "run"});
   EXPECT_EQ(tested_loss({"--model", folder_of("llama3_tiny"), "--adapter", folder / "run/adapter"}), loss);
-  const Ran merged = successful(tests::run_command(llama_run(folder / "merged", {"--lora-rank", "2", "--lora-merge"})));
+  const Ran merged = successful(run_command(llama_run(folder / "merged", {"--lora-rank", "2", "--lora-merge"})));
   EXPECT_NEAR(tested_loss({"--model", folder / "merged"}), loss, 1e-5);
 }
 
@@ -262,7 +262,7 @@ TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
   const TemporaryFolder folder;
   const std::string out = folder / "out", from = folder_of("llama3_tiny");
   const auto expect = [&](const Arguments& more, const std::string& what) {
-    expect_error(tests::run_command(llama_run(out, more)), 2, {what});
+    expect_error(run_command(llama_run(out, more)), 2, {what});
   };
   expect({"--n-layers", "3"}, "[--n-layers] expected 2, as " + from + " has, got 3 (omit the option)");
   expect({"--positions", "alibi"}, "[--positions] expected rope, as " + from + " has, got alibi");
@@ -280,7 +280,7 @@ std::size_t lines_of(const std::string& text) {
 }
 
 TEST(Chat, HelpHasItsArgument) {
-  const Ran ran = tests::run_command({"chat", "--help"});
+  const Ran ran = run_command({"chat", "--help"});
   EXPECT_EQ(ran.code, 0);
   expect_parts(ran.out, {"\nUsage: tapegrad chat [RUN_OR_FOLDER] [options]\n\nArguments:\n  RUN_OR_FOLDER   ",
                          "\n\nOptions:\n  -h,--help"});

@@ -21,6 +21,8 @@ namespace {
 
 // The weight of the epoch's steps, and what it is relative to (MeanOfGroups).
 constexpr std::string_view kWeightName = "epoch.weight", kUnitName = "epoch.unit";
+// The lowest validation loss after the last step of a run that was continued, which keep_best must not forget.
+constexpr std::string_view kBestEndName = "epoch.best_end", kBestEndTrainingName = "epoch.best_end_training";
 
 // What an optimiser trains must be in a model of the run: otherwise checkpoints would not have it.
 void require_models(const std::vector<nn::NamedParameter>& models, const std::vector<optim::Optimizer*>& optimizers) {
@@ -309,7 +311,7 @@ Evaluation Loop::shared_evaluation() const {
 
 // After the first step, every n-th and the last. A run that is continued with more steps must not differ from one that
 // did not end here, so the evaluation of a last step that is not an n-th one leaves random numbers and patience as they
-// are.
+// are. Only best.safetensors remembers it.
 void Loop::evaluate_into(StepMetrics& metrics) {
   const bool due = (steps_ - 1) % options_.evaluate_every == 0;
   if (!due && steps_ != total_steps()) return;
@@ -319,7 +321,7 @@ void Loop::evaluate_into(StepMetrics& metrics) {
   metrics.train_loss = found.training;
   is_best_ = found.validation < best().validation;
   if (!due) {
-    last_ = found;
+    if (is_best_) best_end_ = found;
     default_generator() = before;
   } else if (found.validation < best_.validation) {
     best_ = found;
@@ -354,6 +356,8 @@ Checkpoint Loop::checkpoint() const {
   out.set(kUnitName, loss_.unit);
   out.set("best", best_.validation);
   if (best_.training) out.set("best_training", *best_.training);
+  if (best_end_) out.set(kBestEndName, best_end_->validation);
+  if (best_end_ && best_end_->training) out.set(kBestEndTrainingName, *best_end_->training);
   out.set("stale", stale_);
   source_.save(out);
   if (options_.save) {
@@ -381,6 +385,9 @@ void Loop::restore(const Checkpoint& in) {
   accuracy.weight = loss.weight, accuracy.unit = loss.unit;
   Evaluation best{.validation = in.get<double>("best")};
   if (in.has("best_training")) best.training = in.get<double>("best_training");
+  std::optional<Evaluation> best_end;
+  if (in.has(kBestEndName)) best_end.emplace(in.get<double>(kBestEndName));
+  if (in.has(kBestEndTrainingName)) best_end->training = in.get<double>(kBestEndTrainingName);
   Generator generator;
   in.restore(kGeneratorName, generator);
   if (options_.load) options_.load(in);
@@ -395,7 +402,7 @@ void Loop::restore(const Checkpoint& in) {
   steps_ = steps, batch_ = batch, stale_ = stale;
   loss_ = loss, accuracy_ = accuracy;
   best_ = best;
-  last_.reset();
+  best_end_ = best_end;
   failed_ = false;
 }
 

@@ -186,7 +186,7 @@ class Loop {
   int64_t epoch() const { return steps_ == 0 ? 0 : (steps_ - 1) / steps_per_epoch(); }  ///< of the last step, from 0
   bool finished() const { return steps_ >= total_steps() || stopped(); }
   /// The evaluation with the lowest validation loss.
-  const Evaluation& best() const { return last_ && last_->validation < best_.validation ? *last_ : best_; }
+  const Evaluation& best() const { return best_end_ && best_end_->validation < best_.validation ? *best_end_ : best_; }
 
   /// Trains to the end, from the first step or from a checkpoint, and writes checkpoint, metrics.jsonl,
   /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error if a file cannot
@@ -261,11 +261,11 @@ class Loop {
   int64_t batch_ = 0;             // batches of the current epoch that were read
   MeanOfGroups loss_, accuracy_;  // over the steps of the current epoch
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
-  std::optional<Evaluation> last_;  // after the last step, where none was due: not in a checkpoint
-  int64_t stale_ = 0;               // evaluations since the best one
-  bool is_best_ = false;            // the last evaluation
-  bool failed_ = false;             // a step has thrown
-  bool interrupted_ = false;        // one of the processes, before the end of the last step
+  std::optional<Evaluation> best_end_;  // after the last step of a run, where none was due
+  int64_t stale_ = 0;                   // evaluations since the best one
+  bool is_best_ = false;                // the last evaluation
+  bool failed_ = false;                 // a step has thrown
+  bool interrupted_ = false;            // one of the processes, before the end of the last step
   bool trap_nan_ = false;
 };
 

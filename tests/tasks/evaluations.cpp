@@ -72,5 +72,37 @@ TEST(RunFiles, TheLastEvaluationChangesNothingOfAContinuedRun) {
   EXPECT_EQ(trained("broken", 30), whole);
 }
 
+// best.safetensors is the best of all evaluations, of the last step of a run that was continued, too.
+TEST(RunFiles, AContinuedRunKeepsTheBestModel) {
+  const TemporaryFolder folder;
+  const auto trained = [&](int64_t steps, std::vector<double> losses) {
+    std::size_t evaluations = 0;
+    Trained run({.epochs = 9,
+                 .max_steps = steps,
+                 .evaluate =
+                     [&] {
+                       const double loss = losses.at(evaluations++);
+                       return Evaluation{.validation = loss, .training = loss / 2};
+                     },
+                 .evaluate_every = 4,
+                 .patience = 9});
+    run.loop.run({.folder = folder / "run", .resume = true, .keep_best = true, .progress = false});
+    EXPECT_EQ(evaluations, losses.size());
+    return std::pair(run.loop.best(), bits_of(nn::state_dict(run.model)));
+  };
+  const auto best = [&] { return bits_of(load_safetensors(folder / "run/best.safetensors").tensors); };
+  const auto [first, at_6] = trained(6, {3, 2, 0.5});  // steps 1, 5 and, not due, 6
+  EXPECT_EQ(best(), at_6);
+  const auto [second, at_11] = trained(11, {1, 0.8});  // 9 and, not due, 11
+  EXPECT_EQ(best(), at_6);
+  EXPECT_EQ(second.validation, 0.5);
+  EXPECT_EQ(second.training, 0.25);
+  EXPECT_EQ(trained(14, {0.6, 0.7}).first.validation, 0.5);  // 13 and, not due, 14
+  EXPECT_EQ(best(), at_6);
+  const auto [last, at_17] = trained(17, {0.4});
+  EXPECT_EQ(last.validation, 0.4);
+  EXPECT_EQ(best(), at_17);
+}
+
 }  // namespace
 }  // namespace tapegrad::train

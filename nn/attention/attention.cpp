@@ -55,6 +55,17 @@ Optional<Linear> key_projection(const SelfAttentionConfig& c) {
   return key;
 }
 
+// For AttentionPass::seen. In a floating mask, programs write -1e9 or the lowest number instead of -inf, too.
+Tensor seen_keys(const AttentionInputs& in) {
+  constexpr double kMasked = -1e4;
+  const Tensor& mask = in.pass.mask;
+  const Tensor given = mask.defined() && mask.dtype() != kBool ? mask.detach() > kMasked : mask;
+  if (!in.causal) return given;
+  const int64_t queries = in.queries.size(2), keys = in.from.keys.size(2);
+  const Tensor earlier = tril(ones({queries, keys}, kBool), std::max<int64_t>(0, keys - queries));
+  return given.defined() ? given && earlier : earlier;
+}
+
 std::unique_ptr<AttentionForm> form_of(const SelfAttentionConfig& c) {
   return c.attention.make({.heads = c.num_heads,
                            .head_dim = c.d_out / c.num_heads,
@@ -222,9 +233,11 @@ KeysAndValues MultiHeadAttention::with_earlier(const KeysAndValues& fresh, const
 // q [B, heads, T, head_dim] -> [B, T, C].
 Tensor MultiHeadAttention::mixed(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const {
   require_supported(pass);
+  const AttentionInputs in{
+      .queries = q, .from = from, .pass = pass, .dropout = dropout, .positions = positions, .causal = config.causal};
   if (pass.vectors && !config.attention.traits().nested) *pass.vectors = {q.detach(), from.keys.detach()};
-  return join_heads(form->attend(
-      {.queries = q, .from = from, .pass = pass, .dropout = dropout, .positions = positions, .causal = config.causal}));
+  if (pass.seen) *pass.seen = seen_keys(in);
+  return join_heads(form->attend(in));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionPass& pass) const {

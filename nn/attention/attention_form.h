@@ -60,7 +60,8 @@ struct AttentionInputs {
 class AttentionForm {
  public:
   virtual ~AttentionForm() = default;
-  /// -> [B, H, T, D]. Writes the pass's weights, if they are requested.
+  /// -> [B, H, T, D]. Writes the pass's weights, if they are requested. A form that masks more than the pass's mask and
+  /// later keys also adds its own to *pass.seen.
   virtual Tensor attend(const AttentionInputs& in) const = 0;
   /// Why it takes no cache; empty: it does.
   virtual std::string_view no_cache() const { return {}; }

@@ -18,16 +18,6 @@ struct AttentionVectors {
   Tensor queries, keys;  ///< without gradients
 };
 
-/// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
-struct AttentionMaps : NamedTensors {
-  std::vector<AttentionVectors> vectors;  ///< of each map
-  /// Appends a map [B, heads, T, S] and the vectors that it was computed from.
-  void add(std::string name, Tensor weights, AttentionVectors of) {
-    push_back({std::move(name), std::move(weights)});
-    vectors.push_back(std::move(of));
-  }
-};
-
 /// Optional arguments of an attention module. Every member may be left out.
 struct AttentionPass {
   Tensor mask = {};  ///< broadcasts to [B, heads, T, S]; bool: true may be attended to; floating: added to scores
@@ -36,9 +26,30 @@ struct AttentionPass {
   const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
   Tensor* weights = nullptr;            ///< receives the attention weights [B, heads, T, S] before dropout, detached
   AttentionVectors* vectors = nullptr;  ///< receives queries and keys
+  /// Receives which keys no mask hides, bool, which broadcasts to [B, heads, T, S]; an empty handle for all. Where it
+  /// is true, a weight of 0 is a small one.
+  Tensor* seen = nullptr;
   /// Independent sequences (generation): row b of x [B, 1, C] is attended to with each[b] alone, which takes the place
   /// of the other members. Projections read their weights once for all rows. Empty: one pass.
   std::vector<AttentionPass> each = {};
+};
+
+/// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
+struct AttentionMaps : NamedTensors {
+  std::vector<AttentionVectors> vectors;  ///< of each map
+  std::vector<Tensor> seen;               ///< of each map: AttentionPass::seen
+  /// Appends a map [B, heads, T, S], the vectors that it was computed from, and what was not masked.
+  void add(std::string name, Tensor weights = {}, AttentionVectors of = {}, Tensor not_masked = {}) {
+    push_back({std::move(name), std::move(weights)});
+    vectors.push_back(std::move(of));
+    seen.push_back(std::move(not_masked));
+  }
+  /// Makes a pass write into map `index`, which must be there. Not after a further one was added.
+  void receive(std::size_t index, AttentionPass& pass) {
+    pass.weights = &(*this)[index].tensor;
+    pass.vectors = &vectors[index];
+    pass.seen = &seen[index];
+  }
 };
 
 }  // namespace tapegrad::nn

@@ -49,11 +49,16 @@ class Reformer final : public CopiedForm<Reformer> {
         lsh_buckets(keys, count, count == 1 ? 1 : options_.rounds, in.dropout.training ? nullptr : &repeated);
     const LshAttentionOptions options{
         .chunk_length = options_.bucket_size, .causal = causal_, .within_buckets = causal_, .mask = in.pass.mask};
-    const auto attend = [&](const Tensor& of) {
-      return narrow(reformer_attention(in.from.keys, of, buckets, options), -2, length - tokens, tokens);
+    const auto attend_by = [&](const Tensor& of_keys, const Tensor& of) {
+      return narrow(reformer_attention(of_keys, of, buckets, options), -2, length - tokens, tokens);
     };
+    const auto attend = [&](const Tensor& of) { return attend_by(keys, of); };
     const Tensor y = attend(values);
     if (in.pass.weights) *in.pass.weights = detail::implied_weights(values, attend);
+    if (in.pass.seen) {  // without products, all keys of a chunk have weights that are alike
+      const Tensor none = zeros(keys.shape(), keys.dtype());
+      *in.pass.seen = detail::implied_weights(values, [&](const Tensor& of) { return attend_by(none, of); }) > 0.0;
+    }
     return y;
   }
   std::string_view no_cache() const override {

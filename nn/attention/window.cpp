@@ -33,7 +33,9 @@ class Window final : public CopiedForm<Window> {
                                    .dropout = in.dropout.p,
                                    .training = in.dropout.training};
     for (int64_t t = 0; t < std::min(options_.global_tokens, keys); ++t) options.global_tokens.push_back(t);
-    if (in.pass.weights) *in.pass.weights = window_weights(in, window_mask(q.size(2), keys, options_, in.causal));
+    const auto near = [&] { return window_mask(q.size(2), keys, options_, in.causal); };
+    if (in.pass.weights) *in.pass.weights = window_weights(in, near());
+    if (in.pass.seen) *in.pass.seen = detail::restrict_mask(*in.pass.seen, near());
     if (group == 1) return sliding_window_attention(q, in.from.keys, in.from.values, options);
     // Query heads that share a head of keys become an axis over which the keys broadcast.
     const auto grouped = [&](const Tensor& x) {

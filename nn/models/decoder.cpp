@@ -33,13 +33,11 @@ Tensor Decoder::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) c
   Tensor x = placed(embed(ids), start, cache);
   const PositionBias bias = positions(tokens, start, x.dtype());
   for (std::size_t i = 0; i < blocks(); ++i) {
-    Tensor weights;
-    AttentionVectors vectors;
-    const AttentionPass pass{.cache = cache,
-                             .layer = i,
-                             .positions = &bias,
-                             .weights = maps ? &weights : nullptr,
-                             .vectors = maps ? &vectors : nullptr};
+    AttentionPass pass{.cache = cache, .layer = i, .positions = &bias};
+    if (maps) {
+      maps->add(fmt::format(fmt::runtime(names().map), i));
+      maps->receive(maps->size() - 1, pass);
+    }
     if (recompute_blocks && !cache && !maps && needs_grad(x)) {
       const auto again = [this, i, tokens](const Tensor& in) {
         const PositionBias same = positions(tokens, 0, in.dtype());
@@ -49,7 +47,6 @@ Tensor Decoder::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) c
     } else {
       x = block(i, x, pass);
     }
-    if (maps) maps->add(fmt::format(fmt::runtime(names().map), i), weights, vectors);
   }
   if (cache) cache->advance(tokens);
   return last_norm(x);

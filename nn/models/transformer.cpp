@@ -179,13 +179,12 @@ Tensor TransformerEncoder::operator()(const Tensor& ids, const Tensor& mask, Att
   Tensor x = embeddings(ids, 0, mask_of_tokens(mask, ids));
   const PositionBias positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    Tensor weights;
-    AttentionVectors vectors;
-    x = layers[i](x, {.mask = mask,
-                      .positions = &positions,
-                      .weights = maps ? &weights : nullptr,
-                      .vectors = maps ? &vectors : nullptr});
-    if (maps) maps->add(fmt::format("encoder.layers.{}.attention", i), weights, vectors);
+    AttentionPass pass{.mask = mask, .positions = &positions};
+    if (maps) {
+      maps->add(fmt::format("encoder.layers.{}.attention", i));
+      maps->receive(maps->size() - 1, pass);
+    }
+    x = layers[i](x, pass);
   }
   return norm(x);
 }
@@ -250,17 +249,14 @@ Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const Memory
   const PositionBias positions = decoder.relative_positions(length, start + length, start, x.dtype());
   self.positions = &positions;
   for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
-    Tensor self_weights, cross_weights;
-    AttentionVectors self_vectors, cross_vectors;
     self.layer = i;
-    self.weights = maps ? &self_weights : nullptr;
-    cross.weights = maps ? &cross_weights : nullptr;
-    self.vectors = maps ? &self_vectors : nullptr;
-    cross.vectors = maps ? &cross_vectors : nullptr;
+    if (maps) {
+      maps->add(fmt::format("decoder.layers.{}.self_attn", i));
+      maps->add(fmt::format("decoder.layers.{}.cross_attn", i));
+      maps->receive(maps->size() - 2, self);
+      maps->receive(maps->size() - 1, cross);
+    }
     x = decoder.layers[i](x, memory_of(i), self, cross);
-    if (!maps) continue;
-    maps->add(fmt::format("decoder.layers.{}.self_attn", i), self_weights, self_vectors);
-    maps->add(fmt::format("decoder.layers.{}.cross_attn", i), cross_weights, cross_vectors);
   }
   if (self.cache) self.cache->advance(length);
   return decoder.norm(x);

@@ -154,8 +154,9 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads) {
       f.map = figures_of(weights);
       f.has_vectors = head.queries.defined();
       if (!f.has_vectors) continue;
-      f.hopfield = hopfield_figures(head.queries, head.keys, weights);
-      f.distances = pair_distances(head.queries, head.keys, weights);
+      const Tensor seen = head.seen.defined() ? head.seen : weights > 0.0;
+      f.hopfield = hopfield_figures(head.queries, head.keys, seen);
+      f.distances = pair_distances(head.queries, head.keys, weights, seen);
     }
   });
   return out;

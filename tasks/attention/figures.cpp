@@ -132,8 +132,8 @@ MapFigures figures_of(const Tensor& weights) {
   return out;
 }
 
-HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& weights, int64_t updates) {
-  const Tensor k = in_double(keys), seen = in_double(weights) > 0.0;
+HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& seen, int64_t updates) {
+  const Tensor k = in_double(keys);
   const double beta = 1 / std::sqrt(static_cast<double>(k.size(1)));
   const Tensor patterns = sum(seen.to(kFloat64), {1});
   const Tensor longest =
@@ -171,12 +171,12 @@ HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, cons
   return out;
 }
 
-PairDistances pair_distances(const Tensor& queries, const Tensor& keys, const Tensor& weights) {
+PairDistances pair_distances(const Tensor& queries, const Tensor& keys, const Tensor& weights, const Tensor& seen) {
   const Tensor q = in_double(queries), k = in_double(keys), w = in_double(weights);
   const Tensor squares =
       sum(square(q), {1}, true) + sum(square(k), {1}).unsqueeze(0) - 2 * matmul(q, k.t());  // |q - k|^2
-  const Tensor distances = sqrt(maximum(squares, 0.0)), seen = (w > 0.0).to(kFloat64);
-  return {.all = (sum(distances * seen) / sum(seen)).item(), .attended = (sum(distances * w) / sum(w)).item()};
+  const Tensor distances = sqrt(maximum(squares, 0.0)), pairs = seen.to(kFloat64);
+  return {.all = (sum(distances * pairs) / sum(pairs)).item(), .attended = (sum(distances * w) / sum(w)).item()};
 }
 
 }  // namespace tapegrad::tasks

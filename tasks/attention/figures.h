@@ -41,15 +41,14 @@ struct HopfieldFigures {
   double distance_falls = 0;     // share whose distance to the last state falls at every update, up to rounding
   double step = 0;               // mean length of the last update: 0 at a fixed point
 };
-/// queries [T, D], keys [S, D], weights [T, S].
-HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& weights,
-                                 int64_t updates = 12);
+/// queries [T, D], keys [S, D], seen [T, S]: bool, which keys are not masked.
+HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& seen, int64_t updates = 12);
 
-/// |q - k|: the mean over all pairs with a weight, and the mean with the weights. What is attended to is nearer where
-/// the second is smaller.
+/// |q - k|: the mean over all pairs that are not masked, and the mean with the weights. What is attended to is nearer
+/// where the second is smaller.
 struct PairDistances {
   double all = 0, attended = 0;
 };
-PairDistances pair_distances(const Tensor& queries, const Tensor& keys, const Tensor& weights);
+PairDistances pair_distances(const Tensor& queries, const Tensor& keys, const Tensor& weights, const Tensor& seen);
 
 }  // namespace tapegrad::tasks

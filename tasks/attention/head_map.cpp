@@ -47,7 +47,8 @@ float largest_weight(const std::vector<HeadMap>& heads, std::string_view group) 
 
 drawing::HeatScale scale_of(const std::vector<HeadMap>& heads, double most) {
   const bool masked = std::any_of(heads.begin(), heads.end(), [](const HeadMap& head) {
-    return std::find(head.weights.begin(), head.weights.end(), 0.0F) != head.weights.end();
+    const std::vector<bool> of_head = head.masked();
+    return std::find(of_head.begin(), of_head.end(), true) != of_head.end();
   });
   return {said("weight"), 0, most, masked ? said("masked") : ""};
 }
@@ -60,16 +61,26 @@ void name_head(HeadMap& head, std::string_view stack, int64_t index) {
 
 }  // namespace
 
+std::vector<bool> HeadMap::masked() const {
+  if (seen.defined()) return logical_not(seen).to_vector<bool>();
+  std::vector<bool> out;
+  for (const float weight : weights) out.push_back(weight == 0);
+  return out;
+}
+
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like) {
   const Tensor& weights = maps[index].tensor;
   if (!weights.defined()) fail("attention", fmt::format("{} has no attention weights", maps[index].name));
   const auto& [queries, keys] = maps.vectors[index];
+  const Tensor& seen = maps.seen[index];
   const int64_t heads = weights.size(1), columns = weights.size(3);
+  const Tensor all_seen = (seen.defined() ? seen : ones({1}, kBool)).expand(weights.shape());
   std::vector<HeadMap> out;
   for (int64_t h = 0; h < heads; ++h) {
     HeadMap head = like;
     name_head(head, like.name, h);
     head.weights = weights[0][h].contiguous().to_vector<float>();
+    head.seen = all_seen[0][h];
     if (head.columns() != columns) {
       head.self = false;
       head.column_tokens.clear();
@@ -84,12 +95,13 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
   return out;
 }
 
-// Masked positions have a weight of exactly 0: grey. Browsers show the weights if there are few `cells` in all.
+// Masked positions are grey. Browsers show the weights if there are few `cells` in all.
 drawing::Drawing draw(const HeadMap& head, double largest, double cell, std::size_t cells) {
   constexpr std::size_t kMostCells = 20'000;
   std::vector<float> shades = head.weights;
-  for (float& weight : shades)
-    weight = weight == 0 ? std::numeric_limits<float>::quiet_NaN() : weight / static_cast<float>(largest);
+  const std::vector<bool> masked = head.masked();
+  for (std::size_t i = 0; i < shades.size(); ++i)
+    shades[i] = masked[i] ? std::numeric_limits<float>::quiet_NaN() : shades[i] / static_cast<float>(largest);
   return draw(drawing::Heatmap{.title = head.label,
                                .row_axis = said(head.row_axis),
                                .column_axis = said(head.column_axis),
@@ -153,8 +165,10 @@ nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const HeadMap& head : heads) {
     nlohmann::ordered_json weights = nlohmann::ordered_json::array();
-    for (const float weight : head.weights) {
-      if (weight == 0)
+    const std::vector<bool> masked = head.masked();
+    for (std::size_t i = 0; i < masked.size(); ++i) {
+      const float weight = head.weights[i];
+      if (masked[i])
         weights.push_back(nullptr);
       else
         weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
@@ -184,6 +198,7 @@ std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
       kept.insert(kept.end(), first, first + columns);
     }
     head.weights = std::move(kept);
+    if (head.seen.defined()) head.seen = narrow(narrow(head.seen, 0, 0, rows), 1, 0, columns);
     head.row_tokens.resize(static_cast<std::size_t>(rows));
     head.column_tokens.resize(static_cast<std::size_t>(columns));
   }

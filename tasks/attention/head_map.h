@@ -25,9 +25,12 @@ struct HeadMap {
   std::vector<std::string> row_tokens, column_tokens;
   std::vector<float> weights;  // [rows, columns]
   Tensor queries, keys;        // [rows, D], [columns, D]; empty handles where columns are not keys
+  Tensor seen;                 // bool [rows, columns]: what is not masked; an empty handle: what has a weight
 
   int64_t rows() const { return static_cast<int64_t>(row_tokens.size()); }
   int64_t columns() const { return static_cast<int64_t>(column_tokens.size()); }
+  // [rows * columns]
+  std::vector<bool> masked() const;
 };
 
 /// Every head of maps[index], of the first sequence: `like` with name, label, weights, queries and keys. The name of

@@ -73,7 +73,8 @@ Decoding decoding_of(const std::vector<HeadMap>& heads, const Tensor& logits, co
 int attention_gpt(const GPTAttentionRequest& request) {
   request.AttentionOutput::check();
   require(request.prompt.empty() || request.prompt_ids.empty(), "--prompt-ids", "expected no --prompt, got both");
-  const TrainedGPT trained = load_gpt(request.model, {.adapter = request.adapter});
+  const TrainedGPT trained =
+      load_gpt(request.model, {.adapter = request.adapter, .generates = request.max_new_tokens > 0});
   std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
   std::size_t given = ids.size();
   if (request.max_new_tokens > 0) {

@@ -302,8 +302,8 @@ bool next_line(std::string& line) {
 }  // namespace
 
 int chat(const ChatRequest& request) {
-  const TrainedGPT trained =
-      load_gpt(request.model, {.dtype = request.dtype, .adapter = request.adapter, .option = "chat"});
+  const TrainedGPT trained = load_gpt(
+      request.model, {.dtype = request.dtype, .adapter = request.adapter, .option = "chat", .generates = true});
   require(trained.tokenizer != nullptr, "chat", "the model's folder has no tokenizer");
   Conversation conversation(request, trained);
   const bool at_terminal = ::isatty(STDIN_FILENO) == 1;

@@ -106,7 +106,8 @@ TrainedGPT load(const GPTGenerateRequest& request) {
                                   .with_tokenizer = needs_tokenizer,
                                   .reach = request.reach,
                                   .given = request.given,
-                                  .adapter = request.adapter});
+                                  .adapter = request.adapter,
+                                  .generates = true});
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view kWhere = "model";
 
 // Of generation_config.json: how tokens are sampled, which options decide here, and how they are computed.
+constexpr const char* kGenerationFile = "generation_config.json";
 constexpr std::string_view kGenerationRead = "eos_token_id";
 constexpr std::string_view kGenerationHarmless =
     "assistant_confidence_threshold assistant_early_exit assistant_lookbehind bos_token_id cache_config "
@@ -69,19 +70,32 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
   return tokenizer;
 }
 
-// The tokens that end a text: those of generation_config.json, else of config.json, whose text is `config`, else of the
-// tokenizer, if there is one. Error for a generation_config.json that asks for what no option does.
-std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config,
-                                    const data::Tokenizer* tokenizer) {
-  const fs::path generation = folder / "generation_config.json";
-  std::vector<int64_t> ends;
-  if (is_there(generation)) {
-    const std::string text = train::read_file(generation, json::kMaxBytes), where = generation.string();
+// Error if the config.json or generation_config.json of a folder asks for a way of generating that no option has, such
+// as a penalty.
+void require_known_generation(const FoundModel& found) {
+  const auto check = [](std::string_view text, const std::string& where, bool all) {
     const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
     if (!json.is_object()) fail(where, fmt::format("expected an object, got {}", json.type_name()));
-    const std::string why = json::unknown_key(json, {{kGenerationRead, kGenerationHarmless, kGenerationAtDefaults}});
+    nlohmann::json settings = nlohmann::json::object();
+    for (const auto& [key, value] : json.items())
+      if (all || json::has_key(kGenerationAtDefaults, key)) settings[key] = value;
+    const std::string why =
+        json::unknown_key(settings, {{kGenerationRead, kGenerationHarmless, kGenerationAtDefaults}});
     if (!why.empty()) fail(where, why);
-    ends = nn::ends_of_hugging_face(text, where);
+  };
+  check(found.config, (found.path / "config.json").string(), false);
+  const fs::path file = found.path / kGenerationFile;
+  if (is_there(file)) check(train::read_file(file, json::kMaxBytes), file.string(), true);
+}
+
+// The tokens that end a text: those of generation_config.json, else of config.json, whose text is `config`, else of the
+// tokenizer, if there is one.
+std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config,
+                                    const data::Tokenizer* tokenizer) {
+  const fs::path generation = folder / kGenerationFile;
+  std::vector<int64_t> ends;
+  if (is_there(generation)) {
+    ends = nn::ends_of_hugging_face(train::read_file(generation, json::kMaxBytes), generation.string());
   }
   if (ends.empty()) ends = nn::ends_of_hugging_face(config, (folder / "config.json").string());
   if (ends.empty() && tokenizer != nullptr && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());
@@ -128,6 +142,7 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o, const auto& 
 }
 
 TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
+  if (o.generates) require_known_generation(found);
   const std::string where = (found.path / "config.json").string();
   GPTOptions options;
   options.preset = "gpt2";

@@ -40,6 +40,7 @@ struct LoadOptions {
   Given given = {};
   std::string adapter = {};             // folder of an adapter for the model (nn::load_adapter); empty: none
   std::string_view option = "--model";  // what named the model
+  bool generates = false;               // settings of generation without an option are errors
 };
 enum class ModelSource : uint8_t { run, hugging_face };
 

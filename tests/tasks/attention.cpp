@@ -43,11 +43,11 @@ TEST(AttentionFigures, EqualNumPys) {
                     f["power"], 1e-12);
 
     const Tensor q = matrix(c["queries"], rows, width), k = matrix(c["keys"], columns, width);
-    const HopfieldFigures hopfield = hopfield_figures(q, k, a);
+    const HopfieldFigures hopfield = hopfield_figures(q, k, a > 0.0);
     expect_all_near(hopfield.energies, c["vectors"]["energies"], 1e-12);
     EXPECT_NEAR(hopfield.step, c["vectors"]["step"].get<double>(), 1e-12);
     EXPECT_EQ(hopfield.energy_falls, 1);
-    const PairDistances pairs = pair_distances(q, k, a);
+    const PairDistances pairs = pair_distances(q, k, a, a > 0.0);
     expect_all_near({pairs.all, pairs.attended}, {c["vectors"]["all"], c["vectors"]["attended"]},
                     1e-8);  // the root of a difference
   }
@@ -175,6 +175,37 @@ TEST(AttentionCommand, LabelsShowControlCharacters) {
   const std::vector<HeadMap> heads = attend(model, tokenizer->encode("a \n\x01\x1f"), tokenizer.get());
   EXPECT_EQ(heads[0].row_tokens, (std::vector<std::string>{"a", "\u00b7", "\u21b5", "\u2401", "\u241f"}));
   EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(heads))), std::vector<std::string>());
+}
+
+// Only what a mask hides is grey and null: a weight that underflowed to 0 is a weight.
+TEST(AttentionCommand, AWeightOfZeroIsNotMasked) {
+  constexpr int kTokens = 120;
+  manual_seed(1);
+  std::string text;
+  for (int i = 0; i < kTokens; ++i) text += static_cast<char>('a' + i % 7);
+  const auto tokenizer = data::make_character_tokenizer(text);
+  nn::GPTModel model(
+      {.vocab_size = tokenizer->size(), .context_length = kTokens, .emb_dim = 4, .n_heads = 1, .n_layers = 1});
+  NamedTensors state = nn::state_dict(model);
+  for (NamedTensor& t : state)
+    if (t.name.find("W_query") != std::string::npos) t.tensor = t.tensor.detach() * 1e6;
+  nn::load_state_dict(model, state);
+  std::vector<HeadMap> heads = attend(model, tokenizer->encode(text), tokenizer.get());
+  const auto nulls = [&] {
+    const json weights = json::parse(heads_json(heads).dump())["heads"][0]["weights"];
+    return std::count(weights.begin(), weights.end(), json());
+  };
+  constexpr int kLater = kTokens * (kTokens - 1) / 2;
+  EXPECT_GT(std::count(heads[0].weights.begin(), heads[0].weights.end(), 0.0F), kLater);
+  EXPECT_EQ(nulls(), kLater);
+  const Tensor between = norm(heads[0].queries.unsqueeze(1) - heads[0].keys.unsqueeze(0), 2, {2});
+  EXPECT_NEAR(analyse(heads)[0].distances.all / (sum(tril(between)).item() / (kLater + kTokens)), 1, 1e-4);
+  bool cut = false;
+  heads = drawable(heads, cut);  // 100 tokens
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(nulls(), 100 * 99 / 2);
+  heads[0].seen = {};  // of a map without its mask
+  EXPECT_GT(nulls(), 100 * 99 / 2);
 }
 
 // A head that copies: the claims have known answers.

@@ -24,6 +24,12 @@ inline bool has_word(std::string_view list, std::string_view word) {
          fmt::format(" {} ", list).find(fmt::format(" {} ", word)) != std::string::npos;
 }
 
+// Whether a list of key=value has this key.
+inline bool has_key(std::string_view only, std::string_view key) {
+  return key.find_first_of(" =") == std::string_view::npos &&
+         fmt::format(" {}", only).find(fmt::format(" {}=", key)) != std::string::npos;
+}
+
 // What is wrong with the first key of an object that no list knows: a sentence for an error, or an empty text. A value
 // that is null counts as missing, and a key that begins with "_" as a note of the program that wrote it. With `off`, so
 // does a switch that is off: false, [] or {}.

@@ -21,12 +21,11 @@ inline constexpr std::string_view kHarmlessOfAnyModel =
     // training
     "initializer_range "
     // generation
-    "do_sample early_stopping length_penalty max_length max_new_tokens num_beams num_return_sequences temperature "
-    "top_k top_p typical_p";
+    "bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size "
+    "length_penalty max_length max_new_tokens min_length no_repeat_ngram_size num_beam_groups num_beams "
+    "num_return_sequences remove_invalid_values repetition_penalty suppress_tokens temperature top_k top_p typical_p";
 inline constexpr std::string_view kAtDefaultsOfAnyModel =
-    "add_cross_attention=false bad_words_ids=[] begin_suppress_tokens=[] diversity_penalty=0 "
-    "encoder_no_repeat_ngram_size=0 is_encoder_decoder=false min_length=0 no_repeat_ngram_size=0 num_beam_groups=1 "
-    "pruned_heads={} remove_invalid_values=false repetition_penalty=1 suppress_tokens=[] tie_encoder_decoder=false";
+    "add_cross_attention=false is_encoder_decoder=false pruned_heads={} tie_encoder_decoder=false";
 inline constexpr json::KnownKeys kKeysOfAnyModel{kReadOfAnyModel, kHarmlessOfAnyModel, kAtDefaultsOfAnyModel};
 
 }  // namespace tapegrad::nn

@@ -275,5 +275,46 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
             "[sliding_window_attention] expected a mask of bools (true: may be attended to), got float32");
 }
 
+// AttentionMaps::seen, with and without weights that underflow to 0.
+TEST(AttentionChoices, AWeightOfZeroIsNotAMask) {
+  const Tensor ids = tensor({{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}});
+  for (const AttentionChoice& choice :
+       {AttentionChoice(), AttentionChoice(kWindow), AttentionChoice(PerformerAttention()),
+        AttentionChoice(ReformerAttention{.bucket_size = 4})}) {
+    SCOPED_TRACE(choice.name());
+    nn::GPTModel model = some_gpt(choice);
+    nn::AttentionMaps plain, sharp;
+    model(ids, nullptr, &plain);
+    NamedTensors state = nn::state_dict(model);
+    for (NamedTensor& t : state)
+      if (t.name.find("W_query") != std::string::npos) t.tensor = t.tensor.detach() * 1e4;
+    nn::load_state_dict(model, state);
+    model(ids, nullptr, &sharp);
+    const Tensor weights = sharp[0].tensor, seen = sharp.seen[0].expand(weights.shape());
+    EXPECT_TRUE(equal(seen, plain[0].tensor > 0.0));
+    EXPECT_TRUE(choice.name() == "performer" || any(seen && eq(weights, 0.0)));
+  }
+}
+
+TEST(AttentionChoices, MasksOfCallsAreInMaps) {
+  const Tensor source = tensor({{3, 1, 4, 0}}), target = tensor({{2, 7, 1}});
+  const nn::Transformer model = some_transformer({});
+  const Tensor padding = nn::padding_mask(source), causal = nn::causal_mask(3);
+  const auto maps_of = [&](const Tensor& of_source, const Tensor& of_target) {
+    nn::AttentionMaps maps;
+    model(source, target, of_source, of_target, &maps);
+    return maps;
+  };
+  const nn::AttentionMaps maps = maps_of(padding, causal);
+  const auto added = [](const Tensor& mask, double value) {
+    return masked_fill(zeros(mask.shape()), logical_not(mask), value);
+  };
+  for (const nn::AttentionMaps& same :
+       {maps, maps_of(added(padding, -1e9), added(causal, -std::numeric_limits<double>::infinity()))})
+    for (std::size_t i = 0; i < same.size(); ++i)
+      EXPECT_TRUE(equal(same.seen[i].expand(same[i].tensor.shape()), maps[i].tensor > 0.0)) << same[i].name;
+  for (const Tensor& seen : maps_of({}, {}).seen) EXPECT_FALSE(seen.defined());
+}
+
 }  // namespace
 }  // namespace tapegrad

@@ -257,6 +257,30 @@ TEST(ForeignFolders, GenerationStopsAtEveryEnd) {
   }
 }
 
+// What changes generation alone is an Error of the verbs that generate; others read the same folder.
+TEST(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"hugging_face_gpt2", "llama3_tiny"}) {
+    const std::string model = copied_model(folder, name), text = data_folder("the_verdict.txt");
+    const json config = json::parse(slurp(model + "/config.json"));
+    const std::vector<Arguments> generating{{"generate", "gpt", "--model", model, "--prompt-ids", "1", "--ids"},
+                                            {"chat", model}},
+        others{{"test", "gpt", "--model", model, "--text", text, "--max-tokens", "300"},
+               {"train", "gpt", "--from", model, "--text", text, "--out", folder / "run", "--max-steps", "1"},
+               {"attention", "gpt", "--model", model, "--prompt", "I had", "--out", folder / "maps"}};
+    for (const std::string file : {"generation_config.json", "config.json"}) {
+      SCOPED_TRACE(name + "/" + file);
+      json settings = file == "config.json" ? config : json::object();
+      settings["repetition_penalty"] = 1.1;
+      spill(model + "/" + file, settings.dump());
+      for (const Arguments& call : generating)
+        expect_error(run_command(call), 1, {file + "] expected repetition_penalty 1, got 1.1"});
+      for (const Arguments& call : others) successful(run_command(call));
+      spill(model + "/generation_config.json", "{}");
+    }
+  }
+}
+
 TEST(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
   const TemporaryFolder folder;
   const std::string model = copied_model(folder, "llama3_tiny");

@@ -1,12 +1,14 @@
 // What is recorded on a tape, as it happens: nn::watch keeps the values of a pass.
 #pragma once
 
-#include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/tensor.h>
 
 #include <span>
 #include <string_view>
 
 namespace tapegrad {
+
+class Tape;
 
 /// While one is alive, it is told what its thread records on a tape.
 class TapeWatch {

@@ -82,7 +82,7 @@ struct MultiHeadAttention {
   /// Draws the random numbers of the form again, such as the features of Performer; does nothing for other forms.
   void redraw(Generator* generator = nullptr) { form->redraw(generator); }
 
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
   void visit(auto&& field) {
     if constexpr (std::is_convertible_v<decltype(field), Visitor&>) visit_members(field);  // not when clone() looks
   }

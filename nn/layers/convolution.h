@@ -40,7 +40,7 @@ struct ConvLayer {
 struct Conv1d : detail::ConvLayer<ConvOptions> {
   Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
 };
 
 /// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). kernel_size is one number or {KH, KW}.
@@ -48,7 +48,7 @@ struct Conv2d : detail::ConvLayer<ConvOptions> {
   Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
 };
 
 /// x [N, in, D, H, W] or [in, D, H, W] -> conv3d(x, weight, bias, options). kernel_size is one number or {KD, KH, KW}.
@@ -56,7 +56,7 @@ struct Conv3d : detail::ConvLayer<ConvOptions> {
   Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool bias = true);
   Tensor operator()(const Tensor& x) const;
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
 };
 
 /// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).

@@ -9,7 +9,7 @@ namespace tapegrad::nn {
 struct Dropout {
   explicit Dropout(double p = 0.5);  ///< Error unless 0 <= p <= 1
   Tensor operator()(const Tensor& x) const;
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
   void visit(auto&&) {}
 
   double p;              ///< probability that an element becomes zero

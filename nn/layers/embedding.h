@@ -12,7 +12,7 @@ namespace tapegrad::nn {
 struct Embedding {
   Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
   Tensor operator()(const Tensor& ids) const { return weight.rows(ids, padding); }
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
   void visit(auto&& field) { field("weight", weight); }
 
   Weight weight;                   // [count, dim]

@@ -95,7 +95,7 @@ struct LanguageHead {
     detail::report_call(this, detail::type_name<LanguageHead>(), y);
     return y;
   }
-  std::string describe() const;
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch
   void visit(auto&& field) { field("weight", weight); }
 
   int64_t vocab_size, width;  ///< V and C

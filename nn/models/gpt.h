@@ -56,7 +56,7 @@ NamedTensors without_masks(const NamedTensors& state);
 struct GPTFeedForward {
   explicit GPTFeedForward(int64_t emb_dim);
   Tensor operator()(const Tensor& x) const;  ///< [..., C] -> [..., C]
-  std::string describe() const;
+  std::string describe() const;              ///< the C++ that makes it, for nn::watch
   void visit(auto&& field) {
     field("layers.0", expand);
     field("layers.2", contract);

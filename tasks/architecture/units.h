@@ -16,7 +16,7 @@ struct Unit {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   std::size_t module = kNone;                ///< a member of the model; kNone: an operation
-  std::string path = {};                     ///< of the module, or of the one that runs the operation
+  std::string path = {};                     ///< of the module, or of the module that runs the operation
   std::vector<std::size_t> operations = {};  ///< in order
   int64_t output = -1;                       ///< the one that other units read
   std::vector<int64_t> inputs = {};          ///< operations of other units that it reads, the newest first

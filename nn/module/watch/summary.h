@@ -21,7 +21,8 @@ std::string summary(const Model& model) {
 /// The same with the shapes of outputs, from one run of call(model, inputs) in eval mode; modes and the default
 /// generator are restored. Shapes are shown where they are certain: for the model, for modules in a Sequential or
 /// Hooked, for positions and heads, and for modules that use all of their own parameters in one operation (Linear,
-/// Embedding, norms) and tie none of them. For a module that runs several times, the last shape is shown. Raises the errors of the model.
+/// Embedding, norms) and tie none of them. For a module that runs several times, the last shape is shown. Throws the
+/// errors of the model.
 template <class Model, class Call>
 requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&, std::span<const Tensor>>) std::string
     summary(Model& model, const std::vector<Tensor>& inputs, Call call) {

@@ -166,8 +166,8 @@ std::vector<WatchedOperation> operations_of(const MemberVisitor& model, const Ta
   return operations;
 }
 
-// The output shapes of modules whose own parameters are all inputs of one operation. A tied parameter does not tell
-// which of its modules used it.
+// The output shapes of modules whose own parameters are all inputs of one operation. Of a tied parameter
+// it is unknown which of its modules used it.
 void add_shapes(const std::vector<WatchedOperation>& operations, MemberVisitor& model, Tape& tape, Outputs& outputs) {
   std::vector<std::size_t> open;
   std::map<std::size_t, std::vector<int64_t>> owned;  // the places of each module's own parameters

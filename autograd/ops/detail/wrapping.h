@@ -1,14 +1,10 @@
-// Sums and products whose integers wrap around, and how many numbers are added one after another.
+// Sums and products whose integers wrap around.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 namespace tapegrad {
-
-/// Where rows with an index of their own are added: sums of more rows are made of blocks of so many, which lose no
-/// digits to a long sum.
-inline constexpr int64_t kAddedInOrder = 4096;
 
 /// a + b and a * b, of int64 modulo 2^64, as unsigned numbers are added and multiplied; of other types as usual.
 template <class T>

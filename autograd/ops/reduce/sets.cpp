@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/sets.h>
 
 #include <algorithm>
@@ -189,9 +190,16 @@ Tensor bincount(const Tensor& x, int64_t minimum) {
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minimum) {
   require_weights(kBincount, x, weights);
   if (widens_to_int64(weights.dtype())) return bincount(x, weights.detach().to(kInt64), minimum);
-  const Tensor numbers = packed(require_integers(kBincount, x, "numbers"));
-  return index_add(zeros({bins_of(numbers, minimum)}, weights.dtype()), 0, numbers.reshape({-1}),
-                   weights.detach().reshape({-1}));
+  const Tensor numbers = packed(require_integers(kBincount, x, "numbers")), added = packed(weights);
+  const Tensor y = zeros({bins_of(numbers, minimum)}, weights.dtype());
+  with_type(weights.dtype(), [&](auto t) {
+    using T = decltype(t);
+    T* const sum = y.mutable_data<T>();
+    const int64_t* const bin = numbers.data<int64_t>();
+    const T* const weight = added.data<T>();
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) sum[bin[i]] = wrapping_sum(sum[bin[i]], weight[i]);
+  });
+  return y;
 }
 
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, Flag right) {

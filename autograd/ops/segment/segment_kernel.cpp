@@ -143,35 +143,6 @@ struct SegmentExtreme {
   }
 };
 
-// y = the sum of all rows: of more than kAddedInOrder, the sums of blocks of so many.
-template <class T>
-void sum_rows(const SegmentPiece& p, const T* x, T* y) {
-  SegmentPiece block = p;
-  block.rows = std::is_integral_v<T> ? p.rows : std::min(p.rows, kAddedInOrder);
-  fold_rows(block, x, T{0}, SegmentSum(), y);
-  if constexpr (std::is_floating_point_v<T>) {
-    for (int64_t first = kAddedInOrder; first < p.rows; first += kAddedInOrder) {
-      T sum[kSegmentStrip];
-      block.row = p.row + first;
-      block.rows = std::min(p.rows - first, kAddedInOrder);
-      fold_rows(block, x, T{0}, SegmentSum(), sum);
-      each_column<T>(p.width, [&](auto s) { s.store(s.load(y) + s.load(sum), y); });
-    }
-  }
-}
-
-// After row k was added to `sum`: ends a block of rows, as sum_rows has them. `all` is the sum of the blocks so far;
-// after the last row, `sum` is that of all.
-template <class T>
-HWY_INLINE void end_row(const SegmentPiece& p, int64_t k, T* sum, T* all) {
-  if (p.rows <= kAddedInOrder || ((k + 1) % kAddedInOrder != 0 && k + 1 != p.rows)) return;
-  if (k < kAddedInOrder) std::fill_n(all, p.width, T{0});
-  for (int64_t j = 0; j < p.width; ++j) {
-    all[j] += sum[j];
-    sum[j] = k + 1 == p.rows ? all[j] : T{0};
-  }
-}
-
 template <bool kLargest, class T>
 constexpr T segment_start() {
   using Limits = std::numeric_limits<T>;
@@ -219,7 +190,7 @@ HWY_INLINE void each_exp(const SegmentPiece& p, const T* x, const T* origin, F f
 // y = exp(x - origin) / sum; zeros where the sum is 0. NaN and infinity make the sum NaN.
 template <class T>
 void segment_softmax(const SegmentPiece& p, const T* x, T* y) {
-  T origin[kSegmentStrip], sum[kSegmentStrip], all[kSegmentStrip];
+  T origin[kSegmentStrip], sum[kSegmentStrip];
   segment_origins(p, x, kNothing<T>, origin);
   std::fill_n(sum, p.width, T{0});
   each_exp(p, x, origin, [&](int64_t k, const T* e) {
@@ -230,7 +201,6 @@ void segment_softmax(const SegmentPiece& p, const T* x, T* y) {
       s.store(v, to);
       s.store(s.load(sum) + v, sum);
     });
-    end_row(p, k, sum, all);
   });
   each_column<T>(p.width, [&](auto s) {
     const auto total = s.load(sum);
@@ -245,27 +215,24 @@ void segment_softmax(const SegmentPiece& p, const T* x, T* y) {
 
 template <class T>
 void segment_log_sum_exp(const SegmentPiece& p, const T* x, T* y) {
-  T origin[kSegmentStrip], sum[kSegmentStrip], all[kSegmentStrip];
+  T origin[kSegmentStrip], sum[kSegmentStrip];
   segment_origins(p, x, -kNothing<T>, origin);
   std::fill_n(sum, p.width, T{0});
-  each_exp(p, x, origin, [&](int64_t k, const T* e) {
-    each_span<T>(p.width, [&](auto s) { s.store(s.load(sum) + s.load(e), sum); });
-    end_row(p, k, sum, all);
-  });
+  each_exp(p, x, origin,
+           [&](int64_t, const T* e) { each_span<T>(p.width, [&](auto s) { s.store(s.load(sum) + s.load(e), sum); }); });
   each_span<T>(p.width, [&](auto s) { s.store(log(s.load(sum)) + s.load(origin), y); });
 }
 
 // dx = dy / n where x is one of the n extremes y, 0 elsewhere
 template <class T>
 void segment_extreme_gradient(const SegmentPiece& p, const T* x, const T* y, const T* dy, T* dx) {
-  T share[kSegmentStrip], all[kSegmentStrip];
+  T share[kSegmentStrip];
   const auto chosen = [](auto a, auto b) HWY_ATTR { return where(a == b, decltype(a)(T{1}), decltype(a)(T{0})); };
   std::fill_n(share, p.width, T{0});
   for (int64_t k = 0; k < p.rows; ++k) {
     const T* const from = x + p.at(k);
     look_ahead(p, k, x);
     each_column<T>(p.width, [&](auto s) { s.store(s.load(share) + chosen(s.load(from), s.load(y)), share); });
-    end_row(p, k, share, all);
   }
   each_column<T>(p.width, [&](auto s) { s.store(s.load(dy) / s.load(share), share); });
   for (int64_t k = 0; k < p.rows; ++k) {
@@ -279,14 +246,13 @@ void segment_extreme_gradient(const SegmentPiece& p, const T* x, const T* y, con
 // dx = y * (dy - <dy, y>)
 template <class T>
 void segment_softmax_gradient(const SegmentPiece& p, const T* y, const T* dy, T* dx) {
-  T dot[kSegmentStrip], all[kSegmentStrip];
+  T dot[kSegmentStrip];
   std::fill(dot, dot + p.width, T{0});
   for (int64_t k = 0; k < p.rows; ++k) {
     const int64_t at = p.at(k);
     look_ahead(p, k, y);
     look_ahead(p, k, dy);
     each_column<T>(p.width, [&](auto s) { s.store(s.load(dot) + s.load(y + at) * s.load(dy + at), dot); });
-    end_row(p, k, dot, all);
   }
   for (int64_t k = 0; k < p.rows; ++k) {
     const int64_t at = p.at(k);
@@ -314,7 +280,7 @@ void segment_log_sum_exp_gradient(const SegmentPiece& p, const T* x, const T* y,
 
 template <class T>
 void segment_mean(const SegmentPiece& p, const T* x, T* y) {
-  sum_rows(p, x, y);
+  fold_rows(p, x, T{0}, SegmentSum(), y);
   const T size = static_cast<T>(std::max<int64_t>(p.rows, 1));
   each_column<T>(p.width, [&](auto s) { s.store(s.load(y) / decltype(s.load(y))(size), y); });
 }
@@ -325,7 +291,7 @@ void segment_piece(const SegmentArgs& args, const SegmentPiece& p) {
   T* const out = static_cast<T*>(args.out);
   T* const result = out + p.result();
   switch (args.kind) {
-    case SegmentKind::sum: return sum_rows(p, x, result);
+    case SegmentKind::sum: return fold_rows(p, x, T{0}, SegmentSum(), result);
     case SegmentKind::maximum: return fold_rows(p, x, segment_start<true, T>(), SegmentExtreme<true>(), result);
     case SegmentKind::minimum: return fold_rows(p, x, segment_start<false, T>(), SegmentExtreme<false>(), result);
     default: break;

@@ -1,6 +1,7 @@
 // Reading by index: index_select, embedding, gather, take_along_axis, index, masked_select, nonzero, one_hot.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
+#include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ constexpr std::string_view kIndex = "index";
 constexpr std::string_view kMaskedSelect = "masked_select";
 constexpr std::string_view kOneHot = "one_hot";
 
+constexpr int64_t kColumns = 64;   // columns for one thread to add up at a time
 constexpr int64_t kFlags = 65536;  // elements of a mask for one thread to scan
 
 // The rows `ids` of the axis, in their order: [outer, size, inner] -> [outer, ids, inner].
@@ -50,6 +52,32 @@ void copy_rows(const Tensor& x, const OuterAxisInner& around, const Tensor& ids,
     copy(static_cast<const std::byte*>(rows.raw_data()), static_cast<std::byte*>(y.mutable_raw_data()),
          around.inner * item);
   }
+}
+
+// f(element of y, value) for the slices of `source` (contiguous), in the order of ids, except for the slice `skipped`.
+template <class T, class F>
+void write_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped, F f) {
+  if (source.numel() == 0) return;
+  const OuterAxisInner around(y.shape(), axis);
+  const int64_t count = ids.numel();
+  const int64_t* const id = ids.data<int64_t>();
+  const int64_t width = std::min(around.inner, kColumns);
+  const int64_t tiles = pieces_of(around.inner, width);
+  const T* const in = static_cast<const T*>(source.raw_data());
+  T* const out = static_cast<T*>(y.mutable_raw_data());
+  parallel_for(around.outer * tiles, rows_grain(count * width), [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t o = piece / tiles;
+      const int64_t first = piece % tiles * width;
+      const int64_t last = std::min(first + width, around.inner);
+      for (int64_t i = 0; i < count; ++i) {
+        if (id[i] == skipped) continue;
+        const T* from = in + (o * count + i) * around.inner;
+        T* to = out + (o * around.size + id[i]) * around.inner;
+        for (int64_t j = first; j < last; ++j) f(to[j], from[j]);
+      }
+    }
+  });
 }
 
 // The gradient of take_rows: dy, which has the axis of `ids` in place of `axis`, -> `shape`. Linear, and recorded.
@@ -164,6 +192,21 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
   copy_rows(x, OuterAxisInner(x.shape(), axis), ids, y);
   return record(kIndexSelect, y, {x}, [shape = x.shape(), axis, ids](const Tensor& dy) -> Grads {
     return rows_added(dy, shape, axis, ids, -1);
+  });
+}
+
+void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped) {
+  with_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto add = [](T& sum, T value) { sum = wrapping_sum(sum, value); };
+    write_rows<T>(y, axis, ids, packed(source), skipped, add);
+  });
+}
+
+void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source) {
+  with_type_of_size(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    write_rows<T>(y, axis, ids, packed(source), -1, [](T& place, T value) { place = value; });
   });
 }
 

@@ -118,10 +118,7 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Ten
   const Tensor ids = require_index(kScatterAdd, x, i, index, source);
   if (is_narrow_integer(x.dtype())) return scatter_add(x.to(kInt64), i, ids, source.to(kInt64)).to(x.dtype());
   const auto with = [&](const auto& f) { with_type(x.dtype(), f); };
-  const auto add = [](auto& to, auto value) { to = wrapping_sum(to, value); };
-  const bool one_line = x.dim() == 1 && ids.numel() > kAddedInOrder;
-  const Tensor y = one_line ? x.clone() : with_elements(x, i, ids, source, with, add);
-  if (one_line) add_rows(y, 0, ids, narrow(source, 0, 0, ids.numel()));
+  const Tensor y = with_elements(x, i, ids, source, with, [](auto& to, auto value) { to = wrapping_sum(to, value); });
   return record(kScatterAdd, y, {x, source}, [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
     return {dy, of_source(gather(dy, i, ids), from)};
   });

@@ -36,46 +36,6 @@ TEST(Segments, OfNoRows) {
   expect_near(segment_sum(tensor({true, true, false}), tensor({1, 1, 0}), 2), {0, 2});
 }
 
-// In one long order, float32 loses 1.1e-5 of the sum of 2^20 random numbers, and 5.3e-5 of 2^24.
-TEST(Segments, SumsOfManyRowsLoseNoDigits) {
-  constexpr int64_t kRows = (int64_t{1} << 20) + 5;
-  Generator generator(1);
-  const Tensor x = rand({kRows, 1}, kFloat32, &generator), index = randint(0, 2, {kRows}, &generator);
-  const Tensor two = (1 - index.to(kFloat64)).unsqueeze(1), both = cat({two, 1 - two}, 1);
-  const Tensor exact = sum(x.to(kFloat64) * both, 0);  // [2]
-  const auto error = [](const Tensor& found, const Tensor& expected) {
-    return largest_difference(found.to(kFloat64).reshape({2}) / expected, ones({2}, kFloat64));
-  };
-  const Tensor flat = x.reshape({kRows}), none = zeros({2});
-  const Tensor table = zeros({2, 1}).as_leaf(), row = zeros({2}).as_leaf();
-  Tape tape;
-  const Gradients grads = tape.backward(sum(embedding(table, index) * x) + sum(gather(row, 0, index) * flat));
-  for (const Tensor& found : {segment_sum(x, index, 2), segment_mean(x, index, 2) * sum(both, 0).reshape({2, 1}),
-                              index_add(none, 0, index, flat), scatter_add(none, 0, index, flat), bincount(index, flat),
-                              grads[table], grads[row]})
-    EXPECT_LT(error(found, exact), 2e-6);
-  const Tensor exps = sum(exp(x.to(kFloat64)) * both, 0);
-  EXPECT_LT(error(segment_logsumexp(x, index, 2), log(exps)), 2e-7);
-  const Tensor parts = segment_softmax(x, index, 2);
-  EXPECT_LT(error(sum(parts.to(kFloat64) * both, 0), ones({2}, kFloat64)), 2e-6);
-}
-
-// Up to 4,096 rows are added in their order, as they were.
-TEST(Segments, SumsOfFewRowsAreInOrder) {
-  constexpr int64_t kRows = 4096;
-  Generator generator(1);
-  const Tensor x = rand({kRows}, kFloat32, &generator), index = zeros({kRows}, kInt64);
-  float in_order = 0;
-  for (const float v : x.to_vector<float>()) in_order += v;
-  EXPECT_EQ(segment_sum(x, index, 1).item(), in_order);
-  EXPECT_EQ(index_add(zeros({1}), 0, index, x).item(), in_order);
-  const Tensor table = zeros({3, 1}).as_leaf();  // of 8,192 rows, half of them padding
-  Tape tape;
-  const Tensor ids = cat({index, index + 2}), twice = cat({x, x}).unsqueeze(1);
-  const Tensor grad = tape.backward(sum(embedding(table, ids, 2) * twice))[table];
-  EXPECT_EQ(grad.to_vector<float>(), (std::vector<float>{in_order, 0, 0}));
-}
-
 TEST(Segments, OfMinusInfinityAreLikeMaskedRowsOfSoftmax) {
   const Tensor x = tensor({-kInf, 1., -kInf, 1.}), index = tensor({0, 1, 0, 1});
   expect_near(segment_softmax(x, index, 2), {0, 0.5, 0, 0.5});

@@ -41,7 +41,7 @@ void require_inside(const Op& op, const Shape& shape, std::string_view called, c
 Tensor take_rows(const Tensor& x, int axis, const Tensor& ids);
 
 /// Adds the slices of `source` along an axis to those of y (fresh, contiguous) at `ids`, in the order of ids, except to
-/// the slice `skipped`; sums of more than kAddedInOrder slices are made of blocks. One type. Not recorded.
+/// the slice `skipped`. One type. Not recorded.
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped = -1);
 /// The same, but replaces them; the last of several slices for one place remains.
 void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source);

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/tape.h>
 
@@ -20,6 +21,7 @@ const Op kVariable{"variable"};
 
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local TapeWatch* watching = nullptr;
 
 // The newest tape that existed when a thread without tapes last used a leaf. For the text of an error.
 constinit std::atomic<uint64_t> used_elsewhere{0};
@@ -223,6 +225,8 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
   if (reads == Reads::anything) memory.first_reader = std::min(memory.first_reader, memory.size() - 1);
   if (tape->trap_nan_) detail::require_finite_result(memory, op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
   y.set_tape_index({tape->id_, memory.size() - 1});
+  if (watching && &watching->tape() == tape) [[unlikely]]
+    watching->recorded(y, std::vector<Tensor>(inputs.begin(), inputs.end()));
   return y;
 }
 
@@ -261,6 +265,10 @@ Tensor Tape::variable(const Tensor& x) {
   y.set_tape_index({tape->id_, memory.size() - 1});
   return y;
 }
+
+TapeWatch::TapeWatch(const Tape& tape) : tape_(tape), outer_(std::exchange(watching, this)) {}
+TapeWatch::~TapeWatch() { watching = outer_; }
+TapeWatch* TapeWatch::current() { return watching; }
 
 bool needs_grad(const Tensor& x) {
   Tape* tape = Tape::current();

@@ -1,13 +1,10 @@
 // Draws a tape: places every node in the frame or box of its module, and then writes frames, boxes and edges.
 // build: -Os
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/module_places.h>
-#include <tapegrad/autograd/detail/profile_log.h>
 #include <tapegrad/autograd/graph.h>
-#include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/internal/tape_modules.h>
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,30 +36,6 @@ std::string count_of(int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// "a.b" of "a.b.weight".
-std::string module_of(const std::string& parameter) {
-  const std::size_t dot = parameter.rfind('.');
-  return dot == std::string::npos ? "" : parameter.substr(0, dot);
-}
-
-// The innermost module that has both. A list is not a module: what lies between two of its elements is of the module
-// that has the list.
-std::string common_of(const std::string& a, const std::string& b) {
-  const std::string common(detail::common_module(a, b));
-  const bool list = !common.empty() && a.size() > common.size() + 1 && is_digit(a[common.size() + 1]);
-  return list ? module_of(common) : common;
-}
-
-// "encoder.layers.0" of "encoder.layers.0.norm": the outermost element of a list. "" where there is none.
-std::string block_of(const std::string& path) {
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    if (begin > 0 && is_digit(path[begin])) return path.substr(0, end);
-    begin = end + 1;
-  }
-  return {};
-}
-
 // Where the names of a path's levels end: "encoder.layers.0.norm" has 7, 16 and 21. `list` is the end of the first
 // level with an index above 0.
 struct Levels {
@@ -88,13 +61,8 @@ struct Levels {
 
 class Drawing {
  public:
-  Drawing(const Tape& tape, const GraphOptions& options) : tape_(tape), options_(options) {
-    names_.resize(static_cast<std::size_t>(tape.size()));
-    name_leaves();
-    const auto size = static_cast<std::size_t>(tape.size());
-    const auto own = [this](std::size_t i) { return own_module(static_cast<int64_t>(i)); };
-    modules_ = detail::modules_of_nodes<std::string>(size, own, common_of);
-    end_blocks();
+  Drawing(const Tape& tape, const GraphOptions& options)
+      : tape_(tape), options_(options), names_(names_of_leaves(tape)), modules_(modules_of(tape, names_)) {
     frames_.push_back({});
     for (int64_t i = 0; i < tape.size(); ++i) place(i);
   }
@@ -123,40 +91,6 @@ class Drawing {
 
   bool is_leaf(int64_t i) const { return tape_.op_name(i) == "leaf"; }
   const std::string& name_of(int64_t leaf) const { return names_[static_cast<std::size_t>(leaf)]; }
-
-  void name_leaves() {
-    std::size_t next = 0;
-    for (const Tensor& leaf : tape_.leaves()) {
-      while (!is_leaf(static_cast<int64_t>(next))) ++next;
-      names_[next++] = detail::leaf_name(leaf.tape_index());
-    }
-  }
-
-  // Of the named parameters that an operation uses.
-  std::optional<std::string> own_module(int64_t i) const {
-    std::optional<std::string> found;
-    for (const int64_t from : tape_.inputs_of(i)) {
-      if (from < 0 || name_of(from).empty()) continue;
-      const std::string module = module_of(name_of(from));
-      found = found ? common_of(*found, module) : module;
-    }
-    return found;
-  }
-
-  // Between two blocks, what continues the first one's output in its shape belongs to it: its last dropout and residual
-  // sum, whose other input is older.
-  void end_blocks() {
-    for (int64_t i = 0; i < tape_.size(); ++i) {
-      if (is_leaf(i) || own_module(i)) continue;
-      int64_t last = -1;
-      for (const int64_t from : tape_.inputs_of(i))
-        if (from > last && !is_leaf(from)) last = from;
-      if (last < 0 || tape_.shape_of(last) != tape_.shape_of(i)) continue;
-      const std::string block = block_of(modules_[static_cast<std::size_t>(last)]);
-      std::string& module = modules_[static_cast<std::size_t>(i)];
-      if (own_module(last) != block && block.starts_with(module)) module = block;  // a layer is no block
-    }
-  }
 
   // The part of a module's path that is drawn, and whether it is a box.
   std::pair<std::string, bool> shown(const std::string& path) const {
@@ -194,7 +128,8 @@ class Drawing {
 
   void place(int64_t i) {
     const bool parameter = is_leaf(i);
-    const auto [path, boxed] = shown(parameter ? module_of(name_of(i)) : modules_[static_cast<std::size_t>(i)]);
+    const auto [path, boxed] =
+        shown(parameter ? module_of_parameter(name_of(i)) : modules_[static_cast<std::size_t>(i)]);
     if (boxed) {
       const std::size_t number = box(path);
       ++(parameter ? boxes_[number].parameters : boxes_[number].operations);
@@ -246,10 +181,10 @@ class Drawing {
 
   const Tape& tape_;
   const GraphOptions options_;
-  std::vector<std::string> names_;    // of leaves, by position; "" for operations, too
-  std::vector<std::string> modules_;  // of operations
-  std::vector<std::string> ids_;      // by position
-  std::vector<Frame> frames_;         // the first one is the graph
+  const std::vector<std::string> names_;    // of leaves
+  const std::vector<std::string> modules_;  // of operations
+  std::vector<std::string> ids_;            // by position
+  std::vector<Frame> frames_;               // the first one is the graph
   std::vector<Box> boxes_;
   std::vector<std::string> edges_;
   std::unordered_map<std::string, std::size_t> frame_of_, box_of_, drawn_;  // by path; by the edge of a box

@@ -1,6 +1,7 @@
 // Multi-head attention: projections, heads, caches and rotations; the form computes what a query gets from the values.
 // Heads are strided views of the projections, never copies.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention.h>
@@ -123,6 +124,39 @@ void MultiHeadAttention::visit_members(Visitor& field) {
   } else {
     field(names.group, form);
   }
+}
+
+std::string MultiHeadAttention::describe_as(std::string_view type, std::string_view names_code) const {
+  const SelfAttentionConfig& c = config;
+  const SelfAttentionConfig usual;
+  std::vector<std::string> members{fmt::format(".d_in = {}", c.d_in), fmt::format(".d_out = {}", c.d_out),
+                                   fmt::format(".num_heads = {}", c.num_heads)};
+  const auto add = [&](std::string_view name, const auto& value, const auto& otherwise) {
+    if (value != otherwise) members.push_back(fmt::format(".{} = {}", name, value));
+  };
+  if (c.dropout != usual.dropout) members.push_back(fmt::format(".dropout = {:g}", c.dropout));
+  add("qkv_bias", c.qkv_bias, usual.qkv_bias);
+  add("causal", c.causal, usual.causal);
+  if (positions.defined()) members.push_back(fmt::format(".positions = {}", code_of(c.positions)));
+  if (c.kv_heads() != c.num_heads) add("num_kv_heads", c.num_kv_heads, 0);
+  if (c.attention.name() != usual.attention.name()) {
+    members.push_back(fmt::format(".attention = nn::attention_named(\"{}\")", c.attention.name()));
+    add("form_length", c.form_length, usual.form_length);
+  }
+  add("output_size", c.output_size == c.d_out ? 0 : c.output_size, usual.output_size);
+  add("output_bias", c.output_bias, usual.output_bias);
+  return fmt::format("nn::{}({{{}}}{}{})", type, fmt::join(members, ", "), names_code.empty() ? "" : ", ", names_code);
+}
+
+// The short constructor where it makes the same module.
+std::string MultiHeadAttention::describe() const {
+  const SelfAttentionConfig& c = config;
+  const bool same =
+      c.d_in == c.d_out && c.qkv_bias && c.output_size == 0 && c.output_bias && c.kv_heads() == c.num_heads;
+  if (!same || c.causal || !c.attention.traits().scores)
+    return describe_as("MultiHeadAttention", "nn::kAttentionNames");
+  return fmt::format("nn::MultiHeadAttention({}, {}, {:g}{})", c.d_in, c.num_heads, c.dropout,
+                     positions.defined() ? ", " + code_of(c.positions) : "");
 }
 
 // --- checks ---

@@ -82,6 +82,7 @@ struct MultiHeadAttention {
   /// Draws the random numbers of the form again, such as the features of Performer; does nothing for other forms.
   void redraw(Generator* generator = nullptr) { form->redraw(generator); }
 
+  std::string describe() const;
   void visit(auto&& field) {
     if constexpr (std::is_convertible_v<decltype(field), Visitor&>) visit_members(field);  // not when clone() looks
   }
@@ -103,6 +104,8 @@ struct MultiHeadAttention {
     std::string_view where;
   };
   MultiHeadAttention(const SelfAttentionConfig& config, const Alone& names);
+  /// "nn::Type({.d_in = 64, ...}, names)", with the members of the configuration that differ from its defaults.
+  std::string describe_as(std::string_view type, std::string_view names_code = {}) const;
 
  private:
   void require_supported(const AttentionPass& pass) const;

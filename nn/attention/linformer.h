@@ -66,6 +66,7 @@ struct LinformerConfig {
 /// To share projections between layers, tie() them.
 struct LinformerSelfAttention : MultiHeadAttention {
   explicit LinformerSelfAttention(const LinformerConfig& config);
+  std::string describe() const { return {}; }
 };
 
 }  // namespace tapegrad::nn

@@ -60,6 +60,7 @@ struct PerformerConfig {
 /// bias.
 struct PerformerSelfAttention : MultiHeadAttention {
   explicit PerformerSelfAttention(const PerformerConfig& config);
+  std::string describe() const { return {}; }
 };
 
 }  // namespace tapegrad::nn

@@ -9,6 +9,7 @@ namespace tapegrad::nn {
 /// "out_proj".
 struct MultiHeadSelfAttention : MultiHeadAttention {
   explicit MultiHeadSelfAttention(const SelfAttentionConfig& sizes) : MultiHeadAttention(sizes, kSelfAttentionNames) {}
+  std::string describe() const { return describe_as("MultiHeadSelfAttention"); }
 };
 
 }  // namespace tapegrad::nn

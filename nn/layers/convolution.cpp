@@ -43,6 +43,37 @@ Parameter make_bias(int64_t out, const Parameter& weight, bool wanted) {
   return bias;
 }
 
+// "3", or "{3, 5}" where the axes differ.
+std::string per_axis(int axes, const auto& value_of) {
+  std::string all;
+  bool same = true;
+  for (int i = 0; i < axes; ++i) {
+    all += fmt::format("{}{}", i == 0 ? "" : ", ", value_of(i));
+    same = same && value_of(i) == value_of(0);
+  }
+  return same ? fmt::format("{}", value_of(0)) : "{" + all + "}";
+}
+
+// "nn::Conv2d(3, 16, 3, {.stride = 2, .padding = 1})", with the options that differ from their defaults.
+std::string convolution_code(std::string_view type, const Tensor& weight, const Tensor& bias, const ConvOptions& o) {
+  const int axes = weight.dim() - 2;
+  std::string options;
+  const auto add = [&](std::string_view name, const std::string& value, std::string_view usual) {
+    if (value != usual) options += fmt::format("{}.{} = {}", options.empty() ? "" : ", ", name, value);
+  };
+  add("stride", per_axis(axes, [&](int i) { return o.stride[i]; }), "1");
+  add("padding", o.padding.same() ? "Padding::same" : per_axis(axes, [&](int i) { return o.padding[i]; }), "0");
+  add("dilation", per_axis(axes, [&](int i) { return o.dilation[i]; }), "1");
+  add("groups", std::to_string(o.groups), "1");
+  constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
+  add("padding_mode", fmt::format("PadMode::{}", kModes[static_cast<std::size_t>(o.padding_mode)]),
+      "PadMode::constant");
+  std::string more = options.empty() ? "" : ", {" + options + "}";
+  if (!bias.defined()) more = (options.empty() ? ", {}" : more) + std::string(", false");
+  return fmt::format("nn::{}({}, {}, {}{})", type, weight.size(1) * o.groups, weight.size(0),
+                     per_axis(axes, [&](int i) { return weight.size(2 + i); }), more);
+}
+
 }  // namespace
 
 Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options, bool bias)
@@ -51,6 +82,7 @@ Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& 
       options(options) {}
 
 Tensor Conv1d::operator()(const Tensor& x) const { return conv1d(x, weight, bias, options); }
+std::string Conv1d::describe() const { return convolution_code("Conv1d", weight, bias, options); }
 
 Conv2d::Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options, bool bias)
     : weight(make_weight("conv2d", Direction::forward, in, out, kernel_size, 2, options.groups)),
@@ -58,6 +90,7 @@ Conv2d::Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, con
       options(options) {}
 
 Tensor Conv2d::operator()(const Tensor& x) const { return conv2d(x, weight, bias, options); }
+std::string Conv2d::describe() const { return convolution_code("Conv2d", weight, bias, options); }
 
 Conv3d::Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options, bool bias)
     : weight(make_weight("conv3d", Direction::forward, in, out, kernel_size, 3, options.groups)),
@@ -65,6 +98,7 @@ Conv3d::Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, con
       options(options) {}
 
 Tensor Conv3d::operator()(const Tensor& x) const { return conv3d(x, weight, bias, options); }
+std::string Conv3d::describe() const { return convolution_code("Conv3d", weight, bias, options); }
 
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options,
                                  bool bias)

@@ -17,6 +17,7 @@ namespace tapegrad::nn {
 struct Conv1d {
   Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);
@@ -32,6 +33,7 @@ struct Conv2d {
   Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool bias = true);
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);
@@ -47,6 +49,7 @@ struct Conv3d {
   Conv3d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool bias = true);
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);

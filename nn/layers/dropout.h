@@ -9,6 +9,7 @@ namespace tapegrad::nn {
 struct Dropout {
   explicit Dropout(double p = 0.5);  ///< Error unless 0 <= p <= 1
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&&) {}
 
   double p;              ///< probability that an element becomes zero

@@ -63,6 +63,11 @@ Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
   if (padding && !init::ShapesOnly::on()) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);
 }
 
+std::string Embedding::describe() const {
+  return fmt::format("nn::Embedding({}, {}{})", weight.outputs(), weight.inputs(),
+                     padding ? fmt::format(", {}", *padding) : "");
+}
+
 EmbeddingBag::EmbeddingBag(int64_t count, int64_t dim, const EmbeddingBagOptions& options)
     : weight(std::move(Embedding(count, dim, options.padding_idx).weight)), options(options) {}
 

@@ -12,6 +12,7 @@ namespace tapegrad::nn {
 struct Embedding {
   Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
   Tensor operator()(const Tensor& ids) const { return weight.rows(ids, padding); }
+  std::string describe() const;
   void visit(auto&& field) { field("weight", weight); }
 
   Weight weight;                   // [count, dim]

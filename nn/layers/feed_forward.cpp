@@ -1,4 +1,5 @@
 // The feed-forward block and the residual connection around a block.
+#include <fmt/format.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/init.h>
 
@@ -16,6 +17,11 @@ FeedForward::FeedForward(int64_t hidden_size, int64_t intermediate_size, double 
 }
 
 Tensor FeedForward::operator()(const Tensor& x) const { return w_2(dropout(activate(activation, w_1(x)))); }
+
+std::string FeedForward::describe() const {
+  return fmt::format("nn::FeedForward({}, {}, {:g}{})", w_1.weight.inputs(), w_1.weight.outputs(), dropout.p,
+                     activation == Activation::relu ? "" : fmt::format(", nn::Activation::{}", name(activation)));
+}
 
 SublayerConnection::SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps, bool post_norm)
     : norm(hidden_size, layer_norm_eps), dropout(dropout_prob), post_norm(post_norm) {}

@@ -13,6 +13,7 @@ struct FeedForward {
   FeedForward(int64_t hidden_size, int64_t intermediate_size, double dropout_prob = 0,
               Activation activation = Activation::relu);
   Tensor operator()(const Tensor& x) const;  ///< [..., C] -> [..., C]
+  std::string describe() const;
   void visit(auto&& field) {
     field("w_1", w_1);
     field("w_2", w_2);

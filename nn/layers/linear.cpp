@@ -1,4 +1,5 @@
 // The affine layer.
+#include <fmt/format.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/linear.h>
@@ -24,6 +25,11 @@ Linear::Linear(int64_t in, int64_t out, bool bias) : weight(Parameter(init::blan
   this->bias = Parameter(init::blank({out}));
   const double bound = 1 / std::sqrt(static_cast<double>(in));
   init::uniform(this->bias, -bound, bound);
+}
+
+std::string Linear::describe() const {
+  if (!weight.exists()) return "nn::Linear()";
+  return fmt::format("nn::Linear({}, {}{})", weight.inputs(), weight.outputs(), bias.defined() ? "" : ", false");
 }
 
 }  // namespace tapegrad::nn

@@ -11,6 +11,7 @@ struct Linear {
   Linear() = default;                                 ///< without a weight: a layer that a model leaves out
   Linear(int64_t in, int64_t out, bool bias = true);  ///< Error unless in and out are positive
   Tensor operator()(const Tensor& x) const { return weight.product(x, bias); }
+  std::string describe() const;  ///< the C++ that makes it, for nn::watch; as of all layers
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);

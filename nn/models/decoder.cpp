@@ -93,10 +93,14 @@ Tensor Decoder::operator()(const Tensor& ids, KVCache* cache, AttentionMaps* map
 
 // --- the head ---
 
-LanguageHead::LanguageHead(int64_t vocab_size, int64_t width, bool tied) {
+LanguageHead::LanguageHead(int64_t vocab_size, int64_t width, bool tied) : vocab_size(vocab_size), width(width) {
   if (tied) return;
   weight = Parameter(init::blank({vocab_size, width}));
   init::kaiming_uniform(weight, std::sqrt(5.0));
+}
+
+std::string LanguageHead::describe() const {
+  return fmt::format("nn::LanguageHead({}, {}, {})", vocab_size, width, !weight.exists());
 }
 
 // --- decoding ---

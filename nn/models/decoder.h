@@ -91,11 +91,15 @@ struct LanguageHead {
   LanguageHead(int64_t vocab_size, int64_t width, bool tied);
   Tensor operator()(const Tensor& x) const { return weight.product(x); }  ///< of a head that is not tied
   Tensor operator()(const Tensor& x, const Embedding& tied) const {
-    return weight.exists() ? weight.product(x) : tied.weight.product(x);
+    const Tensor y = weight.exists() ? weight.product(x) : tied.weight.product(x);
+    detail::report_call(this, detail::type_name<LanguageHead>(), y);
+    return y;
   }
+  std::string describe() const;
   void visit(auto&& field) { field("weight", weight); }
 
-  Weight weight;  // [V, C], or none if the head is tied
+  int64_t vocab_size, width;  ///< V and C
+  Weight weight;              // [V, C], or none if the head is tied
 };
 
 /// A decoder in decoding. If there are more tokens than its longest input, it reads the last ones, all of them at every

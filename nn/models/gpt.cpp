@@ -113,6 +113,8 @@ GPTFeedForward::GPTFeedForward(int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), 
 
 Tensor GPTFeedForward::operator()(const Tensor& x) const { return contract(gelu(expand(x), Gelu::tanh)); }
 
+std::string GPTFeedForward::describe() const { return fmt::format("nn::GPTFeedForward({})", expand.weight.inputs()); }
+
 GPTBlock::GPTBlock(const GPTConfig& config)
     : att(attention_of(config)),
       ff(config.emb_dim),

@@ -56,6 +56,7 @@ NamedTensors without_masks(const NamedTensors& state);
 struct GPTFeedForward {
   explicit GPTFeedForward(int64_t emb_dim);
   Tensor operator()(const Tensor& x) const;  ///< [..., C] -> [..., C]
+  std::string describe() const;
   void visit(auto&& field) {
     field("layers.0", expand);
     field("layers.2", contract);
@@ -64,6 +65,21 @@ struct GPTFeedForward {
   Linear expand, contract;  ///< [C] -> [4 C] -> [C]
 };
 
+namespace detail {
+
+// A LayerNorm whose parameters have the tutorial's names.
+struct ScaleAndShift {
+  using Wrapped = LayerNorm;  // the type that names show
+  std::string describe() const { return norm.describe(); }
+  void visit(auto&& field) {
+    field("scale", norm.weight);
+    field("shift", norm.bias);
+  }
+  LayerNorm& norm;
+};
+
+}  // namespace detail
+
 /// y = x + dropout(att(norm1(x))); y + dropout(ff(norm2(y))).
 struct GPTBlock {
   explicit GPTBlock(const GPTConfig& config);
@@ -71,10 +87,9 @@ struct GPTBlock {
   void visit(auto&& field) {
     field("att", att);
     field("ff", ff);
-    field("norm1.scale", norm1.weight);  // the tutorial's names
-    field("norm1.shift", norm1.bias);
-    field("norm2.scale", norm2.weight);
-    field("norm2.shift", norm2.bias);
+    detail::ScaleAndShift first{norm1}, second{norm2};
+    field("norm1", first);
+    field("norm2", second);
     field("drop_shortcut", drop_shortcut);
   }
 
@@ -100,8 +115,8 @@ struct GPTModel final : Decoder {
     field("relative_positions", relative_positions);
     field("drop_emb", drop_emb);
     field("trf_blocks", trf_blocks);
-    field("final_norm.scale", final_norm.weight);
-    field("final_norm.shift", final_norm.bias);
+    detail::ScaleAndShift last{final_norm};
+    field("final_norm", last);
     field("out_head", out_head);
   }
 

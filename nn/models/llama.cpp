@@ -184,6 +184,21 @@ LlamaMLP::LlamaMLP(const LlamaConfig& c)
 
 Tensor LlamaMLP::operator()(const Tensor& x) const { return down_proj(silu(gate_proj(x)) * up_proj(x)); }
 
+// The members of a LlamaConfig that the part reads.
+std::string LlamaAttention::describe() const {
+  const SelfAttentionConfig& c = config;
+  std::string code = fmt::format(".hidden_size = {}, .num_attention_heads = {}", c.d_in, c.num_heads);
+  if (c.kv_heads() != c.num_heads) code += fmt::format(", .num_key_value_heads = {}", c.kv_heads());
+  if (c.d_out != c.d_in) code += fmt::format(", .head_dim = {}", c.d_out / c.num_heads);
+  if (c.dropout > 0) code += fmt::format(", .attention_dropout = {:g}", c.dropout);
+  return fmt::format("nn::LlamaAttention({{{}{}}})", code, c.qkv_bias ? ", .attention_bias = true" : "");
+}
+
+std::string LlamaMLP::describe() const {
+  return fmt::format("nn::LlamaMLP({{.hidden_size = {}, .intermediate_size = {}{}}})", gate_proj.weight.inputs(),
+                     gate_proj.weight.outputs(), gate_proj.bias.defined() ? ", .mlp_bias = true" : "");
+}
+
 LlamaBlock::LlamaBlock(const LlamaConfig& c)
     : self_attn(c),
       mlp(c),

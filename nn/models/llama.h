@@ -76,12 +76,14 @@ std::vector<double> rope_speeds(const LlamaConfig& config);
 /// Causal self-attention with grouped queries; RoPE rotates the pairs i and i + D/2 of each head.
 struct LlamaAttention : MultiHeadAttention {
   explicit LlamaAttention(const LlamaConfig& config);
+  std::string describe() const;
 };
 
 /// down(silu(gate(x)) up(x)). Shazeer 2020.
 struct LlamaMLP {
   explicit LlamaMLP(const LlamaConfig& config);
   Tensor operator()(const Tensor& x) const;  ///< [..., C] -> [..., C]
+  std::string describe() const;
   void visit(auto&& field) {
     field("gate_proj", gate_proj);
     field("up_proj", up_proj);

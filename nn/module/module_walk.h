@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,8 @@ std::string_view type_name() {
   }
 }
 
-// Containers report the calls of their modules to summary(); at other times this does nothing.
+// Containers report the calls of their modules to watch(), and so do modules whose operations do not show whose they
+// are; at other times this does nothing.
 void report_call(const void* module, std::string_view type, const Tensor& result);
 
 // The name of a module in a map or Dict. Error for one that is empty or has a dot, which separates names in a path.
@@ -123,6 +125,39 @@ concept PlainModule = std::is_class_v<T> && std::is_aggregate_v<T> && !MaybeModu
 // A module, not a function.
 template <class T>
 concept Visited = NamesItsMembers<T> || PlainModule<T>;
+
+// What a module is to code that does not know its type.
+struct ModuleType {
+  const std::type_info& type;
+  std::string (*code)(const void* module);  // the C++ that makes it, or ""
+};
+
+// Adds ".dim = 64" to the code of a plain struct.
+void add_member(std::string& code, std::string_view name, bool value);
+void add_member(std::string& code, std::string_view name, int64_t value);
+void add_member(std::string& code, std::string_view name, double value);
+
+// A module says its code in `std::string describe() const`; a plain struct lists its numbers.
+template <class Module>
+std::string code_of(const void* module) {
+  auto& m = *static_cast<Module*>(const_cast<void*>(module));
+  std::string code;
+  if constexpr (requires { code = std::as_const(m).describe(); }) {
+    code = std::as_const(m).describe();
+  } else if constexpr (PlainModule<Module>) {
+    for_each_member(m, [&]<class Member>(std::string_view name, const Member& member) {
+      if constexpr (std::is_same_v<Member, bool>) {
+        add_member(code, name, member);
+      } else if constexpr (std::is_integral_v<Member>) {
+        add_member(code, name, static_cast<int64_t>(member));
+      } else if constexpr (std::is_floating_point_v<Member>) {
+        add_member(code, name, static_cast<double>(member));
+      }
+    });
+    code = std::string(type_name<Module>()) + "{" + code + "}";
+  }
+  return code;
+}
 
 // A type with parameters cannot be copied, so it must have a visit; functions can be copied.
 template <class T>
@@ -195,6 +230,7 @@ class Visitor {
       field.walk(*this);
     } else if constexpr (requires { field.visit(*this); }) {
       enter(detail::type_name<Field>(), memory_of(field));
+      entered({typeid(Field), detail::code_of<Field>});
       if constexpr (requires { field.training = true; }) mode(field.training);
       field.visit(*this);
       leave();
@@ -212,6 +248,7 @@ class Visitor {
       for (auto& element : field) (*this)(std::to_string(index++), element);
     } else if constexpr (detail::PlainModule<Field>) {
       enter(detail::type_name<Field>(), memory_of(field));
+      entered({typeid(Field), detail::code_of<Field>});
       if constexpr (requires { field.training = true; }) mode(field.training);
       detail::for_each_member(field, [this]<class Member>(std::string_view name, Member& member) {
         static_assert(
@@ -230,6 +267,8 @@ class Visitor {
   const std::string& path() const { return path_; }
   /// Before and after the members of a module.
   virtual void enter(std::string_view /*type*/, std::span<const std::byte> /*module*/) {}
+  /// Of the module that was entered last.
+  virtual void entered(const detail::ModuleType& /*type*/) {}
   virtual void leave() {}
   virtual void parameter(Parameter&) {}
   virtual void buffer(Buffer&) {}

@@ -24,8 +24,11 @@ struct AddedPositions {
   /// The learned vectors of all positions, which a model may initialise as those of its tokens; nullptr if there are
   /// none.
   Parameter* table() { return encoding.defined() ? encoding->table() : nullptr; }
+  std::string describe() const;  ///< "" if it adds nothing
   void visit(auto&& field) { encoding.visit(field); }
 
+  Positions kind;                 ///< what it adds; none for relative encodings
+  PositionSizes sizes;            ///< of the model that it is made for
   AnyOf<AddedEncoding> encoding;  // or none
 };
 

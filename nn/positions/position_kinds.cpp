@@ -47,6 +47,12 @@ std::vector<std::string_view> names_of(std::span<const PositionKind::Role> roles
 constexpr PositionKind::Role kAdded[] = {PositionKind::Role::added}, kRelative[] = {PositionKind::Role::relative};
 constexpr PositionKind::Role kAny[] = {PositionKind::Role::neither, kAdded[0], kRelative[0]};
 
+// The encodings that have a constant, which code may name.
+constexpr Positions kConstants[] = {
+    Positions::none, Positions::index, Positions::learned, Positions::sinusoidal, Positions::rope,
+    Positions::shaw, Positions::t5,    Positions::alibi,   Positions::conv,       Positions::conv_multiscale,
+    Positions::lstm, Positions::ode,   Positions::complex, Positions::composite,  Positions::dynamic};
+
 const PositionKind* found(std::string_view name) {
   for (const PositionKind* kind : position_kinds()) {
     if (kind->name == name) return kind;
@@ -64,6 +70,14 @@ std::span<const PositionKind* const> position_kinds() {
 const PositionKind& kind_of(Positions positions) { return *found(name(positions)); }
 
 Positions positions_named(std::string_view name) { return found(name)->positions(); }
+
+std::string code_of(Positions positions) {
+  std::string name(positions.name());
+  if (std::find(std::begin(kConstants), std::end(kConstants), positions) == std::end(kConstants))
+    return fmt::format("nn::positions_named(\"{}\")", name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return "nn::Positions::" + name;
+}
 
 std::span<const std::string_view> position_names() {
   static const std::vector<std::string_view> kNames = names_of(kAny);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <typeindex>
@@ -40,6 +41,9 @@ inline constexpr Positions Positions::none{"none"}, Positions::index{"index"}, P
 
 /// For generic code: positions.name().
 constexpr std::string_view name(Positions positions) { return positions.name(); }
+
+/// The C++ of it: "nn::Positions::rope", or "nn::positions_named(...)" for one without a constant.
+std::string code_of(Positions positions);
 
 /// All encodings; those that are added to the embeddings; and those that act inside attention, whose scores depend only
 /// on the distances of positions. Composite, which combines an added and a relative one, and none are neither.

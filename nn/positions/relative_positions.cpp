@@ -1,4 +1,5 @@
 // Relative positions: the part of a stack of layers and the part of each attention.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/relative_positions.h>
 
@@ -21,9 +22,15 @@ Tensor apply_rope(const Tensor& x, const PositionBias* positions) {
 }
 
 RelativePositions::RelativePositions(Positions positions, int64_t heads, int64_t head_dim, bool causal,
-                                     const PositionOptions& options) {
+                                     const PositionOptions& options)
+    : kind(relative_kind(positions, options)), sizes{.heads = heads, .head_dim = head_dim, .causal = causal} {
   options.check();
-  encoding = kind_of(positions).relative({.heads = heads, .head_dim = head_dim, .causal = causal}, options);
+  encoding = kind_of(positions).relative(sizes, options);
+}
+
+std::string RelativePositions::describe() const {
+  if (!encoding.defined()) return "";
+  return fmt::format("nn::RelativePositions({}, {}, {}, {})", code_of(kind), sizes.heads, sizes.head_dim, sizes.causal);
 }
 
 PositionBias RelativePositions::operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const {

@@ -19,8 +19,11 @@ struct RelativePositions {
                     const PositionOptions& options = {});
   /// For T queries from position `start` on and S keys, in the model's type.
   PositionBias operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const;
+  std::string describe() const;  ///< "" if it makes nothing
   void visit(auto&& field) { encoding.visit(field); }
 
+  Positions kind;                    ///< what it makes; none for encodings of embeddings
+  PositionSizes sizes;               ///< of the model that it is made for
   AnyOf<RelativeEncoding> encoding;  // or none
 };
 

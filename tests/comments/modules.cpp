@@ -20,6 +20,13 @@ TEST_F(Comments, Lists) {
   EXPECT_EQ(Tensor(mask).shape(), (Shape{8, 8}));
 }
 
+TEST_F(Comments, Watch) {
+  const Tensor ids = tensor({{1, 2}});
+  nn::GPTModel model({.vocab_size = 7, .context_length = 4, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+#include "comments/nn/module/watch/watch_1.inc"
+  EXPECT_EQ(seen.result.shape(), (Shape{1, 2, 7}));
+}
+
 TEST_F(Comments, AdditiveAttention) {
   const Tensor state = randn({2, 64}), encoded = randn({2, 5, 128});
 #include "comments/nn/attention/additive_1.inc"

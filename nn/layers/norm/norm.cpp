@@ -1,5 +1,6 @@
 // Normalisations over the last axes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -32,6 +33,19 @@ Tensor over_last_axes(std::string_view where, const Tensor& x, const Shape& shap
   return shape.rank() == 1 ? norm(x) : norm(x.flatten(lead)).reshape(x.shape());
 }
 
+// "nn::LayerNorm(16)", "nn::RMSNorm(Shape{4, 5}, {.eps = 0.1})". A different eps alone is a number.
+std::string norm_code(std::string_view type, const Shape& shape, double eps, double usual,
+                      std::vector<std::string> options = {}) {
+  const bool one = shape.rank() == 1;
+  const std::string sizes =
+      one ? std::to_string(shape[0])
+          : fmt::format("Shape{{{}}}", fmt::join(std::vector<int64_t>(shape.begin(), shape.end()), ", "));
+  if (eps != usual && one && options.empty()) return fmt::format("nn::{}({}, {:g})", type, sizes, eps);
+  if (eps != usual) options.insert(options.begin(), fmt::format(".eps = {:g}", eps));
+  if (options.empty()) return fmt::format("nn::{}({})", type, sizes);
+  return fmt::format("nn::{}({}, {{{}}})", type, sizes, fmt::join(options, ", "));
+}
+
 }  // namespace
 
 LayerNorm::LayerNorm(int64_t dim, double eps, bool bias) : LayerNorm(Shape{dim}, {.eps = eps, .bias = bias}) {}
@@ -45,11 +59,20 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
                         [this](const Tensor& rows) { return layer_norm(rows, weight, bias, eps); });
 }
 
+std::string LayerNorm::describe() const {
+  std::vector<std::string> options;
+  if (!weight.defined()) options.emplace_back(".affine = false");
+  if (weight.defined() && !bias.defined()) options.emplace_back(".bias = false");
+  return norm_code("LayerNorm", normalized_shape, eps, LayerNormOptions().eps, std::move(options));
+}
+
 LayerNormStd::LayerNormStd(int64_t dim, double eps)
     : gamma(constant_parameter("layer_norm_std", {dim}, true, 1)),
       beta(constant_parameter("layer_norm_std", {dim}, true, 0)),
       eps(eps) {}
 Tensor LayerNormStd::operator()(const Tensor& x) const { return layer_norm_std(x, gamma, beta, eps); }
+
+std::string LayerNormStd::describe() const { return norm_code("LayerNormStd", gamma->shape(), eps, 1e-6); }
 
 RMSNorm::RMSNorm(int64_t dim, double eps) : RMSNorm(Shape{dim}, {.eps = eps}) {}
 RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options)
@@ -59,6 +82,12 @@ RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options)
 Tensor RMSNorm::operator()(const Tensor& x) const {
   return over_last_axes(kRmsNorm, x, normalized_shape, weight.defined(),
                         [this](const Tensor& rows) { return rms_norm(rows, weight, eps); });
+}
+
+std::string RMSNorm::describe() const {
+  std::vector<std::string> options;
+  if (!weight.defined()) options.emplace_back(".affine = false");
+  return norm_code("RMSNorm", normalized_shape, eps, RMSNormOptions().eps, std::move(options));
 }
 
 }  // namespace tapegrad::nn

@@ -18,6 +18,7 @@ struct LayerNorm {
   explicit LayerNorm(int64_t dim, const LayerNormOptions& options) : LayerNorm(Shape{dim}, options) {}
   explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);
@@ -34,6 +35,7 @@ struct LayerNorm {
 struct LayerNormStd {
   explicit LayerNormStd(int64_t dim, double eps = 1e-6);
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&& field) {
     field("gamma", gamma);
     field("beta", beta);
@@ -55,6 +57,7 @@ struct RMSNorm {
   explicit RMSNorm(int64_t dim, const RMSNormOptions& options) : RMSNorm(Shape{dim}, options) {}
   explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
+  std::string describe() const;
   void visit(auto&& field) { field("weight", weight); }
 
   Parameter weight;        // [dim], or the sizes of the axes; ones, or none

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/nn/module.h>
+#include <tapegrad/nn/watch.h>
 
-#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -12,37 +11,21 @@
 
 namespace tapegrad::nn {
 
-namespace detail {
-
-// Runs the model once; returns its result if that is a single tensor.
-using SummaryCall = std::function<Tensor(std::span<const Tensor> inputs)>;
-std::string summary(const AnyModel& model);
-std::string summary(const AnyModel& model, const std::vector<Tensor>& inputs, const SummaryCall& call);
-
-}  // namespace detail
-
 /// One line per module with its type and number of parameters, one line per parameter and buffer with its shape, and
 /// the total. Marks frozen and tied parameters, and buffers.
 template <class Model>
 std::string summary(const Model& model) {
-  return detail::summary(detail::AnyModel(model));
+  return detail::summary_of(watch(model));
 }
 
 /// The same with the shapes of outputs, from one run of call(model, inputs) in eval mode; modes and the default
 /// generator are restored. Shapes are shown where they are certain: for the model, for modules in a Sequential or
-/// Hooked, and for modules that use all of their own parameters in one operation (Linear, Embedding, norms) and tie
-/// none of them. For a module that runs several times, the last shape is shown. Raises the errors of the model.
+/// Hooked, for positions and heads, and for modules that use all of their own parameters in one operation (Linear,
+/// Embedding, norms) and tie none of them. For a module that runs several times, the last shape is shown. Raises the errors of the model.
 template <class Model, class Call>
 requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&, std::span<const Tensor>>) std::string
     summary(Model& model, const std::vector<Tensor>& inputs, Call call) {
-  return detail::summary(detail::AnyModel(model), inputs, [&](std::span<const Tensor> x) -> Tensor {
-    if constexpr (std::is_convertible_v<decltype(call(model, x)), Tensor>) {
-      return call(model, x);
-    } else {
-      call(model, x);
-      return {};
-    }
-  });
+  return detail::summary_of(watch(model, [&] { return call(model, std::span<const Tensor>(inputs)); }));
 }
 
 /// The same for model(inputs[0], inputs[1], ...), with one to four inputs.

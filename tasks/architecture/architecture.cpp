@@ -20,7 +20,8 @@ std::string title_of(const Architecture& model) {
 // What the letters in its shapes mean.
 std::string letters_of(const Architecture& model) {
   std::vector<std::string> letters;
-  for (const Stack& stack : model.stacks) letters.push_back(stack.letters);
+  for (const Stack& stack : model.stacks)
+    if (!stack.letters.empty()) letters.push_back(stack.letters);
   return fmt::format("{}", fmt::join(letters, ", "));
 }
 
@@ -90,7 +91,8 @@ drawing::FlowChart chart_of(const Architecture& model) {
 }
 
 std::string table_of(const Architecture& model) {
-  std::string out = fmt::format("{}\n{}\n", title_of(model), letters_of(model));
+  const std::string letters = letters_of(model);
+  std::string out = fmt::format("{}\n{}{}", title_of(model), letters, letters.empty() ? "" : "\n");
   for (const Stack& stack : model.stacks) {
     out += stack.name.empty() ? "" : fmt::format("\n{}: {}\n", stack.name, counted(parameters_of(stack)));
     out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/architecture/builder.h>
+#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
@@ -244,18 +244,15 @@ TEST(Architecture, LayersAreDrawnOnceAndModulesInsideAreListed) {
   EXPECT_NE(table_of(found).find("3 layers, each 3,"), std::string::npos) << table_of(found);
 }
 
+struct HalfUsed {
+  nn::Linear used{2, 3}, other{3, 3};
+};
+
 TEST(Architecture, ParametersWithoutAPartAreAnError) {
-  const nn::Linear layer(2, 3);
-  Builder builder("a model", nn::named_parameters(layer));
-  const Tensor ids = zeros({2, 3}, kInt64);
-  builder.stack({.name = "", .input = "ids", .output = "y", .letters = ""}, ids, 'T');
-  static_cast<void>(builder.box({.name = "half", .code = {}, .paths = {"weight"}}, ids, zeros({2, 3, 5})));
-  EXPECT_EQ(error_of([&] {
-              static_cast<void>(builder.box({.name = "other", .code = {}}, ids, zeros({3, 2, 5})));
-            }),
-            "[architecture] expected a shape that begins with [2, 3], got [3, 2, 5]");
-  EXPECT_EQ(error_of([&] { builder.done({ids}, ids); }),
-            "[architecture] expected every parameter in a part, got bias in none");
+  HalfUsed model;
+  const nn::Watched seen = nn::watch(model, [&] { return model.used(ones({1, 2})); });
+  EXPECT_EQ(error_of([&] { architecture_of(seen, "a model"); }),
+            "[architecture] expected every parameter in a part, got other.weight in none");
 }
 
 TEST(Flow, WrongIndicesAreErrors) {

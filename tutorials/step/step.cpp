@@ -1,5 +1,6 @@
 // The verb `explain step`: reads a run's model and an example, and writes the page.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/gpt/prompt.h>
@@ -20,6 +21,7 @@
 #include <tapegrad/tutorials/step/forward.h>
 #include <tapegrad/tutorials/step/step.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -144,7 +146,29 @@ std::string page_of(const nlohmann::ordered_json& json, tutorial::Language langu
 
 constexpr std::string_view kLanguages[] = {"ko", "en"};
 
+// Its rows are the lines `    add: [...`, from `  return {` to `  };`.
+constexpr std::string_view kTable = "touch.stepOperations =", kRows = "\n  return {\n", kEnd = "  };";
+
 }  // namespace
+
+std::vector<std::string_view> page_operations() {
+  const std::string_view script = tutorial::script("step");
+  std::vector<std::string_view> names;
+  std::size_t at = script.find(kRows, script.find(kTable)) + kRows.size();
+  while (!script.substr(at).starts_with(kEnd)) {
+    const std::size_t end = script.find('\n', at), colon = script.find(": [", at);
+    if (colon < end) names.push_back(script.substr(at + 4, colon - at - 4));
+    at = end + 1;
+  }
+  return names;
+}
+
+void require_on_page(std::string_view operation) {
+  const std::vector<std::string_view> names = page_operations();
+  require(std::find(names.begin(), names.end(), operation) != names.end(), "--model",
+          fmt::format("expected a model of operations that the page can compute ({}), got {}", fmt::join(names, ", "),
+                      operation));
+}
 
 void Request::list(Fields& f) {
   add_model(f, model);
@@ -180,6 +204,8 @@ int explain_step(const Request& request) {
   const Step step = read_step(request);
   const tutorial::Language language = language_named(request.language.value_or(""));
   const nlohmann::ordered_json json = step_json(step);
+  for (const auto& node : json["nodes"])
+    if (!node["inputs"].empty()) require_on_page(node["op"].get<std::string>());
   const double loss = json["loss"];
   if (!(std::abs(loss - step.own_loss) <= 1e-3 * (1 + std::abs(loss)))) {
     fail("explain step", fmt::format("expected the loss of the model, {}, from its operations one by one, got {}",

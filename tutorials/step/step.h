@@ -46,6 +46,11 @@ Step read_step(const Request& request);
 /// "loss_after", after one update of all parameters by AdamW. Tokens have their ids in "settings".
 nlohmann::ordered_json step_json(const Step& step);
 
+/// The operations that the page can compute: the table of step.js.
+std::vector<std::string_view> page_operations();
+/// BadRequest for an operation that is not one of them.
+void require_on_page(std::string_view operation);
+
 /// base64 of float32, little-endian, and back. Error "[base64] ..." for anything else.
 std::string to_base64(const std::vector<float>& values);
 std::vector<float> from_base64(std::string_view text);

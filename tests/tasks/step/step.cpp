@@ -106,15 +106,27 @@ TEST(ExplainStep, NumbersAreAGptsOwn) {
   }
 }
 
+// A new activation is a row of a table in nn, and needs one in step.js.
+TEST(ExplainStep, ThePageHasTheOperationsOfEveryActivation) {
+  for (const std::string_view name : nn::activation_names()) EXPECT_NO_THROW(require_on_page(name)) << name;
+  EXPECT_EQ(page_operations().front(), "rows");
+  EXPECT_EQ(page_operations().back(), "sigmoid");
+  EXPECT_NE(error_of([] { require_on_page("hardshrink"); }).find("softmax, mix, "), std::string::npos);
+  EXPECT_NE(error_of([] { require_on_page("hardshrink"); }).find("got hardshrink"), std::string::npos);
+}
+
 // The script replays forward, finite differences, the update and edits. It needs a JavaScript engine, which is no part
 // of what tapegrad is built with: skipped without one. The numbers that the page starts from are compared by the tests
 // above.
 TEST(ExplainStep, ThePageComputesTheSame) {
   if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   const TemporaryFolder folder;
-  for (const std::string task : {"copy", "addition", "parser", "gpt"}) {
-    SCOPED_TRACE(task);
-    const std::string run = trained(folder, task);
+  std::vector<std::pair<std::string, Arguments>> runs{{"addition", {}}, {"parser", {}}, {"gpt", {}}};
+  for (const std::string_view name : nn::activation_names())
+    runs.push_back({"copy", {"--activation", std::string(name)}});
+  for (const auto& [task, more] : runs) {
+    SCOPED_TRACE(task + (more.empty() ? "" : " " + more[1]));
+    const std::string run = trained(folder, task, more);
     Arguments words{"explain", "step", "--model", run, "--lang", "ko"};
     if (task == kGPTTask) words = joined(words, {"--text", "The cat sat on"});
     const Ran ran = run_command(words);

@@ -1,4 +1,5 @@
 // The gradients of window attention as recorded operations, which can be differentiated again.
+// build: -Os
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/window_call.h>
 

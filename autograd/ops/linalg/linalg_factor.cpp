@@ -1,4 +1,5 @@
 // Factorizations: cholesky, qr; determinants: det, slogdet.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/linalg/householder.h>

@@ -85,19 +85,19 @@ RecurrentStep step_at(const RecurrentLayer& layer, int64_t t, const Tensor& bias
 // --- gates ---
 
 // Columns of the gates that belong to rows of weight_ih.
-struct Block {
+struct GateBlock {
   int64_t column, row, size;
 };
 
-struct Blocks {
-  Block blocks[2];
+struct GateBlocks {
+  GateBlock blocks[2];
   int count;
-  const Block* begin() const { return blocks; }
-  const Block* end() const { return blocks + count; }
+  const GateBlock* begin() const { return blocks; }
+  const GateBlock* end() const { return blocks + count; }
 };
 
 // GRU: r and z are the first rows of the weights, and the middle columns of the gates.
-Blocks blocks_of(const RecurrentLayer& layer) {
+GateBlocks blocks_of(const RecurrentLayer& layer) {
   const int64_t width = layer.width();
   if (layer.kind == Recurrent::gru) return {{{width, 0, 2 * width}, {0, 2 * width, width}}, 2};
   return {{{0, 0, layer.columns()}, {}}, 1};
@@ -113,7 +113,7 @@ Tensor bias_row(const RecurrentLayer& layer) {
   T* const to = row.mutable_data<T>();
   if (layer.weights.bias_ih.defined()) {
     const T* const bias = layer.weights.bias_ih.data<T>();
-    for (const Block& b : blocks_of(layer)) std::copy_n(bias + b.row, b.size, to + b.column);
+    for (const GateBlock& b : blocks_of(layer)) std::copy_n(bias + b.row, b.size, to + b.column);
   }
   if (layer.weights.bias_hh.defined()) {
     const T* const bias = layer.weights.bias_hh.data<T>();
@@ -141,7 +141,7 @@ template <class T>
 void run_forward(const RecurrentLayer& layer, const Tensor& outputs) {
   const int64_t width = layer.width(), columns = layer.columns(), inputs = layer.inputs();
   const RecurrentWeights& w = layer.weights;
-  for (const Block& b : blocks_of(layer)) {
+  for (const GateBlock& b : blocks_of(layer)) {
     gemm<T>(layer.steps() * layer.batch(), b.size, inputs, T{1}, {layer.x.data<T>(), inputs, 1},
             {w.weight_ih.data<T>() + b.row * inputs, 1, inputs}, T{0},
             {layer.gates.mutable_data<T>() + b.column, columns, 1});
@@ -222,7 +222,7 @@ Grads fused_backward(const RecurrentLayer& layer, const Wanted& wants, const Ten
   const Tensor dx = fresh(wants.x, layer.x), dweight_ih = fresh(wants.weight_ih, w.weight_ih);
   const Tensor dweight_hh = fresh(wants.weight_hh, w.weight_hh);
   T beta{0};
-  for (const Block& b : blocks_of(layer)) {
+  for (const GateBlock& b : blocks_of(layer)) {
     if (wants.x) {
       gemm<T>(rows, inputs, b.size, T{1}, {dgates + b.column, columns, 1},
               {w.weight_ih.data<T>() + b.row * inputs, inputs, 1}, beta, {dx.mutable_data<T>(), inputs, 1});

@@ -1,5 +1,6 @@
 // Backward of a recurrent layer, made of recorded operations, for second-order gradients: recomputes the steps, then
 // runs backward through them.
+// build: -Os
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/recurrent/detail/recurrent_layer.h>
 

@@ -21,10 +21,17 @@ std::set<std::string> modules_in(const std::string& folder) {
     if (entry.path().extension() != ".h") continue;
     std::ifstream in(entry.path());
     std::string current;
+    bool detail = false;
     for (std::string line; std::getline(in, line);) {
+      if (line.ends_with("namespace detail")) detail = false;
+      if (line.starts_with("namespace detail")) detail = true;
+      if (detail) continue;
       for (const std::string_view keyword : {"struct ", "class "}) {
         if (!line.starts_with(keyword) || !line.ends_with(" {")) continue;
         current = line.substr(keyword.size(), line.find(' ', keyword.size()) - keyword.size());
+        if (line.find(" : detail::") != std::string::npos && line.find("detail::Member") == std::string::npos &&
+            line.find("WithAxes<") == std::string::npos)
+          names.insert(current);  // the base visits
       }
       if (line.starts_with("  void visit(")) names.insert(current);
     }

@@ -66,6 +66,7 @@ struct LinformerConfig {
 /// To share projections between layers, tie() them.
 struct LinformerSelfAttention : MultiHeadAttention {
   explicit LinformerSelfAttention(const LinformerConfig& config);
+  /// The C++ that makes it, for nn::watch.
   std::string describe() const { return {}; }
 };
 

@@ -60,6 +60,7 @@ struct PerformerConfig {
 /// bias.
 struct PerformerSelfAttention : MultiHeadAttention {
   explicit PerformerSelfAttention(const PerformerConfig& config);
+  /// The C++ that makes it, for nn::watch.
   std::string describe() const { return {}; }
 };
 

@@ -9,6 +9,7 @@ namespace tapegrad::nn {
 /// "out_proj".
 struct MultiHeadSelfAttention : MultiHeadAttention {
   explicit MultiHeadSelfAttention(const SelfAttentionConfig& sizes) : MultiHeadAttention(sizes, kSelfAttentionNames) {}
+  /// The C++ that makes it, for nn::watch.
   std::string describe() const { return describe_as("MultiHeadSelfAttention"); }
 };
 

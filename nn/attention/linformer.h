@@ -66,7 +66,7 @@ struct LinformerConfig {
 /// To share projections between layers, tie() them.
 struct LinformerSelfAttention : MultiHeadAttention {
   explicit LinformerSelfAttention(const LinformerConfig& config);
-  /// The C++ that makes it, for nn::watch.
+  /// Empty: its members do not say what C++ makes it.
   std::string describe() const { return {}; }
 };
 

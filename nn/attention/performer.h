@@ -60,7 +60,7 @@ struct PerformerConfig {
 /// bias.
 struct PerformerSelfAttention : MultiHeadAttention {
   explicit PerformerSelfAttention(const PerformerConfig& config);
-  /// The C++ that makes it, for nn::watch.
+  /// Empty: its members do not say what C++ makes it.
   std::string describe() const { return {}; }
 };
 

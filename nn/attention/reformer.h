@@ -61,7 +61,7 @@ struct ReformerConfig {
 /// those without a cache.
 struct ReformerSelfAttention : MultiHeadAttention {
   explicit ReformerSelfAttention(const ReformerConfig& config);
-  /// The C++ that makes it, for nn::watch.
+  /// Empty: its members do not say what C++ makes it.
   std::string describe() const { return {}; }
   /// The smallest power of two that is at least 2 T / chunk_length.
   static int64_t buckets_for(int64_t length, int64_t chunk_length);

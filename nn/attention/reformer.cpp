@@ -42,7 +42,7 @@ class Reformer final : public CopiedForm<Reformer> {
   }
 
   Tensor attend(const AttentionInputs& in) const override {
-    const auto& [keys, values] = in.from;
+    const Tensor &keys = in.from.keys, &values = in.from.values;
     const int64_t length = keys.size(2), tokens = in.queries.size(2), count = bucket_count(length);
     Generator repeated(options_.seed);
     const Tensor buckets =

@@ -386,8 +386,8 @@ void Loop::restore(const Checkpoint& in) {
   Evaluation best{.validation = in.get<double>("best")};
   if (in.has("best_training")) best.training = in.get<double>("best_training");
   std::optional<Evaluation> best_end;
-  if (in.has(kBestEndName)) best_end.emplace(in.get<double>(kBestEndName));
-  if (in.has(kBestEndTrainingName)) best_end->training = in.get<double>(kBestEndTrainingName);
+  if (in.has(kBestEndName)) best_end = Evaluation{.validation = in.get<double>(kBestEndName)};
+  if (best_end && in.has(kBestEndTrainingName)) best_end->training = in.get<double>(kBestEndTrainingName);
   Generator generator;
   in.restore(kGeneratorName, generator);
   if (options_.load) options_.load(in);

@@ -33,10 +33,10 @@ struct Net {
   }
 };
 
-const nn::WatchedMember& member_of(const nn::Watched& seen, const std::string& path) {
+const nn::WatchedMember& member_of(const nn::Watched& seen, const char* path) {
   for (const nn::WatchedMember& member : seen.members)
     if (member.path == path) return member;
-  fail("test", "there is no " + path);
+  fail("test", std::string("there is no ") + path);
 }
 
 TEST(Watch, HasTheMembersOfAModel) {

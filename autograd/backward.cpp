@@ -145,6 +145,21 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   return grads;
 }
 
+Grads detail::gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy) {
+  tape.require_position(position);
+  Node& node = tape.memory_->node(position);
+  if (!node.op) return {};
+  const PauseRecording pause;
+  const std::span<const int64_t> inputs = tape.memory_->inputs_of(node);
+  Grads grads = node.backward(dy, {.retained = true, .sums = {}, .positions = inputs});
+  require_count(*node.op, grads, node);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (inputs[i] < 0) grads[i] = Tensor();
+    if (grads[i].defined()) grads[i] = sum_to(grads[i], tape.memory_->node(inputs[i]).shape);
+  }
+  return grads;
+}
+
 // --- beginning and end of a run ---
 
 Tape::BackwardRun::BackwardRun(Tape& tape, int64_t last, const BackwardOptions& options)

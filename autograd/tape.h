@@ -14,9 +14,12 @@
 
 namespace tapegrad {
 
+class Tape;
+
 namespace detail {
 struct TapeMemory;
-}
+Grads gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
+}  // namespace detail
 
 struct BackwardOptions {
   /// Record backward itself, so that the gradients can be differentiated again; the tape stays usable.
@@ -91,6 +94,7 @@ class Tape {
 
  private:
   friend class PauseRecording;
+  friend Grads detail::gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
   template <class Inputs>
   friend Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads);
   enum class State { recording, running_backward, spent };

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>
+#include <tapegrad/tasks/run/certify.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/verbs.h>
@@ -144,6 +145,8 @@ constexpr Verb kVerbs[] = {
      "explain copy", "explain step --model out/copy"},
     {"graph", "write the operations of a training step as a graph, for Graphviz", add_kinds, kInside,
      "graph copy --out step.dot", "graph gpt --model out/book --out gpt.dot"},
+    {"certify", "check the gradients of a trained model at its size, and write a page of evidence",
+     add_computing<CertifyRequest, certify>, kInside, "certify out/copy", "certify out/book --directions 1"},
     {"plot", "plot the curves of several runs in one chart", add_alone<PlotRequest, plot>, kInside,
      "plot out/copy out/book", "plot out/copy --log-loss --smooth 0.95"},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kInside,

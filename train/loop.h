@@ -165,6 +165,8 @@ class Loop {
   /// Nothing is updated, and the batch is lost: further steps are an Error until a checkpoint is restored. Error for a
   /// loop with a step of its own.
   BatchLoss next_loss(Tape& tape);
+  /// The loss of the batch of next_loss(), computed again, with or without a tape.
+  Tensor loss_again() const { return source_.loss().loss; }
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
   /// evaluate() in eval mode. In a run of several processes, each of them evaluates; steps and `best` have the first

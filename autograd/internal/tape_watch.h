@@ -1,14 +1,23 @@
-// What is recorded on a tape, as it happens: nn::watch keeps the values of a pass.
+// What is recorded on a tape, as it happens, and what a recorded operation's backward returns: nn::watch keeps the
+// values of a pass, nn::certify checks each operation by itself.
 #pragma once
 
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/tensor.h>
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace tapegrad {
 
 class Tape;
+
+namespace detail {
+/// The gradients of the inputs of one recorded operation from that of its result, in the inputs' shapes, by its own
+/// backward alone. Empty handles for constants and where there is no gradient; none for a leaf. The tape is kept.
+Grads gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
+}  // namespace detail
 
 /// While one is alive, it is told what its thread records on a tape.
 class TapeWatch {

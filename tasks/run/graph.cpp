@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/graph.h>
 #include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/checkpoint.h>
@@ -20,13 +21,11 @@ struct GraphRequest {
   void list(Fields& fields);
 };
 
-// The checkpoint of a run, which has its settings and what its data was.
+// That of a run of this task.
 train::Checkpoint checkpoint_of(const std::string& run, std::string_view task) {
-  const fs::path file = model_file("graph", task, run).parent_path() / train::kCheckpointFile;
-  require(as_bad_request("--model", [&] { return is_there(file); }), "--model",
-          fmt::format("expected the folder of a run, with a checkpoint, got {}", run));
-  train::Checkpoint saved = train::Checkpoint::load(file);
-  const std::string found = task_of_json(file.string(), saved.get<std::string>("options"));
+  const fs::path folder = model_file("graph", task, run).parent_path();
+  train::Checkpoint saved = checkpoint_in(folder, "--model");
+  const std::string found = task_of_json((folder / train::kCheckpointFile).string(), saved.get<std::string>("options"));
   require(found == task, "--model", fmt::format("expected a run of the task {}, got one of {}", task, found));
   return saved;
 }

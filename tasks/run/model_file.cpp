@@ -15,6 +15,13 @@ std::string task_of_model(const fs::path& path) {
   return task_of_json(path.string(), text_of(SafeTensorsFile(path.string()).metadata(), path, "config"));
 }
 
+train::Checkpoint checkpoint_in(const fs::path& folder, std::string_view where) {
+  const fs::path file = folder / train::kCheckpointFile;
+  require(as_bad_request(where, [&] { return is_there(file); }), where,
+          fmt::format("expected the folder of a run, with a checkpoint, got {}", folder.string()));
+  return train::Checkpoint::load(file);
+}
+
 void load_model(Recipe& recipe, const fs::path& path, const Fields& asked, const Given& given) {
   const SafeTensors loaded = train::load_checked(path);
   const std::string& config = text_of(loaded.metadata, path, "config");

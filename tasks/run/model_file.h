@@ -16,6 +16,10 @@ void load_model(Recipe& recipe, const fs::path& path, const Fields& asked = {}, 
 /// The task that a model file was trained for. Error for a file that is not a model.
 std::string task_of_model(const fs::path& path);
 
+/// The checkpoint in the folder of a run, which has its settings and what its data was. BadRequest about `where` if
+/// there is none.
+train::Checkpoint checkpoint_in(const fs::path& folder, std::string_view where);
+
 /// The text of a model file under this key. Error that names the file where there is none.
 const std::string& text_of(const ModelText& text, const fs::path& path, std::string_view key);
 

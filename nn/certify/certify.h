@@ -1,0 +1,75 @@
+// A certificate for the gradients of a model at the size at which it trains: float32, millions of parameters.
+//
+//   const nn::Certificate page = nn::certify(model, loss, {ids, targets});
+//   std::cout << page;
+//
+// nn::gradcheck compares every derivative of a small model in float64; the time of certify grows with the number of
+// parameters as that of training does, and it checks the float32 gradients that training uses, too.
+#pragma once
+
+#include <tapegrad/nn/certificate.h>
+#include <tapegrad/nn/module.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tapegrad::nn {
+
+struct CertifyOptions {
+  /// The model as it is, and moved once, twice ...: every parameter by normal numbers of half its own size.
+  int64_t points = 2;
+  int64_t directions = 3;  ///< random ones at each point, in each mode
+  uint64_t seed = 1;       ///< of directions and moves, and of the default generator before each call of the loss
+  std::string given = "as given";  ///< what the model's own parameters are called
+  /// More points, with what they are called: {"initial", nn::state_dict(before)}.
+  std::vector<std::pair<std::string, NamedTensors>> states = {};
+  /// The relative error that is planted in one element of one gradient, and must be found.
+  double planted = 1e-5;
+  /// Operations are checked one by one if all values of a pass have at most that many elements.
+  int64_t most_elements = int64_t{1} << 26;
+};
+
+namespace detail {
+
+using LossCall = std::function<Tensor(std::span<const Tensor> batch)>;
+
+// A model and its loss, on whose parameters the checks write.
+struct CertifiedModel {
+  AnyModel model;
+  LossCall loss;
+};
+// `single` is the model as it trains, `wide` the same in float64.
+Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, const std::vector<Tensor>& batch,
+                    const CertifyOptions& options);
+
+}  // namespace detail
+
+/// Checks the gradients of loss(model, batch), a tensor of one element, by every parameter that is not frozen and every
+/// floating tensor of the batch:
+/// - derivatives in random directions against differences, whose error is measured, at several points, in training mode
+///   with fixed random numbers and in eval mode; the orders of the Taylor remainders; each parameter by itself;
+/// - the backward of every operation by itself, at the values that it has in this model;
+/// - float32 gradients against float64 ones; equal bits of gradients that are computed twice, with other numbers of
+///   threads, twice on a retained tape, for one parameter alone; gradients of single examples, which add up;
+/// - a wrong number that it plants itself, and must find.
+/// Where a check fails, the tensor and its element are named.
+///
+/// Works on clones: neither the model nor the default generator changes. Raises the errors of the model, and an Error
+/// for a loss of another shape than one element.
+template <class Model, class Loss>
+requires std::is_invocable_r_v<Tensor, Loss&, Model&, std::span<const Tensor>> Certificate
+certify(const Model& model, Loss loss, const std::vector<Tensor>& batch, const CertifyOptions& options = {}) {
+  Model single = clone(model), wide = clone(model);
+  to(wide, kFloat64);
+  const auto of = [&](Model& m) {
+    return detail::CertifiedModel{detail::AnyModel(m), [&](std::span<const Tensor> x) -> Tensor { return loss(m, x); }};
+  };
+  return detail::certify(of(single), of(wide), batch, options);
+}
+
+}  // namespace tapegrad::nn

@@ -32,7 +32,7 @@ struct GradcheckReport {
   double numerical = 0;      ///< this derivative by differences
   double worst[2] = {0, 0};  // the largest |analytic - numerical| / max(1, |numerical|) at order 1 and 2
   int64_t entries = 0;       // number of derivatives compared
-  int64_t undecidable = 0;   // those among them at a kink or jump whose analytic derivative lies between the two slopes
+  int64_t undecidable = 0;   // those among them that differences cannot decide: kinks, jumps, quick oscillations
   std::string text = {};     // one line that describes the failure; empty if ok
   std::string note = {};     // one line about the first undecidable entry; empty if there is none
   explicit operator bool() const { return ok; }
@@ -78,7 +78,9 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 /// An entry that does not agree is measured again with steps from 8 times to 2^-42 times the size of x, and is wrong
 /// only if it differs by more than the rounding and truncation errors that these differences show. At a kink or jump of
 /// f (relu at 0) no step can decide: the entry is counted as undecidable, which is no failure, if the analytic
-/// derivative lies between the slopes of both sides. A function whose values differ when it is computed again fails.
+/// derivative lies between the slopes of both sides. So is an entry that disagrees, but whose differences contradict
+/// each other, beyond the errors that they claim, when other steps are taken. A function whose values differ when it is
+/// computed again fails.
 ///
 /// It also checks that f gives the same bits twice and does not change its inputs, that strided and contiguous inputs
 /// give the same results, that a second backward on a retained tape gives the same gradients, and that gradients depend

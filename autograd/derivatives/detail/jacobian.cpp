@@ -146,17 +146,17 @@ Values JacobianCheck::evaluate_at(const Place& place, double move) {
   return result.to_vector<double>();
 }
 
-// The chosen outputs at steps from 8 times to 2^-42 times the size of x.
-std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<std::size_t>& outputs) {
-  const double scale = scale_at(place);
+// The chosen outputs at steps from 8 times to 2^-42 times the size of x, each times `part`.
+std::vector<Line> JacobianCheck::lines_at(const Place& place, const std::vector<std::size_t>& outputs, double part) {
+  const double scale = scale_at(place), top = 8 * scale * part;
   const double size = value_at(place) != 0 ? std::abs(value_at(place)) : largest_of(place.input);
   const int levels = 46 + std::clamp(std::ilogb(scale) - std::ilogb(size), 0, 40);
-  std::vector<Line> lines(outputs.size(), Line{.top = 8 * scale, .small = std::ldexp(std::min(size, scale), -22)});
+  std::vector<Line> lines(outputs.size(), Line{.top = top, .small = std::ldexp(std::min(size, scale), -22)});
   const Values middle = evaluate_at(place, 0);
   double largest = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) lines[i].middle = middle[outputs[i]];
   for (int level = 0; level < levels; ++level) {
-    const double h = std::ldexp(8 * scale, -level);
+    const double h = std::ldexp(top, -level);
     const Values above = evaluate_at(place, h), below = evaluate_at(place, -h);
     for (std::size_t k = 0; k < outputs_; ++k)
       if (above[k] != middle[k] || below[k] != middle[k]) largest = std::max(largest, std::abs(middle[k]));
@@ -249,11 +249,40 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
     return true;
   }
   if (!agrees(0) && !is_one_of_several(line, analytic) && !agrees(noise_of_row(k)[place.at])) {
-    same_bits(row_by_backward(k), rows_[k]) ? mismatch(place, k, analytic, slope) : fail_as_unstable();
+    if (!same_bits(row_by_backward(k), rows_[k])) {
+      fail_as_unstable();
+      return false;
+    }
+    if (const std::optional<double> other = contradicting(place, k, slope)) {
+      note_undecidable(place, k,
+                       fmt::format("the numerical derivative depends on the steps (analytic {:.12g}, numerical {:.6g} "
+                                   "and, with other steps, {:.6g})",
+                                   analytic, slope.value, *other));
+      return true;
+    }
+    mismatch(place, k, analytic, slope);
     return false;
   }
-  slope.broken ? note_undecidable(place, k, analytic, slope) : note_error(error, slope.value);
+  if (!slope.broken) {
+    note_error(error, slope.value);
+  } else {
+    note_undecidable(place, k,
+                     fmt::format("the derivative lies between the two slopes (analytic {:.12g}, numerical {:.6g} below "
+                                 "and {:.6g} above)",
+                                 analytic, slope.below, slope.above));
+  }
   return true;
+}
+
+// A slope by other steps that contradicts this one, beyond the errors that both claim: then neither is a reason to call
+// a gradient wrong. Steps that are all halves of each other may meet a function that oscillates at the same phases.
+std::optional<double> JacobianCheck::contradicting(const Place& place, std::size_t k, const Slope& slope) {
+  for (const double part : {0.625, 0.875}) {
+    const Slope other = slope_of(lines_at(place, {k}, part)[0], scale_at(place));
+    if (std::isfinite(other.error) && std::abs(other.value - slope.value) > other.error + slope.error)
+      return other.value;
+  }
+  return {};
 }
 
 // By what two numbers may be multiplied on their way into f: by as much as the largest of the other inputs. A second
@@ -276,12 +305,8 @@ double JacobianCheck::factors(const Place& place, std::size_t output) const {
   return product;
 }
 
-void JacobianCheck::note_undecidable(const Place& place, std::size_t k, double analytic, const Slope& slope) {
-  if (report_.undecidable++ > 0) return;
-  report_.note = fmt::format(
-      "{}: undecidable: the derivative lies between the two slopes (analytic {:.12g}, numerical {:.6g} below and "
-      "{:.6g} above)",
-      entry_text(place, k), analytic, slope.below, slope.above);
+void JacobianCheck::note_undecidable(const Place& place, std::size_t k, std::string_view reason) {
+  if (report_.undecidable++ == 0) report_.note = fmt::format("{}: undecidable: {}", entry_text(place, k), reason);
 }
 
 void JacobianCheck::mismatch(const Place& place, std::size_t k, double analytic, const Slope& slope) {

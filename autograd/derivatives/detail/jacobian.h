@@ -8,8 +8,10 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::detail {
@@ -59,7 +61,7 @@ class JacobianCheck {
   const Values& noise_of_row(std::size_t k);
   Column column(const Place& place, double h);
   Values evaluate_at(const Place& place, double move);
-  std::vector<Line> lines_at(const Place& place, const std::vector<std::size_t>& outputs);
+  std::vector<Line> lines_at(const Place& place, const std::vector<std::size_t>& outputs, double part = 1);
   double value_at(const Place& place) const;
   double scale_at(const Place& place) const;
   double largest_of(int input) const;
@@ -69,7 +71,8 @@ class JacobianCheck {
   bool settles(const Place& place, const Column& c, std::size_t k);
   bool accepts(const Place& place, std::size_t k, const Line& line);
   void mismatch(const Place& place, std::size_t k, double analytic, const Slope& slope);
-  void note_undecidable(const Place& place, std::size_t k, double analytic, const Slope& slope);
+  std::optional<double> contradicting(const Place& place, std::size_t k, const Slope& slope);
+  void note_undecidable(const Place& place, std::size_t k, std::string_view reason);
   void fail_as_unstable();
   void note_error(double error, double slope);
   double tolerance(double slope, double noise) const;

@@ -277,6 +277,35 @@ TEST(Gradcheck, PassesNearKinksAndWhereTheFunctionIsSteep) {
   expect_passes([](const Tensor& x) { return (1e6 + x) - 1e6; }, 0.3);  // in steps of 1e-10
 }
 
+TEST(Gradcheck, DifferencesThatContradictEachOtherDecideNothing) {
+  constexpr double kFast = 1.5 * 0x1p33 * 3.14159265358979323846;  // every step of a power of two meets the same phase
+  const auto f = [](const Tensor& x) { return x + sin(x * kFast) * 0x1p-20; };
+  const GradcheckReport report = gradcheck(f, {tensor({0.3}, kFloat64)}, {.order = 1});
+  EXPECT_TRUE(report.ok) << report.text;
+  EXPECT_EQ(report.undecidable, 1);
+  EXPECT_TRUE(
+      report.note.starts_with("order 1: output [0] by input 0 at [0]: undecidable: the numerical derivative "
+                              "depends on the steps (analytic 11930.2756"))
+      << report.note;
+}
+
+TEST(Gradcheck, APieceThatIsSmallerThanMostSteps) {
+  // Constant but for 2^-26 on both sides of x, beside a number that makes rounding errors look larger than they are.
+  const auto f = [](const Tensor& x) {
+    const Tensor near = x - 0.3;
+    return cat({where(abs(near) < 0x1p-26, near * 0.02, 1e-5), near * 4e5 + 4e4}, 0);
+  };
+  const Tensor at = tensor({0.3}, kFloat64);
+  EXPECT_TRUE(gradcheck(f, {at}, {.order = 1})) << gradcheck(f, {at}, {.order = 1}).text;
+  const Op planted{"piece"};
+  const auto wrong = [&](const Tensor& x) {
+    return custom(
+        planted, {x}, [&](const Tensor& v) { return f(v); },
+        [](const Tensor& dy) -> Grads { return dy.slice(0, 0, 1) * -0.02 + dy.slice(0, 1) * 4e5; });
+  };
+  EXPECT_FALSE(gradcheck(wrong, {at}, {.order = 1}));
+}
+
 TEST(Gradcheck, AtAKinkTheDerivativeLiesBetweenTheSlopes) {
   const auto check = [](auto f, int order = 1) {
     return gradcheck(f, {tensor({0.5, 0.0, -0.7}, kFloat64)}, {.order = order});

@@ -165,11 +165,22 @@ bool is_of_a_run(const std::vector<Slope>& all, double derivative) {
   return false;
 }
 
+// Whether six steps in succession give this derivative to more than six digits: rounding errors do not, however large
+// they may be beside what the function is computed from.
+bool is_of_a_long_run(const std::vector<Slope>& all, double derivative) {
+  int run = 0;
+  for (const Slope& s : all) {
+    run = std::abs(s.value - derivative) <= 3e-7 * std::abs(derivative) ? run + 1 : 0;
+    if (run == 6) return derivative != 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_one_of_several(const Line& f, double derivative) {
   const std::vector<Slope> all = Levels(f).slopes();
-  if (is_of_a_run(all, derivative)) return true;
+  if (is_of_a_run(all, derivative) || is_of_a_long_run(all, derivative)) return true;
   const Slope best = smallest_error(all), near = nearest(f, all);
   const auto agrees = [&](const Slope& s, double least) {
     return std::abs(derivative - s.value) <= s.error && s.error <= least && contradicts(best, s);

@@ -50,6 +50,7 @@ TEST(LinksInAFolder, PagesAreNotWrittenThroughThem) {
   expect_not_followed(folder, "attention.html",
                       {"attention", "gpt", "--model", run + "/model.safetensors", "--prompt", "The"});
   expect_not_followed(folder, "step.html", {"explain", "step", "--model", run, "--text", "The cat"});
+  expect_not_followed(folder, "certificate.html", {"certify", run, "--points", "1", "--directions", "1"});
   expect_not_followed(folder, "plot.html", {"plot", run, "--out", run});
   expect_not_followed(folder, "plot.svg", {"plot", run, "--out", run});
   expect_not_followed(folder, "padding-mask.svg", {"show", "padding-mask", "--out", run});

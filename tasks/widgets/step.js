@@ -39,12 +39,14 @@ touch.stepOperations = (() => {
   const ahead = (axis, shape) => (axis < 0 ? axis + shape.length : axis);
   // --- elementwise ---
   const each = (f) => ([x]) => x.map(f);
-  const pair = (f) => (x, {first, number}, {shapes, shape}) => {
-    if (x.length === 1) return x[0].map(first === undefined ? (v) => f(v, number) : (v) => f(first, v));
+  const pair = (f) => (x, {number, added, first, a: left = first}, {shapes, shape}) => {
+    if (added !== undefined) return x[0].map((v) => v + added);
+    if (x.length === 1) return x[0].map(left === undefined ? (v) => f(v, number) : (v) => f(left, v));
     const [a, b] = x.map((v, i) => broadcast(v, shapes[i], shape));
     return a.map((v, i) => f(v, b[i]));
   };
-  const number = (sign) => ({first, number: right}) => (right !== undefined ? `y = x ${sign} ${right}` : first !== undefined ? `y = ${first} ${sign} x` : `y = a ${sign} b`);
+  const written = (sign) => ({number, added, first, a: left = first}) => (number !== undefined ? `y = x ${sign} ${number}`
+    : added !== undefined ? `y = x + ${added}` : left !== undefined ? `y = ${left} ${sign} x` : `y = a ${sign} b`);
   const choose = (x, {condition, number: chosen, otherwise}, {shapes, named, shape}) => {
     const at = broadcast(condition, named.condition, shape), [a, b] = x.map((v, i) => broadcast(v, shapes[i], shape));
     if (otherwise !== undefined) return a.map((v, i) => (at[i] ? v : otherwise));
@@ -189,10 +191,10 @@ touch.stepOperations = (() => {
   return {
     embedding: [embedding, "y[t] = table[token[t]]", "dtable[token[t]] += dy[t]"],
     visible: [([ids], {hidden}) => ids.map((id) => (id === hidden ? 0 : 1)), "y = token is not padding", ""],
-    add: [pair((a, b) => a + b), number("+"), "da = dy, db = dy; summed over axes that were repeated"],
-    sub: [pair((a, b) => a - b), number("-"), "da = dy, db = -dy; summed over axes that were repeated"],
-    mul: [pair((a, b) => a * b), number("*"), "da = dy b, db = dy a; summed over axes that were repeated"],
-    div: [pair((a, b) => a / b), number("/"), "da = dy / b, db = -dy a / b^2; summed over axes that were repeated"],
+    add: [pair((a, b) => a + b), written("+"), "da = dy, db = dy; summed over axes that were repeated"],
+    sub: [pair((a, b) => a - b), written("-"), "da = dy, db = -dy; summed over axes that were repeated"],
+    mul: [pair((a, b) => a * b), written("*"), "da = dy b, db = dy a; summed over axes that were repeated"],
+    div: [pair((a, b) => a / b), written("/"), "da = dy / b, db = -dy a / b^2; summed over axes that were repeated"],
     neg: [each((v) => -v), "y = -x", "dx = -dy"],
     linear: [linear, "y = x W^T + b", "dx = dy W, dW = dy^T x, db = sum of dy over the rows"],
     matmul: [matmul, "y = a b", "da = dy b^T, db = a^T dy"],
@@ -241,7 +243,7 @@ touch.stepOperations = (() => {
 touch.stepAxes = ({op, shape, index, inputs, tensors, settings}, nodes) => {
   const none = shape.map(() => null), of = (i) => nodes[i].axes, last = shape.length - 1;
   if (op === "tokens") return none.map((_, axis) => (axis === last ? index : null));
-  if (op === "embedding") return none.map((_, axis) => (axis === last - 1 && nodes[tensors.ids].op === "tokens" ? tensors.ids : null));
+  if (op === "embedding") return [...of(tensors.ids), null];
   if (inputs.length === 0 || inputs[0] < 0) return none;
   const x = of(inputs[0]), from = nodes[inputs[0]].shape;
   if (op === "transpose") return x.map((_, axis) => x[axis === settings.axes[0] ? settings.axes[1] : axis === settings.axes[1] ? settings.axes[0] : axis]);
@@ -268,7 +270,7 @@ touch.stepReplay = (data) => {
     const settings = Object.fromEntries(Object.entries(given.settings).map(([key, v]) => [key, typeof v === "string" ? Number(v) : v]));
     const node = {...given, settings, tensors, index: nodes.length, given: inputs.length === 0,
       library: all.subarray(given.at, given.at + count), gradient: gradients.subarray(given.at, given.at + count),
-      trained: !["tokens", "constant", "visible"].includes(given.op), reads: [...inputs, ...Object.values(tensors)]};
+      trained: given.op === "parameter" || inputs.some((i) => nodes[i]?.trained), reads: [...inputs, ...Object.values(tensors)]};
     node.shapes = {shape: node.shape, shapes: inputs.map((i) => nodes[i]?.shape),
       named: Object.fromEntries(Object.entries(tensors).map(([key, i]) => [key, nodes[i].shape]))};
     node.axes = touch.stepAxes(node, nodes);

@@ -43,7 +43,7 @@ class Nodes {
   explicit Nodes(const Step& step) : operations_(step.pass.operations), places_(operations_.size(), -1) {
     for (const Given& given : step.given) {
       ordered_json node{{"op", given.op}, {"name", given.name}, {"inputs", given.inputs}};
-      node["settings"] = given.settings.is_null() ? ordered_json::object() : given.settings;
+      if (!given.settings.is_null()) node["settings"] = given.settings;
       known_[memory_of(given.value)] = add(std::move(node), given.value);
     }
     for (std::size_t i = 0; i < operations_.size(); ++i)
@@ -56,24 +56,29 @@ class Nodes {
  private:
   using Memory = std::pair<const void*, int64_t>;
   static Memory memory_of(const Tensor& x) { return {x.raw_data(), x.numel()}; }
+  static std::vector<int64_t> sizes_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
   int64_t add(ordered_json node, const Tensor& value, const Tensor& gradient = {}) {
-    node["shape"] = std::vector<int64_t>(value.shape().begin(), value.shape().end());
+    node.emplace("inputs", ordered_json::array());
+    node.emplace("settings", ordered_json::object());
+    node["shape"] = sizes_of(value.shape());
     node["at"] = values.size();
     append(values, value);
     append(gradients, gradient.defined() ? gradient : zeros(value.shape()));
     json.push_back(std::move(node));
     return static_cast<int64_t>(json.size()) - 1;
   }
-  // The same node for every view of all elements of a tensor, such as tokens [T] and [1, T].
+  // A view of all elements of a tensor that is known, such as tokens [1, T] of [T], follows from it.
   int64_t constant(const std::string& name, const Tensor& given) {
     const Tensor value = unexpanded(given);
-    const auto [found, fresh] = known_.emplace(memory_of(value), 0);
-    if (fresh) {
-      found->second = add({{"op", "constant"}, {"name", name}, {"inputs", ordered_json::array()}}, value);
-      json.back()["settings"] = ordered_json::object();
-    }
-    return found->second;
+    ordered_json node{{"op", "constant"}, {"name", name}};
+    if (!value.is_contiguous()) return add(std::move(node), value);
+    const auto [found, fresh] = known_.emplace(memory_of(value), -1);
+    if (fresh) return found->second = add(std::move(node), value);
+    if (json[static_cast<std::size_t>(found->second)]["shape"] == sizes_of(value.shape())) return found->second;
+    node["op"] = "reshape";
+    node["inputs"] = {found->second};
+    return add(std::move(node), value);
   }
   int64_t input(const nn::WatchedOperation& op, std::size_t k, const std::string& name) {
     if (op.inputs[k] < 0) return op.constants[k].defined() ? constant(name + ".constant", op.constants[k]) : -1;
@@ -81,20 +86,18 @@ class Nodes {
     return places_[from] >= 0 ? places_[from] : constant(std::string(operations_[from].name), operations_[from].value);
   }
   int64_t add_operation(const nn::WatchedOperation& op) {
-    const bool leaf = op.name == "leaf";
-    const std::string name = leaf || op.module.empty() ? op.module : op.module + ".";
-    ordered_json node{{"op", leaf ? "parameter" : op.name}, {"name", leaf ? name : name + std::string(op.name)}};
-    node["inputs"] = ordered_json::array();
-    for (std::size_t k = 0; k < op.inputs.size(); ++k) node["inputs"].push_back(input(op, k, node["name"]));
-    node["settings"] = ordered_json::object();
+    if (op.name == "leaf") return add({{"op", "parameter"}, {"name", op.module}}, op.value, op.gradient);
+    const std::string name = fmt::format("{}{}{}", op.module, op.module.empty() ? "" : ".", op.name);
+    ordered_json node{{"op", op.name}, {"name", name}};
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) node["inputs"].push_back(input(op, k, name));
     for (const auto& [key, setting] : op.settings) {
       const std::string called(key);
       if (const double* const number = std::get_if<double>(&setting)) {
         node["settings"][called] = number_json(*number);
       } else if (const Dims* const axes = std::get_if<Dims>(&setting)) {
-        node["settings"][called] = std::vector<int64_t>(axes->begin(), axes->end());
+        node["settings"][called] = sizes_of(*axes);
       } else if (const Tensor& tensor = std::get<Tensor>(setting); tensor.defined()) {
-        node["tensors"][called] = constant(node["name"].get<std::string>() + "." + called, tensor);
+        node["tensors"][called] = constant(name + "." + called, tensor);
       }
     }
     return add(std::move(node), op.value, op.gradient);

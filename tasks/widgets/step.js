@@ -143,7 +143,7 @@ touch.stepOperations = (() => {
   };
   // --- views, and reading by index ---
   const same = ([x]) => x.slice();
-  const transpose = ([x], {axes: [i, j]}, {shapes: [from], shape}) => {
+  const transpose = ([x], {from: i, to: j}, {shapes: [from], shape}) => {
     const steps = stepsOf(from);
     return take(x, places(shape, replaced(replaced(steps, i, steps[j]), j, steps[i])));
   };
@@ -246,7 +246,7 @@ touch.stepAxes = ({op, shape, index, inputs, tensors, settings}, nodes) => {
   if (op === "embedding") return [...of(tensors.ids), null];
   if (inputs.length === 0 || inputs[0] < 0) return none;
   const x = of(inputs[0]), from = nodes[inputs[0]].shape;
-  if (op === "transpose") return x.map((_, axis) => x[axis === settings.axes[0] ? settings.axes[1] : axis === settings.axes[1] ? settings.axes[0] : axis]);
+  if (op === "transpose") return x.map((_, axis) => x[axis === settings.from ? settings.to : axis === settings.to ? settings.from : axis]);
   if (op === "permute") return x.map((_, axis) => x[settings.inverse.indexOf(axis)]);
   if (op === "linear") return [...x.slice(0, -1), null];
   if (op === "matmul") return none.map((_, axis) => (axis === last ? of(inputs[1])[of(inputs[1]).length - 1] : x[axis - last + x.length - 1]) ?? null);

@@ -77,17 +77,18 @@ Step transformer_step(const Request& request, const fs::path& file, const TaskIn
   const Task& task = recipe->task();
   nn::Transformer& model = recipe->transformer();
   const Batch example = example_of(request, *recipe);
-  const Tensor read = shifted(task, example.target), visible = task.source_mask(example.source);
+  const Tensor target = example.target.clone();  // that of copy is the source
+  const Tensor read = shifted(task, target), visible = task.source_mask(example.source);
   require(!visible.defined() || any(visible), "--text",
           "expected a source with at least one token that is not padding");
-  const auto outputs = [&] { return model(example.source, read, visible, nn::causal_mask(example.target.size(1))); };
-  const auto loss = [&] { return task.loss(outputs(), example.target); };
-  const Answer answer = answers_of(task, example, predicted_tokens(task, outputs(), example.target), 1).front();
+  const auto outputs = [&] { return model(example.source, read, visible, nn::causal_mask(target.size(1))); };
+  const auto loss = [&] { return task.loss(outputs(), target); };
+  const Answer answer = answers_of(task, example, predicted_tokens(task, outputs(), target), 1).front();
   const double own_loss = loss().item();
   nn::to(model, kFloat64);
   Step step = watched_step(nn::AnyModel(model), loss, recipe->optimizer());
   step.given = {{"tokens", "source", example.source},
-                {"tokens", "target", example.target, {{"link", {{"to", 2}, {"by", 1}}}}},
+                {"tokens", "target", target, {{"link", {{"to", 2}, {"by", 1}}}}},
                 {"tokens", "read", read, {{"fixed", true}}}};
   if (visible.defined()) step.given.push_back({"visible", "visible", visible, {{"hidden", 0}}, {0}});
   step.own_loss = own_loss;

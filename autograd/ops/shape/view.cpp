@@ -190,9 +190,8 @@ Tensor Tensor::transpose(int64_t a, int64_t b) const {
   Strides steps = strides();
   std::swap(swapped[i], swapped[j]);
   std::swap(steps[i], steps[j]);
-  const Tensor y = view(swapped, steps);
-  return with_settings(record(kTranspose, y, {*this}, [i, j](const Tensor& dy) -> Grads { return dy.transpose(i, j); }),
-                       "axes", Dims{i, j});
+  auto backward = [i, j](const Tensor& dy) -> Grads { return dy.transpose(i, j); };
+  return with_settings(record(kTranspose, view(swapped, steps), {*this}, backward), "from", i, "to", j);
 }
 
 Tensor Tensor::permute(const Dims& axes) const {
@@ -211,9 +210,8 @@ Tensor Tensor::permute(const Dims& axes) const {
     steps.push_back(strides()[from]);
     back[from] = i;
   }
-  const Tensor y = view(turned, steps);
-  return with_settings(record(kPermute, y, {*this}, [back](const Tensor& dy) -> Grads { return dy.permute(back); }),
-                       "inverse", back);
+  auto backward = [back](const Tensor& dy) -> Grads { return dy.permute(back); };
+  return with_settings(record(kPermute, view(turned, steps), {*this}, backward), "inverse", back);
 }
 
 Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {

@@ -1,10 +1,11 @@
 // One training step of a reader's model: `tapegrad explain step`. Data: {"nodes": [{"op", "name", "inputs", "shape",
-// "settings", "at"}], "values", "gradients": base64 of float32, "vocabulary": [texts], "loss", "own_loss",
-// "loss_after", "optimizer": {"name", "lr", "eps", "weight_decay"}, "what"}. The page replays the operations.
+// "settings", "tensors", "at"}], "values", "gradients": base64 of float32, "vocabulary": [texts], "loss", "own_loss",
+// "loss_after", "optimizer": {"name", "lr", "eps", "weight_decay"}, "what"}. The page replays the operations, which have
+// the names of the tape. An input of -1 is left out; "tensors" are settings that are nodes.
 "use strict";
 
-// Each operation: forward(inputs' values, inputs' shapes, settings, ids, original inputs) -> values; then the formula,
-// and how dy becomes the gradients of the inputs.
+// Each operation: forward(inputs' values, settings, {shapes, named: shapes of settings, shape, original inputs}) ->
+// values; then the formula, or a function of the settings, and how dy becomes the gradients of the inputs.
 touch.stepOperations = (() => {
   const erf = (x) => {  // 2 / sqrt(pi) exp(-x^2) sum of 2^n x^(2n+1) / (2n+1)!!
     if (Math.abs(x) > 6) return Math.sign(x);
@@ -12,8 +13,46 @@ touch.stepOperations = (() => {
     for (let n = 1; n < 300 && Math.abs(term) > 1e-18 * Math.abs(sum); ++n) sum += term *= 2 * x * x / (2 * n + 1);
     return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
   };
-  const each = (f) => ([x]) => x.map(f);
   const sigmoid = (v) => 1 / (1 + Math.exp(-v));
+  const geluTanh = (v) => 0.5 * v * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v ** 3)));
+  // --- shapes ---
+  const sizeOf = (shape) => shape.reduce((a, b) => a * b, 1);
+  const stepsOf = (shape) => shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
+  const known = new Map();
+  const places = (sizes, steps, first = 0) => {  // of the elements in row-major order
+    const key = `${sizes};${steps};${first}`;
+    if (!known.has(key)) known.set(key, Int32Array.from(sizes.reduce((at, size, axis) =>
+      at.flatMap((place) => Array.from({length: size}, (_, i) => place + i * steps[axis])), [first])));
+    return known.get(key);
+  };
+  const take = (x, at) => {
+    const y = new Float64Array(at.length);
+    for (let i = 0; i < at.length; ++i) y[i] = x[at[i]];
+    return y;
+  };
+  const broadcastSteps = (from, shape) => {
+    const steps = stepsOf(from), lead = shape.length - from.length;
+    return shape.map((_, axis) => (axis < lead || from[axis - lead] === 1 ? 0 : steps[axis - lead]));
+  };
+  const broadcast = (x, from, shape) => (x.length === sizeOf(shape) ? x : take(x, places(shape, broadcastSteps(from, shape))));
+  const replaced = (list, at, value) => list.map((v, i) => (i === at ? value : v));
+  const ahead = (axis, shape) => (axis < 0 ? axis + shape.length : axis);
+  // --- elementwise ---
+  const each = (f) => ([x]) => x.map(f);
+  const pair = (f) => (x, {number, added, first, a: left = first}, {shapes, shape}) => {
+    if (added !== undefined) return x[0].map((v) => v + added);
+    if (x.length === 1) return x[0].map(left === undefined ? (v) => f(v, number) : (v) => f(left, v));
+    const [a, b] = x.map((v, i) => broadcast(v, shapes[i], shape));
+    return a.map((v, i) => f(v, b[i]));
+  };
+  const written = (sign) => ({number, added, first, a: left = first}) => (number !== undefined ? `y = x ${sign} ${number}`
+    : added !== undefined ? `y = x + ${added}` : left !== undefined ? `y = ${left} ${sign} x` : `y = a ${sign} b`);
+  const choose = (x, {condition, number: chosen, otherwise}, {shapes, named, shape}) => {
+    const at = broadcast(condition, named.condition, shape), [a, b] = x.map((v, i) => broadcast(v, shapes[i], shape));
+    if (otherwise !== undefined) return a.map((v, i) => (at[i] ? v : otherwise));
+    return a.map((v, i) => (b ? (at[i] ? v : b[i]) : at[i] ? chosen : v));
+  };
+  // --- rows ---
   const rowsOf = (x, width, f) => {
     const y = new Float64Array(x.length);
     for (let r = 0; r < x.length; r += width) f(x.subarray(r, r + width), y.subarray(r, r + width));
@@ -30,31 +69,40 @@ touch.stepOperations = (() => {
     const most = largest(x), log = most + Math.log(x.reduce((s, v) => s + Math.exp(v - most), 0));
     for (let i = 0; i < x.length; ++i) y[i] = x[i] - log;
   };
-  const norm = (ofStd) => ([x, g, b], shapes, {eps}) => rowsOf(x, g.length, (row, y) => {
-    const mean = row.reduce((s, v) => s + v, 0) / row.length;
-    const variance = row.reduce((s, v) => s + (v - mean) ** 2, 0) / row.length;
-    const by = ofStd ? Math.sqrt(variance) + eps : Math.sqrt(variance + eps);
-    for (let i = 0; i < row.length; ++i) y[i] = (row[i] - mean) / by * g[i] + b[i];
+  const onRows = (f) => ([x], s, {shape}) => rowsOf(x, shape[shape.length - 1], f);
+  const norm = (centred, root) => ([x, g, b], {eps, size}) => rowsOf(x, size, (row, y) => {
+    const mean = centred ? row.reduce((s, v) => s + v, 0) / row.length : 0;
+    const by = root(row.reduce((s, v) => s + (v - mean) ** 2, 0) / row.length, eps);
+    for (let i = 0; i < row.length; ++i) y[i] = (row[i] - mean) / by * (g ? g[i] : 1) + (b ? b[i] : 0);
   });
-  // Per head: a [T, D] times b, [S, D] transposed or [D, S] as it is.
-  const product = (transposed) => ([a, b], [[heads, T, D], of_b]) => {
-    const S = transposed ? of_b[1] : of_b[2], y = new Float64Array(heads * T * S);
-    for (let h = 0; h < heads; ++h) for (let t = 0; t < T; ++t) for (let s = 0; s < S; ++s) {
-      let sum = 0;
-      for (let d = 0; d < D; ++d) {
-        const weight = a[(h * T + t) * D + d];
-        if (weight !== 0) sum += weight * b[transposed ? (h * S + s) * D + d : (h * D + d) * S + s];
-      }
-      y[(h * T + t) * S + s] = sum;
-    }
-    return y;
+  const ofVariance = (variance, eps) => Math.sqrt(variance + eps), ofStd = (variance, eps) => Math.sqrt(variance) + eps;
+  const lossOf = (logs, {target, weight, ignored, mean, smoothing = 0}, V, shape) => {
+    const at = (t, c) => -logs[t * V + c] * (weight ? weight[c] : 1);
+    const losses = target.map((id, t) => {
+      if (id === ignored) return 0;
+      let even = 0;
+      if (smoothing > 0) for (let c = 0; c < V; ++c) even += at(t, c);
+      return (1 - smoothing) * at(t, id) + smoothing / V * even;
+    });
+    if (shape.length > 0) return losses;
+    const counted = target.reduce((s, id) => s + (id === ignored ? 0 : weight ? weight[id] : 1), 0);
+    return Float64Array.of(losses.reduce((s, v) => s + v, 0) / (mean ? counted : 1));
   };
-  const swap = (x, A, B, D) => {  // [A, B, D] -> [B, A, D]
-    const y = new Float64Array(x.length);
-    for (let a = 0; a < A; ++a) for (let b = 0; b < B; ++b) y.set(x.subarray((a * B + b) * D, (a * B + b + 1) * D), (b * A + a) * D);
-    return y;
+  const reduce = (start, f, end) => ([x], {axes}, {shapes: [from], shape}) => {
+    const gone = axes.length ? axes.map((axis) => ahead(axis, from)) : from.map((_, axis) => axis);
+    const steps = stepsOf(from.map((size, axis) => (gone.includes(axis) ? 1 : size)));
+    const to = places(from, steps.map((step, axis) => (gone.includes(axis) ? 0 : step)));
+    const y = new Float64Array(sizeOf(shape)).fill(start);
+    for (let i = 0; i < x.length; ++i) y[to[i]] = f(y[to[i]], x[i]);
+    return end ? y.map((v) => end(v, x, y, to)) : y;
   };
-  const linear = ([x, w, bias], [, [outputs, inputs]]) => {
+  const logSumExp = (x, s, c) => {
+    const most = reduce(-Infinity, Math.max)(x, s, c);
+    const shifted = x[0].map((v) => Math.exp(v - largest(most)));
+    return reduce(0, (a, b) => a + b)([shifted], s, c).map((v) => Math.log(v) + largest(most));
+  };
+  // --- products ---
+  const linear = ([x, w, bias], s, {shapes: [, [outputs, inputs]]}) => {
     const T = x.length / inputs, y = new Float64Array(T * outputs);
     for (let t = 0; t < T; ++t) for (let o = 0; o < outputs; ++o) {
       let sum = 0;
@@ -63,47 +111,152 @@ touch.stepOperations = (() => {
     }
     return y;
   };
-  const rows = ([table], [[, width]], {padding}, [, ids], [original]) => {
-    const y = new Float64Array(ids.length * width);
-    ids.forEach((id, t) => y.set((id === padding ? original : table).subarray(id * width, (id + 1) * width), t * width));
+  const matmul = ([a, b], s, {shapes: [ofA, ofB], shape}) => {
+    const K = ofA[ofA.length - 1], M = ofA.length > 1 ? ofA[ofA.length - 2] : 1, N = ofB.length > 1 ? ofB[ofB.length - 1] : 1;
+    const lead = shape.slice(0, shape.length - (ofA.length > 1 ? 1 : 0) - (ofB.length > 1 ? 1 : 0));
+    const [fromA, fromB] = [ofA, ofB].map((of) => places(lead, broadcastSteps(of.slice(0, -2), lead)));
+    const y = new Float64Array(sizeOf(shape));
+    fromA.forEach((matrix, i) => {
+      for (let m = 0; m < M; ++m) for (let k = 0; k < K; ++k) {
+        const factor = a[(matrix * M + m) * K + k], row = (fromB[i] * K + k) * N, to = (i * M + m) * N;
+        if (factor !== 0) for (let n = 0; n < N; ++n) y[to + n] += factor * b[row + n];
+      }
+    });
     return y;
   };
-  const mask = ([x], [[heads, T, S]], {rule, hidden}, ids) => x.map((v, i) =>
-    (rule === "causal" ? i % S > Math.floor(i / S) % T : ids[0][i % S] === hidden) ? -Infinity : v);
-  const loss = ([logs], [[, V]], {form, ignored}, [, ids]) => {
-    let sum = 0;
-    ids.forEach((id, t) => {
-      const row = logs.subarray(t * V, (t + 1) * V);
-      if (id === ignored) return;
-      sum -= form === "sum_eps" ? Math.log(Math.exp(row[id]) / row.reduce((s, v) => s + Math.exp(v), 0) + 1e-10) : row[id];
-    });
-    return Float64Array.of(form === "mean" ? sum / ids.length : sum);
+  const convolution = ([x, w, bias], {stride, padding, dilation}, {shapes: [ofX, ofW], shape}) => {
+    const axes = ofW.length - 2, grid = (of) => (axes === 1 ? [1, of[of.length - 1]] : of.slice(-2));
+    const [H, W] = grid(ofX), [KH, KW] = grid(ofW), [YH, YW] = grid(shape), [outputs, inputs] = ofW;
+    const channels = ofX[ofX.length - axes - 1], y = new Float64Array(sizeOf(shape)), share = outputs * inputs / channels;
+    for (let i = 0; i < y.length; ++i) {
+      const plane = Math.floor(i / (YH * YW)), o = plane % outputs, n = Math.floor(plane / outputs);
+      const top = Math.floor(i / YW) % YH * stride[0] - padding[0], left = i % YW * stride[1] - padding[1];
+      let sum = bias ? bias[o] : 0;
+      for (let c = 0; c < inputs; ++c) for (let p = 0; p < KH; ++p) for (let q = 0; q < KW; ++q) {
+        const row = top + p * dilation[0], column = left + q * dilation[1], channel = Math.floor(o / share) * inputs + c;
+        if (row < 0 || row >= H || column < 0 || column >= W) continue;
+        sum += w[((o * inputs + c) * KH + p) * KW + q] * x[((n * channels + channel) * H + row) * W + column];
+      }
+      y[i] = sum;
+    }
+    return y;
   };
-  const gelu = (v) => 0.5 * v * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v ** 3)));
+  // --- views, and reading by index ---
+  const same = ([x]) => x.slice();
+  const transpose = ([x], {from: i, to: j}, {shapes: [from], shape}) => {
+    const steps = stepsOf(from);
+    return take(x, places(shape, replaced(replaced(steps, i, steps[j]), j, steps[i])));
+  };
+  const permute = ([x], {inverse}, {shapes: [from], shape}) => {
+    const steps = stepsOf(from);
+    return take(x, places(shape, shape.map((_, axis) => steps[inverse.indexOf(axis)])));
+  };
+  const slice = ([x], {axis, start, step}, {shapes: [from], shape}) => {
+    const steps = stepsOf(from);
+    return take(x, places(shape, replaced(steps, axis, steps[axis] * step), start * steps[axis]));
+  };
+  const select = ([x], {axis, index}, {shapes: [from], shape}) => {
+    const steps = stepsOf(from);
+    return take(x, places(shape, steps.filter((_, i) => i !== axis), index * steps[axis]));
+  };
+  const cat = (x, {axis}, {shapes, shape}) => {
+    const y = new Float64Array(sizeOf(shape)), inner = sizeOf(shape.slice(axis + 1)), outer = sizeOf(shape.slice(0, axis));
+    for (let o = 0, to = 0; o < outer; ++o) x.forEach((part, i) => {
+      const count = shapes[i][axis] * inner;
+      y.set(part.subarray(o * count, (o + 1) * count), to);
+      to += count;
+    });
+    return y;
+  };
+  const embedding = ([table], {ids, padding}, {shapes: [[, width]], original}) => {
+    const y = new Float64Array(ids.length * width);
+    ids.forEach((id, t) => y.set((id === padding ? original[0] : table).subarray(id * width, (id + 1) * width), t * width));
+    return y;
+  };
+  const gather = ([x], {axis, ids}, {shapes: [from], shape}) => {
+    const steps = stepsOf(from), i = ahead(axis, from);
+    return take(x, places(shape, replaced(steps, i, 0)).map((place, k) => place + ids[k] * steps[i]));
+  };
+  // The places in x of the slices `ids` of an axis, which has their number in `shape`.
+  const slices = ({axis, ids}, from, shape) => {
+    const steps = stepsOf(from), along = places(shape, shape.map((_, i) => (i === axis ? 1 : 0)));
+    return places(shape, replaced(steps, axis, 0)).map((place, k) => place + ids[along[k]] * steps[axis]);
+  };
+  const indexAdd = ([x, source], s, {shapes: [from, of]}) => {
+    const y = x.slice();
+    slices(s, from, of).forEach((place, k) => { y[place] += source[k]; });
+    return y;
+  };
+  const gathered = "dx[place of y[i]] += dy[i]", moved = "dx = dy, moved back";
   return {
-    rows: [rows, "y[t] = table[token[t]]", "dtable[token[t]] += dy[t]"],
-    first_rows: [([x], s, {count}) => x.slice(0, count * s[0][1]), "y[t] = table[t]", "dtable[t] += dy[t]"],
-    add: [([a, b]) => a.map((v, i) => v + b[i]), "y = a + b", "da = dy, db = dy"],
+    embedding: [embedding, "y[t] = table[token[t]]", "dtable[token[t]] += dy[t]"],
+    visible: [([ids], {hidden}) => ids.map((id) => (id === hidden ? 0 : 1)), "y = token is not padding", ""],
+    add: [pair((a, b) => a + b), written("+"), "da = dy, db = dy; summed over axes that were repeated"],
+    sub: [pair((a, b) => a - b), written("-"), "da = dy, db = -dy; summed over axes that were repeated"],
+    mul: [pair((a, b) => a * b), written("*"), "da = dy b, db = dy a; summed over axes that were repeated"],
+    div: [pair((a, b) => a / b), written("/"), "da = dy / b, db = -dy a / b^2; summed over axes that were repeated"],
+    neg: [each((v) => -v), "y = -x", "dx = -dy"],
     linear: [linear, "y = x W^T + b", "dx = dy W, dW = dy^T x, db = sum of dy over the rows"],
-    norm_std: [norm(true), "y = gamma (x - mean) / (std + eps) + beta", "dn = dy gamma; dx = (dn - mean(dn) - (x - mean) / std * mean(dn * n)) / (std + eps), n = (x - mean) / (std + eps)"],
-    norm: [norm(false), "y = scale (x - mean) / sqrt(var + eps) + shift", "dn = dy scale; dx = (dn - mean(dn) - n mean(dn n)) / sqrt(var + eps), n = (x - mean) / sqrt(var + eps)"],
-    heads: [([x], [[T, C]], {count}) => swap(x, T, count, C / count), "y[h, t, d] = x[t, h D + d]", "dx[t, h D + d] = dy[h, t, d]"],
-    join: [([x], [[H, T, D]]) => swap(x, H, T, D), "y[t, h D + d] = x[h, t, d]", "dx[h, t, d] = dy[t, h D + d]"],
-    scores: [product(true), "y = q k^T", "dq = dy k, dk = dy^T q"],
-    scale: [([x], s, {factor}) => x.map((v) => v * factor), "y = x / sqrt(D)", "dx = dy / sqrt(D)"],
-    mask: [mask, "y = x, or -inf where the mask hides", "dx = dy, or 0 where the mask hides"],
-    softmax: [([x], [s]) => rowsOf(x, s[s.length - 1], softmax), "y = exp(x) / sum(exp(x))", "dx = y (dy - sum(dy y))"],
-    mix: [product(false), "y = weights v", "dweights = dy v^T, dv = weights^T dy"],
-    log_softmax: [([x], [s]) => rowsOf(x, s[s.length - 1], logSoftmax), "y = x - log(sum(exp(x)))", "dx = dy - softmax(x) sum(dy)"],
-    loss: [loss, "", "dx[t, target[t]] = -dy, over T for a mean; with 1e-10, softmax(x) enters once more"],
+    matmul: [matmul, "y = a b", "da = dy b^T, db = a^T dy"],
+    layer_norm_std: [norm(true, ofStd), "y = gamma (x - mean) / (std + eps) + beta", "dn = dy gamma; dx = (dn - mean(dn) - (x - mean) / std * mean(dn * n)) / (std + eps), n = (x - mean) / (std + eps)"],
+    layer_norm: [norm(true, ofVariance), "y = scale (x - mean) / sqrt(var + eps) + shift", "dn = dy scale; dx = (dn - mean(dn) - n mean(dn n)) / sqrt(var + eps), n = (x - mean) / sqrt(var + eps)"],
+    rms_norm: [norm(false, ofVariance), "y = scale x / sqrt(mean(x^2) + eps)", "dn = dy scale; dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), n = x / sqrt(mean(x^2) + eps)"],
+    conv1d: [convolution, "y[o, i] = b[o] + sum of w[o, c, p] x[c, i stride + p dilation - padding]", "dx: dy times w, added where it was read; dw: sum of dy x"],
+    conv2d: [convolution, "y[o, i, j] = b[o] + sum of w[o, c, p, q] x[c, i stride + p dilation - padding, ...]", "dx: dy times w, added where it was read; dw: sum of dy x"],
+    reshape: [same, "y = x in another shape", "dx = dy in the shape of x"],
+    unsqueeze: [same, "y = x with one axis more", "dx = dy"],
+    squeeze: [same, "y = x with one axis less", "dx = dy"],
+    contiguous: [same, "y = x", "dx = dy"],
+    to: [same, "y = x", "dx = dy"],
+    transpose: [transpose, "y = x with two axes exchanged", "dx = dy with the axes exchanged"],
+    permute: [permute, "y = x with its axes in another order", moved],
+    expand: [([x], s, {shapes: [from], shape}) => broadcast(x, from, shape).slice(), "y = x, repeated", "dx = sum of dy over the repetitions"],
+    slice: [slice, ({axis, start, step}) => `y = x[${start}, ${start + step}, ... of axis ${axis}]`, "dx = dy there, else 0"],
+    select: [select, ({axis, index}) => `y = x[${index} of axis ${axis}]`, "dx = dy there, else 0"],
+    cat: [cat, "y = the inputs side by side", "each input: its part of dy"],
+    gather: [gather, "y[t] = x[t, index[t]]", gathered],
+    topk: [gather, "y = the largest of x", gathered],
+    index_select: [([x], s, {shapes: [from], shape}) => take(x, slices(s, from, shape)), "y[i] = x[index[i]]", gathered],
+    index_add: [indexAdd, "y = x, y[index[i]] += source[i]", "dx = dy, dsource[i] = dy[index[i]]"],
+    where: [choose, "y = a where the condition is true, else b", "da = dy where it is true, else 0; db the reverse"],
+    masked_fill: [choose, "y = x, or a number where the mask is true", "dx = dy, or 0 where the mask is true"],
+    sum: [reduce(0, (a, b) => a + b), "y = sum(x)", "dx = dy, repeated"],
+    mean: [reduce(0, (a, b) => a + b, (v, x, y) => v * y.length / x.length), "y = mean(x)", "dx = dy / n, repeated"],
+    logsumexp: [logSumExp, "y = log(sum(exp(x)))", "dx = dy exp(x - y)"],
+    softmax: [onRows(softmax), "y = exp(x) / sum(exp(x))", "dx = y (dy - sum(dy y))"],
+    log_softmax: [onRows(logSoftmax), "y = x - log(sum(exp(x)))", "dx = dy - softmax(x) sum(dy)"],
+    nll_loss: [([x], s, {shapes: [of], shape}) => lossOf(x, s, of[of.length - 1], shape), ({mean}) => `y = ${mean ? "mean" : "sum"} of -log p(target)`, "dx[t, target[t]] = -dy, over T for a mean"],
+    cross_entropy: [([x], s, {shapes: [of], shape}) => lossOf(rowsOf(x, of[of.length - 1], logSoftmax), s, of[of.length - 1], shape), ({mean}) => `y = ${mean ? "mean" : "sum"} of log(sum(exp(x))) - x[target]`, "dx = dy (softmax(x) - 1 at the target), over T for a mean"],
+    exp: [each(Math.exp), "y = exp(x)", "dx = dy y"],
+    log: [each(Math.log), "y = log(x)", "dx = dy / x"],
+    sqrt: [each(Math.sqrt), "y = sqrt(x)", "dx = dy / (2 y)"],
+    square: [each((v) => v * v), "y = x^2", "dx = 2 x dy"],
     relu: [each((v) => Math.max(v, 0)), "y = max(x, 0)", "dx = dy where x > 0, else 0"],
-    gelu: [each((v) => 0.5 * v * (1 + erf(v / Math.SQRT2))), "y = x/2 (1 + erf(x / sqrt(2)))", "dx = dy (y / x + x exp(-x^2 / 2) / sqrt(2 pi))"],
-    gelu_tanh: [each(gelu), "y = x/2 (1 + u), u = tanh(sqrt(2 / pi) (x + 0.044715 x^3))", "dx = dy ((1 + u) / 2 + x/2 (1 - u^2) sqrt(2 / pi) (1 + 0.134145 x^2))"],
+    gelu: [([x], {form}) => x.map(form ? geluTanh : (v) => 0.5 * v * (1 + erf(v / Math.SQRT2))), ({form}) => (form ? "y = x/2 (1 + u), u = tanh(sqrt(2 / pi) (x + 0.044715 x^3))" : "y = x/2 (1 + erf(x / sqrt(2)))"), "dx = dy (P(X < x) + x p(x)), X standard normal, or the derivative of the form with tanh"],
     silu: [each((v) => v * sigmoid(v)), "y = x sigmoid(x)", "dx = dy sigmoid(x) (1 + x (1 - sigmoid(x)))"],
     tanh: [each(Math.tanh), "y = tanh(x)", "dx = dy (1 - y^2)"],
     sigmoid: [each(sigmoid), "y = sigmoid(x)", "dx = dy y (1 - y)"],
   };
 })();
+
+// The token list that each axis of a node goes along, by its index; null for others. Operations pass them on.
+touch.stepAxes = ({op, shape, index, inputs, tensors, settings}, nodes) => {
+  const none = shape.map(() => null), of = (i) => nodes[i].axes, last = shape.length - 1;
+  if (op === "tokens") return none.map((_, axis) => (axis === last ? index : null));
+  if (op === "embedding") return [...of(tensors.ids), null];
+  if (inputs.length === 0 || inputs[0] < 0) return none;
+  const x = of(inputs[0]), from = nodes[inputs[0]].shape;
+  if (op === "transpose") return x.map((_, axis) => x[axis === settings.from ? settings.to : axis === settings.to ? settings.from : axis]);
+  if (op === "permute") return x.map((_, axis) => x[settings.inverse.indexOf(axis)]);
+  if (op === "linear") return [...x.slice(0, -1), null];
+  if (op === "matmul") return none.map((_, axis) => (axis === last ? of(inputs[1])[of(inputs[1]).length - 1] : x[axis - last + x.length - 1]) ?? null);
+  if (["reshape", "unsqueeze", "squeeze"].includes(op)) {  // an axis of the same size after as many elements
+    const before = (sizes, axis) => sizes.slice(0, axis).reduce((a, b) => a * b, 1);
+    return none.map((_, axis) => x.find((list, i) => list !== null && from[i] === shape[axis] && before(from, i) === before(shape, axis)) ?? null);
+  }
+  return none.map((_, axis) => inputs.filter((i) => i >= 0).map((i) => ({lists: of(i), at: axis - last - 1, size: shape[axis], sizes: nodes[i].shape}))
+    .map(({lists, at, size, sizes}) => (sizes[sizes.length + at] === size ? lists[lists.length + at] : null)).find((list) => list != null) ?? null);
+};
 
 // The step with its numbers: nodes have `library` and `gradient`; values and ids are the page's.
 touch.stepReplay = (data) => {
@@ -111,33 +264,37 @@ touch.stepReplay = (data) => {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     return Float64Array.from(new Float32Array(bytes.buffer));
   };
-  const all = floats(data.values), gradients = floats(data.gradients);
-  const nodes = data.nodes.map((node, index) => {
-    const count = node.shape.reduce((a, b) => a * b, 1), tokens = node.op === "tokens";
-    return {...node, index, library: tokens ? null : all.subarray(node.at, node.at + count),
-            gradient: tokens ? null : gradients.subarray(node.at, node.at + count),
-            given: node.inputs.length === 0};
-  });
-  const ids = nodes.map((node) => (node.op === "tokens" ? [...node.settings.ids] : null));
+  const all = floats(data.values), gradients = floats(data.gradients), nodes = [];
+  for (const given of data.nodes) {
+    const count = given.shape.reduce((a, b) => a * b, 1), {tensors = {}, inputs} = given;
+    const settings = Object.fromEntries(Object.entries(given.settings).map(([key, v]) => [key, typeof v === "string" ? Number(v) : v]));
+    const node = {...given, settings, tensors, index: nodes.length, given: inputs.length === 0,
+      library: all.subarray(given.at, given.at + count), gradient: gradients.subarray(given.at, given.at + count),
+      trained: given.op === "parameter" || inputs.some((i) => nodes[i]?.trained), reads: [...inputs, ...Object.values(tensors)]};
+    node.shapes = {shape: node.shape, shapes: inputs.map((i) => nodes[i]?.shape),
+      named: Object.fromEntries(Object.entries(tensors).map(([key, i]) => [key, nodes[i].shape]))};
+    node.axes = touch.stepAxes(node, nodes);
+    nodes.push(node);
+  }
+  const ids = nodes.map((node) => (node.op === "tokens" ? [...node.library] : null));
   // All values, where those of the `changed` nodes are in `from` already; what does not depend on them is kept.
   const run = (from, changed, original = from) => {
     const values = [...from], dirty = new Set(changed);
     for (const node of nodes) {
-      const rule = node.settings.tokens;
-      if (node.given || changed.has(node.index)) continue;
-      if (!node.inputs.some((i) => dirty.has(i)) && !dirty.has(rule)) continue;
+      if (node.given || changed.has(node.index) || !node.reads.some((i) => dirty.has(i))) continue;
       dirty.add(node.index);
-      values[node.index] = touch.stepOperations[node.op][0](node.inputs.map((i) => values[i]),
-        node.inputs.map((i) => nodes[i].shape), node.settings,
-        rule === undefined ? node.inputs.map((i) => ids[i]) : [ids[rule]], node.inputs.map((i) => original[i]));
+      const settings = {...node.settings};
+      for (const [key, i] of Object.entries(node.tensors)) settings[key] = values[i];
+      values[node.index] = touch.stepOperations[node.op][0](node.inputs.map((i) => values[i]), settings,
+        {...node.shapes, original: node.inputs.map((i) => original[i])});
     }
     return values;
   };
   const given = new Set(nodes.filter((node) => node.given).map((node) => node.index));
   const replay = {nodes, ids, values: null, last: nodes.length - 1};
   replay.restart = () => {
-    nodes.forEach((node, i) => { if (ids[i]) ids[i] = [...node.settings.ids]; });
-    replay.values = run(nodes.map((node) => (node.given && node.library ? node.library.slice() : null)), given);
+    nodes.forEach((node, i) => { if (ids[i]) ids[i] = [...node.library]; });
+    replay.values = run(nodes.map((node) => (node.given ? node.library.slice() : null)), given);
   };
   replay.loss = (values = replay.values) => values[replay.last][0];
   // The values after some elements of a node have become others: `change` maps an array.
@@ -157,14 +314,15 @@ touch.stepReplay = (data) => {
     replay.values = run(changed, new Set([index]), changed);
   };
   replay.setToken = (index, position, id) => {
-    const changed = new Set([index]), {link} = nodes[index].settings;
+    const changed = new Set([index]), {link} = nodes[index].settings, from = [...replay.values];
     ids[index][position] = id;
     const follows = link && position + link.by;
     if (link && follows >= 0 && follows < ids[link.to].length) {
       ids[link.to][follows] = id;
       changed.add(link.to);
     }
-    replay.values = run(replay.values, changed);
+    for (const list of changed) from[list] = Float64Array.from(ids[list]);
+    replay.values = run(from, changed);
   };
   // The loss after one step of AdamW on all parameters, whose moments are 0 before it: m / sqrt(v) = g / |g|.
   replay.adam = (w, g, {lr, eps, weight_decay}) => w * (1 - lr * weight_decay) - lr * g / (Math.abs(g) + eps);
@@ -184,7 +342,7 @@ touch.steepest = ({gradient}) => gradient.reduce((best, g, i) => (touch.size(g) 
 
 // The largest difference to the library's values, relative above 1; and the checks of gradients, one by one.
 touch.stepChecks = (replay) => {
-  const trained = replay.nodes.filter((node) => node.op !== "tokens" && node.op !== "constant");
+  const trained = replay.nodes.filter((node) => node.trained);
   let worst = 0, count = 0;
   for (const node of trained) node.library.forEach((v, i) => {
     const ours = replay.values[node.index][i];
@@ -207,7 +365,6 @@ touch.step = (root, data, language) => {
   const replay = touch.stepReplay(data), {nodes} = replay;
   const text = (v) => (v === -Infinity ? "-inf" : Math.abs(v) >= 1e-3 && Math.abs(v) < 1e5 || v === 0 ? v.toFixed(6) : v.toExponential(4));
   const token = (id) => (data.vocabulary[id].trim() === "" ? JSON.stringify(data.vocabulary[id]) : data.vocabulary[id]);
-  const listNamed = (name) => replay.ids[nodes.findIndex((node) => node.op === "tokens" && node.name === name)];
   const inspector = element("div", {class: "card inspector"}), summary = element("div", {class: "card"});
   const bars = element("div", {class: "strip"}), tokens = element("div"), forward = element("div"), backward = element("div", {class: "card"});
   const redraw = [];  // what is open shows the page's values
@@ -224,13 +381,11 @@ touch.step = (root, data, language) => {
 
   // --- tables of numbers ---
   const labels = (node, axis, length) => {
-    const cross = axis === 1 && node.name.includes("cross_attn");
-    const list = listNamed(node.name.startsWith("encoder") || cross ? "source" : "read");
-    const keys = axis === 0 || ["scores", "scale", "mask", "softmax"].includes(node.op);
-    return (i) => (node.op !== "parameter" && keys && list && list.length === length ? `${i} ${token(list[i])}` : String(i));
+    const list = node.op === "parameter" ? undefined : replay.ids[node.axes[node.axes.length - 2 + axis]];
+    return (i) => (list && list.length === length ? `${i} ${token(list[i])}` : String(i));
   };
   const grid = (node, which) => {
-    const shape = [1, 1, 1, ...node.shape].slice(-3), [heads, rows, columns] = shape, step = 24;
+    const [rows, columns] = [1, 1, ...node.shape].slice(-2), heads = node.library.length / rows / columns, step = 24;
     const place = {head: 0, row: 0, column: 0}, box = element("div");
     const choose = (key, count, by, name) => {
       if (count <= by) return "";
@@ -278,8 +433,10 @@ touch.step = (root, data, language) => {
     return part;
   };
   const shapeOf = (node) => (node.shape.length ? `[${node.shape.join(", ")}]` : say("스칼라", "scalar"));
-  const formulaOf = ({op, settings}) => (op !== "loss" ? touch.stepOperations[op][1] : settings.form === "mean"
-    ? "y = mean of -log p(target)" : settings.form === "sum" ? "y = sum of -log p(target)" : "y = sum of -log(p(target) + 1e-10)");
+  const formulaOf = ({op, settings}) => {
+    const formula = touch.stepOperations[op][1];
+    return typeof formula === "function" ? formula(settings) : formula;
+  };
 
   // --- one number ---
   const inspect = (node, i) => {
@@ -287,7 +444,7 @@ touch.step = (root, data, language) => {
     for (let rest = i, axis = node.shape.length - 1; axis >= 0; rest = Math.floor(rest / node.shape[axis--])) at.unshift(rest % node.shape[axis]);
     const line = (name, ...shown) => element("tr", {}, element("th", {}, name), element("td", {}, ...shown));
     const rows = [line(say("값", "value"), `${text(value)} (tapegrad ${text(node.library[i])})`)];
-    if (Number.isFinite(value) && node.op !== "constant") {
+    if (Number.isFinite(value) && node.trained) {
       const before = isChanged() ? say(", 고치기 전", ", before your changes") : "";
       rows.push(line(say(`기울기 (tapegrad${before})`, `gradient (tapegrad${before})`), text(node.gradient[i])),
         line(say("차분 (이 페이지)", "finite difference (this page)"), `(L(x + h) - L(x - h)) / 2h = ${text(replay.difference(node.index, i))}`));
@@ -326,14 +483,18 @@ touch.step = (root, data, language) => {
 
   // --- forward: blocks of operations ---
   const blocks = [];
+  const blockOf = (path) => {  // the outermost element of a list of modules, or a module
+    const parts = path.split("."), number = parts.findIndex((part) => /^\d+$/.test(part));
+    return parts.slice(0, number >= 0 ? number + 1 : Math.min(2, parts.length - 1)).join(".") || "output";
+  };
   const drawForward = () => {
     for (const node of nodes.filter((one) => one.inputs.length > 0)) {
-      const name = (node.name.match(/^(\w+\.layers\.\d+|trf_blocks\.\d+|(en|de)coder\.embeddings|embeddings|(en|de)coder)/) || ["output"])[0];
+      const name = blockOf(node.name);
       if (!blocks.length || blocks[blocks.length - 1].name !== name) blocks.push({name, nodes: [], part: element("details", {}, element("summary", {}, name))});
       const block = blocks[blocks.length - 1];
       block.nodes.push(node);
       const inside = element("details", {}, element("summary", {}, `${node.name} ${shapeOf(node)} `, element("span", {class: "soft"}, formulaOf(node))));
-      const inputs = node.inputs.map((i) => (nodes[i].given && nodes[i].library
+      const inputs = node.reads.filter((i) => i >= 0).map((i) => (nodes[i].given && nodes[i].op !== "tokens"
         ? opened(nodes[i], "y", `${nodes[i].name} ${shapeOf(nodes[i])}`) : element("div", {class: "soft"}, `${nodes[i].name} ${shapeOf(nodes[i])}`)));
       inside.append(...inputs, opened(node, "y", say("값 y", "values y")), opened(node, "dy", say("기울기 dy", "gradient dy")),
         element("div", {class: "soft"}, touch.stepOperations[node.op][2]));
@@ -382,7 +543,7 @@ touch.step = (root, data, language) => {
   };
 
   // --- backward: the tape from its end ---
-  const order = nodes.filter((node) => node.inputs.length > 0).reverse();
+  const order = nodes.filter((node) => node.inputs.length > 0 && node.trained).reverse();
   const walk = (step) => {
     const node = order[step], button = (label, to) => {
       const made = element("button", {type: "button"}, label);
@@ -390,7 +551,7 @@ touch.step = (root, data, language) => {
       made.addEventListener("click", () => walk(to));
       return made;
     };
-    const inputs = node.inputs.filter((i) => nodes[i].op !== "tokens" && nodes[i].op !== "constant").map((i) => {
+    const inputs = node.inputs.filter((i) => nodes[i]?.trained).map((i) => {
       const users = nodes.filter((other) => other.inputs.includes(i)).length;
       return opened(nodes[i], "dy", `d ${nodes[i].name} ${shapeOf(nodes[i])}` + (users > 1 ? say(`: ${users} 연산에서 온 기울기의 합`, `: the sum from its ${users} uses`) : ""));
     });

@@ -6,7 +6,9 @@
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <cmath>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace tapegrad::watch_tests {
@@ -95,6 +97,29 @@ TEST(Watch, KeepsConstantsAndTheNamesOfParametersInTheWatchedPart) {
   EXPECT_FALSE(sum.constants[0].defined());
   EXPECT_EQ(seen.operations[0].module, "norm.weight");
   EXPECT_EQ(detail::leaf_name(named[1].tensor.tape_index()), "blocks.0.norm.weight") << "the model's names stay";
+}
+
+TEST(Watch, HasSettingsGradientsAndThePartsOfAttention) {
+  nn::Linear layer(2, 2);
+  const Tensor x = tensor({{{1, 2}, {3, 5}, {0, -1}}}).to(kFloat32);
+  const auto loss = [&] {
+    const Tensor q = layer(x);
+    return sum(square(scaled_dot_product_attention(q, q, q, {.causal = true}).transpose(0, 1)));
+  };
+  const nn::Watched seen = nn::watch(layer, loss, {.gradients = true, .plain_attention = true});
+  std::string ran;
+  for (const nn::WatchedOperation& op : seen.operations) ran += std::string(op.name) + " ";
+  EXPECT_EQ(ran, "leaf leaf linear transpose matmul mul masked_fill softmax matmul transpose square sum ");
+  const auto setting = [&](std::size_t i) { return seen.operations[i].settings.at(0); };
+  EXPECT_EQ(setting(3).first, "from");
+  EXPECT_EQ(std::get<double>(setting(3).second), 1);
+  EXPECT_EQ(std::get<double>(setting(5).second), 1 / std::sqrt(2.));
+  EXPECT_TRUE(std::get<Tensor>(setting(6).second)[0][1].item<bool>()) << "a later key";
+  Tape tape;
+  const Tensor fused = loss();
+  EXPECT_NEAR(fused.item(), seen.result.item(), 1e-4);
+  expect_near(seen.operations[0].gradient, tape.backward(fused)[layer.weight]);
+  EXPECT_EQ(seen.operations.back().gradient.item(), 1);
 }
 
 // A pass that raises restores the model; a pass inside of a pass is its own.

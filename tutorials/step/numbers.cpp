@@ -1,11 +1,15 @@
 // Computes a step, and writes its numbers as JSON.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tutorials/step/step.h>
 
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <utility>
+#include <variant>
 
 namespace tapegrad::tasks::step {
 namespace {
@@ -15,32 +19,94 @@ using nlohmann::ordered_json;
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void append(std::vector<float>& out, const Tensor& x) {
-  for (const double value : x.detach().contiguous().to_vector<double>()) out.push_back(static_cast<float>(value));
+  const std::vector<float> values = x.detach().to(kFloat32).contiguous().to_vector<float>();
+  out.insert(out.end(), values.begin(), values.end());
 }
 
-std::vector<int64_t> sizes_of(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
+// A number in JSON, which has no infinities: JavaScript's Number() reads their names.
+ordered_json number_json(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity";
+}
 
-// Node i of the trace, with the place of its values in the two arrays.
-ordered_json node_json(const Node& node, std::size_t at) {
-  ordered_json json{{"op", node.op}, {"name", node.name}, {"inputs", node.inputs}, {"shape", sizes_of(node.value)}};
-  json["settings"] = node.settings.is_null() ? ordered_json::object() : node.settings;
-  if (node.op == "tokens") {
-    json["settings"]["ids"] = node.value.to_vector<int64_t>();
-  } else {
-    json["at"] = at;
+// Without the copies that expand() makes of one element.
+Tensor unexpanded(Tensor x) {
+  for (int i = 0; i < x.dim(); ++i)
+    if (x.strides()[i] == 0 && x.size(i) > 1) x = narrow(x, i, 0, 1);
+  return x;
+}
+
+// The nodes of a page: what the pass was given, then parameters and operations that the loss depends on, each after
+// the constants that it takes.
+class Nodes {
+ public:
+  explicit Nodes(const Step& step) : operations_(step.pass.operations), places_(operations_.size(), -1) {
+    for (const Given& given : step.given) {
+      ordered_json node{{"op", given.op}, {"name", given.name}, {"inputs", given.inputs}};
+      if (!given.settings.is_null()) node["settings"] = given.settings;
+      known_[memory_of(given.value)] = add(std::move(node), given.value);
+    }
+    for (std::size_t i = 0; i < operations_.size(); ++i)
+      if (operations_[i].gradient.defined()) places_[i] = add_operation(operations_[i]);
   }
-  return json;
-}
 
-bool is_recorded(const Node& node) { return node.op != "tokens" && node.op != "constant"; }
+  ordered_json json = ordered_json::array();
+  std::vector<float> values, gradients;
 
-// The loss, with what backward found for every node.
-Gradients gradients_of(Tape& tape, const Trace& trace) {
-  BackwardOptions options;
-  for (const Node& node : trace.nodes())
-    if (is_recorded(node) && node.op != "parameter") options.keep.push_back(node.value);
-  return tape.backward(trace.nodes().back().value, options);
-}
+ private:
+  using Memory = std::pair<const void*, int64_t>;
+  static Memory memory_of(const Tensor& x) { return {x.raw_data(), x.numel()}; }
+  static std::vector<int64_t> sizes_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
+
+  int64_t add(ordered_json node, const Tensor& value, const Tensor& gradient = {}) {
+    node.emplace("inputs", ordered_json::array());
+    node.emplace("settings", ordered_json::object());
+    node["shape"] = sizes_of(value.shape());
+    node["at"] = values.size();
+    append(values, value);
+    append(gradients, gradient.defined() ? gradient : zeros(value.shape()));
+    json.push_back(std::move(node));
+    return static_cast<int64_t>(json.size()) - 1;
+  }
+  // A view of all elements of a tensor that is known, such as tokens [1, T] of [T], follows from it.
+  int64_t constant(const std::string& name, const Tensor& given) {
+    const Tensor value = unexpanded(given);
+    ordered_json node{{"op", "constant"}, {"name", name}};
+    if (!value.is_contiguous()) return add(std::move(node), value);
+    const auto [found, fresh] = known_.emplace(memory_of(value), -1);
+    if (fresh) return found->second = add(std::move(node), value);
+    if (json[static_cast<std::size_t>(found->second)]["shape"] == sizes_of(value.shape())) return found->second;
+    node["op"] = "reshape";
+    node["inputs"] = {found->second};
+    return add(std::move(node), value);
+  }
+  int64_t input(const nn::WatchedOperation& op, std::size_t k, const std::string& name) {
+    if (op.inputs[k] < 0) return op.constants[k].defined() ? constant(name + ".constant", op.constants[k]) : -1;
+    const auto from = static_cast<std::size_t>(op.inputs[k]);
+    return places_[from] >= 0 ? places_[from] : constant(std::string(operations_[from].name), operations_[from].value);
+  }
+  int64_t add_operation(const nn::WatchedOperation& op) {
+    if (op.name == "leaf") return add({{"op", "parameter"}, {"name", op.module}}, op.value, op.gradient);
+    const std::string name = fmt::format("{}{}{}", op.module, op.module.empty() ? "" : ".", op.name);
+    ordered_json node{{"op", op.name}, {"name", name}};
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) node["inputs"].push_back(input(op, k, name));
+    for (const auto& [key, setting] : op.settings) {
+      const std::string called(key);
+      if (const double* const number = std::get_if<double>(&setting)) {
+        node["settings"][called] = number_json(*number);
+      } else if (const Dims* const axes = std::get_if<Dims>(&setting)) {
+        node["settings"][called] = sizes_of(*axes);
+      } else if (const Tensor& tensor = std::get<Tensor>(setting); tensor.defined()) {
+        node["tensors"][called] = constant(name + "." + called, tensor);
+      }
+    }
+    return add(std::move(node), op.value, op.gradient);
+  }
+
+  const std::vector<nn::WatchedOperation>& operations_;
+  std::vector<int64_t> places_;      // of operations among the nodes; -1: none
+  std::map<Memory, int64_t> known_;  // given tensors and constants
+};
 
 }  // namespace
 
@@ -79,36 +145,31 @@ std::vector<float> from_base64(std::string_view text) {
   return values;
 }
 
-ordered_json step_json(const Step& step) {
-  std::vector<float> values, gradients;
-  ordered_json nodes = ordered_json::array();
-  double loss = 0;
+Step watched_step(nn::AnyModel model, const std::function<Tensor()>& loss, const optim::AdamWOptions& optimizer) {
+  Step step{.pass = nn::watch(model, loss, {.gradients = true, .plain_attention = true}), .optimizer = optimizer};
+  const nn::EvalMode eval(model);
   {
     Tape tape;
-    Trace trace(*step.parameters);
-    step.forward(trace);
-    const Gradients grads = gradients_of(tape, trace);
-    for (const Node& node : trace.nodes()) {
-      nodes.push_back(node_json(node, values.size()));
-      if (node.op == "tokens") continue;
-      append(values, node.value);
-      const Tensor* grad = is_recorded(node) ? grads.find(node.value) : nullptr;
-      append(gradients, grad != nullptr ? *grad : zeros(node.value.shape(), kFloat64));
-    }
-    loss = trace.nodes().back().value.item();
-    optim::AdamW(step.parameters->leaves(), step.optimizer).step(grads);
+    const Tensor before = loss();
+    optim::AdamW(nn::parameters(model), optimizer).step(tape.backward(before));
   }
-  Trace after(*step.parameters);
-  step.forward(after);
+  step.loss_after = loss().item();
+  return step;
+}
+
+ordered_json step_json(const Step& step) {
+  Nodes nodes(step);
   const optim::AdamWOptions& o = step.optimizer;
-  ordered_json json{{"task", step.task}, {"what", step.what}, {"loss", loss}, {"own_loss", step.own_loss}};
-  json["loss_after"] = after.nodes().back().value.item();
+  ordered_json json{{"task", step.task}, {"what", step.what}, {"loss", step.pass.result.item()}};
+  json["own_loss"] = step.own_loss;
+  json["loss_after"] = step.loss_after;
   json["optimizer"] = {
       {"name", step.optimizer_name}, {"lr", o.lr}, {"eps", o.eps}, {"weight_decay", o.weight_decay.value_or(0.01)}};
+  json["vocabulary"] = ordered_json::array();
   for (int64_t id = 0; id < step.vocab_size; ++id) json["vocabulary"].push_back(step.token_text(id));
-  json["nodes"] = std::move(nodes);
-  json["values"] = to_base64(values);
-  json["gradients"] = to_base64(gradients);
+  json["nodes"] = std::move(nodes.json);
+  json["values"] = to_base64(nodes.values);
+  json["gradients"] = to_base64(nodes.gradients);
   return json;
 }
 

@@ -18,12 +18,12 @@
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/train/files/internal/checked_file.h>
-#include <tapegrad/tutorials/step/forward.h>
 #include <tapegrad/tutorials/step/step.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <memory>
 
 namespace tapegrad::tasks::step {
 namespace {
@@ -75,46 +75,57 @@ Step transformer_step(const Request& request, const fs::path& file, const TaskIn
   const auto recipe = std::make_shared<Seq2SeqRecipe>(info);
   load_model(*recipe, file);
   const Task& task = recipe->task();
-  const nn::Transformer& model = recipe->transformer();
+  nn::Transformer& model = recipe->transformer();
   const Batch example = example_of(request, *recipe);
-  const Tensor outputs = model(example.source, shifted(task, example.target), task.source_mask(example.source),
-                               nn::causal_mask(example.target.size(1)));
-  const Answer answer = answers_of(task, example, predicted_tokens(task, outputs, example.target), 1).front();
-  return {
-      .parameters = std::make_shared<Parameters>(nn::state_dict(model)),
-      .forward = [recipe, example](Trace& t) { trace_transformer(t, recipe->transformer(), recipe->task(), example); },
-      .own_loss = task.loss(outputs, example.target).item(),
-      .token_text = [recipe](int64_t id) { return recipe->task().token_text(id); },
-      .vocab_size = model.config.vocab_size,
-      .task = std::string(info.name),
-      .what = fmt::format("{} -> {}", task.source_text(answer.input), task.target_text(answer.target)),
-      .optimizer = recipe->optimizer(),
-      .optimizer_name = recipe->options().optimizer};
+  const Tensor target = example.target.clone();  // that of copy is the source
+  const Tensor read = shifted(task, target), visible = task.source_mask(example.source);
+  require(!visible.defined() || any(visible), "--text",
+          "expected a source with at least one token that is not padding");
+  const auto outputs = [&] { return model(example.source, read, visible, nn::causal_mask(target.size(1))); };
+  const auto loss = [&] { return task.loss(outputs(), target); };
+  const Answer answer = answers_of(task, example, predicted_tokens(task, outputs(), target), 1).front();
+  const double own_loss = loss().item();
+  nn::to(model, kFloat64);
+  Step step = watched_step(nn::AnyModel(model), loss, recipe->optimizer());
+  step.given = {{"tokens", "source", example.source},
+                {"tokens", "target", target, {{"link", {{"to", 2}, {"by", 1}}}}},
+                {"tokens", "read", read, {{"fixed", true}}}};
+  if (visible.defined()) step.given.push_back({"visible", "visible", visible, {{"hidden", 0}}, {0}});
+  step.own_loss = own_loss;
+  step.token_text = [recipe](int64_t id) { return recipe->task().token_text(id); };
+  step.vocab_size = model.config.vocab_size;
+  step.task = std::string(info.name);
+  step.what = fmt::format("{} -> {}", task.source_text(answer.input), task.target_text(answer.target));
+  step.optimizer_name = recipe->options().optimizer;
+  return step;
 }
 
 Step gpt_step(const Request& request) {
   const auto trained = std::make_shared<TrainedGPT>(load_gpt(request.model));
-  const nn::GPTModel* const model = trained->model.as<nn::GPTModel>();
-  require(model != nullptr, "--model", "expected a GPT, got a Llama");
+  const nn::Decoder& model = *trained->model;
   require(request.text.has_value(), "--text", "expected the text that the GPT reads, got none");
   const std::vector<int64_t> ids = as_bad_request("--text", [&] { return prompt_ids_of(*request.text, "", *trained); });
   const auto count = static_cast<int64_t>(ids.size());
   require(count > 1, "--text", "expected at least two tokens (the model reads all but the last one), got one");
-  const Tensor tokens = tensor(ids, {count});
-  const Tensor logits = (*model)(tokens.slice(0, 0, count - 1).unsqueeze(0)).select(0, 0);
-  return {.parameters = std::make_shared<Parameters>(nn::state_dict(*model)),
-          .forward = [trained, tokens](Trace& t) { trace_gpt(t, *trained->model.as<nn::GPTModel>(), tokens); },
-          .own_loss = cross_entropy(logits, tokens.slice(0, 1, kAll)).item(),
-          .token_text =
-              [trained](int64_t id) {
-                const bool has = trained->tokenizer && id < trained->tokenizer->size();
-                return has ? data::valid_utf8(trained->tokenizer->decode({&id, 1})) : std::to_string(id);
-              },
-          .vocab_size = model->config.vocab_size,
-          .task = std::string(kGPTTask),
-          .what = *request.text,
-          .optimizer = {.lr = trained->options.lr, .weight_decay = trained->options.weight_decay},
-          .optimizer_name = trained->options.optimizer};
+  const Tensor tokens = tensor(ids, {1, count}), read = narrow(tokens, 1, 0, count - 1);
+  const Tensor target = narrow(tokens, 1, 1, count - 1);
+  const auto loss = [&] { return nll_loss(log_softmax(model(read), -1), target); };
+  const double own_loss = cross_entropy(model(read), target).item();
+  nn::to(trained->model, kFloat64);
+  Step step = watched_step(nn::AnyModel(trained->model), loss,
+                           {.lr = trained->options.lr, .weight_decay = trained->options.weight_decay});
+  step.given = {{"tokens", "read", read, {{"link", {{"to", 1}, {"by", -1}}}}},
+                {"tokens", "target", target, {{"link", {{"to", 0}, {"by", 1}}}}}};
+  step.own_loss = own_loss;
+  step.token_text = [trained](int64_t id) {
+    const bool has = trained->tokenizer && id < trained->tokenizer->size();
+    return has ? data::valid_utf8(trained->tokenizer->decode({&id, 1})) : std::to_string(id);
+  };
+  step.vocab_size = model.vocab_size();
+  step.task = std::string(kGPTTask);
+  step.what = *request.text;
+  step.optimizer_name = trained->options.optimizer;
+  return step;
 }
 
 // --- the page ---
@@ -124,25 +135,6 @@ constexpr std::string_view kStyle =
 .changed > summary { font-weight: 600; color: var(--heat); } .inspector { position: sticky; top: 0; z-index: 1; max-height: 45vh; overflow: auto; }
 .strip { display: flex; flex-wrap: wrap; gap: 2px; align-items: flex-end; margin: 8px 0; } .strip button { flex: 1 1 6px; min-width: 0; max-width: 18px; padding: 0; border: 0; border-radius: 2px; background: var(--heat); cursor: pointer; }
 )";
-
-std::string page_of(const nlohmann::ordered_json& json, tutorial::Language language) {
-  const std::string title(Text{"학습 한 단계의 모든 수", "Every number of one training step"}.in(language));
-  const std::string_view about =
-      Text{
-          "모델이 한 문장으로 학습하는 한 단계를 연산 하나하나로 나누어 보여 줍니다. 값과 기울기는 tapegrad가 "
-          "계산했고, "
-          "이 페이지는 같은 순전파를 다시 계산하여 비교합니다. 수를 누르면 기울기와 차분, 갱신을 볼 수 있고, 고칠 수 "
-          "있습니다.",
-          "One training step on one sequence, operation by operation. tapegrad computed the values and gradients; this "
-          "page computes the same forward pass again and compares. Click a number to see its gradient, the finite "
-          "difference and the update, or to change it."}
-          .in(language);
-  const std::string body = fmt::format("<h1>{}</h1>\n<p>{}</p>\n<noscript><p>{}</p></noscript>\n{}", title, about,
-                                       Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
-                                       tutorial::widget_html("step", json));
-  const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
-  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style, .scripts = true});
-}
 
 constexpr std::string_view kLanguages[] = {"ko", "en"};
 
@@ -168,6 +160,27 @@ void require_on_page(std::string_view operation) {
   require(std::find(names.begin(), names.end(), operation) != names.end(), "--model",
           fmt::format("expected a model of operations that the page can compute ({}), got {}", fmt::join(names, ", "),
                       operation));
+}
+
+std::string step_page(const nlohmann::ordered_json& json, tutorial::Language language) {
+  for (const auto& node : json["nodes"])
+    if (!node["inputs"].empty()) require_on_page(node["op"].get<std::string>());
+  const std::string title(Text{"학습 한 단계의 모든 수", "Every number of one training step"}.in(language));
+  const std::string_view about =
+      Text{
+          "모델이 한 문장으로 학습하는 한 단계를 연산 하나하나로 나누어 보여 줍니다. 값과 기울기는 tapegrad가 "
+          "계산했고, "
+          "이 페이지는 같은 순전파를 다시 계산하여 비교합니다. 수를 누르면 기울기와 차분, 갱신을 볼 수 있고, 고칠 수 "
+          "있습니다.",
+          "One training step on one sequence, operation by operation. tapegrad computed the values and gradients; this "
+          "page computes the same forward pass again and compares. Click a number to see its gradient, the finite "
+          "difference and the update, or to change it."}
+          .in(language);
+  const std::string body = fmt::format("<h1>{}</h1>\n<p>{}</p>\n<noscript><p>{}</p></noscript>\n{}", title, about,
+                                       Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
+                                       tutorial::widget_html("step", json));
+  const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
+  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style, .scripts = true});
 }
 
 void Request::list(Fields& f) {
@@ -204,14 +217,12 @@ int explain_step(const Request& request) {
   const Step step = read_step(request);
   const tutorial::Language language = language_named(request.language.value_or(""));
   const nlohmann::ordered_json json = step_json(step);
-  for (const auto& node : json["nodes"])
-    if (!node["inputs"].empty()) require_on_page(node["op"].get<std::string>());
+  const std::string page = step_page(json, language);
   const double loss = json["loss"];
   if (!(std::abs(loss - step.own_loss) <= 1e-3 * (1 + std::abs(loss)))) {
     fail("explain step", fmt::format("expected the loss of the model, {}, from its operations one by one, got {}",
                                      step.own_loss, loss));
   }
-  const std::string page = page_of(json, language);
   const double megabytes = static_cast<double>(page.size()) / 1e6;
   if (megabytes > request.limit) {
     fail("explain step", fmt::format("expected a page of at most {} MB, got {:.1f} MB (train a smaller model, use a "

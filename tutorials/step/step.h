@@ -1,15 +1,18 @@
 // `explain step`: every number of one training step of the reader's own model, on a page that computes them again.
 #pragma once
 
+#include <tapegrad/nn/watch.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tutorials/step/trace.h>
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tapegrad::tasks::step {
 
@@ -27,24 +30,38 @@ struct Request {
 /// Writes step.html. BadRequest for a model or text that cannot be shown; Error for a page beyond the limit.
 int explain_step(const Request& request);
 
-/// A training step of one sequence: its forward pass as a trace, all gradients, and the update.
+/// A tensor that the pass was given, and that the reader can edit (tokens) or that follows from such a one.
+struct Given {
+  std::string op;                        ///< "tokens", or an operation of step.js
+  std::string name;                      ///< "source"
+  Tensor value;                          ///< the tensor in the pass, or one in the same memory
+  nlohmann::ordered_json settings = {};  ///< of tokens "fixed", and "link": which list follows an edit
+  std::vector<int64_t> inputs = {};      ///< indices of earlier ones
+};
+
+/// A training step: its forward pass with all gradients, and the update.
 struct Step {
-  std::shared_ptr<Parameters> parameters;
-  std::function<void(Trace&)> forward;  ///< the last node is the loss
-  double own_loss = 0;                  ///< of the model itself, in float32
-  std::function<std::string(int64_t)> token_text;
+  nn::Watched pass;                                     ///< with gradients; its result is the loss
+  std::vector<Given> given = {};                        ///< the page begins with these
+  double own_loss = 0;                                  ///< of the model itself, in float32
+  double loss_after = 0;                                ///< one update of all parameters later
+  std::function<std::string(int64_t)> token_text = {};  ///< of the ids below vocab_size
   int64_t vocab_size = 0;
-  std::string task, what;              ///< "copy"; the example in words
+  std::string task = {}, what = {};    ///< "copy"; the example in words
   optim::AdamWOptions optimizer = {};  ///< of the run
   std::string optimizer_name = {};
 };
+/// Of any model: watches loss(), which runs it, in eval mode, and then updates the model once by AdamW.
+Step watched_step(nn::AnyModel model, const std::function<Tensor()>& loss, const optim::AdamWOptions& optimizer = {});
 /// Of the run whose model this is.
 Step read_step(const Request& request);
 
-/// The numbers of a step, which the page shows: JSON with "nodes" (operation, name, inputs, settings, shape, and
-/// "at", the place of its values), "values" and "gradients" (base64 of float32, little-endian), "loss", and
-/// "loss_after", after one update of all parameters by AdamW. Tokens have their ids in "settings".
+/// The numbers of a step, which the page shows: JSON with "nodes" (operation, name, inputs, settings, "tensors", which
+/// are settings that are nodes, shape, and "at", the place of its values), "values" and "gradients" (base64 of float32,
+/// little-endian), "loss", and "loss_after", after one update of all parameters by AdamW.
 nlohmann::ordered_json step_json(const Step& step);
+/// The page with these numbers. BadRequest for an operation that it cannot compute.
+std::string step_page(const nlohmann::ordered_json& json, tutorial::Language language);
 
 /// The operations that the page can compute: the table of step.js.
 std::vector<std::string_view> page_operations();

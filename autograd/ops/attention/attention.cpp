@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/internal/mask_check.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
@@ -18,12 +19,12 @@ namespace {
 
 const Op kAttention{"scaled_dot_product_attention"};
 
-// Computes the weights again with recorded operations, for second-order gradients.
+// The weights by recorded operations, for second-order gradients and for a TapeWatch.
 Tensor composed_weights(const Attention& a) {
   Tensor scores = matmul_of(a.query, a.key.t(), a.narrow) * a.scale;
   const double nothing = -std::numeric_limits<double>::infinity();
   if (a.mask.defined()) {
-    scores = a.mask.dtype() == kBool ? masked_fill(scores, logical_not(a.mask), nothing) : scores + a.mask;
+    scores = a.mask.dtype() == kBool ? where(a.mask, scores, nothing) : scores + a.mask;
   }
   if (a.causal) {
     const Tensor later = triu(ones({a.rows(), a.columns()}, kBool), 1 + a.earlier());
@@ -198,6 +199,10 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
     a.keep = PackedDropoutMask(cells.numel(), 1 - options.dropout,
                                options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
+  }
+  if (const TapeWatch* const watch = TapeWatch::current(); watch && watch->plain_attention() && !a.keep) {
+    const Tensor weights = composed_weights(a);
+    return {matmul_of(weights, a.value, a.narrow), weights.detach()};
   }
   const bool wants_mask = needs_grad(a.mask);
   Attended to = attended(a, want_weights, wants_mask);

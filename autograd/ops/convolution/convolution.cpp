@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tapegrad {
@@ -148,22 +150,24 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
   const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight);
   const bool wants_bias = bias.defined() && needs_grad(bias);
   if (!wants_x && !wants_weight && !wants_bias) return y;
-  return record(op, y, {x, weight, bias},
-                [conv, transposed, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight), wants_bias](
-                    const Tensor& dy, const BackwardPass& pass) -> Grads {
-                  Tensor dx, dweight, dbias;
-                  if (weight.defined() && pass.wants(0)) dx = convolved(conv, !transposed, dy, weight, {});
-                  const Tensor &to = transposed ? x : dy, &from = transposed ? dy : x;
-                  const int64_t examples = pass.examples;
-                  if (examples > 0 && conv.batched && conv.batch() % examples == 0) {
-                    if (x.defined() && pass.wants(1)) dweight = weight_gradients(conv, from, to, examples);
-                    if (wants_bias) dbias = sum_of_channels(conv, dy, examples);
-                    return {dx, dweight, dbias};
-                  }
-                  if (x.defined() && pass.wants(1)) dweight = weight_gradient(conv, from, to);
-                  if (wants_bias) dbias = sum_of_channels(conv, dy);
-                  return {dx, dweight, dbias};
-                });
+  auto backward = [conv, transposed, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight), wants_bias](
+                      const Tensor& dy, const BackwardPass& pass) -> Grads {
+    Tensor dx, dweight, dbias;
+    if (weight.defined() && pass.wants(0)) dx = convolved(conv, !transposed, dy, weight, {});
+    const Tensor &to = transposed ? x : dy, &from = transposed ? dy : x;
+    const int64_t examples = pass.examples;
+    if (examples > 0 && conv.batched && conv.batch() % examples == 0) {
+      if (x.defined() && pass.wants(1)) dweight = weight_gradients(conv, from, to, examples);
+      if (wants_bias) dbias = sum_of_channels(conv, dy, examples);
+      return {dx, dweight, dbias};
+    }
+    if (x.defined() && pass.wants(1)) dweight = weight_gradient(conv, from, to);
+    if (wants_bias) dbias = sum_of_channels(conv, dy);
+    return {dx, dweight, dbias};
+  };
+  const ConvAxis &rows = conv.shape.rows, &cols = conv.shape.cols;
+  return with_settings(record(op, y, {x, weight, bias}, std::move(backward)), "stride", Dims{rows.stride, cols.stride},
+                       "padding", Dims{rows.padding, cols.padding}, "dilation", Dims{rows.dilation, cols.dilation});
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y) {

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops/detail/map.h>
 
 #include <initializer_list>
+#include <string_view>
 
 namespace tapegrad {
 
@@ -75,6 +76,10 @@ constexpr MapKernel plain_loop(F) {
     }
   };
 }
+
+/// y = formula(x, number), recorded with the number as a setting.
+Tensor with_scalar(const Op& op, const Tensor& x, const Formula& formula, Scalar number, Backward&& backward,
+                   std::string_view setting = "number");
 
 /// The shape that a and b broadcast to.
 inline Shape shape_of(std::string_view where, const Tensor& a, const Tensor& b) {

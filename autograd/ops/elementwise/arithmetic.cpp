@@ -247,33 +247,30 @@ Tensor pow(const Tensor& a, const Tensor& b) {
 
 Tensor add(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(add), a, b);
-  return record(kAdd, compute(formulas().add_scalar, a.shape(), {&a}, {b}), {a},
-                [](const Tensor& dy) -> Grads { return dy; });
+  return with_scalar(kAdd, a, formulas().add_scalar, b, [](const Tensor& dy) -> Grads { return dy; });
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(sub), a, b);
-  return record(kSub, compute(formulas().add_scalar, a.shape(), {&a}, {-b}), {a},
-                [](const Tensor& dy) -> Grads { return dy; });
+  return with_scalar(
+      kSub, a, formulas().add_scalar, -b, [](const Tensor& dy) -> Grads { return dy; }, "added");
 }
 
 Tensor sub(Scalar a, const Tensor& b) {
   if (!is_floating(b.dtype()))
     return with_number([](const Tensor& x, const Tensor& number) { return sub(number, x); }, b, a);
-  return record(kSub, compute(formulas().rsub_scalar, b.shape(), {&b}, {a}), {b},
-                [](const Tensor& dy) -> Grads { return -dy; });
+  return with_scalar(
+      kSub, b, formulas().rsub_scalar, a, [](const Tensor& dy) -> Grads { return -dy; }, "first");
 }
 
 Tensor mul(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(mul), a, b);
-  return record(kMul, compute(formulas().mul_scalar, a.shape(), {&a}, {b}), {a},
-                [b = double{b}](const Tensor& dy) -> Grads { return dy * b; });
+  return with_scalar(kMul, a, formulas().mul_scalar, b, [b = double{b}](const Tensor& dy) -> Grads { return dy * b; });
 }
 
 Tensor div(const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) return div(dividable(a), b);
-  return record(kDiv, compute(formulas().div_scalar, a.shape(), {&a}, {b}), {a},
-                [b = double{b}](const Tensor& dy) -> Grads { return dy / b; });
+  return with_scalar(kDiv, a, formulas().div_scalar, b, [b = double{b}](const Tensor& dy) -> Grads { return dy / b; });
 }
 
 Tensor div(Scalar a, const Tensor& b) { return unary(kDiv, dividable(b), formulas().rdiv_scalar, {a}); }

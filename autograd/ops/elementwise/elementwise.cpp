@@ -215,6 +215,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 
 #include <iterator>
 #include <optional>
@@ -325,7 +326,9 @@ Tensor selu(const Tensor& x) { return apply<"selu">(x); }
 Tensor softsign(const Tensor& x) { return apply<"softsign">(x); }
 Tensor hardsigmoid(const Tensor& x) { return apply<"hardsigmoid">(x); }
 Tensor hardswish(const Tensor& x) { return apply<"hardswish">(x); }
-Tensor gelu(const Tensor& x, Gelu form) { return form == Gelu::erf ? apply<"gelu">(x) : apply<"gelu", "gelu_tanh">(x); }
+Tensor gelu(const Tensor& x, Gelu form) {
+  return with_settings(form == Gelu::erf ? apply<"gelu">(x) : apply<"gelu", "gelu_tanh">(x), "form", form);
+}
 
 Tensor abs(const Tensor& x) {
   if (!is_integer(x.dtype())) return apply<"abs">(x);

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
@@ -44,9 +45,17 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
       return derive(function.gradient, {&dy, &wide});
     });
   }
-  return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
+  auto backward = [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
     return derive(function.gradient, {&dy, &kept}, scalars);
-  });
+  };
+  const auto& [a, b, c] = scalars.values;
+  return with_settings(record(op, y, {x}, std::move(backward)), "a", a, "b", b, "c", c);
+}
+
+Tensor with_scalar(const Op& op, const Tensor& x, const Formula& formula, Scalar number, Backward&& backward,
+                   std::string_view setting) {
+  return with_settings(record(op, compute(formula, x.shape(), {&x}, {number}), {x}, std::move(backward)), setting,
+                       number);
 }
 
 Tensor promote_scalar(Scalar number) {

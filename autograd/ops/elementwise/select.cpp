@@ -71,6 +71,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 
 #include <algorithm>
 #include <cstring>
@@ -125,9 +126,10 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   map_any_type(y, {&condition, &a, &b}, kernel_for(selections().tensors, a.dtype()));
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
-  return record(kWhere, y, {a, b}, [condition, wants_a, wants_b](const Tensor& dy) -> Grads {
+  auto backward = [condition, wants_a, wants_b](const Tensor& dy) -> Grads {
     return {wants_a ? where(condition, dy, 0) : Tensor(), wants_b ? where(condition, 0, dy) : Tensor()};
-  });
+  };
+  return with_settings(record(kWhere, y, {a, b}, std::move(backward)), "condition", condition);
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
@@ -135,8 +137,10 @@ Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
   if (!is_floating(a.dtype())) {
     return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, x, number); }, a, b);
   }
-  return record(kWhere, where_number(selections().number_last, condition, a, b), {a},
-                [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
+  const Tensor y = where_number(selections().number_last, condition, a, b);
+  return with_settings(
+      record(kWhere, y, {a}, [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); }), "condition",
+      condition, "otherwise", b);
 }
 
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
@@ -144,8 +148,10 @@ Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
   if (!is_floating(b.dtype())) {
     return with_number([&](const Tensor& x, const Tensor& number) { return where(condition, number, x); }, b, a);
   }
-  return record(kWhere, where_number(selections().number_first, condition, b, a), {b},
-                [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
+  const Tensor y = where_number(selections().number_first, condition, b, a);
+  return with_settings(
+      record(kWhere, y, {b}, [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); }), "condition",
+      condition, "number", a);
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
@@ -154,7 +160,9 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   Tensor y = Tensor::empty(shape_of(kMaskedFill.name, x, mask), x.dtype());
   const Element element(value, x.dtype());
   map_any_type(y, {&mask, &x}, kernel_for(selections().number_first, x.dtype()), element.bytes);
-  return record(kMaskedFill, y, {x}, [mask](const Tensor& dy) -> Grads { return masked_fill(dy, mask, 0); });
+  return with_settings(
+      record(kMaskedFill, y, {x}, [mask](const Tensor& dy) -> Grads { return masked_fill(dy, mask, 0); }), "condition",
+      mask, "number", value);
 }
 
 namespace {

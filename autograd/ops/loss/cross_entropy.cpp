@@ -187,6 +187,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 
 namespace tapegrad {
 
@@ -308,7 +309,9 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
     const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
     return composed_class_gradient(logits, target, weight, options, args.factor) * each;
   };
-  return record(kCrossEntropy, y, {logits}, std::move(backward));
+  return with_settings(record(kCrossEntropy, y, {logits}, std::move(backward)), "target", target_given, "weight",
+                       weight, "ignored", options.ignore_index, "mean", options.reduction == Reduction::mean,
+                       "smoothing", smoothing);
 }
 
 }  // namespace tapegrad

@@ -1,6 +1,7 @@
 // nll_loss and multi_margin_loss, and what they share with cross_entropy: checks of classes and of their weights.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
 
@@ -95,10 +96,12 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, con
       losses.mutable_data<T>()[i] = counts ? -w * from[i * classes + wanted[i]] : T{0};
     }
   });
-  return record(kNll, reduce_losses(losses, options.reduction, counted), {x},
-                [places, factors, shape = x.shape()](const Tensor& dy) -> Grads {
-                  return scatter_add(zeros(shape, dy.dtype()), -1, places.unsqueeze(-1), (dy * factors).unsqueeze(-1));
-                });
+  auto backward = [places, factors, shape = x.shape()](const Tensor& dy) -> Grads {
+    return scatter_add(zeros(shape, dy.dtype()), -1, places.unsqueeze(-1), (dy * factors).unsqueeze(-1));
+  };
+  const Tensor y = reduce_losses(losses, options.reduction, counted);
+  return with_settings(record(kNll, y, {x}, std::move(backward)), "target", target_given, "weight", weight, "ignored",
+                       options.ignore_index, "mean", options.reduction == Reduction::mean);
 }
 
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target_given, const MultiMarginOptions& options) {

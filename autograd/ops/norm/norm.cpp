@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops.h>
@@ -342,18 +343,18 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
             .kept = mutable_data_or_null(kept)},
            rows, n, kGrain);
   if (!wants.any()) return y;
-  return record(op, y, {x, weight, bias},
-                [&op, form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy,
-                                                                               const BackwardPass& pass) -> Grads {
-                  const Shape normal(x.shape().end() - rank, rank);
-                  if (pass.examples > 0 && is_divided(x, rank, pass.examples)) {
-                    return backward_by_example(op, form, eps, x, weight, kept, normal, wants, dy, pass.examples);
-                  }
-                  if (!Tape::current()) return fused_backward(form, eps, x, weight, kept, normal, wants, dy);
-                  Axes axes;
-                  for (int i = x.dim() - rank; i < x.dim(); ++i) axes.push_back(i);
-                  return composed_backward(form, eps, x, weight, axes, normal.numel(), dy);
-                });
+  auto backward = [&op, form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy,
+                                                                                 const BackwardPass& pass) -> Grads {
+    const Shape normal(x.shape().end() - rank, rank);
+    if (pass.examples > 0 && is_divided(x, rank, pass.examples)) {
+      return backward_by_example(op, form, eps, x, weight, kept, normal, wants, dy, pass.examples);
+    }
+    if (!Tape::current()) return fused_backward(form, eps, x, weight, kept, normal, wants, dy);
+    Axes axes;
+    for (int i = x.dim() - rank; i < x.dim(); ++i) axes.push_back(i);
+    return composed_backward(form, eps, x, weight, axes, normal.numel(), dy);
+  };
+  return with_settings(record(op, y, {x, weight, bias}, std::move(backward)), "eps", eps, "size", n);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Reductions over axes: sum, mean, var, std, prod, logsumexp; and sum_to for the engine.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/moments.h>
@@ -121,8 +122,9 @@ Tensor rows_of_minus_infinity(const Tensor& x) {
 
 Tensor sum(const Tensor& x, const Axes& axes, Flag keepdim) {
   if (widens_to_int64(x.dtype())) return sum(x.to(kInt64), axes, keepdim);
-  return record(kSum, reduced(kSum.name, ReduceKind::sum, x, axes, keepdim), {x},
-                [shape = x.shape(), axes](const Tensor& dy) -> Grads { return expand_to_input(dy, shape, axes); });
+  auto backward = [shape = x.shape(), axes](const Tensor& dy) -> Grads { return expand_to_input(dy, shape, axes); };
+  const Tensor y = reduced(kSum.name, ReduceKind::sum, x, axes, keepdim);
+  return with_settings(record(kSum, y, {x}, std::move(backward)), "axes", axes);
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim) {
@@ -134,9 +136,10 @@ Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim) {
     T* values = y.mutable_data<T>();
     for (int64_t i = 0; i < y.numel(); ++i) values[i] /= static_cast<T>(n);  // of no elements: 0/0 is NaN
   });
-  return record(kMean, y, {x}, [shape = x.shape(), axes, n](const Tensor& dy) -> Grads {
+  auto backward = [shape = x.shape(), axes, n](const Tensor& dy) -> Grads {
     return expand_to_input(mul(dy, 1.0 / static_cast<double>(n)), shape, axes);
-  });
+  };
+  return with_settings(record(kMean, y, {x}, std::move(backward)), "axes", axes);
 }
 
 Tensor var(const Tensor& x, const Axes& axes, Flag keepdim, double correction) {
@@ -180,11 +183,12 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, Flag keepdim) {
     top = masked_fill(top, abs(top) == kInfinity, 0);
     y = (log(sum(exp(x - top), axes, true)) + top).reshape(reduced_shape(kLogsumexp.name, x.shape(), axes, keepdim));
   }
-  return record(kLogsumexp, y, {x}, [x, y, axes](const Tensor& dy) -> Grads {
+  auto backward = [x, y, axes](const Tensor& dy) -> Grads {
     // dx = dy * exp(x - y); where all of x is -inf it is 0
     const Tensor whole = expand_to_input(masked_fill(y, y == -kInfinity, 0), x.shape(), axes);
     return expand_to_input(dy, x.shape(), axes) * exp(x - whole);
-  });
+  };
+  return with_settings(record(kLogsumexp, y, {x}, std::move(backward)), "axes", axes);
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

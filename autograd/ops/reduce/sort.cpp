@@ -1,6 +1,7 @@
 // Order along one axis: sort, topk and median. Elements are sorted together with their positions, which makes any sort
 // stable. Long rows are sorted by the bytes of a key, without comparisons.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
@@ -120,11 +121,10 @@ std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, boo
       });
     });
   }
-  return {record(op, values, {x},
-                 [places, shape = x.shape()](const Tensor& dy) -> Grads {
-                   return scatter_add(zeros(shape, dy.dtype()), -1, places, dy);
-                 }),
-          places};
+  auto backward = [places, shape = x.shape()](const Tensor& dy) -> Grads {
+    return scatter_add(zeros(shape, dy.dtype()), -1, places, dy);
+  };
+  return {with_settings(record(op, values, {x}, std::move(backward)), "axis", -1, "ids", places), places};
 }
 
 // The first k along the axis; all of them without a k.

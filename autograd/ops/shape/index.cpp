@@ -1,4 +1,5 @@
 // Reading by index: index_select, embedding, gather, take_along_axis, index, masked_select, nonzero, one_hot.
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
@@ -190,9 +191,10 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
   shape[axis] = ids.numel();
   const Tensor y = Tensor::empty(shape, x.dtype());
   copy_rows(x, OuterAxisInner(x.shape(), axis), ids, y);
-  return record(kIndexSelect, y, {x}, [shape = x.shape(), axis, ids](const Tensor& dy) -> Grads {
+  auto backward = [shape = x.shape(), axis, ids](const Tensor& dy) -> Grads {
     return rows_added(dy, shape, axis, ids, -1);
-  });
+  };
+  return with_settings(record(kIndexSelect, y, {x}, std::move(backward)), "axis", axis, "ids", ids);
 }
 
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped) {
@@ -242,7 +244,7 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
     add_used_rows(*sum, rows, flat, skipped);
     return Tensor();
   };
-  return record(kEmbedding, y, {weight}, std::move(backward));
+  return with_settings(record(kEmbedding, y, {weight}, std::move(backward)), "ids", ids, "padding", skipped);
 }
 
 // --- elements along an axis ---
@@ -278,9 +280,10 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
       }
     });
   });
-  return record(kGather, y, {x}, [shape = x.shape(), i, ids](const Tensor& dy) -> Grads {
+  auto backward = [shape = x.shape(), i, ids](const Tensor& dy) -> Grads {
     return scatter_add(zeros(shape, dy.dtype()), i, ids, dy);
-  });
+  };
+  return with_settings(record(kGather, y, {x}, std::move(backward)), "axis", i, "ids", index);
 }
 
 Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64_t> axis) {

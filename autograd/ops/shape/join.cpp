@@ -1,6 +1,7 @@
 // Joining and cutting: cat, stack, split, unbind, chunk, narrow, flip.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 
@@ -74,7 +75,7 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
       to += bytes;
     }
   }
-  return record(kCat, y, std::span<const Tensor>(parts), [i, sizes = std::move(sizes)](const Tensor& dy) {
+  auto backward = [i, sizes = std::move(sizes)](const Tensor& dy) {
     Grads grads;
     int64_t start = 0;
     for (int64_t size : sizes) {
@@ -82,7 +83,8 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
       start += size;
     }
     return grads;
-  });
+  };
+  return with_settings(record(kCat, y, std::span<const Tensor>(parts), std::move(backward)), "axis", i);
 }
 
 Tensor cat(std::initializer_list<Tensor> parts, int64_t axis) {

@@ -2,6 +2,7 @@
 // build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
@@ -132,9 +133,8 @@ Tensor rows_increased(const Tensor& x, int axis, const Tensor& ids, const Tensor
   if (is_narrow_integer(x.dtype())) return rows_increased(x.to(kInt64), axis, ids, source.to(kInt64)).to(x.dtype());
   const Tensor y = x.clone();
   add_rows(y, axis, ids, source);
-  return record(kIndexAdd, y, {x, source}, [axis, ids](const Tensor& dy) -> Grads {
-    return {dy, take_rows(dy, axis, ids)};
-  });
+  auto backward = [axis, ids](const Tensor& dy) -> Grads { return {dy, take_rows(dy, axis, ids)}; };
+  return with_settings(record(kIndexAdd, y, {x, source}, std::move(backward)), "axis", axis, "ids", ids);
 }
 
 // x with zeros, or a value, in the slices at `ids`.

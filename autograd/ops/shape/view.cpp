@@ -1,6 +1,7 @@
 // Views (reshape, unflatten, transpose, permute, movedim, slice, select, expand, squeeze, unsqueeze), and the copies
 // contiguous, clone and to.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/kernels/simd/float16.h>
 #include <tapegrad/autograd/ops.h>
@@ -189,8 +190,8 @@ Tensor Tensor::transpose(int64_t a, int64_t b) const {
   Strides steps = strides();
   std::swap(swapped[i], swapped[j]);
   std::swap(steps[i], steps[j]);
-  return record(kTranspose, view(swapped, steps), {*this},
-                [i, j](const Tensor& dy) -> Grads { return dy.transpose(i, j); });
+  auto backward = [i, j](const Tensor& dy) -> Grads { return dy.transpose(i, j); };
+  return with_settings(record(kTranspose, view(swapped, steps), {*this}, backward), "from", i, "to", j);
 }
 
 Tensor Tensor::permute(const Dims& axes) const {
@@ -209,7 +210,8 @@ Tensor Tensor::permute(const Dims& axes) const {
     steps.push_back(strides()[from]);
     back[from] = i;
   }
-  return record(kPermute, view(turned, steps), {*this}, [back](const Tensor& dy) -> Grads { return dy.permute(back); });
+  auto backward = [back](const Tensor& dy) -> Grads { return dy.permute(back); };
+  return with_settings(record(kPermute, view(turned, steps), {*this}, backward), "inverse", back);
 }
 
 Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
@@ -250,10 +252,11 @@ Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) co
   cut[i] = span > 0 ? (span - 1) / stride + 1 : 0;
   const int64_t offset = cut[i] == 0 ? 0 : first * steps[i];
   if (cut[i] > 1) steps[i] *= step;
-  return record(kSlice, view(cut, steps, offset), {*this},
-                [shape = this->shape(), i, first, step](const Tensor& dy) -> Grads {
-                  return unslice(dy, shape, i, first, step);
-                });
+  return with_settings(record(kSlice, view(cut, steps, offset), {*this},
+                              [shape = this->shape(), i, first, step](const Tensor& dy) -> Grads {
+                                return unslice(dy, shape, i, first, step);
+                              }),
+                       "axis", i, "start", first, "step", step);
 }
 
 Tensor Tensor::select(int64_t axis, int64_t index) const {
@@ -267,9 +270,11 @@ Tensor Tensor::select(int64_t axis, int64_t index) const {
   Strides steps = strides();
   rest.erase(i);
   steps.erase(i);
-  return record(
-      kSelect, view(rest, steps, at * strides()[i]), {*this},
-      [shape = this->shape(), i, at](const Tensor& dy) -> Grads { return unslice(dy.unsqueeze(i), shape, i, at, 1); });
+  return with_settings(record(kSelect, view(rest, steps, at * strides()[i]), {*this},
+                              [shape = this->shape(), i, at](const Tensor& dy) -> Grads {
+                                return unslice(dy.unsqueeze(i), shape, i, at, 1);
+                              }),
+                       "axis", i, "index", at);
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {

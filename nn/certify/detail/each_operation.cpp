@@ -34,7 +34,6 @@ class Values : public TapeWatch {
     if (too_many()) return of.clear();
     if (is_floating(y.dtype())) of.emplace(y.tape_index().position, y.detach());
   }
-  void called(const void*, std::string_view, const Tensor&) override {}
   const int64_t most_;
   int64_t elements_ = 0;
 };

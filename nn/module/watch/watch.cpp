@@ -107,19 +107,31 @@ using Outputs = std::map<ModuleKey, Output>;
 // Keeps the values of a tape, and what modules report.
 class Pass : public TapeWatch {
  public:
-  using TapeWatch::TapeWatch;
-  std::map<int64_t, std::pair<Tensor, std::vector<Tensor>>> results;  // and inputs, by position
+  struct Result {
+    Tensor y;
+    std::vector<Tensor> inputs;
+    OpSettings settings = {};
+  };
+  Pass(const Tape& tape, bool plain) : TapeWatch(tape), plain_(plain) {}
+  std::map<int64_t, Result> results;  // by position
   Outputs outputs;
 
  private:
   void recorded(const Tensor& y, std::span<const Tensor> inputs) override {
-    results.emplace(y.tape_index().position, std::pair(y, std::vector<Tensor>(inputs.begin(), inputs.end())));
+    results.emplace(y.tape_index().position, Result{y, {inputs.begin(), inputs.end()}});
   }
+  void called_with(const Tensor& y, OpSettings settings) override {
+    const auto found = results.find(y.tape_index().position);
+    if (found != results.end() && found->second.y.same(y)) found->second.settings = std::move(settings);
+  }
+  bool plain_attention() const override { return plain_; }
   void called(const void* module, std::string_view type, const Tensor& result) override {
     const TapeIndex& index = result.tape_index();
     const bool recorded = index.tape != 0 && !result.is_leaf() && results.contains(index.position);
     outputs.insert_or_assign({module, type}, Output{result.shape(), recorded ? index.position : -1});
   }
+
+  const bool plain_;
 };
 
 // The paths of a tape's leaves in the model, by position.
@@ -158,12 +170,31 @@ std::vector<WatchedOperation> operations_of(const MemberVisitor& model, const Ta
     op.module = std::move(modules[at]);
     const auto found = pass.results.find(i);
     if (found == pass.results.end()) continue;  // Tape::variable
-    const auto& [y, given] = found->second;
+    const auto& [y, given, settings] = found->second;
     op.value = y.detach();
+    op.settings = settings;
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (inputs[k] < 0 && given[k].defined()) op.constants[k] = given[k].detach();
   }
   return operations;
+}
+
+// Runs backward, which ends the tape.
+void add_gradients(std::vector<WatchedOperation>& operations, Tape& tape, const Pass& pass, const Tensor& loss) {
+  const std::vector<Tensor> leaves = tape.leaves();
+  auto leaf = leaves.begin();
+  std::vector<Tensor> tensors;
+  BackwardOptions options;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    Tensor& tensor = tensors.emplace_back(operations[i].name == "leaf" ? *leaf++ : Tensor());
+    const auto found = pass.results.find(static_cast<int64_t>(i));
+    if (found != pass.results.end()) options.keep.push_back(tensor = found->second.y);
+  }
+  const Gradients gradients = tape.backward(loss, options);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Tensor* const found = tensors[i].defined() ? gradients.find(tensors[i]) : nullptr;
+    if (found != nullptr) operations[i].gradient = *found;
+  }
 }
 
 // The output shapes of modules whose own parameters are all inputs of one operation. Of a tied parameter
@@ -221,14 +252,14 @@ void add_member(std::string& code, std::string_view name, double value) {
   code += fmt::format("{}.{} = {:g}", code.empty() ? "" : ", ", name, value);
 }
 
-Watched watch(const AnyModel& model, const std::function<Tensor()>& call) {
+Watched watch(const AnyModel& model, const std::function<Tensor()>& call, const WatchOptions& options) {
   MemberVisitor visitor;
   model.walk(visitor);
   Watched seen;
   if (call) {
     const Prepared prepared(visitor);
     Tape tape;
-    Pass pass(tape);
+    Pass pass(tape, options.plain_attention);
     const Tensor result = call();
     if (result.defined()) {
       seen.result = result.detach();
@@ -248,6 +279,7 @@ Watched watch(const AnyModel& model, const std::function<Tensor()>& call) {
       std::string& ran = seen.operations[static_cast<std::size_t>(member.output)].module;
       if (ran.empty() || member.path.starts_with(ran + ".")) ran = member.path;  // without parameters
     }
+    if (options.gradients) add_gradients(seen.operations, tape, pass, result);
   }
   seen.members = std::move(visitor.members);
   return seen;

@@ -5,6 +5,7 @@
 //   for (const nn::WatchedOperation& op : seen.operations) std::cout << op.module << ": " << op.name << "\n";
 #pragma once
 
+#include <tapegrad/autograd/op_settings.h>
 #include <tapegrad/nn/module.h>
 
 #include <cstddef>
@@ -52,6 +53,8 @@ struct WatchedOperation {
   std::vector<int64_t> inputs;    ///< earlier operations by their index; -1: a constant
   std::vector<Tensor> constants;  ///< by input; empty handles for those that are operations
   Tensor value;                   ///< the result, on no tape
+  OpSettings settings = {};       ///< what else it was called with; of common operations
+  Tensor gradient = {};           ///< of the loss, with WatchOptions::gradients; empty if it does not depend on this
 };
 
 /// A model and one pass through it.
@@ -61,9 +64,15 @@ struct Watched {
   Tensor result = {};                        ///< on no tape; empty if the call returned something else
 };
 
+/// How a pass is watched.
+struct WatchOptions {
+  bool gradients = false;        ///< the call returns a loss, whose gradients are computed
+  bool plain_attention = false;  ///< records attention without dropout as scores, mask, softmax and weighted values
+};
+
 namespace detail {
 
-Watched watch(const AnyModel& model, const std::function<Tensor()>& call);
+Watched watch(const AnyModel& model, const std::function<Tensor()>& call, const WatchOptions& options);
 // One line per member.
 std::string summary_of(const Watched& seen);
 
@@ -72,20 +81,22 @@ std::string summary_of(const Watched& seen);
 /// Calls `call`, which runs the model, in eval mode and with all parameters on a tape. Modes, frozen parameters and the
 /// default generator are restored. Raises the errors of the call.
 template <class Model, class Call>
-requires(!std::is_const_v<Model> && std::is_invocable_v<Call&>) Watched watch(Model& model, Call call) {
-  return detail::watch(detail::AnyModel(model), [&]() -> Tensor {
+requires(!std::is_const_v<Model> && std::is_invocable_v<Call&>) Watched
+    watch(Model& model, Call call, const WatchOptions& options = {}) {
+  const auto tensor_of = [&]() -> Tensor {
     if constexpr (std::is_convertible_v<decltype(call()), Tensor>) {
       return call();
     } else {
       static_cast<void>(call());
       return {};
     }
-  });
+  };
+  return detail::watch(detail::AnyModel(model), tensor_of, options);
 }
 /// The members alone, without a pass.
 template <class Model>
 Watched watch(const Model& model) {
-  return detail::watch(detail::AnyModel(model), {});
+  return detail::watch(detail::AnyModel(model), {}, {});
 }
 
 }  // namespace tapegrad::nn

@@ -16,7 +16,7 @@ namespace tg = tapegrad;
 namespace nn = tapegrad::nn;
 using tapegrad::Tensor;
 
-Tensor sinusoids(int64_t length, int64_t channels, double max_timescale = 10000) {
+inline Tensor sinusoids(int64_t length, int64_t channels, double max_timescale = 10000) {
   const double log_timescale_increment = std::log(max_timescale) / (channels / 2 - 1);
   const Tensor inv_timescales = tg::exp(-log_timescale_increment * tg::arange(channels / 2, tg::kFloat32));
   const Tensor scaled_time =

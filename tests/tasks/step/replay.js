@@ -2,7 +2,7 @@
 //   node replay.js TOUCH_FOLDER PAGE
 // Prints {"values": largest difference to the library's values, relative above 1, "gradients": largest relative
 // difference of a checked gradient to its finite difference, "checked": how many, "loss", "after", "edited": [the loss
-// after an edit of the last token list, after its undoing, after an edit of a weight]}.
+// after an edit of the first token list, after its undoing, after an edit of a weight]}; none without such a list.
 "use strict";
 const fs = require("fs"), vm = require("vm");
 const [folder, file] = process.argv.slice(2);
@@ -12,12 +12,15 @@ const data = JSON.parse(fs.readFileSync(file, "utf8").match(/application\/json">
 const replay = touch.stepReplay(data), checks = touch.stepChecks(replay);
 const gradients = Math.max(...checks.tasks.map(checks.check));
 const after = replay.lossAfter(data.optimizer), loss = replay.loss(), edited = [];
-const list = replay.nodes.findIndex((node) => node.name === "read" || node.name === "source"), was = replay.ids[list][0];
-for (const id of [was === 1 ? 2 : 1, was]) {
-  replay.setToken(list, 0, id);
+const list = replay.nodes.findIndex((node) => node.name === "read" || node.name === "source");
+if (list >= 0) {
+  const was = replay.ids[list][0];
+  for (const id of [was === 1 ? 2 : 1, was]) {
+    replay.setToken(list, 0, id);
+    edited.push(replay.loss());
+  }
+  const weight = replay.nodes.findIndex((node) => node.op === "parameter" && node.name.endsWith(".weight"));
+  replay.set(weight, replay.ids[list][0] * replay.nodes[weight].shape[1], 2);
   edited.push(replay.loss());
 }
-const weight = replay.nodes.findIndex((node) => node.op === "parameter" && node.name.endsWith(".weight"));
-replay.set(weight, replay.ids[list][0] * replay.nodes[weight].shape[1], 2);
-edited.push(replay.loss());
 console.log(JSON.stringify({values: checks.worst, gradients, checked: checks.tasks.length, loss, after, edited}));

@@ -2,6 +2,7 @@
 // again.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/llama.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
@@ -10,10 +11,12 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/tasks/show/own_models.h>
 #include <tapegrad/tutorials/step/step.h>
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace tapegrad::tasks::step {
 namespace {
@@ -108,20 +111,48 @@ TEST(ExplainStep, NumbersAreAGptsOwn) {
 
 // A new activation is a row of a table in nn, and needs one in step.js.
 TEST(ExplainStep, ThePageHasTheOperationsOfEveryActivation) {
-  for (const std::string_view name : nn::activation_names()) EXPECT_NO_THROW(require_on_page(name)) << name;
-  EXPECT_EQ(page_operations().front(), "rows");
+  nn::Linear layer(2, 2);
+  for (const std::string_view name : nn::activation_names()) {
+    const nn::Watched seen = nn::watch(layer, [&] {
+      return nn::activate(nn::activation_named(name), layer(ones({1, 2})));
+    });
+    EXPECT_NO_THROW(require_on_page(seen.operations.back().name)) << name;
+  }
+  EXPECT_EQ(page_operations().front(), "embedding");
   EXPECT_EQ(page_operations().back(), "sigmoid");
-  EXPECT_NE(error_of([] { require_on_page("hardshrink"); }).find("softmax, mix, "), std::string::npos);
+  EXPECT_NE(error_of([] { require_on_page("hardshrink"); }).find("softmax, log_softmax, "), std::string::npos);
   EXPECT_NE(error_of([] { require_on_page("hardshrink"); }).find("got hardshrink"), std::string::npos);
+}
+
+bool has_node() { return run_program({"sh", "-c", "command -v node"}).code == 0; }
+
+// What the script finds on a page; its numbers equal those of the library.
+json replayed(const std::string& page, double tolerance = 1e-6) {
+  const std::string sources = kSourceDir;
+  const Ran ran = run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/widgets", page});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const json found = ran.code == 0 ? json::parse(ran.out) : json::object();
+  EXPECT_LT(found.value("values", 1.), tolerance);
+  EXPECT_LT(found.value("gradients", 1.), 1e-3);
+  EXPECT_GT(found.value("checked", 0), 50);
+  if (!found.contains("edited") || found["edited"].size() != 3) return found;  // a page without tokens
+  EXPECT_NE(found["edited"][0], found["edited"][1]);
+  EXPECT_NEAR(found["edited"][1].get<double>(), found["loss"].get<double>(), 1e-12);
+  EXPECT_NE(found["edited"][2], found["edited"][1]);
+  return found;
 }
 
 // The script replays forward, finite differences, the update and edits. It needs a JavaScript engine, which is no part
 // of what tapegrad is built with: skipped without one. The numbers that the page starts from are compared by the tests
 // above.
 TEST(ExplainStep, ThePageComputesTheSame) {
-  if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
+  if (!has_node()) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   const TemporaryFolder folder;
-  std::vector<std::pair<std::string, Arguments>> runs{{"addition", {}}, {"parser", {}}, {"gpt", {}}};
+  std::vector<std::pair<std::string, Arguments>> runs{{"addition", {}},
+                                                      {"parser", {}},
+                                                      {"gpt", {}},
+                                                      {"copy", {"--positions", "rope"}},
+                                                      {"copy", {"--positions", "t5"}}};
   for (const std::string_view name : nn::activation_names())
     runs.push_back({"copy", {"--activation", std::string(name)}});
   for (const auto& [task, more] : runs) {
@@ -132,21 +163,56 @@ TEST(ExplainStep, ThePageComputesTheSame) {
     const Ran ran = run_command(words);
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find("=== 학습 한 단계: " + task), std::string::npos) << ran.out;
-    const std::string sources = kSourceDir;
-    const Ran replayed =
-        run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/widgets", run + "/step.html"});
-    ASSERT_EQ(replayed.code, 0) << replayed.err;
-    const json found = json::parse(replayed.out);
-    EXPECT_LT(found["values"].get<double>(), 1e-6);
-    EXPECT_LT(found["gradients"].get<double>(), 1e-3);
-    EXPECT_GT(found["checked"].get<int>(), 50);
+    const json found = replayed(run + "/step.html");
+    ASSERT_TRUE(found.contains("edited") && found["edited"].size() == 3);
     const json page = json::parse(step_json(read_step(request_of(run, task))).dump());
     EXPECT_NEAR(found["loss"].get<double>(), page["loss"].get<double>(), 1e-6);
     EXPECT_NEAR(found["after"].get<double>(), page["loss_after"].get<double>(), 1e-6);
-    EXPECT_NE(found["edited"][0], found["edited"][1]);
-    EXPECT_NEAR(found["edited"][1].get<double>(), found["loss"].get<double>(), 1e-12);
-    EXPECT_NE(found["edited"][2], found["edited"][1]);
   }
+}
+
+// The steps of models of a program's own, in float32 or float64: a page of any nn::watch.
+TEST(ExplainStep, OwnModels) {
+  if (!has_node()) GTEST_SKIP() << "there is no node (Debian: nodejs)";
+  manual_seed(1);
+  const TemporaryFolder folder;
+  const Tensor ids = tensor({{1, 2, 3, 4, 5}}), target = tensor({{2, 3, 4, 5, 6}});
+  const auto expect_explained = [&](auto model, const auto& loss_of, bool reads_ids = true) {
+    if constexpr (!std::is_same_v<decltype(model), own_models::MoEGPT>)
+      nn::to(model, kFloat64);  // its sums are float32
+    Step step = watched_step(nn::AnyModel(model), [&] { return loss_of(model); });
+    if (reads_ids) step.given.push_back({"tokens", "read", ids});
+    EXPECT_LT(step.loss_after, step.pass.result.item());
+    spill(folder / "step.html", step_page(step_json(step), tutorial::Language::en));
+    EXPECT_NEAR(replayed(folder / "step.html", 1e-4).value("after", 0.), step.loss_after, 1e-4);
+  };
+  const Tensor mel = randn({1, 40, 100}).to(kFloat64), image = randn({1, 3, 16, 16}).to(kFloat64);
+  const Tensor no_padding = zeros({1, 16, 16}, kBool);
+  expect_explained(own_models::Whisper(), [&](auto& model) { return cross_entropy(model(mel, ids), target); });
+  expect_explained(
+      own_models::DETR{6, 5},
+      [&](auto& model) {
+        const auto [classes, boxes] = model(image, no_padding);
+        return cross_entropy(classes, target) + mean(square(boxes - 0.5));
+      },
+      false);
+  expect_explained(own_models::MoEGPT{100, 32, 16, 2, 4, 24, 4, 2}, [&](auto& model) { return model(ids, target); });
+  nn::LlamaConfig llama{.vocab_size = 40,
+                        .hidden_size = 16,
+                        .intermediate_size = 24,
+                        .num_hidden_layers = 2,
+                        .num_attention_heads = 4,
+                        .num_key_value_heads = 2};
+  expect_explained(nn::LlamaModel(llama), [&](auto& model) { return cross_entropy(model(ids), target); });
+  for (const nn::Positions positions : {nn::Positions::alibi, nn::Positions::shaw}) {
+    const nn::GPTConfig gpt{
+        .vocab_size = 40, .context_length = 8, .emb_dim = 16, .n_heads = 2, .n_layers = 1, .positions = positions};
+    expect_explained(nn::GPTModel(gpt), [&](auto& model) { return cross_entropy(model(ids), target); });
+  }
+  nn::Linear layer(2, 2);
+  const Step step = watched_step(nn::AnyModel(layer), [&] { return sum(digamma(layer(ones({1, 2})))); });
+  EXPECT_NE(error_of([&] { step_page(step_json(step), tutorial::Language::en); }).find("got digamma"),
+            std::string::npos);
 }
 
 TEST(ExplainStep, Base64) {
@@ -172,9 +238,12 @@ TEST(ExplainStep, Errors) {
   expect_error(explain({"--model", gpt, "--text", "T"}), 2, {"[--text] expected at least two tokens"});
   expect_error(explain({"--model", copy, "--limit", "0.01"}), 1,
                {"[explain step] expected a page of at most 0.01 MB, got 0.", "raise --limit"});
-  for (const Arguments& more : {Arguments{"--positions", "rope"}, Arguments{"--attention", "window"}}) {
+  const std::pair<std::string, std::string> fused[] = {{"window", "got sliding_window_attention"},
+                                                       {"reformer", "got lsh_"}};
+  for (const auto& [attention, named] : fused) {
     const TemporaryFolder other;
-    expect_error(explain({"--model", trained(other, "copy", more)}), 2, {"[--model] expected ", more[1]});
+    expect_error(explain({"--model", trained(other, "copy", {"--attention", attention})}), 2,
+                 {"[--model] expected a model of operations that the page can compute (", named});
   }
 }
 

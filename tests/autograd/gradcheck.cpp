@@ -290,7 +290,7 @@ TEST(Gradcheck, DifferencesThatContradictEachOtherDecideNothing) {
 }
 
 TEST(Gradcheck, APieceThatIsSmallerThanMostSteps) {
-  // Constant but for 2^-26 on both sides of x, beside a number that makes rounding errors look larger than they are.
+  // Constant but for 2^-26 on both sides of x, next to a number that makes rounding errors look larger than they are.
   const auto f = [](const Tensor& x) {
     const Tensor near = x - 0.3;
     return cat({where(abs(near) < 0x1p-26, near * 0.02, 1e-5), near * 4e5 + 4e4}, 0);

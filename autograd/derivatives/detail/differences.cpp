@@ -166,7 +166,7 @@ bool is_of_a_run(const std::vector<Slope>& all, double derivative) {
 }
 
 // Whether six steps in succession give this derivative to more than six digits: rounding errors do not, however large
-// they may be beside what the function is computed from.
+// they may be next to what the function is computed from.
 bool is_of_a_long_run(const std::vector<Slope>& all, double derivative) {
   int run = 0;
   for (const Slope& s : all) {

@@ -18,8 +18,8 @@ using tapegrad::detail::Slope;
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kFewestDigits = 3;  // where differences show fewer, they decide nothing
 
-Line line_at(const std::function<double(double)>& f, double beside, double top, int levels) {
-  Line line{.top = top, .small = std::ldexp(1.0, -22), .middle = f(0), .near = 1, .beside = beside};
+Line line_at(const std::function<double(double)>& f, double terms, double top, int levels) {
+  Line line{.top = top, .small = std::ldexp(1.0, -22), .middle = f(0), .near = 1, .beside = terms};
   line.largest = std::abs(line.middle);
   for (int level = 0; level < levels; ++level) {
     const double h = std::ldexp(top, -level);
@@ -32,9 +32,9 @@ Line line_at(const std::function<double(double)>& f, double beside, double top, 
 }
 
 // The rounding error of a sum of products.
-double rounding_of_sum(double beside) { return 16 * kEps * beside; }
+double rounding_of_sum(double terms) { return 16 * kEps * terms; }
 
-bool agrees(const Measured& m) { return m.gap() <= m.error + rounding_of_sum(m.beside); }
+bool agrees(const Measured& m) { return m.gap() <= m.error + rounding_of_sum(m.terms); }
 
 // The step whose slope has the smallest error. Half a step leaves a sixteenth of the truncation error.
 void measure(Measured& m, const std::function<double(double)>& f, const Steps& steps) {
@@ -61,7 +61,7 @@ void measure(Measured& m, const std::function<double(double)>& f, const Steps& s
 void look_closer(Measured& m, const std::function<double(double)>& f) {
   constexpr double kTop = 8;
   constexpr int kLevels = 46;
-  const Line line = line_at(f, m.beside, kTop, kLevels);
+  const Line line = line_at(f, m.terms, kTop, kLevels);
   const Slope slope = slope_of(line, 1);
   m.numerical = slope.value;
   m.error = slope.error;
@@ -78,7 +78,7 @@ void look_closer(Measured& m, const std::function<double(double)>& f) {
     return;
   }
   for (const double part : {0.625, 0.875}) {
-    const Slope other = slope_of(line_at(f, m.beside, part * kTop, kLevels), 1);
+    const Slope other = slope_of(line_at(f, m.terms, part * kTop, kLevels), 1);
     if (std::abs(other.value - slope.value) <= other.error + slope.error) continue;
     m.reason = fmt::format("differences contradict each other: {:.6g} and {:.6g}", slope.value, other.value);
     return;
@@ -96,7 +96,7 @@ double digits_of(double error, double size) {
 double Measured::gap() const { return std::abs(analytic - numerical); }
 
 bool Measured::would_find(double wrong) const {
-  return verdict == Verdict::right && std::abs(wrong - numerical) > error + rounding_of_sum(beside);
+  return verdict == Verdict::right && std::abs(wrong - numerical) > error + rounding_of_sum(terms);
 }
 
 double rounding_of(const std::function<double(double)>& f) {
@@ -113,18 +113,18 @@ double rounding_of(const std::function<double(double)>& f) {
   return rounding;
 }
 
-Measured along(const std::function<double(double)>& f, double analytic, double beside, const Steps& steps) {
-  Measured m{.analytic = analytic, .beside = beside};
+Measured along(const std::function<double(double)>& f, double analytic, double terms, const Steps& steps) {
+  Measured m{.analytic = analytic, .terms = terms};
   measure(m, f, steps);
   if (!std::isfinite(analytic) || !std::isfinite(m.numerical)) {
     m.verdict = std::isfinite(m.numerical) ? Verdict::wrong : Verdict::unknown;
     if (m.verdict == Verdict::unknown) m.reason = "the loss is not finite nearby";
     return m;
   }
-  const bool zero = beside == 0 && std::abs(m.numerical) <= m.error;
+  const bool zero = terms == 0 && std::abs(m.numerical) <= m.error;
   if (zero) return m;
   if (!agrees(m)) look_closer(m, f);
-  const double size = std::max(std::abs(m.numerical), 1e-3 * beside);
+  const double size = std::max(std::abs(m.numerical), 1e-3 * terms);
   if (m.verdict == Verdict::right && digits_of(m.error, size) < kFewestDigits) {
     m.verdict = Verdict::unknown;
     m.reason = "differences show fewer than three digits";
@@ -134,8 +134,8 @@ Measured along(const std::function<double(double)>& f, double analytic, double b
 
 CertificateLine line_of(std::string what, const Measured& m) {
   CertificateLine line{std::move(what), fmt::format("analytic {:.12g}, numerical {:.12g}", m.analytic, m.numerical),
-                       fmt::format("{:.1e}", m.error + rounding_of_sum(m.beside)), m.verdict};
-  line.most_digits = digits_of(m.error + rounding_of_sum(m.beside), std::abs(m.numerical));
+                       fmt::format("{:.1e}", m.error + rounding_of_sum(m.terms)), m.verdict};
+  line.most_digits = digits_of(m.error + rounding_of_sum(m.terms), std::abs(m.numerical));
   line.digits = std::min(line.most_digits, digits_of(m.gap(), std::abs(m.numerical)));
   if (!m.reason.empty()) line.found += " (" + m.reason + ")";
   return line;

@@ -13,7 +13,7 @@ struct Measured {
   double analytic = 0;   ///< by backward
   double numerical = 0;  ///< by differences
   double error = 0;      ///< of `numerical`, measured: truncation and rounding
-  double beside = 0;     ///< sum of |terms| that `analytic` is the sum of
+  double terms = 0;     ///< sum of |terms| that `analytic` is the sum of
   Verdict verdict = Verdict::right;
   std::string reason = {};  ///< of an unknown verdict: "at a kink: slopes 0 and 1"
 
@@ -31,9 +31,9 @@ struct Steps {
 double rounding_of(const std::function<double(double)>& f);
 
 /// The derivative of f(t) at t = 0 by differences of fourth order. Their error is measured: what changes with half the
-/// step, and rounding errors. Where they disagree with `analytic`, steps from 8 to 2^-42 look for kinks. `beside`: as
+/// step, and rounding errors. Where they disagree with `analytic`, steps from 8 to 2^-42 look for kinks. `terms`: as
 /// in Measured.
-Measured along(const std::function<double(double)>& f, double analytic, double beside, const Steps& steps = {});
+Measured along(const std::function<double(double)>& f, double analytic, double terms, const Steps& steps = {});
 
 /// "analytic 0.25, numerical 0.25, 11.2 of 12.0 digits".
 CertificateLine line_of(std::string what, const Measured& m);

@@ -15,7 +15,6 @@ namespace {
 using tapegrad::detail::Line;
 using tapegrad::detail::Slope;
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kFewestDigits = 3;  // where differences show fewer, they decide nothing
 
 Line line_at(const std::function<double(double)>& f, double terms, double top, int levels) {

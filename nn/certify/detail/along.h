@@ -4,9 +4,13 @@
 #include <tapegrad/nn/certificate.h>
 
 #include <functional>
+#include <limits>
 #include <string>
 
 namespace tapegrad::nn::detail {
+
+/// The rounding error of a number of size 1.
+inline constexpr double kEps = std::numeric_limits<double>::epsilon();
 
 /// A derivative and what differences say about it.
 struct Measured {

@@ -5,11 +5,11 @@
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/certify/detail/along.h>
 #include <tapegrad/nn/certify/detail/each_operation.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -19,12 +19,10 @@
 namespace tapegrad::nn::detail {
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
-
 // The results of a tape by position. Too many elements: none are kept.
-class Values : public TapeWatch {
+class KeptResults : public TapeWatch {
  public:
-  Values(const Tape& tape, int64_t most) : TapeWatch(tape), most_(most) {}
+  KeptResults(const Tape& tape, int64_t most) : TapeWatch(tape), most_(most) {}
   std::map<int64_t, Tensor> of;
   bool too_many() const { return elements_ > most_; }
 
@@ -41,7 +39,7 @@ class Values : public TapeWatch {
 using Names = std::vector<std::string>;
 
 // Values of a pass at x + t v, with those of leaves, and the operations' names in order.
-struct Pass {
+struct NearbyPass {
   std::map<int64_t, Tensor> values;
   std::vector<std::string_view> names;
 };
@@ -52,12 +50,12 @@ Point leaves_at(const Point& x) {
   return leaves;
 }
 
-std::optional<Pass> pass_at(Objective& objective, const Point& x, int64_t most) {
+std::optional<NearbyPass> pass_at(Objective& objective, const Point& x, int64_t most) {
   Tape tape;
   const Point leaves = leaves_at(x);
-  Pass pass;
+  NearbyPass pass;
   {
-    Values watch(tape, most);
+    KeptResults watch(tape, most);
     static_cast<void>(objective.record(leaves));
     if (watch.too_many()) return {};
     pass.values = std::move(watch.of);
@@ -128,7 +126,7 @@ class OperationChecks {
     step_ = step;
     passes_.clear();
     for (const double t : {0.0, step, -step, 2 * step, -2 * step, 4 * step, -4 * step}) {
-      std::optional<Pass> pass = pass_at(objective_, moved(x_, v_, t), most_ / 7);
+      std::optional<NearbyPass> pass = pass_at(objective_, moved(x_, v_, t), most_ / 7);
       if (!pass) return fmt::format("operations one by one: their values have more than {} elements", most_ / 7);
       if (!passes_.empty() && pass->names != passes_[0].names)
         return "operations one by one: a pass nearby runs other operations";
@@ -226,7 +224,7 @@ class OperationChecks {
   const Point& v_;
   const int64_t most_;
   double step_ = 0;
-  std::vector<Pass> passes_;  // at 0, h, -h, 2h, -2h, 4h, -4h
+  std::vector<NearbyPass> passes_;  // at 0, h, -h, 2h, -2h, 4h, -4h
   std::set<int64_t> checked_;
   Names places_;
 };

@@ -5,14 +5,18 @@
 #include <sys/wait.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/stored.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -35,6 +39,17 @@ void redirect(const std::string& file, int mode, int to) {
   const int opened = ::open(file.c_str(), mode, 0666);
   if (opened < 0 || ::dup2(opened, to) < 0) ::_exit(126);
   ::close(opened);
+}
+
+// The words of a command line, of which those in quotes are strings of JSON.
+Arguments words_in(const std::string& line) {
+  static const std::regex kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
+  Arguments words;
+  for (std::sregex_iterator found(line.begin(), line.end(), kWord), end; found != end; ++found) {
+    const std::string word = found->str();
+    words.push_back(word.starts_with('"') ? nlohmann::json::parse(word).get<std::string>() : word);
+  }
+  return words;
 }
 
 }  // namespace
@@ -93,6 +108,39 @@ void expect_error(const Ran& ran, int code, const std::vector<std::string>& word
   EXPECT_EQ(ran.code, code) << ran.err;
   EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
+}
+
+bool matches(std::string_view text, std::string_view pattern) {
+  constexpr std::string_view kAny = "…";
+  const std::size_t first = pattern.find(kAny);
+  if (first == pattern.npos) return text == pattern;
+  if (!text.starts_with(pattern.substr(0, first))) return false;
+  text.remove_prefix(first);
+  pattern.remove_prefix(first + kAny.size());
+  for (std::size_t next; (next = pattern.find(kAny)) != pattern.npos; pattern.remove_prefix(next + kAny.size())) {
+    const std::size_t found = text.find(pattern.substr(0, next));
+    if (found == text.npos) return false;
+    text.remove_prefix(found + next);
+  }
+  return text.ends_with(pattern);
+}
+
+void expect_errors(const std::string& file, const std::string& section, const TemporaryFolder& folder,
+                   std::function<Ran(const Arguments&)> run) {
+  if (!run) run = [&](const Arguments& words) { return run_command(words, folder); };
+  const auto filled = [&](std::string text) {
+    for (const auto& [name, path] : {std::pair{"{folder}", folder.path().string()}, {"{tests}", kTestsDir}})
+      for (std::size_t at; (at = text.find(name)) != text.npos;) text.replace(at, std::strlen(name), path);
+    return text;
+  };
+  for (const auto& [line, expected] : pairs_of_lines(file, section)) {
+    const int code = expected.starts_with("exit 1: ") ? 1 : 2;
+    const Ran ran = run(words_in(filled(line)));
+    EXPECT_EQ(ran.code, code) << line << "\n" << ran.err;
+    EXPECT_TRUE(matches(ran.err, filled(expected.substr(code == 1 ? 8 : 0)) + "\n")) << line << "\n" << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << line << "\n" << ran.err;
+    EXPECT_TRUE(code == 1 || ran.out.empty()) << line << "\n" << ran.out;
+  }
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::tests {
@@ -38,6 +40,17 @@ Ran successful(Ran ran, const char* file = __builtin_FILE(), int line = __builti
 
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
+
+// Whether the text is the pattern, in which each "…" stands for any text.
+bool matches(std::string_view text, std::string_view pattern);
+
+class TemporaryFolder;
+// Expects the errors of a section of tests/FILE (pairs_of_lines): a command line without "tapegrad", and below it a
+// pattern of the one line that it prints on standard error. The exit code is 2, with nothing on standard output; or 1,
+// if the pattern begins with "exit 1: ". In both, {folder} is the folder, in which the command runs, and {tests} is
+// tests/; words in quotes are strings of JSON. `run` runs the words in another way, such as with others before them.
+void expect_errors(const std::string& file, const std::string& section, const TemporaryFolder& folder,
+                   std::function<Ran(const Arguments&)> run = {});
 
 // The text with the first `from`, which it must have, made `to`.
 std::string replaced(std::string text, const std::string& from, const std::string& to);

@@ -13,14 +13,18 @@ nlohmann::json stored(const std::string& file) {
   return nlohmann::json::parse(std::ifstream(std::string(kTestsDir) + "/data/" + file));
 }
 
-std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file) {
+std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file, const std::string& section) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::ifstream lines(std::string(kTestsDir) + "/" + file);
+  bool inside = section.empty();
   for (std::string first, second; std::getline(lines, first);) {
+    if (first.starts_with("== ")) inside = first.substr(3) == section;
+    if (first.starts_with("== ") || first.starts_with("# ")) continue;
     if (!std::getline(lines, second) || !second.starts_with("  "))
       fail(file, "expected a line with two spaces below " + first);
-    pairs.emplace_back(first, second.substr(2));
+    if (inside) pairs.emplace_back(first, second.substr(2));
   }
+  if (pairs.empty()) fail(file, "has no lines in the section \"" + section + "\"");
   return pairs;
 }
 

@@ -13,8 +13,10 @@ namespace tapegrad::tests {
 
 // The file of this name in tests/data.
 nlohmann::json stored(const std::string& file);
-// The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out.
-std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file);
+// The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out. Of
+// a file with sections, those below the line "== SECTION"; lines that begin with # are comments.
+std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file,
+                                                                const std::string& section = "");
 // Rows of token ids as a tensor [B, T].
 Tensor ids(const nlohmann::json& rows);
 // The bytes of a text of hexadecimal digits.

@@ -118,29 +118,6 @@ TEST(Recipe, IsTheTutorialsWithItsMasks) {
   EXPECT_EQ(to_json("addition", fields_of(o)), to_json("addition", fields_of(defaults)));
 }
 
-TEST(AdditionCommand, WrongRequestsAreErrorsOfOneLine) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "run";
-  const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
-  const std::pair<Arguments, Arguments> cases[] = {
-      {train({"--seq-length", "5"}), {"--seq-length is an option of the tasks copy", " and gpt, not of addition"}},
-      {train({"--seq-length=5"}), {"--seq-length is an option of the tasks copy", " and gpt"}},
-      {{"train", "copy", "--out", out, "--max-digits", "3"}, {"--max-digits is an option of the task addition"}},
-      {{"train", "copy", "--out", out, "--tutorial-masks"}, {"--tutorial-masks is an option of the task addition"}},
-      {{"test", "copy", "--expression", "1+2"}, {"--expression is an option of the tasks addition", ", not of copy"}},
-      {train({"--max-digits", "0"}), {"[--max-digits] expected a number in [1, 17], got 0"}},
-      {train({"--max-digits", "18"}), {"[--max-digits] expected a number in [1, 17], got 18"}},
-      {train({"--max-digits", "6", "--max-position-embeddings", "12"}),
-       {"[--max-digits] 6 makes sequences of 13 tokens, longer than --max-position-embeddings 12"}},
-      {train({"--vocab-size", "10"}), {"[--vocab-size] expected at least 11, ten digits and +, got 10"}},
-      {train({"--schedule", "linear"}), {"expected one of constant, noam, warmup-cosine, got \"linear\""}},
-      {{"explain", "addition", "--expression", "12x"}, {"[--expression]", "column 3: expected a digit or +, got 'x'"}},
-      {{"test", "addition", "--model", folder / "none"}, {"there is no file"}},
-  };
-  for (const auto& [arguments, words] : cases) expect_error(run_command(arguments), 2, words);
-  EXPECT_FALSE(fs::exists(out));
-}
-
 TEST(Run, OfTheLongestNumbersFitsIntoEightyColumns) {
   const TemporaryFolder folder;
   const Ran ran =

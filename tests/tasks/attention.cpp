@@ -131,8 +131,6 @@ TEST(AttentionCommand, AnalysesEveryTask) {
     const Ran plain = run_command({"attention", task, "--model", run});
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
   }
-  expect_error(run_command({"attention", "copy", "--json"}), 2,
-               {"[--json] expected --analyze, whose metrics it prints"});
   const Arguments chosen{"attention", "copy", "--model", folder / "copy", "--out", folder / "one", "--only"};
   const Ran one = successful(run_command(joined(chosen, {"cross layer 0, head 1"})));
   EXPECT_NE(one.out.find("encoder layer 0, head 0"), std::string::npos) << one.out;  // the text and the page have all

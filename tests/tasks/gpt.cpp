@@ -198,72 +198,11 @@ TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
 TEST(GptCommand, RejectsWrongRequests) {
   const TemporaryFolder folder;
   spill(folder / "short.txt", "too short");
-  const std::string out = folder / "run";
-  const auto train = [&](const Arguments& more) { return run_command(joined({"train", "gpt", "--out", out}, more)); };
-  expect_error(train({"--text", folder / "short.txt"}), 2,
-               {"[--text]", "the training split has 8 tokens", "a window of --context-length 64 takes 65"});
-  expect_error(train({"--text", folder / "none.txt"}), 2, {"[--text]", "there is no file"});
-  expect_error(train({"--tokenizer", folder / "none"}), 2, {"[--tokenizer]"});
-  expect_error(train({"--preset", "book"}), 2, {"[--tokenizer]", "vocab.bpe and encoder.json"});
-  expect_error(train({"--preset", "gpt5"}), 2, {"[--preset]", "gpt2-xl"});
-  expect_error(train({"--emb-dim", "30"}), 2, {"[--emb-dim]", "30 is not divisible by --n-heads 4"});
-  expect_error(train({"--n-layers", "10000000"}), 2,
-               {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
-  expect_error(train({"--emb-dim", "10000000", "--n-heads", "1"}), 2, {"[train] a model with batches of these sizes"});
-  expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
-  expect_error(train({"--batch-size", "5000"}), 2,
-               {"[--batch-size] a batch of 5000 windows does not fit: the training split has "});
-  expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam, warmup-cosine"});
-  expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2,
-               {"[--warmup] expected at least 1 with --schedule noam, got 0"});
-  expect_error(train({"--factor", "0"}), 2, {"[--factor] expected a number > 0, got 0"});
-  expect_error(train({"--depth", "2"}), 2, {"--depth is an option of the task parser, not of gpt"});
-  expect_error(train({"--hidden-size", "8"}), 2, {"--hidden-size is an option of the tasks copy, addition, parser, "});
-  expect_error(train({"--seed", "99999999999999999999"}), 2,
-               {"[--seed] expected a number of 64 bits, got 99999999999999999999"});
-  expect_error(train({"--tokenizer", ""}), 2, {"[--tokenizer] expected a name, got an empty text"});
-  expect_error(train({"--text", folder.path()}), 2, {"[--text] expected a file, got the folder "});
-  expect_error(train({"--text", "/dev/null"}), 2,
-               {"[--text] expected a regular file, got the device or pipe /dev/null"});
-  expect_error(train({"--text", ""}), 2, {"[--text] expected a name, got an empty text"});
-  expect_error(train({"--save-hugging-face", "/proc/hf"}), 2, {"[--save-hugging-face]", "/proc/hf"});
-  expect_error(train({"--save-hugging-face", folder / "short.txt"}), 2, {"[--save-hugging-face]", "short.txt"});
-  expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is also --out"});
-  EXPECT_FALSE(fs::exists(out));
-
+  expect_errors("tasks/errors/gpt.txt", "train", folder);
+  EXPECT_FALSE(fs::exists(folder / "run"));
   ASSERT_EQ(run_command(small_gpt_run(folder, "good", {"--max-steps", "1"})).code, 0);
-  const std::string good = folder / "good";
-  const auto generate = [&](const Arguments& more) {
-    return run_command(joined({"generate", "gpt", "--model", good}, more));
-  };
-  expect_error(generate({"--prompt", "The cat sat on the mat"}), 2,
-               {"[--prompt] expected at most 16 tokens", "got 22"});
-  expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
-  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] expected a number in [1, 1000], got 0"});
-  expect_error(generate({"--prompt", "The", "--prompt-ids", "1"}), 2,
-               {"[--prompt-ids] expected no --prompt, got both"});
-  expect_error(generate({"--prompt-ids", "1", "--prompt-file", "p.txt"}), 2,
-               {"[--prompt-file] expected no --prompt-ids, got both"});
-  expect_error(generate({"--prompt", "The", "--length-penalty", "high"}), 2,
-               {"[--length-penalty] expected a number, got \"high\""});
-  expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2,
-               {"[--beams] expected a number in [1, 1000], got 100000"});
-  expect_error(generate({"--prompt", "The", "--dtype", "float8"}), 2, {"--dtype", "float8", "bfloat16"});
-  expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
-  expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "expected token ids from 0 to "});
-  expect_error(generate({"--prompt-ids", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}), 2,
-               {"[--prompt-ids] expected at most 16 tokens", "got 17"});
-  expect_error(generate({"--prompt", "ZZZ"}), 2, {"[tokenizer]", "\"Z\" (U+005A) at byte 0"});
-  expect_error(generate({"--prompt", "The", "--top-p", "0"}), 2, {"[--top-p]"});
-  expect_error(generate({"--prompt", "The", "--beams", "2", "--temperature", "1"}), 2, {"[--beams]"});
-  expect_error(run_command({"generate", "gpt", "--model", folder / "none", "--prompt", "x"}), 2, {"[--model]"});
   spill(folder / "cat.txt", "The cat");
-  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "cat.txt"}), 2,
-               {"[--text] expected at least 17 tokens", "got 7 in "});
-  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 2,
-               {"[tokenizer]", "\"r\" (U+0072)"});
-  expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "expected a file, got none"});
-  expect_error(run_command({"generate", "copy"}), 2, {"unknown task \"copy\"; choose from gpt"});
+  expect_errors("tasks/errors/gpt.txt", "generate and test", folder);
 
   // A configuration that does not fit the tensors, and an incomplete download.
   const std::string hf = folder / "hf";
@@ -278,12 +217,8 @@ TEST(GptCommand, RejectsWrongRequests) {
     spill(hf + "/config.json", config);
     return ran;
   };
-  expect_error(with({{"n_embd", 32}}), 1, {"tok_emb.weight", "expected"});
-  expect_error(with({{"model_type", "mistral"}}), 1, {"mistral", "expected the model_type gpt2 or llama"});
-  expect_error(with({{"n_embd", 16.5}}), 1, {"expected n_embd to be a whole number", "16.5"});
-  expect_error(with({{"n_embd", 1048576}}), 2, {hf + ": a model of its sizes takes about", " GB, this machine has "});
-  expect_error(with({{"n_embd", 1}, {"n_head", 1}, {"n_layer", 100000000}}), 1,  // small layers, but many
-               {"config.json] expected n_layer <= ", "the number of tensors in its weights, got 100000000"});
+  expect_errors("tasks/errors/gpt.txt", "configurations that do not fit", folder,
+                [&](const Arguments& members) { return with(nlohmann::json::parse(members.at(0))); });
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 
   // A tokenizer that does not fit is an error before anything is printed; with ids in and out it is not needed.
@@ -292,23 +227,11 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(said(), 1, {"tokenizer.json", "has no \"model\""});
   EXPECT_EQ(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}).code, 0);
   spill(hf + "/tokenizer.json", tokenizer);
-  expect_error(with({{"vocab_size", 3}}), 1, {"its tokenizer has", "vocabulary 3"});
-  expect_error(run_command({"test", "gpt", "--model", hf, "--text", hf + "/model.safetensors"}), 1,
-               {"is not a token file"});
-
   const std::string weights = slurp(hf + "/model.safetensors");
   SafeTensors damaged = load_safetensors(hf);
   for (NamedTensor& t : damaged.tensors) t.tensor = t.tensor * std::nan("");
   save_safetensors(hf + "/model.safetensors", damaged.tensors);
-  const Arguments continued{"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"};
-  for (const Arguments& sampled : {Arguments{},
-                                   {"--temperature", "1"},
-                                   {"--temperature", "1", "--top-p", "0.5"},
-                                   {"--temperature", "0.5", "--top-k", "1"}})
-    expect_error(run_command(joined(continued, sampled)), 1,
-                 {"[generate] the model's logits contain NaN (are its weights damaged?)"});
-  expect_error(run_command({"test", "gpt", "--model", hf, "--text", folder / "text.txt"}), 1,
-               {"[test]", "is not finite"});
+  expect_errors("tasks/errors/gpt.txt", "weights of NaN", folder);
   spill(hf + "/model.safetensors", weights.substr(0, weights.size() / 2));
   expect_error(said(), 1, {"[safetensors]", "truncated"});
 }

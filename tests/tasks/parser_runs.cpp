@@ -95,27 +95,6 @@ TEST(ParserCommand, FlatRun) {
                {"[--expression]", "nesting depth 2", "--depth 1"});
 }
 
-TEST(ParserCommand, WrongRequestsAreErrorsOfOneLine) {
-  const TemporaryFolder folder;
-  const auto train = [&](const Arguments& more) {
-    return run_command(joined({"train", "parser", "--out", folder / "run"}, more));
-  };
-  expect_error(train({"--depth", "0"}), 2, {"[--depth] expected a number in [1, 5], got 0"});
-  expect_error(train({"--depth", "6"}), 2, {"[--depth] expected a number in [1, 5], got 6"});
-  expect_error(train({"--depth", "two"}), 2, {"--depth", "two"});
-  expect_error(train({"--depth", "3", "--vocab-size", "25"}), 2,
-               {"[--depth] expected a --vocab-size of at least 29 for depth 3"});
-  expect_error(train({"--depth", "3", "--max-position-embeddings", "20"}), 2, {"[--depth] 3 makes sequences of 33"});
-  expect_error(train({"--vocab-size", "20"}), 2, {"[--vocab-size] expected at least 25"});
-  expect_error(train({"--data-seed", "-2"}), 2, {"[--data-seed] expected a number in [-1, 4294967295], got -2"});
-  expect_error(train({"--data-seed", "4294967296"}), 2,
-               {"[--data-seed] expected a number in [-1, 4294967295], got 4294967296"});
-  expect_error(train({"--seq-length", "5"}), 2, {"--seq-length", "copy", "parser"});
-  expect_error(run_command({"explain", "parser", "--expression", "x=1+"}), 2,
-               {"\"x=1+\": column 5: expected a digit or (, got the end"});
-  EXPECT_FALSE(fs::exists(folder / "run"));
-}
-
 // The data seed defaults to the seed, and has an effect on the data only.
 TEST(ParserCommand, DataSeed) {
   RunOptions options = ParserTask::defaults();

@@ -75,30 +75,12 @@ TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), folder), 2,
                {fmt::format("[--positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
-  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}), folder), 2,
-               {"[--positions] expected heads of an even size for rope, got 3 (--hidden-size 6 over "
-                "--num-attention-heads 2)"});
-  const auto wrong = [&](const std::string& kind, const std::string& option, const std::string& value,
-                         const std::string& message) {
-    expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", kind, option, value}), folder), 2,
-                 {message});
+  const auto wrong = [&](const std::string& option, const std::string& value, const auto& names) {
+    expect_error(run_command({"train", "copy", "--positions", "composite", option, value}, folder), 2,
+                 {fmt::format("[{}] expected one of {}, got \"{}\"", option, fmt::join(names, ", "), value)});
   };
-  wrong("conv", "--conv-width", "4", "[--conv-width] expected an odd number > 0, got 4");
-  wrong("t5", "--t5-buckets", "5", "[--t5-buckets] expected an even number >= 4, got 5");
-  wrong("t5", "--t5-distance", "16", "[--t5-distance] expected more than half of t5_buckets 32, got 16");
-  wrong("rope", "--ntk-scale", "0.5", "[--ntk-scale] expected a number >= 1, got 0.5");
-  wrong("rope", "--rope-base", "1", "[--rope-base] expected a number > 1, got 1");
-  wrong("ode", "--ode-solver", "euler", "[--ode-solver] expected one of rk4, dopri5, got \"euler\"");
-  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] expected a number > 0, got 0");
-  wrong(
-      "composite", "--composite-added", "rope",
-      fmt::format("[--composite-added] expected one of {}, got \"rope\"", fmt::join(nn::added_position_names(), ", ")));
-  wrong("composite", "--composite-relative", "conv",
-        fmt::format("[--composite-relative] expected one of {}, got \"conv\"",
-                    fmt::join(nn::relative_position_names(), ", ")));
-  wrong("complex", "--hidden-size", "5", "[--hidden-size] 5 is not divisible");
-  expect_error(run_command({"test", "copy", "--beams", "0"}, folder), 2,
-               {"[--beams] expected a number in [1, 1000], got 0"});
+  wrong("--composite-added", "rope", nn::added_position_names());
+  wrong("--composite-relative", "conv", nn::relative_position_names());
 }
 
 // The options decide the shapes and the values of what is saved, and are saved with it.
@@ -268,19 +250,9 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   expect_error(compare({"--lr", "0.5"}), 2, {"[--out]", "results.jsonl has results of other settings"});
 }
 
-TEST(ComparePositions, WrongRequests) {
+TEST(ComparePositions, ARunThatFailsEndsTheComparison) {
   const TemporaryFolder folder;
-  const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
-  expect_error(compare({"--kinds", "rope,ropes"}), 2, {"[--kinds] expected one of", "got \"ropes\""});
-  expect_error(compare({"--kinds", ","}), 2, {"[--kinds] expected one of"});
-  expect_error(compare({"--tasks", "copy"}), 2, {"[--tasks] expected one of addition, parser, got \"copy\""});
-  expect_error(compare({"--longer", "9"}), 2, {"[--longer] expected at most 5 levels with --depth, got 11"});
-  expect_error(compare({"--longer", "16", "--tasks", "addition"}), 2, {"expected at most 17 digits", "got 19"});
-  expect_error(compare({"--kinds", "conv", "--conv-width", "2"}), 2,
-               {"[--conv-width] expected an odd number > 0, got 2"});
-  expect_error(run_command({"compare"}), 2, {"[tapegrad compare] expected a topic: positions"});
-  // A run that fails ends the comparison.
-  expect_error(compare({"--kinds", "none", "--lr", "1e30", "--warmup", "0"}), 1,
+  expect_error(run_command(tiny_comparison(folder, {"--kinds", "none", "--lr", "1e30", "--warmup", "0"})), 1,
                {"with none, seed 0", "is not finite (a smaller learning rate may help; trap_nan names"});
 }
 

@@ -50,63 +50,6 @@ TEST(Explain, DrawsAnotherExample) {
   EXPECT_EQ(ran.out, run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}).out);
 }
 
-TEST(Command, WrongRequestsAreErrorsOfOneLine) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "run";
-  const auto train = [&](const Arguments& more) { return joined({"train", "copy", "--out", out}, more); };
-  const std::pair<Arguments, Arguments> cases[] = {
-      {{"frobnicate"}, {"unknown verb \"frobnicate\"; choose from train, test, ", "gradcheck, info"}},
-      {{"train"}, {"tapegrad train"}},
-      {{"train", "chess"}, {"unknown task \"chess\"; choose from copy, "}},
-      {train({"--hidden-sise", "8"}), {"--hidden-sise", "tapegrad train copy --help"}},
-      {train({"--hidden-size", "65"}), {"[--hidden-size] 65 is not divisible by --num-attention-heads 2"}},
-      {train({"--hidden-size", "0"}), {"[--hidden-size] expected a number in [1, 10000000], got 0"}},
-      {train({"--num-hidden-layers", "-1"}), {"[--num-hidden-layers] expected a number in [1, 10000000], got -1"}},
-      {train({"--num-attention-heads", "0"}), {"--num-attention-heads"}},
-      {train({"--intermediate-size", "0"}), {"--intermediate-size"}},
-      {train({"--num-epochs", "-1"}), {"--num-epochs"}},
-      {train({"--steps-per-epoch", "-5"}), {"--steps-per-epoch"}},
-      {train({"--batch-size", "0"}), {"--batch-size"}},
-      {train({"--seq-length", "0"}), {"--seq-length"}},
-      {train({"--vocab-size", "1"}), {"--vocab-size"}},
-      {train({"--batch-size", "many"}), {"--batch-size", "many"}},
-      {train({"--batch-size", "2.5"}), {"--batch-size"}},
-      {train({"--batch-size", ""}), {"[--batch-size] expected a whole number, got \"\""}},
-      {train({"--seed", ""}), {"[--seed] expected a whole number, got \"\""}},
-      {train({"--lr", ""}), {"[--lr] expected a number, got \"\""}},
-      {train({"--batch-size", "99999999999999999999"}),
-       {"[--batch-size] expected a number of 64 bits, got 9999999999"}},
-      {train({"--num-epochs", "-99999999999999999999"}), {"[--num-epochs] expected a number of 64 bits, got -9999"}},
-      {train({"--seed", "18446744073709551616"}), {"[--seed] expected a number of 64 bits, got 18446744073709551616"}},
-      {train({"--batch-size", "1000000", "--seq-length", "1000000"}), {"GB"}},
-      {train({"--seq-length", "21", "--max-position-embeddings", "20"}), {"[--seq-length] 21 is longer than"}},
-      {train({"--seed", "-1"}), {"--seed"}},
-      {train({"--lr", "0"}), {"[--lr] expected a number > 0, got 0"}},
-      {train({"--lr", "nan"}), {"--lr"}},
-      {train({"--dropout", "1"}), {"[--dropout] expected a number in [0, 1), got 1"}},
-      {train({"--schedule", "cosine"}), {"[--schedule] expected one of constant, noam, warmup-cosine, got \"cosine\""}},
-      {train({"--threads", "0"}), {"--threads"}},
-      {train({"--checkpoint-every", "0"}), {"--checkpoint-every"}},
-      {{"train", "copy", "--out", "/dev/null/run"}, {"[--out]", "/dev/null/run"}},
-      {{"train", "copy", "--out", "/proc/run"}, {"[--out]", "/proc/run"}},
-      {{"test", "copy", "--model", folder / "none.safetensors"}, {"there is no file", "none.safetensors"}},
-      {{"train", "copy", "--out", ""}, {"[--out] expected a name, got an empty text"}},
-      {{"test", "copy", "--model", folder.path().string()}, {"[--model]", "has no model.safetensors"}},
-      {{"test", "copy", "--count", "0"}, {"[--count] expected a number in [1, 10000000], got 0"}},
-      {{"test", "copy", "--target", "1.5"}, {"[--target] expected a number in [0, 1], got 1.5"}},
-      {{"attention", "copy", "--model", folder / "none.safetensors"}, {"there is no file"}},
-      {{"gradcheck", "--op", "nope"},
-       {"[--op] unknown operation \"nope\" (did you mean norm?); choose from ", "matmul, "}},
-      {{"gradcheck", "--op", "matmull"}, {"\"matmull\" (did you mean matmul?); choose from "}},
-      {{"gradcheck", "--module", "nope"},
-       {"[--module] unknown module \"nope\" (did you mean Fold?); choose from Linear, "}},
-      {{"tokenize", "--tokenizer", folder.path().string(), "--text", folder / "none"}, {"[--text] there is no file"}},
-      {{"gradcheck", "--op", "exp", "--module", "Linear"}, {"--op"}},
-  };
-  for (const auto& [arguments, words] : cases) expect_error(run_command(arguments), 2, words);
-  EXPECT_FALSE(fs::exists(out));
-}
-
 TEST(Command, UnknownKernelsAreAWrongRequest) {
   ::setenv("TAPEGRAD_KERNELS", "foo", 1);
   const Ran ran = run_command({"explain", "copy"});

@@ -119,56 +119,6 @@ TEST(Command, ExplanationsFitIntoEightyColumns) {
   for (const char* task : {"copy", "addition"}) expect_narrow(run_command({"explain", task}).out);
 }
 
-TEST(Show, WrongRequestsAreErrorsOfOneLine) {
-  const TemporaryFolder folder;
-  const std::pair<Arguments, Arguments> cases[] = {
-      {{}, {"tapegrad show"}},
-      {{"picture"},
-       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
-        "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error, "
-        "gpt-cost, mask-leak, order-blindness, relative-positions, recurrent-lengths, hopfield, depth, head-roles, "
-        "architecture"}},
-      {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
-      {{"causal-mask", "--length", "0"}, {"[--length] expected a number in [1, 64], got 0"}},
-      {{"causal-mask", "--length", "65"}, {"[--length] expected a number in [1, 64], got 65"}},
-      {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
-      {{"causal-mask", "--dim", "4"},
-       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost, performer-error, gpt-cost, "
-        "order-blindness, relative-positions, hopfield and depth, not of causal-mask"}},
-      {{"causal-mask", "--seed", "-1"}, {"[--seed] expected a number >= 0, got -1"}},
-      {{"positional-encoding", "--length", "1"}, {"[--length] expected a number in [2, 1000], got 1"}},
-      {{"positional-encoding", "--dim", "12"}, {"[--dim] expected a number in [16, 4096], got 12"}},
-      {{"positional-encoding", "--dim", "18"}, {"[--dim] expected a multiple of 4, got 18"}},
-      {{"attention-cost", "--length", "1000"}, {"[--length] expected a number in [1024, 1048576], got 1000"}},
-      {{"attention-cost", "--dim", "100"}, {"[--dim] expected a multiple of 64, got 100"}},
-      {{"attention-accuracy", "--length", "100"}, {"[--length] expected a multiple of 32, got 100"}},
-      {{"attention-accuracy", "--seconds", "0"}, {"[--seconds] expected a number in (0, 86400], got 0"}},
-      {{"performer-error", "--dim", "1"}, {"[--dim] expected a number in [2, 256], got 1"}},
-      {{"gpt-cost", "--length", "100"}, {"[--length] expected a number in [128, 262144], got 100"}},
-      {{"gpt-cost", "--dim", "100"}, {"[--dim] expected a multiple of 64, got 100"}},
-      {{"mask-leak", "--length", "3"}, {"[--length] expected a number in [4, 512], got 3"}},
-      {{"mask-leak", "--steps", "0"}, {"[--steps] expected a number in [1, 100000], got 0"}},
-      {{"order-blindness", "--dim", "12"}, {"[--dim] expected a multiple of 8, got 12"}},
-      {{"relative-positions", "--length", "31"}, {"[--length] expected a number in [32, 8192], got 31"}},
-      {{"relative-positions", "--dim", "65"}, {"[--dim] expected a number in [1, 64], got 65"}},
-      {{"head-roles", "--length", "33"}, {"[--length] expected a number in [4, 32], got 33"}},
-      {{"depth", "--length", "1"}, {"[--length] expected a number in [2, 256], got 1"}},
-      {{"depth", "--dim", "12"}, {"[--dim] expected a multiple of 8, got 12"}},
-      {{"recurrent-lengths", "--length", "1"}, {"[--length] expected a number in [2, 1000], got 1"}},
-      {{"layer-norm", "--dim", "1"}, {"[--dim] expected a number in [2, 16], got 1"}},
-      {{"layer-norm", "--length", "33"}, {"[--length] expected a number in [1, 32], got 33"}},
-      {{"attention-steps", "--example", "jorney"},
-       {"[--example] expected one of time-flies, journey, got \"jorney\" (did you mean journey?)"}},
-      {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
-  };
-  for (const auto& [arguments, words] : cases) {
-    const Ran ran = run_command(joined({"show"}, arguments), folder);
-    expect_error(ran, 2, words);
-    EXPECT_EQ(ran.out, "");
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
 Faults faults_of(const drawing::Drawing& drawing) { return faults_of_svg(drawing::svg_file(drawing)); }
 
 TEST(Grid, ColumnsAreAsWideAsTheyNeedToBe) {

@@ -284,34 +284,6 @@ TEST(TextCommand, Compares) {
   EXPECT_EQ(rows[4]["name"], "hierarchy, 256 tokens");
   for (const Json& row : rows) EXPECT_EQ(row["tested"], 5);
   EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "text.svg")), std::vector<std::string>{});
-  EXPECT_EQ(run_command({"compare", "text", "--seconds", "0"}).err,
-            "[--seconds] expected a number in (0, 1000000], got 0\n");
-}
-
-TEST(TextCommand, Errors) {
-  const TemporaryFolder folder;
-  const auto error = [](const tests::Arguments& words, int code = 2) {
-    const tests::Ran ran = run_command(words);
-    EXPECT_EQ(ran.code, code);
-    return ran.err;
-  };
-  EXPECT_EQ(error({"train", "classify", "--encoder", "deep"}),
-            "[--encoder] expected one of flat, window, hierarchy, got \"deep\"\n");
-  EXPECT_EQ(error({"train", "answer", "--encoder", "hierarchy"}),
-            "[--encoder] expected one of flat, window, got \"hierarchy\"\n");
-  EXPECT_EQ(error({"train", "classify", "--hidden-size", "10"}),
-            "[--hidden-size] 10 is not divisible by --num-attention-heads 4\n");
-  EXPECT_EQ(error({"train", "classify", "--data", "/nowhere"}),
-            "[--data] there is no file /nowhere/classify.train.jsonl\n");
-  EXPECT_EQ(error({"train", "answer", "--context", "1", "--out", folder / "x"}),
-            "[--data] the train split has no example whose answer is within --context 1\n");
-  EXPECT_EQ(error({"test", "classify", "--model", folder / "none"}),
-            "[test classify] there is no file " + (folder / "none") + "\n");
-  EXPECT_EQ(error({"test", "classify", "--draw", "x.png"}), "[--draw] x.png does not end in .svg\n");
-  EXPECT_EQ(error({"test", "answer", "--draw", "x.svg"}).substr(0, 58),
-            "[tapegrad test answer] --draw is an option of the tasks pa");
-  EXPECT_EQ(error({"test", "classify", "--part", "all"}),
-            "[--part] expected one of train, validation, test, got \"all\"\n");
 }
 
 }  // namespace

@@ -61,25 +61,6 @@ TEST(TutorialVerb, FindsWords) {
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_TRUE(has(ran.out, "8.2.5")) << word;
   }
-  expect_error(run_in(folder, {"tutorial", "--find", "xyzzy"}), 2, {"[--find]", "no page contains \"xyzzy\""});
-  expect_error(run_in(folder, {"tutorial", "003", "--find", "mask"}), 2, {"cannot be combined with a section"});
-}
-
-TEST(TutorialVerb, UnknownPlacesNameTheNearest) {
-  const TemporaryFolder folder;
-  expect_error(run_in(folder, {"tutorial", "003", "8.2.55"}), 2, {"there is no page about 003 8.2.55", "8.2.5"});
-  expect_error(run_in(folder, {"tutorial", "0033"}), 2, {"unknown tutorial \"0033\"", "003"});
-  expect_error(run_in(folder, {"tutorial", "003", "8.2.5", "1"}), 2,
-               {"expected a tutorial and a section, got 3 words"});
-  expect_error(run_in(folder, {"tutorial", "--lang", "fr"}), 2, {"[--lang]", "expected one of ko, en"});
-  expect_error(run_in(folder, {"show", "9.9.9"}), 2,
-               {"there is no page about 9.9.9 (the nearest are 8.5.2 and 8.5.3)"});
-  expect_error(run_in(folder, {"tutorial", "003", "8.2.7"}), 2, {"there is no page about 003 8.2.7", "8.2.6"});
-  expect_error(run_in(folder, {"tutorial", "004", "99"}), 2, {"there is no page about 004 99 (the nearest are 37-42"});
-  expect_error(run_in(folder, {"show", "004-99"}), 2, {"there is no page about 004 99 (the nearest are 37-42"});
-  expect_error(run_in(folder, {"tutorial", "maskng"}), 2,
-               {"unknown tutorial \"maskng\" (did you mean masking", "tutorial --find \"maskng\""});
-  expect_error(run_in(folder, {"tutorial", "섹션"}), 2, {"unknown tutorial \"섹션\"", "give a section (8.2.5)"});
 }
 
 TEST(TutorialVerb, FindsOneSectionInManySpellings) {

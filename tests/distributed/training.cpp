@@ -1,16 +1,10 @@
 // `mpirun -n R tapegrad train`: the model files of one process, byte for byte; errors, kills and resumption.
-#include <gtest/gtest.h>
 #include <tapegrad/distributed/world.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <regex>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

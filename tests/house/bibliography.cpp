@@ -1,17 +1,7 @@
 // docs/bibliography.md has every paper that a comment cites as "Author year", and no other.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

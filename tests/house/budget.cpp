@@ -1,14 +1,5 @@
 // The lines of each layer stay within budget.txt, so that the project does not grow unnoticed.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
-#include <sstream>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,18 +1,8 @@
 // The documents: every link between them leads to a file and a heading, every test that docs/ names exists, blocks are
 // parts of programs that run, and what the compiler says about a mistake is what its test expects.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,21 +1,9 @@
 // The rules of ARCHITECTURE.md, checked on the sources: which layer may include which, no circles, private folders, one
 // file that includes each library, sizes, no results of the C library. exceptions.txt has what does not keep them yet,
 // with reasons; that list may only shrink.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,18 +1,8 @@
 // The words of comments, documents and programs: phrases that the house's style replaces by plainer ones, and private
 // words that README.md and what the command prints say in the words of the field.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <span>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

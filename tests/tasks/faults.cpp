@@ -8,12 +8,7 @@
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/checkpoint.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/tokens.h>
-#include <tapegrad/train/files.h>
-#include <tapegrad/train/metrics.h>
+#include <tapegrad/train.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -2,15 +2,7 @@
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/byte_pair_train.h>
-#include <tapegrad/train/data/csv.h>
-#include <tapegrad/train/data/json_lines.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/tokens.h>
-#include <tapegrad/train/data/utf8.h>
-#include <tapegrad/train/drawing/svg.h>
-#include <tapegrad/train/metrics.h>
-#include <tapegrad/train/report.h>
+#include <tapegrad/train.h>
 
 #include <ctime>
 

@@ -1,9 +1,7 @@
 // Metrics of texts and classifiers: the numbers of rouge-score, sacrebleu and scikit-learn, and the pictures.
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/metrics/bleu.h>
-#include <tapegrad/train/metrics/classification.h>
-#include <tapegrad/train/metrics/spans.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::metrics {
 namespace {

@@ -1,8 +1,7 @@
 // A training loop whose step is the program's own: several models and optimisers, named figures, exact resumption.
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::train {
 namespace {

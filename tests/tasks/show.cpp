@@ -1,10 +1,7 @@
 // Pictures: of `tapegrad show`, and of images; and the checker of pictures.
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/heatmap.h>
-#include <tapegrad/train/drawing/images.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks {

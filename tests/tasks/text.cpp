@@ -2,10 +2,7 @@
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/data/special_tokens.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/shipped_file.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/windows.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,16 +1,7 @@
 // Tutorial 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
 // PyTorch's.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/self_attention.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/programs/padded_attention.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {

@@ -1,9 +1,6 @@
 // Tutorial 003, section 8.5.2: the numbers that the tutorial prints for the addition task.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,18 +1,8 @@
 // Tutorial 003, section 8.5.1: the copy task's explanation and loss, and the first hundred training steps, loss by loss
 // against the tutorial's own run in PyTorch.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {

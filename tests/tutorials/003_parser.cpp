@@ -1,14 +1,10 @@
 // Tutorial 003, section 8.5.3: the parser's printed tokens and loss, and the first hundred training steps, loss by loss
 // against the tutorial's own run in PyTorch.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {

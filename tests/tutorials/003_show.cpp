@@ -1,16 +1,10 @@
 // `tapegrad show` prints the tables of tutorials 002, 003 and 004: the numbers of their pages, in the tutorial's
 // layout.
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
-
-#include <algorithm>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,17 +1,13 @@
 // Tutorial 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own
 // run in PyTorch (seed 0), with its masks; the batches it draws; the first steps of two other runs; and, with
 // TAPEGRAD_LONG=1, the whole run.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {

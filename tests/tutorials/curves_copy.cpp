@@ -1,14 +1,10 @@
 // Tutorial 003, section 8.5.1: the run of the copy task against the tutorial's own in PyTorch (seed 0), the whole run
 // with TAPEGRAD_LONG=1, and the first steps of two others.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,14 +1,10 @@
 // Tutorial 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it
 // learns, and the first steps of two others.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

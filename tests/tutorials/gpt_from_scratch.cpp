@@ -1,20 +1,11 @@
 // GPT from scratch, by chapter: the tokens of The Verdict, sizes of GPT-2, gradients with and without shortcuts,
 // samples of the next token, and the output of chapter 5's training run.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 
-#include <cmath>
 #include <cstdio>
-#include <string_view>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,13 +1,9 @@
 // Texts larger than memory: cuts that keep the ids, token files from several threads, samples to train tokenizers on.
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/data/special_tokens.h>
-#include <tapegrad/train/data/byte_pair_train.h>
-#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/internal/permutation.h>
-#include <tapegrad/train/data/split.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/windows.h>
 
 #include <ctime>
 #include <random>

@@ -1,12 +1,7 @@
 // Csv and JsonLines: values of all kinds of columns, quotes, missing values, datasets and training, and the error of
 // every kind of damage.
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/byte_pair_train.h>
-#include <tapegrad/train/data/csv.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/data/json_lines.h>
-#include <tapegrad/train/data/tokenizer.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::data {
 namespace {

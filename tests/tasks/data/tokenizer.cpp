@@ -1,11 +1,6 @@
 // Tokenizers against Hugging Face's and tiktoken on texts that are hard to split, and their files, valid and invalid.
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/byte_pair.h>
-#include <tapegrad/train/data/byte_pair_train.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/tokenizer.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/utf8.h>
+#include <tapegrad/train.h>
 
 #include <ctime>
 #include <random>

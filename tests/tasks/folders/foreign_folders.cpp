@@ -1,8 +1,7 @@
 // Folders of other programs in the command: what the files next to the weights say is followed, or an error names it.
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -4,8 +4,7 @@
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/metrics.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::tasks {
 namespace {

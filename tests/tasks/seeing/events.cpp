@@ -2,8 +2,7 @@
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/events.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::train {
 namespace {

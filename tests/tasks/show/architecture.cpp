@@ -1,23 +1,10 @@
 // `tapegrad show architecture`: the parts of a model compute what the model computes and have all of its parameters,
 // their C++ makes them, and their drawing is readable.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/flow.h>
-
-#include <algorithm>
-#include <map>
-#include <regex>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tasks::architecture {
 namespace {

@@ -1,19 +1,12 @@
 // `explain step`: the numbers of a training step on its page are the model's own, and the page's script computes them
 // again.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/step/step.h>
-
-#include <cmath>
-#include <limits>
 
 namespace tapegrad::tasks::step {
 namespace {

@@ -1,17 +1,10 @@
 // The verb `exercise`: solutions are right, mistakes are found where the exercise says, and no skeleton is right as it
 // is.
 // ctest: unsanitized
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/exercises/check.h>
 #include <tapegrad/tutorials/exercises/compile.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
-
-#include <regex>
-#include <set>
 
 namespace tapegrad::tests {
 namespace {

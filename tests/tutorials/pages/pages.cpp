@@ -1,15 +1,9 @@
 // The pages of `tapegrad tutorial`: every section and cell has one, in both languages with the same code and numbers,
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/widgets/widget.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/train/drawing/svg.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
@@ -18,14 +12,7 @@
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/terminal.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
 
 namespace tapegrad::tests {
 namespace {

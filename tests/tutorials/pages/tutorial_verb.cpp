@@ -1,12 +1,6 @@
 // `tapegrad tutorial`: how pages are found, printed and written.
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/tables.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

@@ -105,8 +105,7 @@ TEST(Launched, VerbsThatWorkAloneAllPrint) {
   SKIP_WITHOUT_MPIRUN();
   const TemporaryFolder folder;
   spill(folder / "text.txt", "abc");
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", folder / "tok"}).code,
-            0);
+  successful(run_command({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", folder / "tok"}));
   const Ran ran =
       successful(run_ranks(2, {kCommand, "tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"}));
   EXPECT_EQ(ran.out, "0 1 2\n0 1 2\n");
@@ -126,8 +125,7 @@ TEST(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {
   SKIP_WITHOUT_MPIRUN();
   prepare_mpirun();
   const std::string kills = long_tests_are_wanted() ? "50" : "1";
-  const Ran ran = run_program({std::string(kTestsDir) + "/kill_ranks.sh", kills, kCommand});
-  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  const Ran ran = successful(run_program({std::string(kTestsDir) + "/kill_ranks.sh", kills, kCommand}));
 }
 
 }  // namespace

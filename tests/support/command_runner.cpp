@@ -100,7 +100,7 @@ Ran run_program(const Arguments& program, const RunSetting& setting) {
 
 Ran successful(Ran ran, const char* file, int line) {
   if (ran.code == 0) return ran;
-  ADD_FAILURE_AT(file, line) << "expected the exit code 0, got " << ran.code << "\n" << ran.err;
+  ADD_FAILURE_AT(file, line) << "expected the exit code 0, got " << ran.code << "\n" << ran.out << ran.err;
   throw std::runtime_error("the command failed");
 }
 

@@ -178,7 +178,7 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
 
 TEST(Run, TutorialMasksReachTheSettings) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), folder).code, 0);
+  successful(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), folder));
   Seq2SeqRecipe masks(AdditionTask::kInfo);
   load_model(masks, folder / "masks/model.safetensors");
   EXPECT_TRUE(masks.options().of<AdditionTask>().tutorial_masks);

@@ -126,7 +126,7 @@ TEST(AttentionCommand, AnalysesEveryTask) {
   std::size_t i = 0;
   for (const std::string task : {"copy", "addition", "parser"}) {
     const std::string run = folder / task;
-    ASSERT_EQ(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder).code, 0);
+    successful(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder));
     expect_analysis({"attention", task, "--model", run}, run, heads[i++]);
     const Ran plain = run_command({"attention", task, "--model", run});
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
@@ -144,8 +144,7 @@ TEST(AttentionCommand, AnalysesEveryTask) {
 
 TEST(AttentionCommand, ShowsAGptsMaps) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})).code,
-            0);
+  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})));
   const std::string run = folder / "run", report = slurp(run + "/report.html");
   expect_parts(report, {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"});
   EXPECT_EQ(faults_of_page(report), std::vector<std::string>());

@@ -67,7 +67,7 @@ TEST(Damage, EveryByteOfAModelCounts) {
 TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
+  successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
   std::string bad = slurp(out + "/checkpoint");
   bad[bad.size() / 2] ^= 4;
@@ -85,7 +85,7 @@ TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
 TEST(Damage, WithoutSpaceNothingIsChanged) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
+  successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors"), checkpoint = slurp(out + "/checkpoint");
   expect_error(run_command(tiny_run("copy", out, {"--seed", "2"}), {.folder = folder.path(), .largest_file = 20000}), 1,
                {"[file]", "cannot write", "run"});

@@ -53,15 +53,14 @@ TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const TemporaryFolder folder;
   const Arguments small{"--hidden-size", "8", "--intermediate-size", "8"};
-  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", small), folder).code, 0);
+  successful(tests::run_command(tiny_run("copy", folder / "whole", small), folder));
   const std::string run = disk.path() + "/run";
   disk.fill();
   tests::expect_error(tests::run_command(tiny_run("copy", run, small), folder), 2,
                       {"--out", "No space left on device"});
   std::filesystem::remove(disk.path() + "/filler");
   ASSERT_EQ(::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
-  const tests::Ran ran = tests::run_command(tiny_run("copy", run, joined(small, {"--resume"})), folder);
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const tests::Ran ran = successful(tests::run_command(tiny_run("copy", run, joined(small, {"--resume"})), folder));
   EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
@@ -72,7 +71,7 @@ TEST(FullDisk, DataSetsAreKept) {
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const TemporaryFolder folder;
   const std::string out = disk.path() + "/data";
-  ASSERT_EQ(tests::run_command({"data", "sample", "--out", out}).code, 0);
+  successful(tests::run_command({"data", "sample", "--out", out}));
   const std::string before = slurp(out + "/answer.train.jsonl");
   const std::size_t files = files_in(out);
   disk.fill();
@@ -208,7 +207,7 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
   const Arguments make{"tokenize", "--train", "char", "--text", at("text.txt"), "--out", at("tok")};
   expect_kept(folder, at("tok/tokenizer.json"), make);
   std::filesystem::remove(at("tok/tokenizer.json"));
-  ASSERT_EQ(tests::run_command(make).code, 0);
+  successful(tests::run_command(make));
   expect_kept(folder, at("ids"), {"tokenize", "--tokenizer", at("tok"), "--text", at("text.txt"), "--save", at("ids")});
   expect_kept(folder, at("a.svg"), {"test", "parser", "--expression", "x=1+2", "--draw", at("a.svg")});
   expect_kept(folder, at("b.svg"), {"test", "classify", "--draw", at("b.svg")});
@@ -217,7 +216,7 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
   expect_kept(folder, at("compared/text.svg"), {"compare", "text", "--out", at("compared")});
   expect_kept(folder, at("positions/positions.html"), {"compare", "positions", "--out", at("positions")});
   const Arguments run = tiny_run("copy", at("run")), resumed = joined(run, {"--resume"});
-  ASSERT_EQ(tests::run_command(run, folder).code, 0);
+  successful(tests::run_command(run, folder));
   expect_kept(folder, at("maps/attention.html"), {"attention", "copy", "--model", at("run"), "--out", at("maps")});
   // A run that starts again moves what is there away.
   const std::string model = at("run/model.safetensors"), whole = slurp(model);
@@ -229,7 +228,7 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
   }
   std::filesystem::remove(model);
   ASSERT_EQ(::mkfifo(model.c_str(), 0600), 0);
-  ASSERT_EQ(tests::run_command(run, folder).code, 0);
+  successful(tests::run_command(run, folder));
   EXPECT_TRUE(std::filesystem::is_fifo(at("run/previous-1/model.safetensors")));
   EXPECT_TRUE(slurp(model) == whole);
 }
@@ -246,8 +245,8 @@ TEST(SpecialFiles, TheReadersOfTheCommandRejectThem) {
   tests::spill(at("text.txt"), "abc");
   fs::create_directory(at("vocabulary"));
   tests::spill(at("vocabulary/merges.txt"), "");
-  ASSERT_EQ(tests::run_command({"data", "sample", "--out", at("data")}).code, 0);
-  ASSERT_EQ(tests::run_command(tiny_run("copy", at("run")), folder).code, 0);
+  successful(tests::run_command({"data", "sample", "--out", at("data")}));
+  successful(tests::run_command(tiny_run("copy", at("run")), folder));
   const Arguments generate{"generate", "gpt", "--prompt", "a", "--max-new-tokens", "1", "--model", at("llama")},
       adapted{"generate", "gpt", "--prompt", "a", "--model", at("gpt2"), "--adapter", at("adapter")},
       from{"train", "gpt", "--text", at("text.txt"), "--from", at("llama"), "--out", at("new")},
@@ -350,7 +349,7 @@ TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
   for (const Arguments& threads : {Arguments{}, Arguments{"--threads", "1"}}) {
     const Ended ended = run(tiny_run("copy", folder / "run", threads));
     EXPECT_EQ(ended.code, 0) << ended.err;
-    ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole"), folder).code, 0);
+    successful(tests::run_command(tiny_run("copy", folder / "whole"), folder));
     EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
     std::filesystem::remove_all(folder / "run");
     std::filesystem::remove_all(folder / "whole");
@@ -361,7 +360,7 @@ TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
 TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
   const TemporaryFolder folder;
   const Arguments more{"--num-epochs", "40", "--checkpoint-every", "100000"};
-  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", more), folder).code, 0);
+  successful(tests::run_command(tiny_run("copy", folder / "whole", more), folder));
   const std::string metrics = folder / "run/metrics.jsonl";
   const Ended ended = start(
       tiny_run("copy", folder / "run", more), folder / "err", [] {},
@@ -371,7 +370,7 @@ TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
       });
   EXPECT_EQ(ended.code, 1);
   expect_parts(ended.err, {"interrupted after step", "(use --resume --out " + (folder / "run") + ")"});
-  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), folder).code, 0);
+  successful(tests::run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), folder));
   EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 

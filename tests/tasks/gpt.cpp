@@ -37,7 +37,7 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
                               "5", "--temperature", "0.8", "--top-k", "5", "--top-p", "0.9", "--seed", "7"}));
   EXPECT_TRUE(ids.out.starts_with("3 4 "));
   EXPECT_EQ(std::count(ids.out.begin(), ids.out.end(), ' '), 6);
-  EXPECT_EQ(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--beams", "2"}).code, 0);
+  successful(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--beams", "2"}));
 
   const Ran tested =
       successful(run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json"}));
@@ -200,13 +200,13 @@ TEST(GptCommand, RejectsWrongRequests) {
   spill(folder / "short.txt", "too short");
   expect_errors("tasks/errors/gpt.txt", "train", folder);
   EXPECT_FALSE(fs::exists(folder / "run"));
-  ASSERT_EQ(run_command(small_gpt_run(folder, "good", {"--max-steps", "1"})).code, 0);
+  successful(run_command(small_gpt_run(folder, "good", {"--max-steps", "1"})));
   spill(folder / "cat.txt", "The cat");
   expect_errors("tasks/errors/gpt.txt", "generate and test", folder);
 
   // A configuration that does not fit the tensors, and an incomplete download.
   const std::string hf = folder / "hf";
-  ASSERT_EQ(run_command(small_gpt_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
+  successful(run_command(small_gpt_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})));
   const std::string config = slurp(hf + "/config.json");
   const auto said = [&] { return run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}); };
   const auto with = [&](const nlohmann::json& members) {
@@ -225,7 +225,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   const std::string tokenizer = slurp(hf + "/tokenizer.json");
   spill(hf + "/tokenizer.json", "{}");
   expect_error(said(), 1, {"tokenizer.json", "has no \"model\""});
-  EXPECT_EQ(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}).code, 0);
+  successful(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}));
   spill(hf + "/tokenizer.json", tokenizer);
   const std::string weights = slurp(hf + "/model.safetensors");
   SafeTensors damaged = load_safetensors(hf);

@@ -36,8 +36,7 @@ TEST(GptFrom, FirstLossesAreThoseOfTransformers) {
   EXPECT_EQ(config["from"], kHuggingFace);
   EXPECT_EQ(config["vocab_size"], 296);
   EXPECT_EQ(config["context_length"], 32);
-  EXPECT_EQ(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "I had", "--temperature", "1"}).code,
-            0);
+  successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "I had", "--temperature", "1"}));
 }
 
 // A trainer as `train gpt --from` makes it.
@@ -92,7 +91,7 @@ TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
   copy_model(folder / "base");
   const Arguments words = verdict_run(folder / "run", {"--from", folder / "base", "--freeze", "pos_emb.*", "--freeze",
                                                        "final_norm.*", "--max-steps", "2"});
-  ASSERT_EQ(run_command(words).code, 0);
+  successful(run_command(words));
   EXPECT_EQ(config_of(folder / "run")["freeze"], (Arguments{"pos_emb.*", "final_norm.*"}));
   std::filesystem::remove_all(folder / "base");
   successful(run_command(joined(words, {"--resume"})));
@@ -104,7 +103,7 @@ TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
 
 TEST(GptFrom, ARunOfOursIsContinuedAsANewRun) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "base", {"--max-steps", "3", "--positions", "rope"})).code, 0);
+  successful(run_command(small_gpt_run(folder, "base", {"--max-steps", "3", "--positions", "rope"})));
   const Arguments same{"train",           "gpt", "--from", folder / "base", "--text", folder / "text.txt",
                        "--sample-tokens", "0"};
   const Ran none = successful(run_command(joined(same, {"--num-epochs", "0", "--out", folder / "same"})));
@@ -173,7 +172,7 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
       run_command({"train", "gpt", "--out", out, "--text", kVerdict, "--from", kHuggingFace, "--seq-length", "33"}), 2,
       {"[--seq-length] expected at most --context-length 32, got 33"});
   EXPECT_FALSE(std::filesystem::exists(out));
-  ASSERT_EQ(run_command(small_gpt_run(folder, "ours", {"--max-steps", "1"})).code, 0);
+  successful(run_command(small_gpt_run(folder, "ours", {"--max-steps", "1"})));
   expect_errors("tasks/errors/gpt_from.txt", "an adapter for another model", folder);
   EXPECT_FALSE(std::filesystem::exists(out));
 }
@@ -239,7 +238,7 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   const Arguments say{"generate", "gpt", "--prompt", "I had", "--max-new-tokens", "8"};
   const Ran said = successful(run_command(joined(say, {"--model", folder / "run"})));
   EXPECT_EQ(run_command(joined(say, {"--model", kHuggingFace, "--adapter", folder / "run/adapter"})).out, said.out);
-  EXPECT_EQ(run_command({"attention", "gpt", "--prompt", "I had", "--quiet", "--model", folder / "run"}).code, 0);
+  successful(run_command({"attention", "gpt", "--prompt", "I had", "--quiet", "--model", folder / "run"}));
 
   // Both continue: the run with its update merged, and the base with the adapter.
   for (const Arguments& from :
@@ -248,7 +247,7 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
     EXPECT_NEAR(loss({"--model", folder / "next"}), expected, 1e-5);
   }
   // An earlier run's adapter is moved aside with the other files.
-  ASSERT_EQ(run_command(verdict_run(folder / "run", {"--from", kHuggingFace, "--num-epochs", "0"})).code, 0);
+  successful(run_command(verdict_run(folder / "run", {"--from", kHuggingFace, "--num-epochs", "0"})));
   EXPECT_FALSE(std::filesystem::exists(folder / "run/adapter"));
   EXPECT_TRUE(std::filesystem::exists(folder / "run/previous-1/adapter/adapter_model.safetensors"));
 }

@@ -69,9 +69,9 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   const std::string mixed = two + ":1.5," + (folder / "b.tokens");
   const Ran whole = successful(run("whole", mixed, {"--threads", "1"}));
   const std::string model = slurp(folder / "whole/model.safetensors");
-  EXPECT_EQ(run("threads", mixed, {"--threads", "2"}).code, 0);
+  successful(run("threads", mixed, {"--threads", "2"}));
   EXPECT_TRUE(slurp(folder / "threads/model.safetensors") == model);
-  EXPECT_EQ(run("other", two + ":2," + (folder / "b.tokens")).code, 0);
+  successful(run("other", two + ":2," + (folder / "b.tokens")));
   EXPECT_FALSE(slurp(folder / "other/model.safetensors") == model);
 
   GPTOptions options = small_gpt_options(folder);
@@ -80,9 +80,9 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   expect_same_end(options, folder / "whole/model.safetensors");
 
   // A single file: PyTorch's order unless another one is chosen.
-  EXPECT_EQ(run("auto", two).code, 0);
-  EXPECT_EQ(run("pytorch", two, {"--window-order", "pytorch"}).code, 0);
-  EXPECT_EQ(run("permutation", two, {"--window-order", "permutation"}).code, 0);
+  successful(run("auto", two));
+  successful(run("pytorch", two, {"--window-order", "pytorch"}));
+  successful(run("permutation", two, {"--window-order", "permutation"}));
   const auto values = [&](const std::string& name) {
     return load_safetensors(folder / (name + "/model.safetensors"))["out_head.weight"].to_vector<float>();
   };
@@ -108,14 +108,14 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
   const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const std::string tokens = folder / "a.tokens";
   spill(folder / "one.txt", kGPTText);
-  ASSERT_EQ(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", tokens}).code, 0);
+  successful(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", tokens}));
   const Arguments verify{"tokenize", "--verify", tokens};
   const Ran good = successful(run_command(verify));
   EXPECT_TRUE(good.out.starts_with(tokens + ": ") && good.out.ends_with(" tokens, undamaged\n")) << good.out;
   const auto run = [&](const std::string& name, const Arguments& more = {}) {
     return run_command(small_gpt_run(folder, name, joined({"--text", tokens, "--tokenizer", cut}, more)));
   };
-  ASSERT_EQ(run("run", {"--max-steps", "2"}).code, 0);
+  successful(run("run", {"--max-steps", "2"}));
   std::string bytes = slurp(tokens);
   std::swap(bytes[256], bytes[256 + 2 * 9]);
   ASSERT_NE(bytes, slurp(tokens));
@@ -190,7 +190,7 @@ TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
 TEST(GptRun, TheSameOptionsResume) {
   const TemporaryFolder folder;
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
-  ASSERT_EQ(run_command(words).code, 0);
+  successful(run_command(words));
   successful(run_command(joined(words, {"--resume"})));
   for (const char* stride : {"0", "16"}) {
     successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride}));
@@ -228,21 +228,21 @@ TEST(GptRun, ARejectedRunLeavesNoFolder) {
 TEST(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
   const TemporaryFolder folder;
   const std::string model = folder / "run/model.safetensors";
-  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "2"})).code, 0);
+  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2"})));
   const auto masks = [&] {
     int64_t count = 0;
     for (const NamedTensor& entry : load_safetensors(model).tensors) count += entry.name.ends_with("att.mask") ? 1 : 0;
     return count;
   };
   EXPECT_EQ(masks(), 0);
-  ASSERT_EQ(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--with-masks"}).code, 0);
+  successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--with-masks"}));
   EXPECT_EQ(masks(), 1);
 }
 
 // A run that breaks in the second of its two epochs keeps the first one's sample.
 TEST(GptRun, AResumedRunReportsEverySample) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "whole")).code, 0);
+  successful(run_command(small_gpt_run(folder, "whole")));
   GPTOptions options = small_gpt_options(folder);
   resolve(options);
   GPTTrainer trainer(options);
@@ -296,7 +296,7 @@ TEST(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
   const auto run = [&](const std::string& out, const Arguments& more) {
     return run_command(small_gpt_run(folder, out, joined({"--max-steps", "2"}, more)));
   };
-  ASSERT_EQ(run("first", {"--save-hugging-face", hf}).code, 0);
+  successful(run("first", {"--save-hugging-face", hf}));
   const std::string model = slurp(hf + "/model.safetensors");
   successful(run("first", {"--save-hugging-face", hf, "--resume"}));
   EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
@@ -328,8 +328,8 @@ TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
 
 TEST(GptRun, RunsOfAnotherTaskAreNotContinued) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), folder).code, 0);
+  successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})));
+  successful(run_command(tests::tiny_run("copy", folder / "copy"), folder));
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
                {"[train --resume]", "holds a run of the task gpt, not of copy"});
   expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,

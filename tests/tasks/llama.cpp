@@ -142,10 +142,8 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
       {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"}));
   EXPECT_EQ(json::parse(tested.out)["tokens"], 299);
   const TemporaryFolder out;
-  EXPECT_EQ(run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out",
-                         out / "maps"})
-                .code,
-            0);
+  successful(run_command(
+      {"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out", out / "maps"}));
 }
 
 TEST(LlamaCommand, WritesFoldersThatItReads) {
@@ -241,7 +239,7 @@ TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   Arguments words = llama_run(folder / "again", freeze);
   *std::find(words.begin(), words.end(), folder_of("llama3_tiny")) = base;
   *std::find(words.begin(), words.end(), "6") = "3";
-  ASSERT_EQ(run_command(words).code, 0);
+  successful(run_command(words));
   std::filesystem::remove_all(base);
   successful(run_command({"train", "gpt", "--out", folder / "again", "--resume"}));
 }
@@ -280,8 +278,7 @@ std::size_t lines_of(const std::string& text) {
 }
 
 TEST(Chat, HelpHasItsArgument) {
-  const Ran ran = run_command({"chat", "--help"});
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command({"chat", "--help"}));
   expect_parts(ran.out, {"\nUsage: tapegrad chat [RUN_OR_FOLDER] [options]\n\nArguments:\n  RUN_OR_FOLDER   ",
                          "\n\nOptions:\n  -h,--help"});
 }

@@ -113,9 +113,9 @@ TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
 TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
   const TemporaryFolder folder;
   const Arguments run = tiny_run("copy", folder / "post", {"--activation", "gelu", "--norm", "post"});
-  ASSERT_EQ(run_command(run, folder).code, 0);
-  EXPECT_EQ(run_command(joined(run, {"--resume"}), folder).code, 0);
-  EXPECT_EQ(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}).code, 0);
+  successful(run_command(run, folder));
+  successful(run_command(joined(run, {"--resume"}), folder));
+  successful(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}));
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"}), 2,
                {"[train --resume]", "--norm post (not pre)"});
   expect_error(
@@ -164,11 +164,10 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
   }
   for (const std::string_view kind : nn::relative_position_names()) {
     const std::string relative(kind);
-    const Ran pair = run_command(tiny_run("copy", folder / ("with-" + relative),
-                                          {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions",
-                                           "composite", "--composite-relative", relative}),
-                                 folder);
-    EXPECT_EQ(pair.code, 0) << relative << pair.err;
+    const Ran pair = successful(run_command(tiny_run("copy", folder / ("with-" + relative),
+                                                     {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions",
+                                                      "composite", "--composite-relative", relative}),
+                                            folder));
   }
   for (const std::string_view kind : nn::attention_names()) {
     const std::string attention(kind);
@@ -189,7 +188,7 @@ TEST(TaskOptions, ProfilesOfRuns) {
   const auto weights = [&](const std::string& name) {
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
   };
-  ASSERT_EQ(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), folder).code, 0);
+  successful(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), folder));
   const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
   const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), folder));
   EXPECT_EQ(weights("run"), weights("plain"));
@@ -223,16 +222,15 @@ TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
 TEST(TaskOptions, ExpressionsArePadded) {
   const TemporaryFolder folder;
   const Arguments nested{"--depth", "2", "--max-tokens", "24", "--max-steps", "2", "--num-attention-heads", "2"};
-  ASSERT_EQ(run_command(tiny_run("parser", folder / "run", nested), folder).code, 0);
+  successful(run_command(tiny_run("parser", folder / "run", nested), folder));
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["encoder.embeddings.position_embeddings.weight"].size(0), 24);
-  EXPECT_EQ(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder).code,
-            0);
+  successful(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder));
 }
 
 TEST(TaskOptions, ModelsWithTheMasksOfTutorial000) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "1", "--with-masks"})).code, 0);
+  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "1", "--with-masks"})));
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["trf_blocks.0.att.mask"].shape(), (Shape{16, 16}));
   successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}));
@@ -240,7 +238,7 @@ TEST(TaskOptions, ModelsWithTheMasksOfTutorial000) {
 
 TEST(TaskOptions, Generation) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "4"})).code, 0);
+  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "4"})));
   const auto generate = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}, more));
   };

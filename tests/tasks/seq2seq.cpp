@@ -44,8 +44,7 @@ std::vector<nlohmann::json> decided(const std::string& file) {
 }
 
 TEST(Explain, DrawsAnotherExample) {
-  const Ran ran = run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"});
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}));
   EXPECT_NE(ran.out.find("Sequence length: 3"), std::string::npos);
   EXPECT_EQ(ran.out, run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}).out);
 }
@@ -67,7 +66,7 @@ TEST(Command, TokenizersAndTokensNeedAWritableFolder) {
   spill(text, "abcabc");
   expect_error(run_command({"tokenize", "--train", "bpe", "--out", "/proc/y", "--text", text}), 2,
                {"[--out]", "/proc/y"});
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "abc", "--text", text}).code, 0);
+  successful(run_command({"tokenize", "--train", "char", "--out", folder / "abc", "--text", text}));
   expect_error(run_command({"tokenize", "--tokenizer", folder / "abc", "--text", text, "--save", "/proc/x"}), 2,
                {"[--save]", "/proc/"});
   expect_error(run_command({"tokenize", "--tokenizer", folder / "abc"}, {.input = "abd"}), 2,
@@ -153,7 +152,7 @@ TEST(Train, WritesItsFiles) {
   const nlohmann::json told = nlohmann::json::parse(tested.out);
   EXPECT_EQ(told["count"], 50);
   EXPECT_EQ(told["passed"], true);
-  EXPECT_EQ(run_command({"test", "copy", "--model", out, "--count", "50", "--target", "0", "--json"}).code, 0);
+  successful(run_command({"test", "copy", "--model", out, "--count", "50", "--target", "0", "--json"}));
   successful(run_command({"attention", "copy"}, folder));
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
   EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
@@ -168,7 +167,7 @@ TEST(Train, NoEpochsWriteTheUntrainedModel) {
     EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
     EXPECT_TRUE(slurp(run + "/metrics.jsonl").starts_with("{\"bits\":"));
     successful(run_command({"test", task, "--model", run, "--count", "20", "--target", "0"}));
-    EXPECT_EQ(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), folder).code, 0);
+    successful(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), folder));
   }
 }
 
@@ -180,10 +179,8 @@ TEST(Train, NoProgressPrintsNothing) {
 
 TEST(Train, NoamScheduleReachesTheMetrics) {
   const TemporaryFolder folder;
-  ASSERT_EQ(
-      run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}), folder)
-          .code,
-      0);
+  successful(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
+                         folder));
   for (const nlohmann::json& line : json_lines_of(folder / "run/metrics.jsonl")) {
     if (!line.contains("step")) continue;
     const double step = line["step"];
@@ -195,10 +192,9 @@ TEST(Train, NoamScheduleReachesTheMetrics) {
 TEST(Train, PutsAnEarlierRunAside) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
+  successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
-  const Ran again = run_command(tiny_run("copy", out, {"--seed", "1"}), folder);
-  ASSERT_EQ(again.code, 0);
+  const Ran again = successful(run_command(tiny_run("copy", out, {"--seed", "1"}), folder));
   EXPECT_NE(again.err.find("previous-1"), std::string::npos) << again.err;
   EXPECT_EQ(slurp(out + "/previous-1/model.safetensors"), model);
   EXPECT_EQ(slurp(out + "/previous-1/metrics.jsonl"), metrics);
@@ -237,7 +233,7 @@ TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
     return tiny_run("copy", folder / name, joined({"--num-epochs", "12", "--steps-per-epoch", "25"}, more));
   };
   const auto start = std::chrono::steady_clock::now();
-  ASSERT_EQ(run_command(run("whole", {}), folder).code, 0);
+  successful(run_command(run("whole", {}), folder));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string model = slurp(folder / "whole/model.safetensors");
   ASSERT_GT(model.size(), 1000u);
@@ -257,11 +253,11 @@ TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
 TEST(Resume, OtherSettingsAreRejectedByName) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
+  successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors");
   expect_error(run_command({"train", "copy", "--out", out, "--resume", "--seed", "3", "--batch-size", "5"}), 2,
                {"[train --resume]", "--seed 0 (not 3)", "--batch-size 4 (not 5)"});
-  EXPECT_EQ(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, folder).code, 0);
+  successful(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, folder));
   EXPECT_EQ(slurp(out + "/model.safetensors"), model);
 }
 
@@ -269,7 +265,7 @@ TEST(Resume, OtherSettingsAreRejectedByName) {
 TEST(Resume, TheSameOptions) {
   const TemporaryFolder folder;
   const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
-  ASSERT_EQ(run_command(words, folder).code, 0);
+  successful(run_command(words, folder));
   const Arguments again{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"};
   for (const char* positions : {"0", "30"}) {
     successful(run_command(joined(again, {positions}), folder));

@@ -84,7 +84,7 @@ TEST(Show, PerformerError) {
 TEST(Show, SameSeedSamePicture) {
   const TemporaryFolder folder;
   const auto drawn = [&](const char* seed) {
-    EXPECT_EQ(run_command({"show", "layer-norm", "--seed", seed, "--out", folder / seed}).code, 0);
+    successful(run_command({"show", "layer-norm", "--seed", seed, "--out", folder / seed}));
     return slurp(folder / (std::string(seed) + "/layer-norm.svg"));
   };
   const std::string first = drawn("5");
@@ -104,8 +104,7 @@ TEST(Show, HelpAtEveryLevel) {
   const std::string verb = run_command({"show", "--help"}).out;
   for (const Topic& topic : topics()) {
     EXPECT_NE(verb.find(topic.name), std::string::npos) << topic.name;
-    const Ran ran = run_command({"show", std::string(topic.name), "--help"});
-    EXPECT_EQ(ran.code, 0);
+    const Ran ran = successful(run_command({"show", std::string(topic.name), "--help"}));
     EXPECT_NE(ran.out.find("--out DIR"), std::string::npos) << ran.out;
     expect_narrow(ran.out);
     EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.help.empty()) << ran.out;

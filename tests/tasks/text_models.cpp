@@ -195,11 +195,10 @@ TEST(TextTrainer, TheValidationLossDoesNotDependOnTheBatches) {
 // Trains and tests as a user would.
 Json trained(const TemporaryFolder& folder, const tests::Arguments& train, const tests::Arguments& test = {}) {
   const std::string task = train[0];
-  const tests::Ran run = run_command(
-      tests::joined({"train"}, tests::joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"})));
-  EXPECT_EQ(run.code, 0) << run.err;
-  const tests::Ran ran = run_command(tests::joined({"test", task, "--model", folder / task, "--json"}, test));
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const tests::Ran run = successful(run_command(
+      tests::joined({"train"}, tests::joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"}))));
+  const tests::Ran ran =
+      successful(run_command(tests::joined({"test", task, "--model", folder / task, "--json"}, test)));
   EXPECT_EQ(tests::faults_of_page(tests::slurp(folder / (task + "/report.html"))), std::vector<std::string>{});
   return Json::parse(ran.out);
 }
@@ -233,7 +232,7 @@ TEST(TextCommand, LearnsClasses) {
 TEST(TextCommand, TestsOnOtherLabels) {
   const TemporaryFolder folder;
   const std::string model = folder / "classify";
-  ASSERT_EQ(run_command(small({"train", "classify", "--max-steps", "1", "--out", model})).code, 0);
+  successful(run_command(small({"train", "classify", "--max-steps", "1", "--out", model})));
   std::string many, few = R"({"text":"a b","label":"\u001b[31mred"})"
                           "\n";
   for (int i = 0; i < 3; ++i)

@@ -67,8 +67,7 @@ TEST(Tutorial003_8_5_2, LossByHand) {
 }
 
 TEST(Tutorial003_8_5_2, Explanation) {
-  const tests::Ran ran = tests::run_command({"explain", "addition"});
-  EXPECT_EQ(ran.code, 0);
+  const tests::Ran ran = successful(tests::run_command({"explain", "addition"}));
   EXPECT_EQ(ran.err, "");
   for (const char* part :
        {"Maximum digits: 3", "Tensor shape: [1, 7]", "First number: 153 (indices [1, 5, 3])",
@@ -80,11 +79,10 @@ TEST(Tutorial003_8_5_2, Explanation) {
 }
 
 TEST(Tutorial003_8_5_2, ExplanationOfAnotherExample) {
-  const tests::Ran ran = tests::run_command({"explain", "addition", "--expression", "310+98"});
-  EXPECT_EQ(ran.code, 0);
+  const tests::Ran ran = successful(tests::run_command({"explain", "addition", "--expression", "310+98"}));
   EXPECT_NE(ran.out.find("Full input: [3, 1, 0, 10, 0, 9, 8]"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("Target sequence: [4, 0, 8]"), std::string::npos);
-  EXPECT_EQ(tests::run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}).code, 0);
+  successful(tests::run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}));
 }
 
 }  // namespace

@@ -28,8 +28,7 @@ TEST(Tutorial003_8_5_1, LossByHand) {
 }
 
 TEST(Tutorial003_8_5_1, Explanation) {
-  const tests::Ran ran = tests::run_command({"explain", "copy"});
-  EXPECT_EQ(ran.code, 0);
+  const tests::Ran ran = successful(tests::run_command({"explain", "copy"}));
   EXPECT_EQ(ran.err, "");
   for (const char* part :
        {"Sequence length: 5", "Tensor shape: [1, 5]", "Input sequence: [7, 15, 2, 3, 12]",

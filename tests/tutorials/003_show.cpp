@@ -15,8 +15,7 @@ std::string shown(std::vector<std::string> arguments) {
   const TemporaryFolder folder;
   arguments.insert(arguments.begin(), "show");
   arguments.insert(arguments.end(), {"--out", folder / "pictures"});
-  const Ran ran = run_command(arguments);
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command(arguments));
   EXPECT_EQ(ran.err, "");
   return ran.out;
 }

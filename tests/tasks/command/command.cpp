@@ -77,8 +77,7 @@ TEST(CommandHelp, EveryVerbTaskAndTopic) {
 }
 
 TEST(CommandHelp, WithoutArgumentsItIsPrinted) {
-  const Ran ran = run_command({});
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command({}));
   EXPECT_EQ(ran.out, run_command({"--help"}).out);
   EXPECT_EQ(ran.out, run_command({"help"}).out);
   EXPECT_EQ(ran.err, "");

@@ -15,8 +15,7 @@ using namespace tests;
 TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
   const TemporaryFolder folder;
   tests::spill(folder / "text.txt", std::string(200'000, 'a'));
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
-            0);
+  successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
   const Arguments encode{"tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"},
       one{"tokenize", "--tokenizer", folder / "tok"}, version{"--version"}, help{"train", "copy", "--help"},
       show{"show", "padding-mask", "--out", folder / "show"}, run = tests::tiny_run("copy", folder / "run");
@@ -39,7 +38,7 @@ TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(run_command({"tran"}, {.errors = "closed"}).code, 2);
   const Arguments gpt{"train", "gpt",       "--out", folder / "gpt",   "--max-steps",
                       "1",     "--emb-dim", "8",     "--eval-batches", "1"};
-  EXPECT_EQ(run_command(gpt, {.folder = folder.path(), .errors = "closed"}).code, 0);
+  successful(run_command(gpt, {.folder = folder.path(), .errors = "closed"}));
   EXPECT_FALSE(tests::slurp(folder / "gpt/report.html").empty());
 }
 
@@ -77,9 +76,8 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
 
 void prepare(const TemporaryFolder& folder) {
   tests::spill(folder / "text.txt", "aaaa");
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
-            0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "run"), folder).code, 0);
+  successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
+  successful(run_command(tests::tiny_run("copy", folder / "run"), folder));
   successful(run_command(tests::small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
 }
 
@@ -131,8 +129,8 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   };
   const auto copy = [&](const std::string& run) { return tests::tiny_run("copy", folder / run); };
   const auto gpt = [&](const std::string& run) { return tests::small_gpt_run(folder, run, {"--untrained-losses"}); };
-  ASSERT_EQ(run_command(copy("copy"), folder).code, 0);
-  ASSERT_EQ(run_command(gpt("gpt"), folder).code, 0);
+  successful(run_command(copy("copy"), folder));
+  successful(run_command(gpt("gpt"), folder));
   for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
     const std::string kind = *errors == 0 ? "1" : "2";
     EXPECT_EQ(run_command(copy("copy" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
@@ -159,8 +157,8 @@ TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
     for (const char* errors : {"closed", "no reader", "/dev/full"}) {
-      const Ran ran = run_command(call.words, {.folder = folder.path(), .input = call.input, .errors = errors});
-      EXPECT_EQ(ran.code, 0) << errors;
+      const Ran ran =
+          successful(run_command(call.words, {.folder = folder.path(), .input = call.input, .errors = errors}));
       EXPECT_FALSE(ran.out.empty());
     }
     EXPECT_EQ(run_command(call.words, {.folder = folder.path(), .input = call.input, .output = "closed"}).code, 1);
@@ -197,10 +195,8 @@ TEST(CommandOutput, CannotSteerATerminal) {
   tests::spill(folder / "text.txt", std::string(40, 'z') + text);
   const Arguments train =
       tests::small_gpt_run(folder, "gpt", {"--num-epochs", "1", "--tokenizer", "bytes", "--start-context", text});
-  ASSERT_EQ(run_command({"tokenize", "--train", "bpe", "--vocab-size", "257", "--text", folder / "text.txt", "--out",
-                         folder / "bytes"})
-                .code,
-            0);
+  successful(run_command(
+      {"tokenize", "--train", "bpe", "--vocab-size", "257", "--text", folder / "text.txt", "--out", folder / "bytes"}));
   const Ran trained = successful(run_command(train, folder));
   EXPECT_NE(trained.out.find("x\\x1b[2J\\x08y"), std::string::npos) << trained.out;
   EXPECT_EQ(trained.out.find('\x1b'), std::string::npos);
@@ -213,7 +209,7 @@ TEST(CommandOutput, CannotSteerATerminal) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
   const int held = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);  // keeps what was written
-  EXPECT_EQ(run_command(generate, {.output = ::ptsname(terminal)}).code, 0);
+  successful(run_command(generate, {.output = ::ptsname(terminal)}));
   std::string printed(4096, '\0');
   printed.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, printed.data(), printed.size()))));
   EXPECT_TRUE(printed.starts_with("x\\x1b[2J\\x08y")) << testing::PrintToString(printed);

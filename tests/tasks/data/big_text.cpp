@@ -250,8 +250,7 @@ TEST(TokenFile, FullDisksAndKillsLoseNothing) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2) << "a temporary file stayed";
   EXPECT_EQ(tests::run_command(arguments, {.kill_after_seconds = 0.3}).code, -9);
   EXPECT_EQ(tests::slurp(saved), "old");
-  const tests::Ran ran = tests::run_command(tests::joined(arguments, {"--threads", "2"}));
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const tests::Ran ran = successful(tests::run_command(tests::joined(arguments, {"--threads", "2"})));
   EXPECT_EQ(ran.out, fmt::format("{}: {} tokens\n", saved, Tokens::open(saved).size()));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2) << "a temporary file stayed";
 }

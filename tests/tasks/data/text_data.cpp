@@ -113,8 +113,7 @@ TEST(Corpus, FaultsOfFiles) {
 
 TEST(DataVerb, Sample) {
   const TemporaryFolder folder;
-  const tests::Ran ran = run_command({"data", "sample", "--out", folder / "sample", "--json"});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const tests::Ran ran = successful(run_command({"data", "sample", "--out", folder / "sample", "--json"}));
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["packages"], 200);
   EXPECT_EQ(json["classify"]["classes"], 8);

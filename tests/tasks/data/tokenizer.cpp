@@ -357,8 +357,7 @@ TEST(TokenizeCommand, RoundTrips) {
   for (const Json& one : tokenizer_golden()["cases"]) {
     if (one["ids"].size() < (one.contains("hex") ? 22 : 80)) continue;  // a few of the longest
     const std::string text = text_of(one);
-    const tests::Ran to = run({"--tokenizer", kCut.string()}, text);
-    ASSERT_EQ(to.code, 0) << to.err;
+    const tests::Ran to = successful(run({"--tokenizer", kCut.string()}, text));
     EXPECT_EQ(to.out, fmt::format("{}\n", fmt::join(one["ids"].get<Ids>(), " ")));
     EXPECT_EQ(run({"--tokenizer", kCut.string(), "--decode"}, to.out).out, text);
     ++tried;

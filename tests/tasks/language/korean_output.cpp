@@ -112,8 +112,7 @@ struct Shown {
 };
 Shown shown_in(const std::string& language, const std::string& topic, const Arguments& more) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(joined({"show", topic, "--lang", language, "--out", "p"}, more), folder);
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(joined({"show", topic, "--lang", language, "--out", "p"}, more), folder));
   Shown out{.text = ran.out.substr(0, ran.out.rfind(language == "ko" ? "그림: " : "Plots: ")), .page = {}, .svg = {}};
   for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "p"))
     (entry.path().extension() == ".svg" ? out.svg : out.page) = slurp(entry.path());
@@ -143,7 +142,7 @@ TEST(KoreanOutput, OfEveryTopicOfShow) {
 TEST(KoreanOutput, OfExplain) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", run, {"--max-steps", "2", "--no-progress"}), folder).code, 0);
+  successful(run_command(tiny_run("copy", run, {"--max-steps", "2", "--no-progress"}), folder));
   for (const Arguments& words : std::vector<Arguments>{{"copy"},
                                                        {"copy", "--seed", "3"},
                                                        {"addition"},

@@ -160,8 +160,7 @@ TEST(AttentionPlayer, TheTreeGrowsWithItsTokens) {
 
 TEST(AttentionPlayer, PagesAreSmallAndCompleteWithoutScript) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command({"train", "copy", "--max-steps", "1", "--no-progress", "--out", folder / "run"}, folder).code,
-            0);
+  successful(run_command({"train", "copy", "--max-steps", "1", "--no-progress", "--out", folder / "run"}, folder));
   successful(run_command({"attention", "copy", "--model", folder / "run", "--quiet", "--lang", "ko"}));
   const std::string page = slurp(folder / "run/attention.html");
   EXPECT_LT(page.size(), 4'000'000u);
@@ -184,9 +183,8 @@ TEST(AttentionPlayer, TheScriptShowsThem) {
     successful(run_command(words));
     const json player = player_of(slurp(run + "/attention.html")), &steps = player["decoding"]["steps"];
     for (const std::string language : {"ko", "en"}) {
-      const Ran ran = run_program({"node", sources + "/tests/tasks/seeing/player.js", sources + "/tasks/widgets",
-                                   run + "/attention.html", language});
-      ASSERT_EQ(ran.code, 0) << ran.err;
+      const Ran ran = successful(run_program({"node", sources + "/tests/tasks/seeing/player.js",
+                                              sources + "/tasks/widgets", run + "/attention.html", language}));
       const json shown = json::parse(ran.out), &states = shown["states"];
       EXPECT_EQ(shown["parts"].size(), 2u);
       const std::size_t first = states[0]["step"], last = states.back()["step"];

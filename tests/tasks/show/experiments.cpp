@@ -9,8 +9,7 @@ namespace {
 // Runs the topic, and looks at all that it writes.
 void expect_drawn(const std::string& topic, const Arguments& more) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(joined({"show", topic, "--out", folder / "p"}, more));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(joined({"show", topic, "--out", folder / "p"}, more)));
   EXPECT_EQ(ran.err, "");
   expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / ("p/" + topic + ".svg"))), std::vector<std::string>());
@@ -31,8 +30,8 @@ double shown_number(const std::string& out, const std::string& name, int column)
 TEST(ShowExperiments, MaskLeak) {
   expect_drawn("mask-leak", {"--length", "4", "--steps", "2", "--seed", "3", "--threads", "1"});
   const TemporaryFolder folder;
-  const Ran ran = run_command({"show", "mask-leak", "--length", "12", "--steps", "300", "--out", folder / "p"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran =
+      successful(run_command({"show", "mask-leak", "--length", "12", "--steps", "300", "--out", folder / "p"}));
   const std::string loss = "loss after the last step", written = "allowed successions in generated texts";
   const std::string moved = "change of other logits by another last token";
   EXPECT_GT(shown_number(ran.out, loss, 0), std::log(4.0) - 0.05);  // the entropy, up to the sample of texts

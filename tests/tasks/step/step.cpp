@@ -122,8 +122,7 @@ TEST(ExplainStep, ThePageComputesTheSame) {
     const std::string run = trained(folder, task, more);
     Arguments words{"explain", "step", "--model", run, "--lang", "ko"};
     if (task == kGPTTask) words = joined(words, {"--text", "The cat sat on"});
-    const Ran ran = run_command(words);
-    ASSERT_EQ(ran.code, 0) << ran.err;
+    const Ran ran = successful(run_command(words));
     EXPECT_NE(ran.out.find("=== 학습 한 단계: " + task), std::string::npos) << ran.out;
     const std::string sources = kSourceDir;
     const Ran replayed =

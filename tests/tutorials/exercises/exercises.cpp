@@ -55,10 +55,9 @@ TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     save_safetensors(folder / (std::string(exercise.id) + ".given"), exercise.numbers().given);
   const std::string build = kBinaryDir;
-  const Ran compiled = run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
-                                    folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build});
-  ASSERT_EQ(compiled.code, 0) << compiled.err;
-  ASSERT_EQ(run_program({folder / "all", folder.path().string()}).code, 0);
+  const Ran compiled = successful(run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
+                                               folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build}));
+  successful(run_program({folder / "all", folder.path().string()}));
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
     const std::string id(exercise.id);
     EXPECT_EQ(difference(exercise, folder / ("solutions-" + id)), "") << id;
@@ -83,8 +82,7 @@ TEST(Exercises, CommandChecksAFile) {
   const TemporaryFolder folder;
   const tasks::exercises::Exercise& exercise = tasks::exercises::find_exercise("004-31");
   spill(folder / "solution.cpp", std::string(exercise.solution));
-  const Ran right = run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"});
-  EXPECT_EQ(right.code, 0) << right.err;
+  const Ran right = successful(run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"}));
   EXPECT_EQ(right.out, "004-31: right. All 36 numbers agree.\n");
   spill(folder / "mistake.cpp", std::string(exercise.wrong));
   const Ran wrong = run_command({"exercise", "004-31", folder / "mistake.cpp", "--lang", "ko"});
@@ -118,8 +116,7 @@ TEST(Exercises, WrongRequests) {
 }
 
 TEST(Exercises, ListsAndPrints) {
-  const Ran list = run_command({"exercise", "--lang", "ko"});
-  EXPECT_EQ(list.code, 0);
+  const Ran list = successful(run_command({"exercise", "--lang", "ko"}));
   EXPECT_NE(list.out.find("subsequent_mask 작성하기"), std::string::npos);
   expect_narrow(list.out);
   const Ran skeleton = run_command({"exercise", "004-31", "--skeleton"});

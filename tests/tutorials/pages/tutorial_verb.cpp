@@ -16,22 +16,19 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST(TutorialVerb, ListsPages) {
   const TemporaryFolder folder;
-  const Ran ran = run_in(folder, {"tutorial"});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_in(folder, {"tutorial"}));
   EXPECT_TRUE(has(ran.out, "003  8.2.5")) << ran.out;
   expect_narrow(ran.out);
   EXPECT_TRUE(fs::is_empty(folder.path()));
-  EXPECT_EQ(run_in(folder, {"tutorial", "003"}).code, 0);
+  successful(run_in(folder, {"tutorial", "003"}));
 }
 
 TEST(TutorialVerb, PrintsAndWritesASection) {
   const TemporaryFolder folder;
-  const Ran ran = run_in(folder, {"tutorial", "003", "8.2.5"});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_in(folder, {"tutorial", "003", "8.2.5"}));
   EXPECT_TRUE(has(ran.out, "=== 003 8.2.5  Masking")) << ran.out;
   EXPECT_TRUE(has(slurp(folder / "out/tutorial/003-8.2.5.en.html"), "<html lang=\"en\">"));
-  const Ran shown = run_in(folder, {"show", "8.2.5", "--out", "pages"});
-  EXPECT_EQ(shown.code, 0) << shown.err;
+  const Ran shown = successful(run_in(folder, {"show", "8.2.5", "--out", "pages"}));
   EXPECT_TRUE(fs::exists(folder / "pages/003-8.2.5.en.html"));
   EXPECT_TRUE(has(run_in(folder, {"tutorial", "8.2.5"}).out, "=== 003 8.2.5"));
 }
@@ -51,8 +48,7 @@ TEST(TutorialVerb, SpeaksTheLanguageOfTheLocale) {
 TEST(TutorialVerb, FindsWords) {
   const TemporaryFolder folder;
   for (const char* const word : {"마스크", "CAUSAL", "leakage"}) {
-    const Ran ran = run_in(folder, {"tutorial", "--find", word});
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Ran ran = successful(run_in(folder, {"tutorial", "--find", word}));
     EXPECT_TRUE(has(ran.out, "8.2.5")) << word;
   }
 }
@@ -81,8 +77,7 @@ TEST(TutorialVerb, FindsOneSectionInManySpellings) {
       {{"tutorial", "the addition task"}, "003 8.5.2"}};
   for (const auto& [words, place] : all) {
     SCOPED_TRACE(words.back());
-    const Ran ran = run_in(folder, words);
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Ran ran = successful(run_in(folder, words));
     EXPECT_TRUE(ran.out.starts_with("=== " + place + "  ")) << ran.out.substr(0, 100);
   }
   const std::string several = run_in(folder, {"tutorial", "마스크"}).out;
@@ -94,8 +89,7 @@ TEST(TutorialVerb, FindsOneSectionInManySpellings) {
 TEST(TutorialVerb, ListsTheSectionsOfASection) {
   const TemporaryFolder folder;
   const auto commands = [&](const Arguments& words) {  // without the titles after them
-    const Ran ran = run_in(folder, joined({"tutorial"}, words));
-    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Ran ran = successful(run_in(folder, joined({"tutorial"}, words)));
     expect_narrow(ran.out);
     std::vector<std::string> found;
     const std::string start = "  tapegrad tutorial ";
@@ -126,7 +120,7 @@ TEST(TutorialVerb, ListsTheSectionsOfASection) {
 // A page that is written alone has the other language next to it, and names the command of every other page.
 TEST(TutorialVerb, APageAloneHasNoDeadLinks) {
   const TemporaryFolder folder;
-  EXPECT_EQ(run_in(folder, {"tutorial", "003", "8.5", "--out", "pages"}).code, 0);
+  successful(run_in(folder, {"tutorial", "003", "8.5", "--out", "pages"}));
   for (const char* const name : {"pages/003-8.5.ko.html", "pages/003-8.5.en.html"}) {
     const std::string page = slurp(folder / name);
     EXPECT_TRUE(has(page, "<code>tapegrad tutorial 003 8.5.1</code>")) << name;
@@ -139,8 +133,7 @@ TEST(TutorialVerb, APageAloneHasNoDeadLinks) {
 
 TEST(TutorialVerb, WritesTheWholeSite) {
   const TemporaryFolder folder;
-  const Ran ran = run_in(folder, {"tutorial", "--out", "site"});
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_in(folder, {"tutorial", "--out", "site"}));
   for (const char* const name :
        {"index.html", "index.ko.html", "index.en.html", "003-8.2.5.ko.html", "003-8.2.5.en.html"})
     EXPECT_TRUE(fs::exists(fs::path(folder / "site") / name)) << name;

@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 namespace tapegrad::tests {
@@ -26,6 +27,16 @@ std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::strin
   }
   if (pairs.empty()) fail(file, "has no lines in the section \"" + section + "\"");
   return pairs;
+}
+
+void expect_said(const std::string& file, const std::string& section,
+                 const std::function<std::string(const std::string&)>& said) {
+  for (const auto& [line, expected] : pairs_of_lines(file, section)) {
+    std::string input = line;
+    for (const auto& [mark, byte] : {std::pair("⏎", '\n'), std::pair("␀", '\0')})
+      for (std::size_t at; (at = input.find(mark)) != input.npos;) input.replace(at, std::strlen(mark), 1, byte);
+    EXPECT_EQ(said(input), expected) << line;
+  }
 }
 
 Tensor ids(const nlohmann::json& rows) {

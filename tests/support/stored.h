@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/module.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@ nlohmann::json stored(const std::string& file);
 // a file with sections, those below the line "== SECTION"; lines that begin with # are comments.
 std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file,
                                                                 const std::string& section = "");
+// Expects that said(first) is the second of each of these pairs; in the first, ⏎ is a line feed and ␀ a NUL byte.
+void expect_said(const std::string& file, const std::string& section,
+                 const std::function<std::string(const std::string&)>& said);
 // Rows of token ids as a tensor [B, T].
 Tensor ids(const nlohmann::json& rows);
 // The bytes of a text of hexadecimal digits.

@@ -111,23 +111,15 @@ TEST(Json, UsualMistakesAreNamed) {
   const auto why = [](const std::string& text) {
     return error_of([&] { json::parse(text, [](const std::string& w) { fail("f", w); }); }).substr(4);
   };
-  EXPECT_EQ(why(R"({"n":NaN})"), "has NaN, which is not a number of JSON (at byte 5; write null)");
-  EXPECT_EQ(why(R"([-Infinity])"), "has -Infinity, which is not a number of JSON (at byte 2; write null)");
-  EXPECT_EQ(why(R"([1, nan])"), "has nan, which is not a number of JSON (at byte 5; write null)");
-  EXPECT_EQ(why(R"({"n":None})"), "has None (at byte 5; JSON has true, false and null)");
-  EXPECT_EQ(why(R"({"n":True})"), "has True (at byte 5; JSON has true, false and null)");
-  EXPECT_EQ(why("{'t':'a'}"),
-            "has a string in single quotes (at byte 1; JSON has double quotes: json.dumps writes them)");
+  expect_said("tasks/errors/texts.txt", "json", why);
+  EXPECT_EQ(why("[\"a\tb\"]"), "has the control character 0x09 in a string (at byte 3; JSON writes it as \\u0009)");
+  EXPECT_EQ(why("{}\xEF\xBB\xBF{}"), "has a byte order mark inside (at byte 2; were two files joined?)");
   EXPECT_EQ(why("{\"t\":\"caf\xe9\"}"),
             "is not UTF-8: byte 9 is 0xE9 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
   EXPECT_EQ(why("[\"\x80\"]"), "is not UTF-8: byte 2 is 0x80 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
   EXPECT_EQ(why("[\"\xe2\x82\"]"), "is not UTF-8: byte 2 is 0xE2 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
   const std::string half = ", half of a surrogate pair, in a string (at byte 2; both halves write one character)";
-  EXPECT_EQ(why(R"(["\ud83d"])"), "has \\ud83d" + half);
-  EXPECT_EQ(why(R"(["\ud83d\u0041"])"), "has \\ud83d" + half);
-  EXPECT_EQ(why(R"(["\uDC00"])"), "has \\uDC00" + half);
   EXPECT_EQ(json::parse(R"(["\ud83d\ude00"])", [](const std::string&) {})[0], "\U0001F600");
-  EXPECT_EQ(why("[\"a\tb\"]"), "has the control character 0x09 in a string (at byte 3; JSON writes it as \\u0009)");
   for (const std::string text :
        {"UTF-8", "surrogate", "control character U+0001", "invalid string"}) {  // are no reasons
     const std::string at = std::to_string(2 + text.size());
@@ -136,10 +128,6 @@ TEST(Json, UsualMistakesAreNamed) {
     EXPECT_EQ(why("[\"" + text + "\", nan]"),
               "has nan, which is not a number of JSON (at byte " + std::to_string(text.size() + 6) + "; write null)");
   }
-  EXPECT_EQ(why("[1,2,]"), "has a comma before ] (at byte 4)");
-  EXPECT_EQ(why("{\"a\":1,\n}"), "has a comma before } (at byte 6)");
-  EXPECT_EQ(why("[1 // one\n]"), "has a comment (at byte 3; JSON has none)");
-  EXPECT_EQ(why("{}\xEF\xBB\xBF{}"), "has a byte order mark inside (at byte 2; were two files joined?)");
   EXPECT_EQ(why(std::string("{}\0 {}", 6)), "has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
   EXPECT_EQ(json::parse("\xEF\xBB\xBF[1]", [](const std::string&) {}).size(), 1u);
 }

@@ -98,30 +98,8 @@ TEST(Expression, LongestRowsAreReached) {
 }
 
 TEST(Expression, FaultsNameTheirColumn) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "[--expression] \"\": column 1: expected a variable (x, y or z), got the end"},
-      {"1+2", "[--expression] \"1+2\": column 1: expected a variable (x, y or z), got '1'"},
-      {"x", "[--expression] \"x\": column 2: expected = after the variable, got the end"},
-      {"x1+2", "[--expression] \"x1+2\": column 2: expected = after the variable, got '1'"},
-      {"x=", "[--expression] \"x=\": column 3: expected a digit or (, got the end"},
-      {"x=1", "[--expression] \"x=1\": column 4: expected an operator (+ - * /), got the end"},
-      {"x=(1)", "[--expression] \"x=(1)\": column 6: expected an operator (+ - * /), got the end"},
-      {"x=1+", "[--expression] \"x=1+\": column 5: expected a digit or (, got the end"},
-      {"x=1++2", "[--expression] \"x=1++2\": column 5: expected a digit or (, got '+'"},
-      {"x=-1+2", "[--expression] \"x=-1+2\": column 3: expected a digit or (, got '-'"},
-      {"x=1 2", "[--expression] \"x=1 2\": column 5: expected an operator (+ - * /), got '2'"},
-      {"x=12+3",
-       "[--expression] \"x=12+3\": column 4: expected an operator (+ - * /), got '2' (numbers have one digit)"},
-      {"x=1%2", "[--expression] \"x=1%2\": column 4: expected an operator (+ - * /), got '%'"},
-      {"x=a+2", "[--expression] \"x=a+2\": column 3: expected a digit or (, got 'a'"},
-      {"x=y+2", "[--expression] \"x=y+2\": column 3: expected a digit or (, got 'y'"},
-      {"x=(1+2", "[--expression] \"x=(1+2\": column 7: expected ) for the ( in column 3, got the end"},
-      {"x=1+2)", "[--expression] \"x=1+2)\": column 6: expected an operator (+ - * /), got ')' without a matching ("},
-      {"x=()", "[--expression] \"x=()\": column 4: expected a digit or (, got ')'"},
-      {"x=1×2", "[--expression] \"x=1×2\": column 4: expected an operator (+ - * /), got '×'"},
-      {"x=1+\n2", "[--expression] \"x=1+\\n2\": column 5: expected a digit or (, got '\\n'"},
-  };
-  for (const auto& [text, message] : cases) EXPECT_EQ(error_of([&] { parse_expression(text); }), message);
+  tests::expect_said("tasks/errors/texts.txt", "expressions",
+                     [](const std::string& text) { return error_of([&] { parse_expression(text); }); });
 
   std::string deep = "x=";
   deep += std::string(65, '(') + "1";

@@ -173,10 +173,8 @@ TEST(TokenFile, InvalidFiles) {
       error_of([&] { data::Tokens::open(path); }),
       "[safetensors] " + path + ": tensor \"tokens\" ends at byte 8 of the data, of which there are 7 (truncated?)");
   const std::string text = tests::slurp(folder / "text.txt");
-  EXPECT_NE(error_of([&] {
-              data::write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt");
-            }).find("is the text itself"),
-            std::string::npos);
+  tests::expect_parts(error_of([&] { data::write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt"); }),
+                      {"is the text itself"});
   EXPECT_EQ(tests::slurp(folder / "text.txt"), text);
   EXPECT_EQ(error_of([&] { data::write_token_file(*tokenizer, folder / "missing", path); }),
             "[file] cannot read " + (folder / "missing") + ": No such file or directory");

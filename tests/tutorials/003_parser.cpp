@@ -25,14 +25,13 @@ TEST(Tutorial003_8_5_3, PrintedTokens) {
 
 TEST(Tutorial003_8_5_3, ExplainsWithTheTutorialsFigures) {
   const std::string text = explain_parser({}, TreeForm::flat);
-  for (const char* part :
-       {"Expression: x = 3 + 8", "[11, 1, 17, 2, 22]", "[6, 11, 7, 17, 22]", "Generated expression: y=7/7",
-        "Parse tree: ['ASSIGN', 'y', ['DIV', '7', '7']]", "Expression tokens: [12, 1, 21, 5, 21]",
-        "Tree tokens: [6, 12, 10, 21, 21]", "Padded expression tokens: [11, 1, 18, 5, 17]",
-        "Padded tree tokens: [6, 11, 9, 15, 18]", "0.357 + 0.223 + 0.357 + 0.223 = 1.160",
-        "0.223 + 0.357 + 0.357 + 0.105 = 1.042", "mean of both: 1.101", "[1, 0, 3, 2] and [1, 0, 4, 2]",
-        "[True, True]; accuracy 1.0", "[0,1,0,0,0], [1,0,0,0,0], [0,0,0,1,0], [0,0,1,0,0]"})
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  tests::expect_parts(
+      text, {"Expression: x = 3 + 8", "[11, 1, 17, 2, 22]", "[6, 11, 7, 17, 22]", "Generated expression: y=7/7",
+             "Parse tree: ['ASSIGN', 'y', ['DIV', '7', '7']]", "Expression tokens: [12, 1, 21, 5, 21]",
+             "Tree tokens: [6, 12, 10, 21, 21]", "Padded expression tokens: [11, 1, 18, 5, 17]",
+             "Padded tree tokens: [6, 11, 9, 15, 18]", "0.357 + 0.223 + 0.357 + 0.223 = 1.160",
+             "0.223 + 0.357 + 0.357 + 0.105 = 1.042", "mean of both: 1.101", "[1, 0, 3, 2] and [1, 0, 4, 2]",
+             "[True, True]; accuracy 1.0", "[0,1,0,0,0], [1,0,0,0,0], [0,0,0,1,0], [0,0,1,0,0]"});
 }
 
 // The first three batches of the run with seed 0.

@@ -12,29 +12,13 @@ namespace {
 // Words that stay English: names, and code. A heading, a column or a sentence consists of others.
 const std::set<std::string>& english_words() {
   static const std::set<std::string> kWords = [] {
-    std::istringstream text(
-        // of the examples
-        "time flies like an arrow love deep learning ML PAD Deep is fun Machines learn from data your journey starts "
-        "with one step Your dim1 dim2 dim3 dim4 w1 w2 w3 w4 t0 t1 t2 t3 t4 t5 t6 t7 t8 ASSIGN ADD SUB MUL DIV True "
-        "False "
-        // of formulas and code
-        "inf sqrt head_dim d_model mask length id NaN exp ln pi float32 float64 log log2 sum_j x_j softmax tau dX dt "
-        "dopri5 elu clip bucket positions cos dropout relu "
-        "log_softmax "
-        "tensor token KiB MB ms gamma beta std mean dim "
-        // options, and the values of options
-        "tutorial-masks full window linformer performer reformer global dilation global_tokens linformer_rank "
-        "linformer_per_head false performer_features performer_redraw reformer_bucket_size reformer_buckets "
-        "reformer_rounds xavier-uniform index none learned sinusoidal rope shaw alibi conv conv-multiscale lstm ode "
-        "complex "
-        "composite dynamic copy "
-        // names
-        "constant warmup-cosine addition parser gpt run Linformer LSTM RNN RoPE NTK-aware top-k top-p ROUGE ROUGE-1 "
-        "ROUGE-2 ROUGE-L gelu "
-        "small "
-        "text editor rank nat i-j sum triu ones nn causal_mask tanh sin memory tapegrad GPT GRU Transformer Performer "
-        "Pre-LN Post-LN Ramsauer Raffel T5 ALiBi FFT AdamW");
-    return std::set<std::string>(std::istream_iterator<std::string>(text), {});
+    std::ifstream file(std::string(kTestsDir) + "/tasks/language/english_words.txt");
+    std::set<std::string> words;
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream text(line.starts_with("#") ? "" : line);
+      words.insert(std::istream_iterator<std::string>(text), {});
+    }
+    return words;
   }();
   return kWords;
 }

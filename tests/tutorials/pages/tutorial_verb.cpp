@@ -144,8 +144,7 @@ TEST(TutorialVerb, WritesTheWholeSite) {
       EXPECT_TRUE(fs::exists(fs::path(folder / "site") / target)) << entry.path() << ": " << target;
     }
   }
-  EXPECT_NE(slurp(folder / "site/index.ko.html").find("<h2>튜토리얼 003: 8장 트랜스포머의 탄생</h2>"),
-            std::string::npos);
+  expect_parts(slurp(folder / "site/index.ko.html"), {"<h2>튜토리얼 003: 8장 트랜스포머의 탄생</h2>"});
   EXPECT_NE(slurp(folder / "site/index.en.html").find("<h2>Tutorial 004: ch3.ipynb, "), std::string::npos);
 }
 

@@ -11,7 +11,7 @@
 namespace tapegrad::distributed {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 
 const World& world() {
   static const World joined;
@@ -424,17 +424,15 @@ TEST(Ranks, TermsThatCannotBeMeantAreErrors) {
 TEST(World, TwoProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const tests::Ran ran =
-      successful(tests::run_ranks(2, {self, "--gtest_brief=1", "--gtest_color=no",
-                                      "--gtest_filter=Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*"}));
+  const Ran ran = successful(run_ranks(2, {self, "--gtest_brief=1", "--gtest_color=no",
+                                           "--gtest_filter=Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*"}));
   EXPECT_NE(ran.out.find("[  PASSED  ] 3 tests."), std::string::npos) << ran.out << ran.err;
 }
 
 TEST(World, ThreeProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const tests::Ran ran =
-      successful(tests::run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"}));
+  const Ran ran = successful(run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"}));
   EXPECT_NE(ran.out.find("[  PASSED  ] 10 tests."), std::string::npos) << ran.out << ran.err;
 }
 

@@ -6,14 +6,14 @@
 namespace tapegrad {
 namespace {
 
+using namespace tests;
 using nlohmann::json;
-using tests::error_of;
 
 constexpr int kElements = 19;
 
 // tests/data/optim.json, made by make_optim.py next to it.
 const json& golden() {
-  static const json data = tests::stored("optim.json");
+  static const json data = stored("optim.json");
   return data;
 }
 
@@ -58,7 +58,7 @@ TEST(Optimizer, EqualsPyTorchOverManySteps) {
     SCOPED_TRACE(run["kind"].get<std::string>() + " " + run["options"].dump() + " " + run["dtype"].get<std::string>());
     const DType dtype = run["dtype"] == "float32" ? kFloat32 : kFloat64;
     const Tensor p = start(dtype).as_leaf();
-    const auto optimizer = tests::optimizer_from(run, one_group({{"p", p}}));
+    const auto optimizer = optimizer_from(run, one_group({{"p", p}}));
     std::size_t kept = 0;
     for (int step = 1; kept < golden()["steps"].size(); ++step) {
       Gradients grads;
@@ -105,7 +105,7 @@ TEST(Optimizer, ManyParametersOfAllSizes) {
 }
 
 TEST(Optimizer, SameBitsForAnyNumberOfThreads) {
-  tests::expect_same_with_any_threads([] {
+  expect_same_with_any_threads([] {
     const Tensor p = start(kFloat32, 100000).as_leaf();
     optim::Adam adam(NamedTensors{{"p", p}}, {.lr = 0.1});
     Gradients grads;
@@ -197,8 +197,8 @@ TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {
   all.step(found);
   // Only those that are named are ignored.
   sgd.ignore({{"b", b}});
-  tests::expect_parts(error_of([&] { sgd.step(found); }),
-                      {"1 of the gradients belong to no parameter of this optimiser: [5]"});
+  expect_parts(error_of([&] { sgd.step(found); }),
+               {"1 of the gradients belong to no parameter of this optimiser: [5]"});
   sgd.ignore({{"c", c}});
   sgd.step(found);
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{-1, -1}));

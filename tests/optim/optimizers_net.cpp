@@ -5,13 +5,13 @@
 namespace tapegrad {
 namespace {
 
+using namespace tests;
 using nlohmann::json;
 using optim::ParameterGroup;
-using tests::error_of;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.
 const json& net_golden() {
-  static const json data = tests::stored("optim_net.json");
+  static const json data = stored("optim_net.json");
   return data;
 }
 
@@ -82,7 +82,7 @@ std::vector<ParameterGroup> groups_of(const Net& net, const json& run) {
 }
 
 std::unique_ptr<optim::Optimizer> made_for(const Net& net, const json& run) {
-  std::unique_ptr<optim::Optimizer> optimizer = tests::optimizer_from(run, groups_of(net, run));
+  std::unique_ptr<optim::Optimizer> optimizer = optimizer_from(run, groups_of(net, run));
   optimizer->allow_unknown(run["kind"] == "muon");  // biases stay
   return optimizer;
 }
@@ -116,7 +116,7 @@ TEST(OptimizersOnANet, GiveTheSameBitsForAnyNumberOfThreads) {
   for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;
     SCOPED_TRACE(title(run));
-    tests::expect_same_with_any_threads([&] {
+    expect_same_with_any_threads([&] {
       const Net net(kFloat32);
       const auto optimizer = made_for(net, run);
       for (int step = 0; step < 5; ++step) net.step(*optimizer);

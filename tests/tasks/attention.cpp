@@ -25,7 +25,7 @@ void expect_all_near(const std::vector<double>& values, const json& expected, do
 
 // tests/data/attention_figures.json, made by make_attention_figures.py next to it.
 TEST(AttentionFigures, EqualNumPys) {
-  for (const json& c : tests::stored("attention_figures.json")) {
+  for (const json& c : stored("attention_figures.json")) {
     SCOPED_TRACE(c["name"]);
     const int64_t rows = c["shape"][0], columns = c["shape"][1], width = c["width"];
     const Tensor a = matrix(c["weights"], rows, columns);
@@ -67,9 +67,9 @@ TEST(AttentionFigures, OfSimpleMaps) {
   EXPECT_NEAR(copying.low_frequencies, 5 / 20.0, 1e-12);  // its spectrum is flat along the diagonal
   EXPECT_NEAR(copying.information, std::log(20.0), 1e-12);
   EXPECT_EQ(copying.distance, 0);
-  EXPECT_EQ(tests::error_of([] { figures_of(zeros({3})); }), "[attention_figures] expected weights [T, S], got [3]");
-  EXPECT_EQ(tests::error_of([] { singular_values(zeros({3})); }), "[singular_values] expected a matrix, got [3]");
-  EXPECT_EQ(tests::error_of([] {
+  EXPECT_EQ(error_of([] { figures_of(zeros({3})); }), "[attention_figures] expected weights [T, S], got [3]");
+  EXPECT_EQ(error_of([] { singular_values(zeros({3})); }), "[singular_values] expected a matrix, got [3]");
+  EXPECT_EQ(error_of([] {
               figures_of(full({2, 2}, NAN));
             }),
             "[singular_values] expected finite numbers (did the training of the model diverge?)");

@@ -10,7 +10,7 @@ namespace {
 using namespace tests;
 
 // A random GPT-2 of transformers: width 16, 2 layers, context 32, a vocabulary of 290 padded to 296.
-const std::string kHuggingFace = std::string(tests::kTestsDir) + "/data/hugging_face_gpt2";
+const std::string kHuggingFace = std::string(kTestsDir) + "/data/hugging_face_gpt2";
 
 nlohmann::json config_of(const std::string& model) {
   return nlohmann::json::parse(load_safetensors(model + "/model.safetensors").metadata.at("config"));
@@ -31,7 +31,7 @@ void copy_model(const std::string& to) {
 
 TEST(GptFrom, FirstLossesAreThoseOfTransformers) {
   const TemporaryFolder folder;
-  tests::expect_losses_of_transformers("hugging_face_gpt2", folder / "run");
+  expect_losses_of_transformers("hugging_face_gpt2", folder / "run");
   const nlohmann::json config = config_of(folder / "run");
   EXPECT_EQ(config["from"], kHuggingFace);
   EXPECT_EQ(config["vocab_size"], 296);
@@ -180,7 +180,7 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
 // --- LoRA ---
 
 Tensor last_two_logits(const nn::AnyDecoder& model, const nlohmann::json& expected) {
-  const Tensor logits = (*model)(tests::ids(expected["ids"]));
+  const Tensor logits = (*model)(ids(expected["ids"]));
   return narrow(logits, 1, logits.size(1) - 2, 2);
 }
 
@@ -188,11 +188,11 @@ TEST(GptLora, PeftsAdapterGivesPeftsLogits) {
   const TemporaryFolder folder;
   const nlohmann::json expected = stored("hugging_face_gpt2/adapter.json");
   const std::string adapter = kHuggingFace + "/adapter";
-  const tests::Room room{1e-5, 1e-5};
-  tests::expect_close(last_two_logits(load_gpt(kHuggingFace).model, expected), expected["without_adapter"], room,
-                      "without the adapter");
+  const Room room{1e-5, 1e-5};
+  expect_close(last_two_logits(load_gpt(kHuggingFace).model, expected), expected["without_adapter"], room,
+               "without the adapter");
   TrainedGPT adapted = load_gpt(kHuggingFace, {.adapter = adapter});
-  tests::expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "with the adapter");
+  expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "with the adapter");
   GPTOptions options = adapted.options;
   options.from = "hugging_face_gpt2";
   save_gpt_adapter(folder / "again", adapted.model, options);
@@ -206,7 +206,7 @@ TEST(GptLora, PeftsAdapterGivesPeftsLogits) {
   std::sort(b["target_modules"].begin(), b["target_modules"].end());
   for (const auto& [key, value] : a.items()) EXPECT_EQ(value, b[key]) << key;
   nn::merge_lora(adapted.model);
-  tests::expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "merged");
+  expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "merged");
 }
 
 TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {

@@ -14,7 +14,7 @@ using namespace tests;
 // Written by tests/data/make_llama.py with transformers.
 constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
 
-std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+std::string folder_of(const std::string& name) { return std::string(kTestsDir) + "/data/" + name; }
 
 std::string text_of_ids(const std::vector<int64_t>& ids, const char* between) {
   return fmt::format("{}", fmt::join(ids, between));
@@ -29,7 +29,7 @@ std::string copied(const TemporaryFolder& folder, const std::string& name, const
 TEST(LlamaTokenizers, EncodeAndDecodeAsHuggingFaces) {
   for (const std::string name : kFolders) {
     const auto tokenizer = data::load_tokenizer(folder_of(name));
-    for (const json& expected : tests::stored(name + "/expected.json")["texts"]) {
+    for (const json& expected : stored(name + "/expected.json")["texts"]) {
       const auto text = expected["text"].get<std::string>();
       SCOPED_TRACE(name + ": " + text);
       std::vector<int64_t> ids = tokenizer->encode(text);
@@ -108,7 +108,7 @@ TEST(LlamaTokenizers, Metaspace) {
 TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
   for (const std::string name : kFolders) {
     SCOPED_TRACE(name);
-    const json data = tests::stored(name + "/expected.json");
+    const json data = stored(name + "/expected.json");
     const std::string folder = folder_of(name);
     const auto start = data["start"].get<std::vector<int64_t>>(), greedy = data["greedy"].get<std::vector<int64_t>>();
     const auto generate = [&](const Arguments& more) {
@@ -142,7 +142,7 @@ TEST(LlamaCommand, WritesFoldersThatItReads) {
     save_hugging_face(folder / name, trained.model, *trained.tokenizer, trained.ends, "run");
     const TrainedGPT again = load_gpt(folder / name);
     EXPECT_EQ(again.ends, trained.ends);
-    tests::expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));
+    expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));
   }
 }
 
@@ -205,7 +205,7 @@ double tested_loss(const Arguments& model) {
 // As PyTorch's AdamW trains transformers' model without dropout (make_llama.py).
 TEST(LlamaTraining, FirstLossesAreThoseOfTransformers) {
   const TemporaryFolder folder;
-  for (const char* name : kFolders) tests::expect_losses_of_transformers(name, folder / name);
+  for (const char* name : kFolders) expect_losses_of_transformers(name, folder / name);
 }
 
 TEST(LlamaTraining, StartsFromAFolderAndResumes) {

@@ -6,11 +6,11 @@
 namespace tapegrad::metrics {
 namespace {
 
+using namespace tests;
 using Json = nlohmann::json;
-using tests::error_of;
 
 const Json& metrics_golden() {
-  static const Json json = tests::stored("metrics.json");
+  static const Json json = stored("metrics.json");
   return json;
 }
 
@@ -89,7 +89,7 @@ TEST(Confusion, EqualsScikitLearn) {
 }
 
 TEST(Confusion, Pictures) {
-  EXPECT_TRUE(tests::faults_of_svg(svg_file(draw(matrix_of(metrics_golden()["classifiers"][0]), "Test part"))).empty());
+  EXPECT_TRUE(faults_of_svg(svg_file(draw(matrix_of(metrics_golden()["classifiers"][0]), "Test part"))).empty());
   std::vector<std::string> names;
   for (int i = 0; i < 52; ++i) names.push_back("section" + std::to_string(i));
   ConfusionMatrix large(names);
@@ -97,7 +97,7 @@ TEST(Confusion, Pictures) {
     for (int k = 0; k <= i; ++k) large.add(i, (i + (k % 5 == 0 ? k : 0)) % 52);
   }
   const std::string svg = svg_file(draw(large, "Test part"));
-  EXPECT_TRUE(tests::faults_of_svg(svg).empty());
+  EXPECT_TRUE(faults_of_svg(svg).empty());
   EXPECT_NE(svg.find("Test part: the 30 largest of 52 classes"), std::string::npos);
 }
 

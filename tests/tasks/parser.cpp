@@ -7,7 +7,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 using Row = std::vector<int64_t>;
 
 Tree digit(int d) { return {ExpressionTokens::kDigit + d, {}}; }
@@ -98,13 +98,13 @@ TEST(Expression, LongestRowsAreReached) {
 }
 
 TEST(Expression, FaultsNameTheirColumn) {
-  tests::expect_said("tasks/errors/texts.txt", "expressions",
-                     [](const std::string& text) { return error_of([&] { parse_expression(text); }); });
+  expect_said("tasks/errors/texts.txt", "expressions",
+              [](const std::string& text) { return error_of([&] { parse_expression(text); }); });
 
   std::string deep = "x=";
   deep += std::string(65, '(') + "1";
-  tests::expect_parts(error_of([&] { parse_expression(deep); }),
-                      {"column 67: expected at most 64 nested parentheses, got '('"});
+  expect_parts(error_of([&] { parse_expression(deep); }),
+               {"column 67: expected at most 64 nested parentheses, got '('"});
   EXPECT_EQ(error_of([] { parse_expression("x=" + std::string(5000, '1')); }),
             "[--expression] expected at most 4096 bytes, got 5002");
   // Of a long text, only the part around the fault is shown.
@@ -159,8 +159,7 @@ TEST(Trees, AreDrawn) {
             "ASSIGN\n├── x\n└── ADD\n    ├── 1\n    └── MUL (4 is right)\n        ├── 2 (should not be)\n        └── 3 "
             "(should not be)\n");
   const drawing::Drawing drawing = draw_tree(tree, "x=1+2*3", &other);
-  tests::expect_parts(drawing.body,
-                      {">ASSIGN</text>", ">MUL</text>", "class=\"node wrong\"", "class=\"branch\"", "x=1+2*3"});
+  expect_parts(drawing.body, {">ASSIGN</text>", ">MUL</text>", "class=\"node wrong\"", "class=\"branch\"", "x=1+2*3"});
   EXPECT_EQ(draw_tree_text(read_tree(Row{11}, TreeForm::flat).tree), "?\n");
 }
 
@@ -207,7 +206,7 @@ TEST(ParserTask, PaddingIsMaskedAndNotCounted) {
       model(one.source, shifted(task, one.target), task.source_mask(one.source), nn::causal_mask(one.target.size(1)));
   const Tensor padded = model(both.source, shifted(task, both.target), task.source_mask(both.source),
                               nn::causal_mask(both.target.size(1)));
-  tests::expect_near(narrow(narrow(padded, 0, 0, 1), 1, 0, one.target.size(1)).contiguous(), alone);
+  expect_near(narrow(narrow(padded, 0, 0, 1), 1, 0, one.target.size(1)).contiguous(), alone);
 }
 
 // An untrained model gets a low score, and the test set has no expression of the training.

@@ -15,7 +15,7 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
     const std::string out = folder / std::string(positions);
     successful(run_command(tiny_run("copy", out, {"--positions", std::string(positions)}), folder));
     // The report has the options of this kind alone; those of a composite are of its pair.
-    const std::string report = tests::slurp(out + "/report.html");
+    const std::string report = slurp(out + "/report.html");
     constexpr std::pair<std::string_view, const char*> kOptions[] = {
         {"learned", "--interpolate-to"}, {"rope", "--rope-base"},       {"shaw", "--shaw-distance"},
         {"t5", "--t5-buckets"},          {"conv", "--conv-width"},      {"lstm", "--lstm-size"},
@@ -62,7 +62,7 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
     } else {
       EXPECT_EQ(tested({"--seq-length", "9"}).code, 0);
     }
-    const std::string report = tests::slurp(out + "/report.html");
+    const std::string report = slurp(out + "/report.html");
     for (const char* option : {"--global-tokens", "--linformer-rank", "--performer-features", "--reformer-rounds"})
       EXPECT_EQ(report.find(option) != std::string::npos,
                 form[0].substr(0, 3) == std::string(option).substr(2, 3) || (form[0] == "window" && option[2] == 'g'))
@@ -89,10 +89,10 @@ TEST(TasksPositions, EveryOptionReachesTheModel) {
   const auto shape_of = [&](const std::string& out, const std::string& name) {
     return str(load_safetensors(folder / out + "/model.safetensors")[name].shape());
   };
-  const auto expect = [&](const std::string& kind, const tests::Arguments& options, const std::string& name,
+  const auto expect = [&](const std::string& kind, const Arguments& options, const std::string& name,
                           const std::string& shape) {
     SCOPED_TRACE(kind + " " + name);
-    const tests::Arguments all = tests::joined({"--positions", kind, "--num-epochs", "1"}, options);
+    const Arguments all = joined({"--positions", kind, "--num-epochs", "1"}, options);
     successful(run_command(tiny_run("copy", folder / "run", all), folder));
     EXPECT_EQ(shape_of("run", name), shape);
     successful(run_command({"test", "copy", "--model", folder / "run", "--count", "8", "--target", "0"}, folder));
@@ -117,10 +117,10 @@ TEST(TasksPositions, StretchATrainedModel) {
   const auto trained = [&](const std::string& kind) {
     successful(run_command(tiny_run("copy", folder / kind, {"--positions", kind}), folder));
   };
-  const auto test = [&](const std::string& kind, const tests::Arguments& more) {
-    const tests::Arguments arguments{"test",     "copy", "--model",      folder / kind, "--count", "20",
-                                     "--target", "0",    "--seq-length", "9",           "--json"};
-    return run_command(tests::joined(arguments, more), folder);
+  const auto test = [&](const std::string& kind, const Arguments& more) {
+    const Arguments arguments{"test",     "copy", "--model",      folder / kind, "--count", "20",
+                              "--target", "0",    "--seq-length", "9",           "--json"};
+    return run_command(joined(arguments, more), folder);
   };
   trained("learned");
   trained("rope");
@@ -137,14 +137,14 @@ TEST(TasksPositions, StretchATrainedModel) {
 TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
   const TemporaryFolder folder;
   const std::string prompt = "The cat sat on the mat, and again";  // more than 16 tokens
-  const auto generate = [&](const std::string& kind, const tests::Arguments& more = {}) {
+  const auto generate = [&](const std::string& kind, const Arguments& more = {}) {
     return run_command(
-        tests::joined({"generate", "gpt", "--model", folder / kind, "--prompt", prompt, "--max-new-tokens", "9"}, more),
+        joined({"generate", "gpt", "--model", folder / kind, "--prompt", prompt, "--max-new-tokens", "9"}, more),
         folder);
   };
   for (const std::string kind : {"learned", "rope", "lstm", "composite"}) {
     SCOPED_TRACE(kind);
-    successful(run_command(tests::small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"})));
+    successful(run_command(small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"})));
     const Ran asked = generate(kind);
     if (kind == "learned") {
       expect_error(asked, 2, {"[--prompt] expected at most 16 tokens, the model's context, got 33"});
@@ -161,15 +161,15 @@ TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
 // Longer numbers as far as the positions reach, and deeper expressions where they have no end.
 TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
   const TemporaryFolder folder;
-  const auto train = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
+  const auto train = [&](const std::string& task, const std::string& out, const Arguments& more) {
     successful(run_command(tiny_run(task, folder / out, more), folder));
   };
-  const auto test = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
-    return run_command(tests::joined({"test", task, "--model", folder / out}, more), folder);
+  const auto test = [&](const std::string& task, const std::string& out, const Arguments& more) {
+    return run_command(joined({"test", task, "--model", folder / out}, more), folder);
   };
-  const tests::Arguments few{"--count", "10", "--target", "0", "--json"};
-  const auto widest = [&](const std::string& out, const tests::Arguments& more = {}) -> int64_t {
-    const Ran ran = successful(test("addition", out, tests::joined(few, more)));
+  const Arguments few{"--count", "10", "--target", "0", "--json"};
+  const auto widest = [&](const std::string& out, const Arguments& more = {}) -> int64_t {
+    const Ran ran = successful(test("addition", out, joined(few, more)));
     return nlohmann::json::parse(ran.out)["digits"].back()["digits"];
   };
   train("addition", "table", {"--max-digits", "2", "--max-position-embeddings", "5"});
@@ -191,8 +191,8 @@ TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
 
 // --- compare positions ---
 
-tests::Arguments tiny_comparison(const TemporaryFolder& folder, const tests::Arguments& more) {
-  return tests::joined(
+Arguments tiny_comparison(const TemporaryFolder& folder, const Arguments& more) {
+  return joined(
       {"compare", "positions", "--hidden-size", "8", "--num-hidden-layers", "1", "--num-attention-heads", "2",
        "--intermediate-size", "8", "--steps", "3", "--batch-size", "4", "--count", "6", "--out", folder / "out"},
       more);
@@ -200,23 +200,23 @@ tests::Arguments tiny_comparison(const TemporaryFolder& folder, const tests::Arg
 
 TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   const TemporaryFolder folder;
-  const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
+  const auto compare = [&](const Arguments& more) { return run_command(tiny_comparison(folder, more)); };
   const std::string results = folder / "out/results.jsonl";
   const Ran first = successful(compare({"--kinds", "sinusoidal,conv-multiscale", "--seeds", "1", "--threads", "1"}));
   expect_parts(first.out, {"=== addition: up to 3 digits in training, 4 beyond ===",
                            "=== parser: depth 2 in training, 3 beyond ===", "\nconv-multiscale  0.",
                            "Mean and standard deviation over 1 seed."});
   EXPECT_NE(first.err.find("4 of 4: parser with conv-multiscale, seed 0: exact "), std::string::npos) << first.err;
-  tests::expect_narrow(first.out.substr(0, first.out.find("Plots")));
-  const std::string four = tests::slurp(results);
-  ASSERT_EQ(tests::lines(four).size(), 5u);  // the settings, and four runs
+  expect_narrow(first.out.substr(0, first.out.find("Plots")));
+  const std::string four = slurp(results);
+  ASSERT_EQ(lines(four).size(), 5u);  // the settings, and four runs
 
   // More kinds and seeds run what is missing, and nothing again; a line that was cut off is run again. Two runs at a
   // time have the results of one at a time.
-  tests::spill(results, four.substr(0, four.size() - 20));
+  spill(results, four.substr(0, four.size() - 20));
   const Ran more =
       successful(compare({"--kinds", "conv-multiscale,sinusoidal,rope", "--seeds", "2", "--threads", "2", "--json"}));
-  const std::vector<std::string> all = tests::lines(tests::slurp(results)), before = tests::lines(four);
+  const std::vector<std::string> all = lines(slurp(results)), before = lines(four);
   ASSERT_EQ(all.size(), 13u);
   EXPECT_TRUE(std::equal(before.begin(), before.end() - 1, all.begin()));
   const auto accuracies = [](const std::string& line) {
@@ -226,8 +226,8 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   };
   const nlohmann::json repeated = accuracies(before.back());
   EXPECT_TRUE(std::any_of(all.begin() + 4, all.end(), [&](const auto& line) { return accuracies(line) == repeated; }));
-  EXPECT_TRUE(tests::faults_of_svg(tests::slurp(folder / "out/positions.svg")).empty());
-  EXPECT_TRUE(tests::faults_of_page(tests::slurp(folder / "out/positions.html")).empty());
+  EXPECT_TRUE(faults_of_svg(slurp(folder / "out/positions.svg")).empty());
+  EXPECT_TRUE(faults_of_page(slurp(folder / "out/positions.html")).empty());
 
   const nlohmann::json told = nlohmann::json::parse(more.out);
   EXPECT_EQ(told["seeds"], 2);

@@ -7,8 +7,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+using namespace tests;
 namespace fs = std::filesystem;
-using tests::error_of;
 using Ids = std::vector<int64_t>;
 using Json = nlohmann::json;
 
@@ -30,7 +30,7 @@ data::TextLoader loader_of(const Json& one) {
 Ids firsts(const data::TextBatch& batch) { return batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(); }
 
 const Json& text_golden() {
-  static const Json json = Json::parse(tests::slurp(fs::path(tests::kTestsDir) / "data/text.json"));
+  static const Json json = Json::parse(slurp(fs::path(kTestsDir) / "data/text.json"));
   return json;
 }
 
@@ -106,8 +106,8 @@ TEST(Tokens, PiecesOfASequence) {
 }
 
 TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
-  const tests::TemporaryFolder folder;
-  const auto tokenizer = data::load_tokenizer(tests::kCut);
+  const TemporaryFolder folder;
+  const auto tokenizer = data::load_tokenizer(kCut);
   // Lines that end in white space of all kinds, and in none; pieces of many lengths.
   std::string text;
   const std::string lines[] = {"The text  \n", "가나다\u3000\n \n", "\n",       "the end.\n",
@@ -115,7 +115,7 @@ TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
   for (int i = 0; i < 300; ++i) {
     for (const std::string& line : lines) text += line;
   }
-  tests::spill(folder / "text.txt", text);
+  spill(folder / "text.txt", text);
   const Ids ids = tokenizer->encode(text);
   for (const std::size_t piece : {1, 2, 7, 30, 1000, 1000000}) {
     EXPECT_EQ(data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece}),
@@ -135,11 +135,11 @@ TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
 
 // Tokens that reach over the end of a line stay whole, wherever pieces end.
 TEST(TokenFile, SpecialTokensWithEndsOfLines) {
-  const tests::TemporaryFolder folder;
-  const auto tokenizer = tests::cut_with({"x\ny", "<a\nb\nc>", "\nend\n."});
+  const TemporaryFolder folder;
+  const auto tokenizer = cut_with({"x\ny", "<a\nb\nc>", "\nend\n."});
   std::string text;
   for (int i = 0; i < 40; ++i) text += "the x\nyes <a\nb\nc> and\nend\n. <a\nb\nd> x\nx\n";
-  tests::spill(folder / "text.txt", text);
+  spill(folder / "text.txt", text);
   const Ids ids = tokenizer->encode(text);
   for (const std::size_t piece : {1, 2, 3, 5, 7, 11, 30, 1000}) {
     data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece});
@@ -148,10 +148,10 @@ TEST(TokenFile, SpecialTokensWithEndsOfLines) {
 }
 
 TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   std::string json = R"({"model":{"byte_fallback":true,"vocab":{"a":0,"b":70000}}})";
   const auto tokenizer = data::parse_tokenizer(json, "x");
-  tests::spill(folder / "text.txt", "abba");
+  spill(folder / "text.txt", "abba");
   data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens");
   const data::Tokens tokens = data::Tokens::open(folder / "a.tokens");
   EXPECT_EQ(tokens[1], 70000);
@@ -160,45 +160,45 @@ TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
 }
 
 TEST(TokenFile, InvalidFiles) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "x.tokens";
   save_safetensors(path, {{"tokens", ones({3})}});
   EXPECT_EQ(error_of([&] { data::Tokens::open(path); }),
             "[text] " + path + " is not a token file: expected a tensor \"tokens\", U16 or U32, with one axis");
   const auto tokenizer = data::make_character_tokenizer("ab");
-  tests::spill(folder / "text.txt", "abab");
+  spill(folder / "text.txt", "abab");
   data::write_token_file(*tokenizer, folder / "text.txt", path);
   fs::resize_file(path, fs::file_size(path) - 1);
   EXPECT_EQ(
       error_of([&] { data::Tokens::open(path); }),
       "[safetensors] " + path + ": tensor \"tokens\" ends at byte 8 of the data, of which there are 7 (truncated?)");
-  const std::string text = tests::slurp(folder / "text.txt");
-  tests::expect_parts(error_of([&] { data::write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt"); }),
-                      {"is the text itself"});
-  EXPECT_EQ(tests::slurp(folder / "text.txt"), text);
+  const std::string text = slurp(folder / "text.txt");
+  expect_parts(error_of([&] { data::write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt"); }),
+               {"is the text itself"});
+  EXPECT_EQ(slurp(folder / "text.txt"), text);
   EXPECT_EQ(error_of([&] { data::write_token_file(*tokenizer, folder / "missing", path); }),
             "[file] cannot read " + (folder / "missing") + ": No such file or directory");
-  tests::spill(folder / "empty.txt", "");
+  spill(folder / "empty.txt", "");
   EXPECT_EQ(data::write_token_file(*tokenizer, folder / "empty.txt", path), 0);
   EXPECT_EQ(data::Tokens::open(path).size(), 0);
 }
 
 TEST(TokenFile, DamagedIdsAreFound) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "x.tokens", text = folder / "text.txt";
   std::string letters;
   while (letters.size() < 70'000) letters += "abcab";  // more ids than one sum has
-  tests::spill(text, letters);
+  spill(text, letters);
   data::write_token_file(*data::make_character_tokenizer("abc"), text, path);
   data::Tokens::open(path).verify();
-  const std::string whole = tests::slurp(path);
+  const std::string whole = slurp(path);
   const std::string error =
       "[text] " + path +
       " is damaged: its ids do not match the checksum in its header (write it again: tapegrad tokenize --save)";
   const auto damaged = [&](std::size_t at, char byte) {
     std::string bytes = whole;
     bytes[at] = byte;
-    tests::spill(path, bytes);
+    spill(path, bytes);
     return path;
   };
   for (const std::size_t at : {std::size_t{256}, std::size_t{256 + 2 * 66'000}, whole.size() - 2}) {
@@ -213,15 +213,15 @@ TEST(TokenFile, DamagedIdsAreFound) {
   older.replace(older.find("ids_checksum"), 12, "ids_checksun");
   older.replace(older.find("largest_id"), 10, "largest_ie");
   older.back() = 1;
-  tests::spill(path, older);
+  spill(path, older);
   data::Tokens::open(path).verify();
   counting(3).verify();
 }
 
 TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "x.tokens";
-  tests::spill(folder / "text.txt", std::string(100'000, 'a'));
+  spill(folder / "text.txt", std::string(100'000, 'a'));
   data::write_token_file(*data::make_character_tokenizer("a"), folder / "text.txt", path);
   const data::Tokens tokens = data::Tokens::open(path);
   EXPECT_EQ(tokens[99'999], 0);
@@ -233,12 +233,12 @@ TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
 }
 
 TEST(ShippedFile, IsFoundFromAnyFolder) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const fs::path before = fs::current_path();
   fs::current_path(folder.path());
   const std::string digits = data::shipped_file("digits.txt");
   EXPECT_TRUE(fs::path(digits).is_absolute());
-  EXPECT_EQ(fs::file_size(digits), fs::file_size(fs::path(tests::kSourceDir) / "examples/digits.txt"));
+  EXPECT_EQ(fs::file_size(digits), fs::file_size(fs::path(kSourceDir) / "examples/digits.txt"));
   fs::current_path(before);
   EXPECT_EQ(error_of([] { data::shipped_file("letters.txt"); }),
             "[shipped_file] expected a file that comes with tapegrad, got \"letters.txt\"");

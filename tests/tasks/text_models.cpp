@@ -163,7 +163,7 @@ TextOptions quick(const TextTask& task) {
   return options;
 }
 
-using TextTrainer = tests::InTraining<TextRecipe>;
+using TextTrainer = InTraining<TextRecipe>;
 
 TEST(TextTrainer, ContinuesWithTheSameBits) {
   for (const TextTask* task : text_tasks()) {
@@ -174,7 +174,7 @@ TEST(TextTrainer, ContinuesWithTheSameBits) {
     for (int i = 0; i < 3; ++i) whole.step();
     TextTrainer resumed(saved, *task);
     for (int i = 0; i < 3; ++i) resumed.step();
-    tests::expect_same(nn::state_dict(whole->model()), nn::state_dict(resumed->model()));
+    expect_same(nn::state_dict(whole->model()), nn::state_dict(resumed->model()));
   }
 }
 
@@ -193,19 +193,18 @@ TEST(TextTrainer, TheValidationLossDoesNotDependOnTheBatches) {
 }
 
 // Trains and tests as a user would.
-Json trained(const TemporaryFolder& folder, const tests::Arguments& train, const tests::Arguments& test = {}) {
+Json trained(const TemporaryFolder& folder, const Arguments& train, const Arguments& test = {}) {
   const std::string task = train[0];
-  const tests::Ran run = successful(run_command(
-      tests::joined({"train"}, tests::joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"}))));
-  const tests::Ran ran =
-      successful(run_command(tests::joined({"test", task, "--model", folder / task, "--json"}, test)));
-  EXPECT_EQ(tests::faults_of_page(tests::slurp(folder / (task + "/report.html"))), std::vector<std::string>{});
+  const Ran run = successful(
+      run_command(joined({"train"}, joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"}))));
+  const Ran ran = successful(run_command(joined({"test", task, "--model", folder / task, "--json"}, test)));
+  EXPECT_EQ(faults_of_page(slurp(folder / (task + "/report.html"))), std::vector<std::string>{});
   return Json::parse(ran.out);
 }
 
 // Options of runs that take a second.
-tests::Arguments small(const tests::Arguments& more) {
-  return tests::joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0", "--trap-nan"});
+Arguments small(const Arguments& more) {
+  return joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0", "--trap-nan"});
 }
 
 TEST(TextCommand, LearnsClasses) {
@@ -217,12 +216,12 @@ TEST(TextCommand, LearnsClasses) {
   EXPECT_EQ(json["baseline"]["name"], "majority class");
   EXPECT_GE(json["accuracy"], 0.6);
   EXPECT_LT(json["baseline"]["accuracy"], 0.4);
-  EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "confusion.svg")), std::vector<std::string>{});
+  EXPECT_EQ(faults_of_svg(slurp(folder / "confusion.svg")), std::vector<std::string>{});
   const std::string model = folder / "classify";
-  const tests::Ran below = run_command({"test", "classify", "--model", model, "--data", folder / "none", "--part",
-                                        "train", "--count", "9", "--target", "1"});
+  const Ran below = run_command({"test", "classify", "--model", model, "--data", folder / "none", "--part", "train",
+                                 "--count", "9", "--target", "1"});
   EXPECT_EQ(below.err, "[--data] there is no file " + (folder / "none/classify.train.jsonl") + "\n");
-  const tests::Ran few = run_command({"test", "classify", "--model", model, "--part", "train", "--count", "9"});
+  const Ran few = run_command({"test", "classify", "--model", model, "--part", "train", "--count", "9"});
   EXPECT_NE(few.out.find("9 examples of the train split"), std::string::npos);
   EXPECT_EQ(run_command({"test", "answer", "--model", model}).err,
             "[--model] " + model + "/model.safetensors was trained for the task classify, not for answer\n");
@@ -239,17 +238,16 @@ TEST(TextCommand, TestsOnOtherLabels) {
     many += R"({"text":"a)" + std::to_string(i) +
             R"(","label":"unknown"})"
             "\n";
-  tests::spill(folder / "classify.train.jsonl", many + few);
-  for (const char* part : {"validation", "test"})
-    tests::spill(folder / ("classify." + std::string(part) + ".jsonl"), few);
-  const tests::Ran ran =
+  spill(folder / "classify.train.jsonl", many + few);
+  for (const char* part : {"validation", "test"}) spill(folder / ("classify." + std::string(part) + ".jsonl"), few);
+  const Ran ran =
       run_command({"test", "classify", "--model", model, "--data", folder.path(), "--draw", folder / "x.svg"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("expected  \\x1b[31mred\n"), std::string::npos) << ran.out;
   EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
   EXPECT_NE(ran.out.find("accuracy      0.0000  0.0000"), std::string::npos) << ran.out;
   // The validation part has no label of the train part.
-  tests::spill(folder / "classify.train.jsonl", many);
+  spill(folder / "classify.train.jsonl", many);
   EXPECT_EQ(run_command({"train", "classify", "--data", folder.path(), "--out", folder / "run"}).err,
             "[--data] the validation split has no example whose label occurs in the train split\n");
 }
@@ -274,7 +272,7 @@ TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
 
 TEST(TextCommand, Compares) {
   const TemporaryFolder folder;
-  const tests::Ran ran =
+  const Ran ran =
       run_command({"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder.path().string(), "--json"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Json rows = Json::parse(ran.out);
@@ -282,7 +280,7 @@ TEST(TextCommand, Compares) {
   EXPECT_EQ(rows[0]["name"], "majority class");
   EXPECT_EQ(rows[4]["name"], "hierarchy, 256 tokens");
   for (const Json& row : rows) EXPECT_EQ(row["tested"], 5);
-  EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "text.svg")), std::vector<std::string>{});
+  EXPECT_EQ(faults_of_svg(slurp(folder / "text.svg")), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+using namespace tests;
+
 AdditionTask task() { return AdditionTask(AdditionTask::defaults()); }
 
 TEST(Tutorial003_8_5_2, ExampleInTokens) {
@@ -67,20 +69,20 @@ TEST(Tutorial003_8_5_2, LossByHand) {
 }
 
 TEST(Tutorial003_8_5_2, Explanation) {
-  const tests::Ran ran = successful(tests::run_command({"explain", "addition"}));
+  const Ran ran = successful(run_command({"explain", "addition"}));
   EXPECT_EQ(ran.err, "");
-  tests::expect_parts(ran.out, {"Maximum digits: 3", "Tensor shape: [1, 7]", "First number: 153 (indices [1, 5, 3])",
-                                "Plus sign: '+' (index 10)", "Second number: 391 (indices [3, 9, 1])",
-                                "Full input: [1, 5, 3, 10, 3, 9, 1]", "Tensor shape: [1, 3]", "Actual sum: 544",
-                                "Target sequence: [5, 4, 4]", "\"007\" -> [0, 0, 7]", "from 0 to 499", "[0, 5, 4]",
-                                "[1, 1, 0, 1, 0, 1, 1]", "   1 0 0\n   1 1 0\n   1 1 1\n",
-                                "0.223 + 0.357 + 0.223 = 0.803", "exact match: True; accuracy 1.0"});
+  expect_parts(ran.out, {"Maximum digits: 3", "Tensor shape: [1, 7]", "First number: 153 (indices [1, 5, 3])",
+                         "Plus sign: '+' (index 10)", "Second number: 391 (indices [3, 9, 1])",
+                         "Full input: [1, 5, 3, 10, 3, 9, 1]", "Tensor shape: [1, 3]", "Actual sum: 544",
+                         "Target sequence: [5, 4, 4]", "\"007\" -> [0, 0, 7]", "from 0 to 499", "[0, 5, 4]",
+                         "[1, 1, 0, 1, 0, 1, 1]", "   1 0 0\n   1 1 0\n   1 1 1\n", "0.223 + 0.357 + 0.223 = 0.803",
+                         "exact match: True; accuracy 1.0"});
 }
 
 TEST(Tutorial003_8_5_2, ExplanationOfAnotherExample) {
-  const tests::Ran ran = successful(tests::run_command({"explain", "addition", "--expression", "310+98"}));
-  tests::expect_parts(ran.out, {"Full input: [3, 1, 0, 10, 0, 9, 8]", "Target sequence: [4, 0, 8]"});
-  successful(tests::run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}));
+  const Ran ran = successful(run_command({"explain", "addition", "--expression", "310+98"}));
+  expect_parts(ran.out, {"Full input: [3, 1, 0, 10, 0, 9, 8]", "Target sequence: [4, 0, 8]"});
+  successful(run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 namespace tapegrad {
 namespace {
 
+using namespace tests;
 using nlohmann::json;
 
 // CopyLoss's example: five tokens, two sequences of three.
@@ -28,10 +29,10 @@ TEST(Tutorial003_8_5_1, LossByHand) {
 }
 
 TEST(Tutorial003_8_5_1, Explanation) {
-  const tests::Ran ran = successful(tests::run_command({"explain", "copy"}));
+  const Ran ran = successful(run_command({"explain", "copy"}));
   EXPECT_EQ(ran.err, "");
-  tests::expect_parts(
-      ran.out, {"Sequence length: 5", "Tensor shape: [1, 5]", "Input sequence: [7, 15, 2, 3, 12]",
+  expect_parts(ran.out,
+               {"Sequence length: 5", "Tensor shape: [1, 5]", "Input sequence: [7, 15, 2, 3, 12]",
                 "Target sequence: [7, 15, 2, 3, 12]", "from 1 to 19", "[7, 15, 2, 3, 12] -> [7, 15, 2, 3, 12]",
                 "[0, 7, 15, 2, 3]", "   1 0 0 0 0\n   1 1 0 0 0\n   1 1 1 0 0\n   1 1 1 1 0\n   1 1 1 1 1\n",
                 "1/2 * (0.1054 + 0.2231 + 0.1054 + 0.2231 + 0.3567 + 0.2231) = 0.6184", "[True, True]; accuracy 1.0"});
@@ -39,7 +40,7 @@ TEST(Tutorial003_8_5_1, Explanation) {
 
 // Seed 0: the constructors draw first, then each step its data and its dropout masks, all from one generator.
 void follow(const std::string& curve, double dropout) {
-  const json losses = tests::stored("curves.json")[curve];
+  const json losses = stored("curves.json")[curve];
   ASSERT_EQ(losses.size(), 100U);
   manual_seed(0);
   nn::Transformer model({.vocab_size = 20,

@@ -14,11 +14,11 @@ using namespace tests;
 // A full disk, and a closed standard output: nothing that was printed is lost with the exit code 0.
 TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
   const TemporaryFolder folder;
-  tests::spill(folder / "text.txt", std::string(200'000, 'a'));
+  spill(folder / "text.txt", std::string(200'000, 'a'));
   successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
   const Arguments encode{"tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"},
       one{"tokenize", "--tokenizer", folder / "tok"}, version{"--version"}, help{"train", "copy", "--help"},
-      show{"show", "padding-mask", "--out", folder / "show"}, run = tests::tiny_run("copy", folder / "run");
+      show{"show", "padding-mask", "--out", folder / "show"}, run = tiny_run("copy", folder / "run");
   for (const Arguments& words : {encode, one, version, help, show, run}) {
     SCOPED_TRACE(testing::PrintToString(words));
     for (const char* output : {"/dev/full", "closed"}) {
@@ -39,7 +39,7 @@ TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
   const Arguments gpt{"train", "gpt",       "--out", folder / "gpt",   "--max-steps",
                       "1",     "--emb-dim", "8",     "--eval-batches", "1"};
   successful(run_command(gpt, {.folder = folder.path(), .errors = "closed"}));
-  EXPECT_FALSE(tests::slurp(folder / "gpt/report.html").empty());
+  EXPECT_FALSE(slurp(folder / "gpt/report.html").empty());
 }
 
 // A call of each verb that ends in a second or two, after prepare(). Names of verbs without an entry are a failure.
@@ -48,7 +48,7 @@ struct Call {
   std::string input = {};
 };
 std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
-  std::vector<Call> calls{{tests::tiny_run("copy", folder / "trained")},
+  std::vector<Call> calls{{tiny_run("copy", folder / "trained")},
                           {{"test", "copy", "--model", folder / "run", "--count", "5", "--target", "0"}},
                           {{"data", "sample", "--out", folder / "data"}},
                           {{"generate", "gpt", "--model", folder / "gpt", "--prompt", "The", "--max-new-tokens", "3"}},
@@ -75,10 +75,10 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
 }
 
 void prepare(const TemporaryFolder& folder) {
-  tests::spill(folder / "text.txt", "aaaa");
+  spill(folder / "text.txt", "aaaa");
   successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
-  successful(run_command(tests::tiny_run("copy", folder / "run"), folder));
-  successful(run_command(tests::small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
+  successful(run_command(tiny_run("copy", folder / "run"), folder));
+  successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
 }
 
 // A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only
@@ -124,11 +124,11 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   const TemporaryFolder folder;
   const auto whole = [&](const std::string& run) {
     for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl", "report.html"})
-      EXPECT_FALSE(tests::slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
-    return tests::slurp(folder / (run + "/model.safetensors"));
+      EXPECT_FALSE(slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
+    return slurp(folder / (run + "/model.safetensors"));
   };
-  const auto copy = [&](const std::string& run) { return tests::tiny_run("copy", folder / run); };
-  const auto gpt = [&](const std::string& run) { return tests::small_gpt_run(folder, run, {"--untrained-losses"}); };
+  const auto copy = [&](const std::string& run) { return tiny_run("copy", folder / run); };
+  const auto gpt = [&](const std::string& run) { return small_gpt_run(folder, run, {"--untrained-losses"}); };
   successful(run_command(copy("copy"), folder));
   successful(run_command(gpt("gpt"), folder));
   for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
@@ -143,8 +143,8 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   // The reader leaves in the middle.
   std::string line;
   for (const std::string& word : gpt("read")) line += "'" + word + "' ";
-  const Ran ran = tests::run_program(
-      {"bash", "-c", "'" + std::string(tests::kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"}, folder);
+  const Ran ran = run_program(
+      {"bash", "-c", "'" + std::string(kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"}, folder);
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
   EXPECT_TRUE(whole("read") == whole("gpt"));
@@ -184,7 +184,7 @@ TEST(CommandOutput, CannotSteerATerminal) {
     const Ran ran = successful(run_command(words, folder));
     return ran.out;
   };
-  expect_shown(out_of(tests::tiny_run("copy", bad)));
+  expect_shown(out_of(tiny_run("copy", bad)));
   expect_shown(out_of({"test", "copy", "--model", bad, "--count", "5", "--target", "0"}));
   expect_shown(out_of({"attention", "copy", "--model", bad, "--quiet"}));
   expect_shown(out_of({"show", "padding-mask", "--quiet", "--out", bad}));
@@ -192,9 +192,9 @@ TEST(CommandOutput, CannotSteerATerminal) {
   expect_shown(run_command({"test", "copy", "--model", folder / ("none/" + bad.substr(bad.rfind('/') + 1))}).err);
 
   const std::string text = "x\x1b[2J\by";
-  tests::spill(folder / "text.txt", std::string(40, 'z') + text);
+  spill(folder / "text.txt", std::string(40, 'z') + text);
   const Arguments train =
-      tests::small_gpt_run(folder, "gpt", {"--num-epochs", "1", "--tokenizer", "bytes", "--start-context", text});
+      small_gpt_run(folder, "gpt", {"--num-epochs", "1", "--tokenizer", "bytes", "--start-context", text});
   successful(run_command(
       {"tokenize", "--train", "bpe", "--vocab-size", "257", "--text", folder / "text.txt", "--out", folder / "bytes"}));
   const Ran trained = successful(run_command(train, folder));

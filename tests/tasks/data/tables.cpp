@@ -6,7 +6,7 @@
 namespace tapegrad::data {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 using Names = std::vector<std::string>;
 using Ids = std::vector<int64_t>;
 using Floats = std::vector<float>;
@@ -15,7 +15,7 @@ using Doubles = std::vector<double>;
 class TableFiles : public testing::Test {
  protected:
   Csv csv(const std::string& text, const std::vector<Column>& columns, const CsvOptions& options = {}) const {
-    tests::spill(path_, text);
+    spill(path_, text);
     return Csv(path_, columns, options);
   }
   // The text of the error without its "[csv] PATH".
@@ -24,7 +24,7 @@ class TableFiles : public testing::Test {
     return rest("[csv] ", error_of([&] { csv(text, columns, options); }));
   }
   JsonLines lines(const std::string& text, const std::vector<Column>& columns) const {
-    tests::spill(path_, text);
+    spill(path_, text);
     return JsonLines(path_, columns);
   }
   std::string lines_error(const std::string& text, const std::vector<Column>& columns) const {
@@ -36,7 +36,7 @@ class TableFiles : public testing::Test {
     EXPECT_TRUE(error == "no error" || error.starts_with(start)) << error;
     return error.starts_with(start) ? error.substr(start.size()) : error;
   }
-  const tests::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string path_ = folder_ / "table";
 };
 
@@ -115,7 +115,7 @@ TEST_F(TableFiles, ClassesOfASecondFile) {
 
 TEST_F(TableFiles, BrokenFiles) {
   const std::vector<Column> x{numbers("x")};
-  tests::expect_said("tasks/errors/texts.txt", "csv", [&](const std::string& text) { return csv_error(text, x); });
+  expect_said("tasks/errors/texts.txt", "csv", [&](const std::string& text) { return csv_error(text, x); });
   EXPECT_EQ(
       csv_error("a,b,c,d,e,f,g,h,i,j,k,l\n", x),
       ": expected a column \"x\", got \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\" and 2 more");
@@ -169,7 +169,7 @@ TEST_F(TableFiles, WrongOptions) {
 TEST_F(TableFiles, ColumnsThatWereNotRead) {
   const Csv table =
       csv("x,c,t,n\n1,a,b,3\n", {numbers("x"), classes("c"), texts("t"), numbers("n", {.dtype = kInt64})});
-  tests::expect_texts({
+  expect_texts({
       {"[table] expected one of the columns \"x\", \"c\", \"t\", \"n\", got \"y\"", [&] { table["y"]; }},
       {"[table] expected a column of numbers or classes, got \"t\", of texts", [&] { table["t"]; }},
       {"[table] expected a column of classes, got \"x\"", [&] { table.names("x"); }},
@@ -230,8 +230,8 @@ TEST_F(TableFiles, FieldsOfObjects) {
 TEST_F(TableFiles, BrokenLines) {
   const std::string good = "{\"x\":1}\n";
   const std::vector<Column> x{numbers("x")}, whole{numbers("x", {.dtype = kInt64})}, text{texts("x")};
-  tests::expect_said("tasks/errors/texts.txt", "json lines of numbers",
-                     [&](const std::string& lines) { return lines_error(lines, x); });
+  expect_said("tasks/errors/texts.txt", "json lines of numbers",
+              [&](const std::string& lines) { return lines_error(lines, x); });
   EXPECT_EQ(lines_error(std::string("{\"x\":1}\0\n", 9), x),
             ", line 1: has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
   EXPECT_EQ(lines_error("{\"x\":\"\xff\"}\n", text),
@@ -239,10 +239,10 @@ TEST_F(TableFiles, BrokenLines) {
   EXPECT_EQ(lines_error("{\"x\":" + std::string(100, '[') + std::string(100, ']') + "}", x),
             ", line 1: is nested deeper than 64 levels");
   const std::string said = "the value is missing, and the column has no replacement for it";
-  tests::expect_said("tasks/errors/texts.txt", "json lines of whole numbers",
-                     [&](const std::string& lines) { return lines_error(lines, whole); });
-  tests::expect_said("tasks/errors/texts.txt", "json lines of texts",
-                     [&](const std::string& lines) { return lines_error(lines, text); });
+  expect_said("tasks/errors/texts.txt", "json lines of whole numbers",
+              [&](const std::string& lines) { return lines_error(lines, whole); });
+  expect_said("tasks/errors/texts.txt", "json lines of texts",
+              [&](const std::string& lines) { return lines_error(lines, text); });
   EXPECT_EQ(lines_error("{\"x\":{}}", {classes("x")}), ", line 1, field \"x\": expected a string, got {}");
   EXPECT_EQ(lines_error(good, {numbers("x"), texts("x")}), ": the field \"x\" is to be read twice");
   EXPECT_EQ(lines_error(good, {}), ": expected at least one field to read");
@@ -269,8 +269,8 @@ TEST_F(TableFiles, BooleansAndLargeNumbers) {
 TEST_F(TableFiles, WhatIsNotOneObjectPerLineIsNamed) {
   const std::string good = "{\"x\":1}\n", mark = "\xEF\xBB\xBF";
   const std::vector<Column> x{numbers("x")};
-  tests::expect_said("tasks/errors/texts.txt", "not one object per line",
-                     [&](const std::string& lines) { return lines_error(lines, x); });
+  expect_said("tasks/errors/texts.txt", "not one object per line",
+              [&](const std::string& lines) { return lines_error(lines, x); });
   EXPECT_EQ(
       lines_error(good + "{\"y\":\"\\ud83d\",\"x\":1}\n", x),
       ", line 2: has \\ud83d, half of a surrogate pair, in a string (at byte 6; both halves write one character)");
@@ -307,7 +307,7 @@ TEST_F(TableFiles, ATableTrainsAModel) {
     return train::BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second)};
   });
   for (int step = 0; step < 200; ++step) loop.step();
-  tests::expect_near(round(model.weight->detach() * 1000), {1000, -2000});
+  expect_near(round(model.weight->detach() * 1000), {1000, -2000});
 }
 
 TEST_F(TableFiles, TextsAreEncodedAndPadded) {
@@ -328,12 +328,12 @@ TEST(TensorDatasets, BatchesAreRows) {
   const Tensor x = arange(0, 12, 1).reshape({4, 3}), y = tensor({5, 6, 7, 8});
   const TensorDataset pairs(x, y);
   EXPECT_EQ(pairs.size(), 4);
-  EXPECT_TRUE(tests::same_bits(pairs[2].first, x[2]));
+  EXPECT_TRUE(same_bits(pairs[2].first, x[2]));
   EXPECT_EQ(pairs[2].second.item<int64_t>(), 7);
   const DataLoader loader(pairs, {.batch_size = 3});
   auto iteration = loader.begin();
   const auto first = iteration.next(), second = iteration.next();
-  EXPECT_TRUE(tests::same_bits(first->first, x.slice(0, 0, 3)));
+  EXPECT_TRUE(same_bits(first->first, x.slice(0, 0, 3)));
   EXPECT_EQ(second->second.to_vector<int64_t>(), (Ids{8}));
   EXPECT_NE(error_of([&] { pairs.batch(std::vector<int64_t>{4}); }), "no error");
 }

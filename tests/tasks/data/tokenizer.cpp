@@ -13,7 +13,7 @@ using namespace tests;
 using Ids = std::vector<int64_t>;
 using Json = nlohmann::json;
 
-const fs::path kData = fs::path(tests::kTestsDir) / "data";
+const fs::path kData = fs::path(kTestsDir) / "data";
 const fs::path kCut = kData / "gpt2_cut";  // GPT-2's vocabulary, its first 1000 merges
 
 const Json& tokenizer_golden() {
@@ -44,7 +44,7 @@ TEST(BytePairs, HardTextsEqualTheReference) {
 }
 
 TEST(BytePairs, EveryKindOfFileGivesTheSameTokenizer) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   fs::create_directory(folder / "two");
   spill(folder / "two/vocab.json", slurp(kCut / "encoder.json"));
   std::string merges;  // with the line ends of Windows
@@ -226,7 +226,7 @@ class BrokenFiles : public testing::Test {
     EXPECT_EQ(message.find('\n'), std::string::npos);
     return message == "no error" ? message : message.substr(start.size() + 1);
   }
-  tests::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 const std::string kThree = R"({"a":0,"b":1,"ab":2})";
@@ -293,7 +293,7 @@ TEST_F(BrokenFiles, TokenizerJson) {
   EXPECT_EQ(json("[]"), "tokenizer.json: has no \"model\" (is this a tokenizer.json?)");
   expect_said("tasks/errors/texts.txt", "changes of a tokenizer.json", [&](const std::string& change) {
     const std::size_t arrow = change.find(" => ");
-    return json(tests::replaced(good, change.substr(0, arrow), change.substr(arrow + 4)));
+    return json(replaced(good, change.substr(0, arrow), change.substr(arrow + 4)));
   });
   EXPECT_EQ(json(R"({"model":{"byte_fallback":true,"vocab":{"ab":0}}})"),
             "tokenizer.json: expected a character or a byte (<0x00> to <0xFF>), got the token \"ab\"");
@@ -303,12 +303,12 @@ TEST_F(BrokenFiles, TokenizerJson) {
 
 // ---- The command ----
 
-tests::Ran run(const std::vector<std::string>& more, const std::string& input = "") {
+Ran run(const std::vector<std::string>& more, const std::string& input = "") {
   std::vector<std::string> arguments{"tokenize"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  tests::RunSetting setting;
+  RunSetting setting;
   setting.input = input;
-  return tests::run_command(arguments, setting);
+  return run_command(arguments, setting);
 }
 
 TEST(TokenizeCommand, RoundTrips) {
@@ -316,7 +316,7 @@ TEST(TokenizeCommand, RoundTrips) {
   for (const Json& one : tokenizer_golden()["cases"]) {
     if (one["ids"].size() < (one.contains("hex") ? 22 : 80)) continue;  // a few of the longest
     const std::string text = text_of(one);
-    const tests::Ran to = successful(run({"--tokenizer", kCut.string()}, text));
+    const Ran to = successful(run({"--tokenizer", kCut.string()}, text));
     EXPECT_EQ(to.out, fmt::format("{}\n", fmt::join(one["ids"].get<Ids>(), " ")));
     EXPECT_EQ(run({"--tokenizer", kCut.string(), "--decode"}, to.out).out, text);
     ++tried;
@@ -326,22 +326,22 @@ TEST(TokenizeCommand, RoundTrips) {
   EXPECT_EQ(run({"--tokenizer", kCut.string(), "--decode"}, "[72, 101,\t108]\n").out,
             run({"--tokenizer", kCut.string(), "--decode"}, "72 101 108").out);
   for (const auto& [ids, what] : {std::pair{"1 2 x3", "\"x3\" as word 3"}, {"1257", "\"1257\" as word 1"}}) {
-    const tests::Ran ran = run({"--tokenizer", kCut.string(), "--decode"}, ids);
+    const Ran ran = run({"--tokenizer", kCut.string(), "--decode"}, ids);
     EXPECT_EQ(ran.err, std::string("[tokenize] expected token ids from 0 to 1256, got ") + what + "\n");
     EXPECT_EQ(std::pair(ran.code, ran.out), std::pair(2, std::string()));
   }
 }
 
 TEST(TokenizeCommand, TrainsTokenizersAndWritesTokenFiles) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string text = "가나다라 가나다 가나 가나.\nThe text, the text!\n";
   spill(folder / "text.txt", text);
-  tests::Ran ran = run({"--train", "bpe", "--vocab-size", "262", "--out", folder / "bpe"}, text);
+  Ran ran = run({"--train", "bpe", "--vocab-size", "262", "--out", folder / "bpe"}, text);
   EXPECT_EQ(ran.out, (folder / "bpe/tokenizer.json") + ": 262 tokens\n") << ran.err;
   EXPECT_EQ(data::load_tokenizer(folder / "bpe")->encode(text), data::train_byte_pairs(text, 262)->encode(text));
   ran = run({"--train", "char", "--out", folder / "char", "--text", folder / "text.txt"});
   EXPECT_EQ(ran.out, (folder / "char/tokenizer.json") + ": 14 tokens\n") << ran.err;
-  ran = tests::run_command(
+  ran = run_command(
       {"tokenize", "--tokenizer", folder / "char", "--text", folder / "text.txt", "--save", folder / "text.tokens"});
   EXPECT_EQ(ran.out, (folder / "text.tokens") + ": 36 tokens\n") << ran.err;
 }

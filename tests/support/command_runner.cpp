@@ -41,15 +41,11 @@ void redirect(const std::string& file, int mode, int to) {
   ::close(opened);
 }
 
-// The words of a command line, of which those in quotes are strings of JSON.
-Arguments words_in(const std::string& line) {
-  static const std::regex kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
-  Arguments words;
-  for (std::sregex_iterator found(line.begin(), line.end(), kWord), end; found != end; ++found) {
-    const std::string word = found->str();
-    words.push_back(word.starts_with('"') ? nlohmann::json::parse(word).get<std::string>() : word);
-  }
-  return words;
+// The text with the paths that words_of() fills in.
+std::string filled(std::string text, const TemporaryFolder& folder) {
+  for (const auto& [name, path] : {std::pair{"{folder}", folder.path().string()}, {"{tests}", kTestsDir}})
+    for (std::size_t at; (at = text.find(name)) != text.npos;) text.replace(at, std::strlen(name), path);
+  return text;
 }
 
 }  // namespace
@@ -110,6 +106,17 @@ void expect_error(const Ran& ran, int code, const std::vector<std::string>& word
   for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
 }
 
+Arguments words_of(const std::string& line, const TemporaryFolder& folder) {
+  static const std::regex kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
+  Arguments words;
+  const std::string text = filled(line, folder);
+  for (std::sregex_iterator found(text.begin(), text.end(), kWord), end; found != end; ++found) {
+    const std::string word = found->str();
+    words.push_back(word.starts_with('"') ? nlohmann::json::parse(word).get<std::string>() : word);
+  }
+  return words;
+}
+
 bool matches(std::string_view text, std::string_view pattern) {
   constexpr std::string_view kAny = "…";
   const std::size_t first = pattern.find(kAny);
@@ -128,16 +135,11 @@ bool matches(std::string_view text, std::string_view pattern) {
 void expect_errors(const std::string& file, const std::string& section, const TemporaryFolder& folder,
                    std::function<Ran(const Arguments&)> run) {
   if (!run) run = [&](const Arguments& words) { return run_command(words, folder); };
-  const auto filled = [&](std::string text) {
-    for (const auto& [name, path] : {std::pair{"{folder}", folder.path().string()}, {"{tests}", kTestsDir}})
-      for (std::size_t at; (at = text.find(name)) != text.npos;) text.replace(at, std::strlen(name), path);
-    return text;
-  };
   for (const auto& [line, expected] : pairs_of_lines(file, section)) {
     const int code = expected.starts_with("exit 1: ") ? 1 : 2;
-    const Ran ran = run(words_in(filled(line)));
+    const Ran ran = run(words_of(line, folder));
     EXPECT_EQ(ran.code, code) << line << "\n" << ran.err;
-    EXPECT_TRUE(matches(ran.err, filled(expected.substr(code == 1 ? 8 : 0)) + "\n")) << line << "\n" << ran.err;
+    EXPECT_TRUE(matches(ran.err, filled(expected.substr(code == 1 ? 8 : 0), folder) + "\n")) << line << "\n" << ran.err;
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << line << "\n" << ran.err;
     EXPECT_TRUE(code == 1 || ran.out.empty()) << line << "\n" << ran.out;
   }

@@ -123,23 +123,10 @@ TEST(Permission, NamesThatCannotBeLookedAt) {
   const TemporaryFolder folder;
   const std::string file = folder / std::string(300, 'x');
   spill(folder / "text.txt", "abc");
-  const auto rejected = [&](const Arguments& words, const char* option) {
-    expect_error(run_command(words, folder), 2, {std::string("[") + option + "] ", "File name too long", file});
-  };
-  rejected({"train", "gpt", "--out", file}, "--out");
-  rejected({"train", "gpt", "--out", file, "--resume"}, "--out");
-  rejected({"train", "copy", "--out", file, "--resume"}, "--out");
-  rejected({"train", "gpt", "--out", folder / "run", "--text", file}, "--text");
-  rejected({"train", "gpt", "--out", folder / "run", "--tokenizer", file}, "--tokenizer");
-  rejected({"train", "gpt", "--out", folder / "run", "--save-hugging-face", file}, "--save-hugging-face");
-  rejected({"test", "gpt", "--text", file}, "--text");
-  rejected({"test", "gpt", "--text", folder / "text.txt", "--model", file}, "--model");
-  rejected({"generate", "gpt", "--prompt", "a", "--model", file}, "--model");
-  rejected({"test", "copy", "--model", file}, "--model");
-  rejected({"attention", "copy", "--model", file}, "--model");
-  rejected({"tokenize", "--text", file, "--tokenizer", folder.path()}, "--text");
-  rejected({"tokenize", "--tokenizer", file}, "--tokenizer");
-  rejected({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", file}, "--out");
+  expect_errors("tasks/errors/files.txt", "names that are too long", folder, [&](Arguments words) {
+    std::replace(words.begin(), words.end(), std::string("LONG"), file);
+    return run_command(words, folder);
+  });
 
   std::filesystem::create_directory(folder / "closed");
   ::chmod((folder / "closed").c_str(), 0);
@@ -206,16 +193,10 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
   expect_kept(folder, at("tok/tokenizer.json"), make);
   std::filesystem::remove(at("tok/tokenizer.json"));
   successful(run_command(make));
-  expect_kept(folder, at("ids"), {"tokenize", "--tokenizer", at("tok"), "--text", at("text.txt"), "--save", at("ids")});
-  expect_kept(folder, at("a.svg"), {"test", "parser", "--expression", "x=1+2", "--draw", at("a.svg")});
-  expect_kept(folder, at("b.svg"), {"test", "classify", "--draw", at("b.svg")});
-  expect_kept(folder, at("show/padding-mask.svg"), {"show", "padding-mask", "--out", at("show")});
-  expect_kept(folder, at("data/classify.test.jsonl"), {"data", "sample", "--out", at("data")});
-  expect_kept(folder, at("compared/text.svg"), {"compare", "text", "--out", at("compared")});
-  expect_kept(folder, at("positions/positions.html"), {"compare", "positions", "--out", at("positions")});
   const Arguments run = tiny_run("copy", at("run")), resumed = joined(run, {"--resume"});
   successful(run_command(run, folder));
-  expect_kept(folder, at("maps/attention.html"), {"attention", "copy", "--model", at("run"), "--out", at("maps")});
+  for (const auto& [name, call] : pairs_of_lines("tasks/errors/files.txt", "writers"))
+    expect_kept(folder, folder / name, words_of(call, folder));
   // A run that starts again moves what is there away.
   const std::string model = at("run/model.safetensors"), whole = slurp(model);
   for (const char* name : {"run/report.html", "run/model.safetensors"}) {
@@ -235,7 +216,7 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
 TEST(SpecialFiles, TheReadersOfTheCommandRejectThem) {
   namespace fs = std::filesystem;
   const TemporaryFolder folder;
-  const auto at = [&](const char* name) { return folder / name; };
+  const auto at = [&](const std::string& name) { return folder / name; };
   for (const char* name : {"llama", "two"})
     fs::copy(std::string(kTestsDir) + "/data/llama2_tiny", at(name), fs::copy_options::recursive);
   fs::copy(std::string(kTestsDir) + "/data/hugging_face_gpt2", at("gpt2"), fs::copy_options::recursive);
@@ -245,36 +226,9 @@ TEST(SpecialFiles, TheReadersOfTheCommandRejectThem) {
   spill(at("vocabulary/merges.txt"), "");
   successful(run_command({"data", "sample", "--out", at("data")}));
   successful(run_command(tiny_run("copy", at("run")), folder));
-  const Arguments generate{"generate", "gpt", "--prompt", "a", "--max-new-tokens", "1", "--model", at("llama")},
-      adapted{"generate", "gpt", "--prompt", "a", "--model", at("gpt2"), "--adapter", at("adapter")},
-      from{"train", "gpt", "--text", at("text.txt"), "--from", at("llama"), "--out", at("new")},
-      resumed = joined(tiny_run("copy", at("run")), {"--resume"}), encode{"tokenize", "--tokenizer", at("llama")};
-  const std::vector<std::pair<const char*, Arguments>> calls{
-      {"llama/config.json", generate},
-      {"llama/config.json", from},
-      {"llama/generation_config.json", generate},
-      {"llama/tokenizer.json", generate},
-      {"llama/tokenizer.json", encode},
-      {"llama/model.safetensors", generate},
-      {"llama/chat_template.jinja", {"chat", at("llama")}},
-      {"llama/tokenizer_config.json", {"chat", at("llama")}},
-      {"adapter/adapter_config.json", adapted},
-      {"adapter/adapter_model.safetensors", adapted},
-      {"vocabulary/vocab.json", {"tokenize", "--tokenizer", at("vocabulary")}},
-      {"model", {"generate", "gpt", "--prompt", "a", "--model", at("model")}},
-      {"model", {"test", "copy", "--model", at("model")}},
-      {"out/parser.last", {"test", "parser"}},
-      {"prompts", {"generate", "gpt", "--model", at("two"), "--prompt-file", at("prompts")}},
-      {"text", {"train", "gpt", "--text", at("text")}},
-      {"text", {"test", "gpt", "--model", at("two"), "--text", at("text")}},
-      {"text", {"tokenize", "--tokenizer", at("two"), "--text", at("text"), "--save", at("ids")}},
-      {"text", {"tokenize", "--train", "bpe", "--text", at("text"), "--sample-bytes", "9", "--out", at("tok")}},
-      {"data/classify.train.jsonl", {"train", "classify", "--data", at("data"), "--out", at("new")}},
-      {"compared/results.jsonl", {"compare", "positions", "--out", at("compared")}},
-      {"run/metrics.jsonl", resumed},
-      {"run/checkpoint", resumed}};
-  for (const auto& [name, words] : calls) {
-    SCOPED_TRACE(std::string(name) + testing::PrintToString(words));
+  for (const auto& [name, call] : pairs_of_lines("tasks/errors/files.txt", "readers")) {
+    const Arguments words = words_of(call, folder);
+    SCOPED_TRACE(name + ": " + call);
     const std::string path = at(name), aside = at("aside");
     fs::create_directories(fs::path(path).parent_path());
     const bool there = fs::exists(path);

@@ -162,18 +162,12 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   expect_error(generate(mixed), 1, {"its tokenizer has", "vocabulary 345"});
   const std::string changed = copied(folder, "llama2_tiny", "changed");
   const json config = json::parse(slurp(changed + "/config.json"));
-  const auto with = [&](const char* key, const json& value) {
+  expect_errors("tasks/errors/runs.txt", "a Llama's configuration", folder, [&](const Arguments& members) {
     json other = config;
-    other[key] = value;
+    other.update(json::parse(members.at(0)));
     spill(changed + "/config.json", other.dump());
     return generate(changed);
-  };
-  expect_error(with("intermediate_size", 25), 1, {"[model]", "model.layers.0.mlp.gate_proj.weight", "expected"});
-  expect_error(with("model_type", "mistral"), 1, {"expected the model_type gpt2 or llama, got \"mistral\""});
-  expect_error(with("hidden_size", 90'000'000), 2, {"a model of its sizes takes about", " GB, this machine has "});
-  expect_error(with("num_hidden_layers", 1'000'000), 1,
-               {"config.json] expected num_hidden_layers <= 21", "in its weights, got 1000000"});
-  expect_error(with("vocab_size", 100), 1, {"its tokenizer has", "vocabulary 100"});
+  });
   const std::string cut = copied(folder, "llama2_tiny", "cut");
   const std::string weights = slurp(cut + "/model.safetensors");
   spill(cut + "/model.safetensors", weights.substr(0, weights.size() / 2));
@@ -246,16 +240,9 @@ TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
 
 TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
   const TemporaryFolder folder;
-  const std::string out = folder / "out", from = folder_of("llama3_tiny");
-  const auto expect = [&](const Arguments& more, const std::string& what) {
-    expect_error(run_command(llama_run(out, more)), 2, {what});
-  };
-  expect({"--n-layers", "3"}, "[--n-layers] expected 2, as " + from + " has, got 3 (omit the option)");
-  expect({"--positions", "alibi"}, "[--positions] expected rope, as " + from + " has, got alibi");
-  expect({"--ntk-scale", "2"}, "[--ntk-scale] expected 1, as " + from + " has, got 2");
-  expect({"--with-masks"}, "[--with-masks] expected a GPT, got a Llama");
-  expect({"--lora-rank", "2", "--lora-targets", "c_attn"}, "[--lora-targets] no linear layer matches the target");
-  expect({"--freeze", "tok_emb.*"}, "[--freeze] no parameter matches \"tok_emb.*\"; the names are model.embed_tokens");
+  const std::string out = folder / "out";
+  expect_errors("tasks/errors/runs.txt", "a Llama", folder,
+                [&](const Arguments& more) { return run_command(llama_run(out, more)); });
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
@@ -335,14 +322,7 @@ TEST(Chat, TakesTheTemplateOfTheFolder) {
   EXPECT_EQ(chat(named, "one\n").out, chat(folder_of("llama3_tiny"), "one\n", {"--template", "llama3"}).out);
   EXPECT_EQ(chat(named, "one\n", {"--system", "Be brief."}).code, 0);
   spill(named + "/chat_template.jinja", "{{ messages }}");
-  expect_error(chat(named, "one\n"), 2,
-               {"[--template] expected one of plain, chatml, llama2, llama3, zephyr, because the chat template"});
-  expect_error(chat(named, "one\n", {"--template", "gemma"}), 2,
-               {"[--template] expected one of plain", "{message} and {answer} in this order, got \"gemma\""});
-  expect_error(chat(named, "one\n", {"--template", "llama2", "--system", "Be brief."}), 2,
-               {"[--system] the template llama2 has no place for it"});
-  expect_error(chat(folder / "none", "one\n"), 2, {"there is no "});
-  expect_error(chat(named, "one\n", {"--temperature", "-1"}), 2, {"[--temperature]"});
+  expect_errors("tasks/errors/runs.txt", "chat", folder);
 }
 
 }  // namespace

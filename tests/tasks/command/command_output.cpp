@@ -48,25 +48,9 @@ struct Call {
   std::string input = {};
 };
 std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
-  std::vector<Call> calls{{tiny_run("copy", folder / "trained")},
-                          {{"test", "copy", "--model", folder / "run", "--count", "5", "--target", "0"}},
-                          {{"data", "sample", "--out", folder / "data"}},
-                          {{"generate", "gpt", "--model", folder / "gpt", "--prompt", "The", "--max-new-tokens", "3"}},
-                          {{"chat", folder / "gpt", "--max-new-tokens", "3"}, "The\n"},
-                          {{"explain", "copy"}},
-                          {{"attention", "copy", "--model", folder / "run", "--out", folder / "maps"}},
-                          {{"graph", "copy", "--model", folder / "run"}},
-                          {{"show", "padding-mask", "--out", folder / "show"}},
-                          {{"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder / "compared"}},
-                          {{"tokenize", "--tokenizer", folder / "tok"}, "aaa"},
-                          {{"tutorial", "003", "8.2.5", "--out", folder / "pages"}},
-                          {{"plot", folder / "run"}},
-                          {{"exercise"}},
-                          {{"gradcheck", "--op", "exp"}},
-                          {{"info", "--json"}},
-                          {{"completion", "bash"}},
-                          {{"manual"}},
-                          {{"help", "train", "copy"}}};
+  std::vector<Call> calls;
+  for (const auto& [line, input] : pairs_of_lines("tasks/command/verbs.txt"))
+    calls.push_back({words_of(line, folder), input == "-" ? "" : input + "\n"});
   std::set<std::string> called, known;
   for (const Call& call : calls) called.insert(call.words.front());
   for (const Verb& verb : verbs()) known.insert(verb.name);

@@ -78,14 +78,9 @@ TEST(GraphVerb, GraphvizDrawsIt) {
 TEST(GraphVerb, WhatIsNotARunIsAnError) {
   const TemporaryFolder folder;
   successful(run_command(tiny_run("copy", folder / "run"), folder));
-  const auto with = [&](const Arguments& words) { return run_command(joined({"graph"}, words), folder); };
-  expect_error(with({"copy", "--model", "none"}), 2, {"there is no file none"});
-  expect_error(with({"parser", "--model", "run"}), 2, {"[--model] expected a run of the task parser, got one of copy"});
-  std::filesystem::remove(folder / "run/checkpoint");
-  expect_error(with({"copy", "--model", "run"}), 2,
-               {"[--model] expected the folder of a run, with a checkpoint, got run"});
-  expect_error(with({"copy", "--out", "none/step.dot"}), 2, {"[--out]"});
-  expect_error(with({"copy", "--depth", "-1"}), 2, {"[--depth]"});
+  std::filesystem::create_directory(folder / "bare");
+  std::filesystem::copy(folder / "run/model.safetensors", folder / "bare/model.safetensors");
+  expect_errors("tasks/errors/runs.txt", "graph", folder);
 }
 
 }  // namespace

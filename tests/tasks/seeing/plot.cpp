@@ -92,20 +92,8 @@ TEST(Plot, SaysWhichRunIsMeant) {
   const TemporaryFolder folder;
   make_run(folder, "out/copy", step_line(1, "2"));
   make_run(folder, "out/parser", step_line(1, "2"));
-  const auto rejected = [&](const Arguments& arguments, const std::vector<std::string>& words) {
-    expect_error(run_command(joined({"plot"}, arguments), folder), 2, words);
-    EXPECT_FALSE(fs::exists(folder / "out/plot"));
-  };
-  rejected({}, {"[plot]", "got none", "out/copy", "out/parser"});
-  rejected({"out/copi"}, {"[plot]", "there is no run out/copi", "did you mean out/copy?"});
-  rejected({"out/copy", "out"}, {"[plot]", "out has no metrics.jsonl", "out/copy"});
-  rejected({"out/copy", "out/./copy/"}, {"[plot]", "named twice"});
-  rejected({"out/copy", "--first-step", "2"}, {"[--first-step]", "steps up to 1", "got 2"});
-  rejected({"out/copy", "--first-step", "0"}, {"[--first-step]"});
-  rejected({"out/copy", "--only", "loss"}, {"[--only] expected a part of Loss or Learning rate, got \"loss\""});
-  rejected({"out/copy", "--smooth", "1"}, {"[--smooth]"});
-  rejected({"out/copy", "--json", "--quiet"}, {"[--json]", "--quiet"});
-  rejected({"out/copy", "--out", "out/copy/metrics.jsonl"}, {"[--out]"});
+  expect_errors("tasks/errors/runs.txt", "plot", folder);
+  EXPECT_FALSE(fs::exists(folder / "out/plot"));
 }
 
 TEST(Plot, NamesTheLineThatIsDamaged) {
@@ -114,13 +102,8 @@ TEST(Plot, NamesTheLineThatIsDamaged) {
   make_run(folder, "bad", step_line(1, "2") + "{\"step\":2,\"loss\":}\n");
   make_run(folder, "other", step_line(1, "2") + step_line(2, "1") + "[1]\n");
   make_run(folder, "empty", "");
-  const auto failed = [&](const std::string& run, const std::vector<std::string>& words) {
-    expect_error(run_command({"plot", "good", run}, folder), 1, words);
-    EXPECT_FALSE(fs::exists(folder / "out/plot"));
-  };
-  failed("bad", {"[metrics]", "bad/metrics.jsonl, line 2"});
-  failed("other", {"[metrics]", "other/metrics.jsonl, line 3", "expected the object of a step or an epoch"});
-  failed("empty", {"[plot]", "empty/metrics.jsonl has no step yet"});
+  expect_errors("tasks/errors/runs.txt", "damaged runs", folder);
+  EXPECT_FALSE(fs::exists(folder / "out/plot"));
 }
 
 }  // namespace

@@ -153,19 +153,12 @@ TEST(ExplainStep, Base64) {
 
 TEST(ExplainStep, Errors) {
   const TemporaryFolder folder;
-  const std::string copy = trained(folder, "copy"), gpt = trained(folder, "gpt");
-  const auto explain = [](const Arguments& more) { return run_command(joined({"explain", "step"}, more)); };
-  expect_error(explain({}), 2, {"[--model] expected the folder or model file of a run, got none"});
-  expect_error(explain({"--model", copy, "--text", "1 9"}), 2,
-               {"[--text] expected tokens from 1 to 5, such as \"1 2 3\", got \"1 9\""});
-  expect_error(explain({"--model", copy, "--text", " "}), 2, {"[--text] expected 1 to ", " tokens, got 0"});
-  expect_error(explain({"--model", gpt}), 2, {"[--text] expected the text that the GPT reads, got none"});
-  expect_error(explain({"--model", gpt, "--text", "T"}), 2, {"[--text] expected at least two tokens"});
-  expect_error(explain({"--model", copy, "--limit", "0.01"}), 1,
-               {"[explain step] expected a page of at most 0.01 MB, got 0.", "raise --limit"});
+  for (const char* kind : {"copy", "gpt"}) trained(folder, kind);
+  expect_errors("tasks/errors/runs.txt", "explain step", folder);
   for (const Arguments& more : {Arguments{"--positions", "rope"}, Arguments{"--attention", "window"}}) {
     const TemporaryFolder other;
-    expect_error(explain({"--model", trained(other, "copy", more)}), 2, {"[--model] expected ", more[1]});
+    expect_error(run_command({"explain", "step", "--model", trained(other, "copy", more)}), 2,
+                 {"[--model] expected ", more[1]});
   }
 }
 

@@ -55,29 +55,9 @@ TEST(TutorialVerb, FindsWords) {
 
 TEST(TutorialVerb, FindsOneSectionInManySpellings) {
   const TemporaryFolder folder;
-  const std::vector<std::pair<Arguments, std::string>> all{
-      {{"tutorial", "003_8.2.5"}, "003 8.2.5"},
-      {{"tutorial", "003-8.2.5"}, "003 8.2.5"},
-      {{"tutorial", "003/8.2.5"}, "003 8.2.5"},
-      {{"tutorial", "3", "8.2.5."}, "003 8.2.5"},
-      {{"tutorial", "003", "§8.2.5"}, "003 8.2.5"},
-      {{"tutorial", "003", "8.2.5절"}, "003 8.2.5"},
-      {{"tutorial", "003", "section", "8.2.5"}, "003 8.2.5"},
-      {{"tutorial", "003 §8.2.5"}, "003 8.2.5"},
-      {{"tutorial", " 3  8.2.5절"}, "003 8.2.5"},
-      {{"tutorial", "003-birth-of-the-transformer", "8.2.5"}, "003 8.2.5"},
-      {{"show", "003-8.2.5"}, "003 8.2.5"},
-      {{"tutorial", "004", "[31]"}, "004 [28-33]"},
-      {{"tutorial", "004", "cell", "31"}, "004 [28-33]"},
-      {{"tutorial", "004", "셀", "31"}, "004 [28-33]"},
-      {{"tutorial", "4", "31"}, "004 [28-33]"},
-      {{"tutorial", "31"}, "004 [28-33]"},
-      {{"show", "004-31"}, "004 [28-33]"},
-      {{"tutorial", "단순", "복사"}, "003 8.5.1"},
-      {{"tutorial", "the addition task"}, "003 8.5.2"}};
-  for (const auto& [words, place] : all) {
-    SCOPED_TRACE(words.back());
-    const Ran ran = successful(run_in(folder, words));
+  for (const auto& [call, place] : pairs_of_lines("tutorials/pages/spellings.txt")) {
+    SCOPED_TRACE(call);
+    const Ran ran = successful(run_in(folder, words_of(call, folder)));
     EXPECT_TRUE(ran.out.starts_with("=== " + place + "  ")) << ran.out.substr(0, 100);
   }
   const std::string several = run_in(folder, {"tutorial", "마스크"}).out;

@@ -5,6 +5,7 @@
 #include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/internal/share.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -230,16 +231,6 @@ std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options&
     state.push_back({"again", other.state().back().tensor});
   }
   return {parameters, state};
-}
-
-void expect_same(const NamedTensors& a, const NamedTensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].name, b[i].name);
-    ASSERT_EQ(a[i].tensor.shape(), b[i].tensor.shape()) << a[i].name;
-    const auto bytes = static_cast<std::size_t>(a[i].tensor.numel() * item_size(a[i].tensor.dtype()));
-    EXPECT_EQ(std::memcmp(a[i].tensor.raw_data(), b[i].tensor.raw_data(), bytes), 0) << a[i].name;
-  }
 }
 
 template <class Optimizer, class Options>

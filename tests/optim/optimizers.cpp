@@ -156,11 +156,10 @@ TEST(Optimizer, Errors) {
         error_of([&] { sgd.step(grads); }),
         "[optimizer] \"a\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
   }
-  const auto adam = [&](optim::AdamOptions o) { return error_of([&] { optim::Adam(NamedTensors{{"a", a}}, o); }); };
-  EXPECT_EQ(adam({.lr = -1}), "[optimizer] expected lr >= 0, got -1");
-  EXPECT_EQ(adam({.beta1 = 1}), "[adam] expected beta1 in [0, 1), got 1");
-  EXPECT_EQ(adam({.eps = -1}), "[adam] expected eps >= 0, got -1");
-  EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] expected weight_decay to be finite, got nan");
+  EXPECT_EQ(error_of([&] {
+              optim::Adam(NamedTensors{{"a", a}}, {.weight_decay = std::nan("")});
+            }),
+            "[optimizer] expected weight_decay to be finite, got nan");
   const auto refused = [](const NamedTensors& parameters, optim::SGDOptions o = {}) {
     return error_of([&] { optim::SGD(parameters, o); });
   };
@@ -168,8 +167,6 @@ TEST(Optimizer, Errors) {
   EXPECT_EQ(refused({{"a", a}, {"again", a}}), "[optimizer] \"a\" is given twice");
   EXPECT_EQ(refused({{"x", ones({2})}}),
             "[optimizer] \"x\" is not a contiguous leaf (take parameters(model), or as_leaf())");
-  EXPECT_EQ(refused({{"a", a}}, {.nesterov = true}),
-            "[sgd] expected nesterov with momentum and without dampening, got momentum 0 and dampening 0");
   EXPECT_EQ(refused({{"a", a}}, {.momentum = INFINITY}), "[sgd] expected momentum to be finite, got inf");
   EXPECT_EQ(refused({{"a", a}}, {.momentum = 0.9, .dampening = std::nan("")}),
             "[sgd] expected dampening to be finite, got nan");

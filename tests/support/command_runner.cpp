@@ -155,8 +155,7 @@ void expect_narrow(const std::string& text) {
   const std::string command(kCommand);  // as tests call it, wherever the build is
   std::string typed = text;
   for (std::size_t at; (at = typed.find(command)) != std::string::npos;) typed.replace(at, command.size(), "tapegrad");
-  std::istringstream lines(typed);
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines(typed))
     EXPECT_LE(
         std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }),
         80)
@@ -177,6 +176,13 @@ TemporaryFolder::~TemporaryFolder() {
 std::string printed_bits(const std::string& out) {
   const std::size_t before = out.rfind("\nbits ");
   return before == std::string::npos ? "" : out.substr(before + 1, out.find('\n', before + 1) - before - 1);
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) found.push_back(line);
+  return found;
 }
 
 std::string slurp(const fs::path& path) {

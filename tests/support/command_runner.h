@@ -75,6 +75,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+std::vector<std::string> lines(const std::string& text);
 // The bytes of a file; empty if there is no such file.
 std::string slurp(const std::filesystem::path& path);
 void spill(const std::filesystem::path& path, const std::string& bytes);

@@ -14,6 +14,13 @@ nlohmann::json stored(const std::string& file) {
   return nlohmann::json::parse(std::ifstream(std::string(kTestsDir) + "/data/" + file));
 }
 
+std::vector<nlohmann::json> json_lines(const std::string& path) {
+  std::vector<nlohmann::json> objects;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) objects.push_back(nlohmann::json::parse(line));
+  return objects;
+}
+
 std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file, const std::string& section) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::ifstream lines(std::string(kTestsDir) + "/" + file);

@@ -14,6 +14,8 @@ namespace tapegrad::tests {
 
 // The file of this name in tests/data.
 nlohmann::json stored(const std::string& file);
+// The objects in the lines of a file.
+std::vector<nlohmann::json> json_lines(const std::string& path);
 // The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out. Of
 // a file with sections, those below the line "== SECTION"; lines that begin with # are comments.
 std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file,

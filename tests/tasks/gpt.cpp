@@ -20,7 +20,7 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   EXPECT_NE(printed[0].find(", Val loss "), std::string::npos);
   for (const std::string& line : printed) EXPECT_TRUE(line.starts_with("Ep ") || line.starts_with("The")) << line;
   EXPECT_NE(slurp(folder / "run/report.html").find("</html>"), std::string::npos);
-  const auto first = nlohmann::json::parse(lines(slurp(folder / "run/metrics.jsonl"))[0]);
+  const auto first = json_lines(folder / "run/metrics.jsonl")[0];
   EXPECT_EQ(first["step"], 1);
   for (const char* key : {"loss", "accuracy", "lr", "tokens_per_s", "train_loss", "validation_loss"})
     EXPECT_TRUE(first.contains(key)) << key;
@@ -164,8 +164,7 @@ TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
   const TemporaryFolder folder;
   successful(run_command(small_gpt_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"})));
   int64_t steps = 0;
-  for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
-    const auto json = nlohmann::json::parse(line);
+  for (const nlohmann::json& json : json_lines(folder / "run/metrics.jsonl")) {
     if (!json.contains("step")) continue;
     const double step = json["step"];
     EXPECT_NEAR(json["lr"].get<double>(),

@@ -142,10 +142,8 @@ TEST(GptRun, TrainsInBFloat16) {
   const Ran wide = run_command(small_gpt_run(folder, "wide"));
   const auto last_loss = [&](const std::string& name) {
     double loss = 0;
-    for (const std::string& line : lines(slurp(folder / (name + "/metrics.jsonl")))) {
-      const auto m = nlohmann::json::parse(line);
+    for (const nlohmann::json& m : json_lines(folder / (name + "/metrics.jsonl")))
       if (m.contains("step")) loss = m["loss"];
-    }
     return loss;
   };
   EXPECT_NE(last_loss("whole"), last_loss("wide"));
@@ -260,8 +258,7 @@ TEST(GptRun, AResumedRunReportsEverySample) {
     return report.substr(begin, report.find("<h2>Settings</h2>") - begin);
   };
   EXPECT_EQ(samples("part"), samples("whole"));
-  for (const char* part : {"<th>validation loss</th>", "<tr><td>1</td><td>", "<tr><td>2</td><td>", "The"})
-    EXPECT_NE(samples("part").find(part), std::string::npos) << samples("part");
+  expect_parts(samples("part"), {"<th>validation loss</th>", "<tr><td>1</td><td>", "<tr><td>2</td><td>", "The"});
 }
 
 // best.safetensors is the model of the evaluation with the lowest validation loss, and a model as any other.
@@ -271,8 +268,7 @@ TEST(GptRun, KeepsTheBestModel) {
       small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
   std::string best = "none";
   double least = std::numeric_limits<double>::infinity();
-  for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
-    const auto json = nlohmann::json::parse(line);
+  for (const nlohmann::json& json : json_lines(folder / "run/metrics.jsonl")) {
     if (!json.contains("validation_loss") || json["validation_loss"].get<double>() >= least) continue;
     least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
   }

@@ -248,10 +248,6 @@ TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
 
 // --- chats ---
 
-std::size_t lines_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 TEST(Chat, HelpHasItsArgument) {
   const Ran ran = successful(run_command({"chat", "--help"}));
   expect_parts(ran.out, {"\nUsage: tapegrad chat [RUN_OR_FOLDER] [options]\n\nArguments:\n  RUN_OR_FOLDER   ",
@@ -309,7 +305,7 @@ TEST(Chat, ForgetsTheFirstMessagesWhenTheContextIsFull) {
   const Ran ran =
       successful(chat(folder_of("llama2_tiny"), input, {"--template", "{message}{answer}", "--max-new-tokens", "6"}));
   EXPECT_NE(ran.err.find("(the context of 64 tokens is full: the first "), std::string::npos) << ran.err;
-  EXPECT_GE(lines_of(ran.out), 12U);
+  EXPECT_GE(lines(ran.out).size(), 12U);
   const Ran longer = chat(folder_of("llama2_tiny"), std::string(200, 'x') + "\none\n");
   EXPECT_NE(longer.err.find(" tokens, the model's context 64: it is left out)"), std::string::npos) << longer.err;
   EXPECT_EQ(longer.code, 0);

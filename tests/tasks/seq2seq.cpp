@@ -29,16 +29,9 @@ std::string text_of(const train::Checkpoint& checkpoint) {
   return all;
 }
 
-std::vector<nlohmann::json> json_lines_of(const std::string& file) {
-  std::vector<nlohmann::json> out;
-  std::istringstream text(slurp(file));
-  for (std::string line; std::getline(text, line);) out.push_back(nlohmann::json::parse(line));
-  return out;
-}
-
 // The results of a run, without its speed.
 std::vector<nlohmann::json> decided(const std::string& file) {
-  std::vector<nlohmann::json> all = json_lines_of(file);
+  std::vector<nlohmann::json> all = json_lines(file);
   for (nlohmann::json& line : all) line.erase("tokens_per_s");
   return all;
 }
@@ -118,7 +111,7 @@ TEST(Train, WritesItsFiles) {
   EXPECT_NE(ran.out.find("wrong"), std::string::npos) << "of the rows of the last step";
   EXPECT_EQ(ran.out.find("\n0."), std::string::npos) << ran.out;
 
-  std::vector<nlohmann::json> lines = json_lines_of(out + "/metrics.jsonl");
+  std::vector<nlohmann::json> lines = json_lines(out + "/metrics.jsonl");
   ASSERT_EQ(lines.size(), 23u);
   EXPECT_EQ(printed_bits(ran.out), "bits " + lines.back().at("bits").get<std::string>());
   lines.pop_back();
@@ -181,7 +174,7 @@ TEST(Train, NoamScheduleReachesTheMetrics) {
   const TemporaryFolder folder;
   successful(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
                          folder));
-  for (const nlohmann::json& line : json_lines_of(folder / "run/metrics.jsonl")) {
+  for (const nlohmann::json& line : json_lines(folder / "run/metrics.jsonl")) {
     if (!line.contains("step")) continue;
     const double step = line["step"];
     EXPECT_NEAR(line["lr"].get<double>(),

@@ -39,8 +39,7 @@ std::vector<std::string> rows_of_page(const std::vector<std::string>& place,
   for (const tasks::tutorial::Number& number : computed(*found.at(0), Language::en).numbers) {
     if (number.mark != Mark::equal) continue;
     if (!labels.empty() && std::ranges::find(labels, number.label) == labels.end()) continue;
-    std::istringstream lines(number.printed);
-    for (std::string row; std::getline(lines, row);) rows.push_back(row);
+    for (const std::string& row : lines(number.printed)) rows.push_back(row);
   }
   EXPECT_GE(rows.size(), std::max<std::size_t>(labels.size(), 1));
   return rows;

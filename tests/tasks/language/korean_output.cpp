@@ -12,9 +12,8 @@ namespace {
 // Words that stay English: names, and code. A heading, a column or a sentence consists of others.
 const std::set<std::string>& english_words() {
   static const std::set<std::string> kWords = [] {
-    std::ifstream file(std::string(kTestsDir) + "/tasks/language/english_words.txt");
     std::set<std::string> words;
-    for (std::string line; std::getline(file, line);) {
+    for (const std::string& line : lines(slurp(std::string(kTestsDir) + "/tasks/language/english_words.txt"))) {
       std::istringstream text(line.starts_with("#") ? "" : line);
       words.insert(std::istream_iterator<std::string>(text), {});
     }
@@ -85,8 +84,7 @@ const std::set<std::string> kMeasured{"attention-cost", "attention-accuracy", "g
                                       "relative-positions"};
 
 void expect_fits(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines(text))
     EXPECT_LE(drawing::display_width(line), static_cast<std::size_t>(drawing::kTerminalWidth)) << line;
 }
 

@@ -75,18 +75,11 @@ PageList pages_at(const std::string& tutorial, const std::string& place) {
   return found;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 Words rows_of_numbers(const Computed& made, bool only_equal) {
   Words rows;
   for (const tasks::tutorial::Number& number : made.numbers) {
     if (only_equal && number.mark != Mark::equal) continue;
-    for (const std::string& row : lines_of(number.printed)) rows.insert(row);
+    for (const std::string& row : lines(number.printed)) rows.insert(row);
   }
   return rows;
 }
@@ -371,9 +364,9 @@ TEST(TutorialPages, LinesInTheTerminalAreNarrow) {
   for (const Computed& made : made_pages()) {
     Words code;
     for (const std::string& text : made.snippets)
-      for (const std::string& line : lines_of(text)) code.insert("    " + line);
+      for (const std::string& line : lines(text)) code.insert("    " + line);
     for (const Language language : {Language::ko, Language::en})
-      for (const std::string& line : lines_of(text_of(made, language)))
+      for (const std::string& line : lines(text_of(made, language)))
         EXPECT_TRUE(code.contains(line) || drawing::display_width(line) <= 80) << place_of(*made.page) << ": " << line;
   }
 }

@@ -145,43 +145,25 @@ std::string zip_start(const std::string& name) {
 }
 
 TEST(ForeignFiles, AreRecognisedByTheirFirstBytes) {
-  const std::string torch =
-      "a file of torch.save (in Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), NAME))";
-  const std::string html = "an HTML page (does its address lead to a page, or need a login?)";
-  const std::string utf16 = "a text in UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)";
-  const auto bytes = [](std::string_view text) { return std::string(text); };
-  using namespace std::string_view_literals;
-  for (const auto& [start, kind] : std::vector<std::pair<std::string, std::string>>{
-           {kPointer, kLfs},
-           {"<!DOCTYPE html>\n", html},
-           {"\n <html lang=\"en\">", html},
-           {"<head>", html},
-           {"<header>,y\n1,2\n", ""},
-           {std::string(257, 'x') + "ustar\x20\x20\0", "a tar archive (extract it first: tar xf)"},
-           {std::string(257, 'x') + "ustar is a word", ""},
-           {"<?xml version=\"1.0\"?><Error>", "an XML document (the error message of a server?)"},
-           {zip_start("archive/data.pkl"), torch},
-           {zip_start("x.npy"), "an archive of NumPy arrays (.npz)"},
-           {zip_start("a.txt"), "a ZIP archive (unzip it first)"},
-           {bytes("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."sv), torch},
-           {bytes("\x80\x04\x95\0"sv), "a pickle file of Python"},
-           {bytes("\x1f\x8b\x08\0"sv), "a gzip file (decompress it first: gunzip)"},
-           {"BZh91AY&SY", "a bzip2 file (decompress it first: bunzip2)"},
-           {bytes("PAR1\x15\0"sv), "a Parquet file (in Python: pandas.read_parquet)"},
-           {bytes("GGUF\3\0\0\0"sv), "a GGUF file (take the repository that has the model as safetensors)"},
-           {bytes("\x08\0\0\0\0\0\0\0{}      "sv), "a safetensors file"},
-           {bytes("\xff\xfe{\0"sv), utf16},
-           {bytes("\xfe\xff\0{"sv), utf16},
-           {bytes("{\0\"\0"sv), utf16},
-           {bytes("\0{\0\""sv), utf16},
-           {"", ""},
-           {"{}", ""},
-           {"PAR1,PAR2\n1,2\n", ""},
-           {"GGUF,x\n", ""},
-           {"PK\n1\n", ""},
-           {"<TICKER>,<DATE>\n", ""},
-           {"\xEF\xBB\xBFname\n", ""},
-       }) {
+  std::vector<std::pair<std::string, std::string>> files{
+      {kPointer, kLfs},
+      {std::string(257, 'x') + "ustar\x20\x20\0", "a tar archive (extract it first: tar xf)"},
+      {std::string(257, 'x') + "ustar is a word", ""},
+      {zip_start("archive/data.pkl"),
+       "a file of torch.save (in Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), NAME))"},
+      {zip_start("x.npy"), "an archive of NumPy arrays (.npz)"},
+      {zip_start("a.txt"), "a ZIP archive (unzip it first)"}};
+  for (const auto& [text, kind] : pairs_of_lines("tasks/errors/texts.txt", "first bytes of a file")) {
+    std::string start;  // a string of JSON, whose characters are bytes
+    const std::string characters = nlohmann::json::parse(text);
+    for (std::string_view rest = characters; !rest.empty();) {
+      const data::Character c = data::first_character(rest);
+      start += static_cast<char>(c.code);
+      rest.remove_prefix(static_cast<std::size_t>(c.bytes));
+    }
+    files.emplace_back(start, kind);
+  }
+  for (const auto& [start, kind] : files) {
     EXPECT_EQ(foreign_kind(start), kind) << start;
     for (std::size_t size = 0; size < start.size(); ++size)  // a file may end anywhere
       EXPECT_NO_THROW(foreign_kind(start.substr(0, size))) << start << " of " << size;

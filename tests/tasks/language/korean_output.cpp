@@ -64,22 +64,6 @@ std::string visible(const std::string& page) {
   return std::regex_replace(std::regex_replace(text, std::regex("<[^>]*>"), " "), std::regex("&[a-z#0-9]+;"), " ");
 }
 
-// Options that keep a topic small; topics without an entry are run as they are.
-const std::map<std::string, std::vector<Arguments>> kSmall{
-    {"causal-mask", {{}, {"--length", "9"}}},
-    {"padding-mask", {{}, {"--length", "9", "--seed", "2"}}},
-    {"positional-encoding", {{}, {"--dim", "16"}, {"--dim", "384"}, {"--dim", "256"}}},
-    {"attention-steps", {{}, {"--example", "journey"}}},
-    {"attention-cost", {{"--dim", "64", "--length", "1024"}}},
-    {"attention-accuracy", {{"--seconds", "0.05", "--length", "32"}}},
-    {"performer-error", {{"--dim", "8"}}},
-    {"gpt-cost", {{"--dim", "64", "--length", "128", "--threads", "1"}}},
-    {"mask-leak", {{"--length", "8", "--steps", "3"}}},
-    {"recurrent-lengths", {{"--length", "12", "--steps", "3"}}},
-    {"relative-positions", {{"--length", "64"}}},
-    {"depth", {{"--length", "4", "--dim", "16"}}},
-    {"head-roles", {{"--length", "4", "--steps", "3"}}},
-};
 const std::set<std::string> kMeasured{"attention-cost", "attention-accuracy", "gpt-cost", "recurrent-lengths",
                                       "relative-positions"};
 
@@ -104,9 +88,13 @@ Shown shown_in(const std::string& language, const std::string& topic, const Argu
 TEST(KoreanOutput, OfEveryTopicOfShow) {
   for (const tasks::Topic& topic : tasks::topics()) {
     const std::string name(topic.name);
-    const auto small = kSmall.find(name);
-    for (const Arguments& more : small == kSmall.end() ? std::vector<Arguments>{{}} : small->second) {
-      SCOPED_TRACE(name + (more.empty() ? "" : " " + more[0] + " " + more[1]));
+    std::vector<std::string> options;  // of topics without a line: none
+    for (const auto& [of, line] : pairs_of_lines("tasks/language/topics.txt"))
+      if (of == name) options.push_back(line == "-" ? "" : line);
+    if (options.empty()) options.emplace_back();
+    for (const std::string& line : options) {
+      SCOPED_TRACE(name + " " + line);
+      const Arguments more = words_of(line, TemporaryFolder());
       const Shown korean = shown_in("ko", name, more);
       EXPECT_EQ(left_in_english(without_code(korean.text)), std::vector<std::string>()) << korean.text;
       EXPECT_EQ(left_in_english(visible(korean.page)), std::vector<std::string>());

@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::strin
     if (first.starts_with("== ") || first.starts_with("# ")) continue;
     if (!std::getline(lines, second) || !second.starts_with("  "))
       fail(file, "expected a line with two spaces below " + first);
-    if (inside) pairs.emplace_back(first, second.substr(2));
+    if (inside) pairs.emplace_back(first, second == "  -" ? "" : second.substr(2));
   }
   if (pairs.empty()) fail(file, "has no lines in the section \"" + section + "\"");
   return pairs;

@@ -16,8 +16,9 @@ namespace tapegrad::tests {
 nlohmann::json stored(const std::string& file);
 // The objects in the lines of a file.
 std::vector<nlohmann::json> json_lines(const std::string& path);
-// The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out. Of
-// a file with sections, those below the line "== SECTION"; lines that begin with # are comments.
+// The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out; "-"
+// is an empty text there. Of a file with sections, those below the line "== SECTION"; lines that begin with # and a
+// space are comments.
 std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file,
                                                                 const std::string& section = "");
 // Expects that said(first) is the second of each of these pairs; in the first, ⏎ is a line feed and ␀ a NUL byte.

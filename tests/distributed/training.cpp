@@ -24,9 +24,10 @@ void expect_same_run(const std::string& a, const std::string& b) {
   EXPECT_EQ(decided(a), decided(b));
 }
 
-TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
+using TrainTogether = InAFolder;
+
+TEST_F(TrainTogether, CopyHasTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const auto run_in = [&](const char* name, int processes) {
     const RunSetting here{.folder = folder.path() / name};
     std::filesystem::create_directory(here.folder);
@@ -40,9 +41,8 @@ TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
   EXPECT_EQ(four.out, one.out);  // the first process prints, and its last batch is that of one process
 }
 
-TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
+TEST_F(TrainTogether, GPTHasTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const Arguments more{"--accumulate", "4", "--clip-grad", "0.5", "--clip-value", "0.01", "--batch-size", "2"};
   const Ran one = successful(run_command(small_gpt_run(folder, "one", joined(more, {"--threads", "3"}))));
   const Ran four = successful(train_together(4, small_gpt_run(folder, "four", joined(more, {"--threads", "1"}))));
@@ -51,9 +51,8 @@ TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
 }
 
 // The optimiser has the updates only; everything else is frozen.
-TEST(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
+TEST_F(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const Ran base = successful(run_command(small_gpt_run(folder, "base", {"--max-steps", "1"})));
   const auto tuned = [&](const std::string& out) {
     return Arguments{"train",           "gpt",
@@ -76,9 +75,8 @@ TEST(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
   EXPECT_TRUE(adapter == slurp(folder / "two/adapter/adapter_model.safetensors"));
 }
 
-TEST(TrainTogether, Errors) {
+TEST_F(TrainTogether, Errors) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const Ran ran = train_together(2, small_gpt_run(folder, "run", {"--accumulate", "3"}));
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(lines(ran.err).front(), "[--accumulate] expected a multiple of the number of processes, 2, got 3");
@@ -111,9 +109,8 @@ TEST(Launched, VerbsThatWorkAloneAllPrint) {
   EXPECT_EQ(ran.out, "0 1 2\n0 1 2\n");
 }
 
-TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
+TEST_F(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const char* other = "[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- \"$@\" --text missing.txt; exec \"$@\"";
   const Arguments run = joined({kCommand}, small_gpt_run(folder, "run", {"--accumulate", "2"}));
   const Ran ran = run_ranks(2, joined({"sh", "-c", other, "sh"}, run));
@@ -121,7 +118,7 @@ TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
   EXPECT_NE(ran.err.find("rank 1: [--text]"), std::string::npos) << ran.err;
 }
 
-TEST(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {
+TEST_F(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {
   SKIP_WITHOUT_MPIRUN();
   prepare_mpirun();
   const std::string kills = long_tests_are_wanted() ? "50" : "1";

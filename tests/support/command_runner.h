@@ -1,6 +1,8 @@
 // Runs the tapegrad command as a user would, without a shell, and captures its output.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -73,6 +75,12 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+// A test in a fresh folder: using Suite = InAFolder.
+class InAFolder : public testing::Test {
+ protected:
+  const TemporaryFolder folder;
 };
 
 std::vector<std::string> lines(const std::string& text);

@@ -120,8 +120,9 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
   EXPECT_EQ(run_command(joined(arguments, {"--analyze", "--json", "--threads", "1"})).out, told.out);
 }
 
-TEST(AttentionCommand, AnalysesEveryTask) {
-  const TemporaryFolder folder;
+using AttentionCommand = InAFolder;
+
+TEST_F(AttentionCommand, AnalysesEveryTask) {
   const std::size_t heads[] = {6, 12, 12};
   std::size_t i = 0;
   for (const std::string task : {"copy", "addition", "parser"}) {
@@ -142,8 +143,7 @@ TEST(AttentionCommand, AnalysesEveryTask) {
       {"[--only] expected a part of a head's name, from \"encoder layer 0, head 0\" to \"cross layer", "layer 7"});
 }
 
-TEST(AttentionCommand, ShowsAGptsMaps) {
-  const TemporaryFolder folder;
+TEST_F(AttentionCommand, ShowsAGptsMaps) {
   successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})));
   const std::string run = folder / "run", report = slurp(run + "/report.html");
   expect_parts(report, {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"});
@@ -165,7 +165,7 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
   expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] expected --analyze, whose metrics it prints"});
 }
 
-TEST(AttentionCommand, LabelsShowControlCharacters) {
+TEST_F(AttentionCommand, LabelsShowControlCharacters) {
   const auto tokenizer = data::make_character_tokenizer("a \n\x01\x1f");
   const nn::GPTModel model(
       {.vocab_size = tokenizer->size(), .context_length = 8, .emb_dim = 4, .n_heads = 1, .n_layers = 1});
@@ -175,7 +175,7 @@ TEST(AttentionCommand, LabelsShowControlCharacters) {
 }
 
 // Only what a mask hides is grey and null: a weight that underflowed to 0 is a weight.
-TEST(AttentionCommand, AWeightOfZeroIsNotMasked) {
+TEST_F(AttentionCommand, AWeightOfZeroIsNotMasked) {
   constexpr int kTokens = 120;
   manual_seed(1);
   std::string text;
@@ -206,7 +206,7 @@ TEST(AttentionCommand, AWeightOfZeroIsNotMasked) {
 }
 
 // A head that copies: the claims have known answers.
-TEST(AttentionCommand, ClaimsAreDecided) {
+TEST_F(AttentionCommand, ClaimsAreDecided) {
   HeadMap copying, equal;
   copying.name = equal.name = "a layer 0, head 0";
   copying.group = equal.group = "g";

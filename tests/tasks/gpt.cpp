@@ -11,8 +11,9 @@ namespace {
 
 using namespace tests;
 
-TEST(GptCommand, TrainsGeneratesAndTests) {
-  const TemporaryFolder folder;
+using GptCommand = InAFolder;
+
+TEST_F(GptCommand, TrainsGeneratesAndTests) {
   const Ran ran = successful(run_command(small_gpt_run(folder, "run")));
   const std::vector<std::string> printed = lines(ran.out);
   ASSERT_GE(printed.size(), 4U);
@@ -85,8 +86,7 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   }
 }
 
-TEST(GptCommand, TrainsWithEveryKindOfPositions) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, TrainsWithEveryKindOfPositions) {
   for (const std::string_view name : nn::position_names()) {
     const std::string kind(name);
     SCOPED_TRACE(kind);
@@ -106,8 +106,7 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
             "[--positions] expected heads of an even size for rope, got 3 (--emb-dim 6 over --n-heads 2)");
 }
 
-TEST(GptCommand, TrainsWithFormsOfAttention) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, TrainsWithFormsOfAttention) {
   const std::vector<std::vector<std::string>> forms{
       {"window", "--window", "3"},
       {"performer", "--performer-features", "8", "--performer-redraw", "1"},
@@ -133,8 +132,7 @@ TEST(GptCommand, TrainsWithFormsOfAttention) {
 }
 
 // One long line: samples begin with its first characters, none of which is cut.
-TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, ALongLineIsNotCutWithinACharacter) {
   GPTOptions options = small_gpt_options(folder);
   options.start_context.clear();
   for (const char* start : {"", "a", "aa", "aaa"}) {
@@ -148,8 +146,7 @@ TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
   }
 }
 
-TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
   successful(run_command(small_gpt_run(
       folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"})));
   const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
@@ -160,8 +157,7 @@ TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
             run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);
 }
 
-TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, NoamReachesTheMetricsAndTheReport) {
   successful(run_command(small_gpt_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"})));
   int64_t steps = 0;
   for (const nlohmann::json& json : json_lines(folder / "run/metrics.jsonl")) {
@@ -180,8 +176,7 @@ TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
                {"[train --resume]", "--factor 0.5 (not 1)"});
 }
 
-TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, GeneratesATextIfNoneIsGiven) {
   const Ran ran = successful(run_command(
       {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"}));
   EXPECT_NE(ran.err.find("no --text was given"), std::string::npos) << ran.err;
@@ -194,8 +189,7 @@ TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
   EXPECT_EQ(all.err.find("160000 windows"), std::string::npos) << all.err;
 }
 
-TEST(GptCommand, RejectsWrongRequests) {
-  const TemporaryFolder folder;
+TEST_F(GptCommand, RejectsWrongRequests) {
   spill(folder / "short.txt", "too short");
   expect_errors("tasks/errors/gpt.txt", "train", folder);
   EXPECT_FALSE(fs::exists(folder / "run"));

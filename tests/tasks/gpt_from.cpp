@@ -29,8 +29,9 @@ void copy_model(const std::string& to) {
                                std::filesystem::copy_options::overwrite_existing);
 }
 
-TEST(GptFrom, FirstLossesAreThoseOfTransformers) {
-  const TemporaryFolder folder;
+using GptFrom = InAFolder;
+
+TEST_F(GptFrom, FirstLossesAreThoseOfTransformers) {
   expect_losses_of_transformers("hugging_face_gpt2", folder / "run");
   const nlohmann::json config = config_of(folder / "run");
   EXPECT_EQ(config["from"], kHuggingFace);
@@ -71,7 +72,7 @@ std::map<std::string, std::vector<float>> resumed_values(GPTTrainer& broken) {
   return values_of(again->decoder());
 }
 
-TEST(GptFrom, FreezesAndResumes) {
+TEST_F(GptFrom, FreezesAndResumes) {
   const auto freeze = [](GPTOptions& o) { o.freeze = {"tok_emb.*", "trf_blocks.0.*", "norm?.scale"}; };
   const Started whole = started(kHuggingFace, freeze, {"freeze"});
   EXPECT_EQ(whole.options.lr, 5e-5);
@@ -86,8 +87,7 @@ TEST(GptFrom, FreezesAndResumes) {
   EXPECT_TRUE(resumed_values(*broken.trainer) == last);
 }
 
-TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
-  const TemporaryFolder folder;
+TEST_F(GptFrom, AResumedRunNeedsNothingButItsFolder) {
   copy_model(folder / "base");
   const Arguments words = verdict_run(folder / "run", {"--from", folder / "base", "--freeze", "pos_emb.*", "--freeze",
                                                        "final_norm.*", "--max-steps", "2"});
@@ -101,8 +101,7 @@ TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
                {"[train --resume]", "--freeze pos_emb.* final_norm.* (not pos_emb.*)"});
 }
 
-TEST(GptFrom, ARunOfOursIsContinuedAsANewRun) {
-  const TemporaryFolder folder;
+TEST_F(GptFrom, ARunOfOursIsContinuedAsANewRun) {
   successful(run_command(small_gpt_run(folder, "base", {"--max-steps", "3", "--positions", "rope"})));
   const Arguments same{"train",           "gpt", "--from", folder / "base", "--text", folder / "text.txt",
                        "--sample-tokens", "0"};
@@ -117,8 +116,7 @@ TEST(GptFrom, ARunOfOursIsContinuedAsANewRun) {
   EXPECT_EQ(config_of(folder / "fits")["drop_rate"], 0.2);
 }
 
-TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
-  const TemporaryFolder folder;
+TEST_F(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   const std::string hf = folder / "hf";
   copy_model(hf);
   const auto train = [&](const Arguments& more) { return run_command(verdict_run(folder / "out", more)); };
@@ -163,8 +161,7 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
-TEST(GptFrom, WrongOptionsAreRejectedByName) {
-  const TemporaryFolder folder;
+TEST_F(GptFrom, WrongOptionsAreRejectedByName) {
   const std::string out = folder / "out";
   expect_errors("tasks/errors/gpt_from.txt", "options", folder,
                 [&](const Arguments& more) { return run_command(verdict_run(out, more)); });

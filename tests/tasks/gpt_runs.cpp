@@ -22,8 +22,9 @@ void expect_same_end(const GPTOptions& options, const std::string& model) {
   }
 }
 
-TEST(GptRun, AResumedRunEndsInTheSameBits) {
-  const TemporaryFolder folder;
+using GptRun = InAFolder;
+
+TEST_F(GptRun, AResumedRunEndsInTheSameBits) {
   const Ran whole = successful(
       run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"})));
   // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
@@ -51,8 +52,7 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
 
 // Token files with weights: the same bits for any number of threads and when resumed, another order than that of a
 // single file, whose order stays PyTorch's.
-TEST(GptRun, TrainsOnSeveralTokenFiles) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
   const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const auto save = [&](const std::string& name, const std::string& text) {
     spill(folder / "one.txt", text);
@@ -103,8 +103,7 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
 }
 
 // Ids that are not those of the header are noticed by every verb that reads the whole file.
-TEST(GptRun, ADamagedTokenFileIsAnError) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, ADamagedTokenFileIsAnError) {
   const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const std::string tokens = folder / "a.tokens";
   spill(folder / "one.txt", kGPTText);
@@ -133,8 +132,7 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
 }
 
 // Products in bfloat16: close to those in float32, the same bits when resumed, and float32 in the model's file.
-TEST(GptRun, TrainsInBFloat16) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, TrainsInBFloat16) {
   const auto run = [&](const std::string& name, const Arguments& more) {
     successful(run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more))));
   };
@@ -160,8 +158,7 @@ TEST(GptRun, TrainsInBFloat16) {
 }
 
 // The last batch of the validation part may be smaller.
-TEST(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
   const auto loss_with = [&](int64_t batch_size) {
     GPTOptions options = small_gpt_options(folder);
     options.batch_size = batch_size;
@@ -173,8 +170,7 @@ TEST(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
   for (const int64_t batch_size : {1, 2, 3, 4, 5}) EXPECT_NEAR(loss_with(batch_size), whole, 1e-6) << batch_size;
 }
 
-TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, ATrainerIsNotContinuedWithAnotherText) {
   GPTOptions options = small_gpt_options(folder);
   resolve(options);
   GPTTrainer trainer(options);
@@ -185,8 +181,7 @@ TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
 }
 
 // The same command line with --resume continues the run, also with a 0 that selects a default.
-TEST(GptRun, TheSameOptionsResume) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, TheSameOptionsResume) {
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
   successful(run_command(words));
   successful(run_command(joined(words, {"--resume"})));
@@ -202,8 +197,7 @@ TEST(GptRun, TheSameOptionsResume) {
 }
 
 // The folder is locked before its checkpoint is read: the process that is writing it is named, not what was read of it.
-TEST(GptRun, AResumedRunIsLockedBeforeItIsRead) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, AResumedRunIsLockedBeforeItIsRead) {
   const train::RunFolder taken(folder / "run");
   spill(folder / "run/checkpoint", "half");
   for (const char* kind : {"gpt", "copy", "classify"})
@@ -212,8 +206,7 @@ TEST(GptRun, AResumedRunIsLockedBeforeItIsRead) {
 }
 
 // What may be rejected is read before the folder is touched.
-TEST(GptRun, ARejectedRunLeavesNoFolder) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, ARejectedRunLeavesNoFolder) {
   for (const Arguments& words : {Arguments{"gpt", "--text", "/nowhere"}, Arguments{"gpt", "--freeze", "nothing"},
                                  Arguments{"copy", "--hidden-size", "15"}, Arguments{"classify", "--data", "/nowhere"},
                                  Arguments{"answer", "--context", "1"}}) {
@@ -223,8 +216,7 @@ TEST(GptRun, ARejectedRunLeavesNoFolder) {
 }
 
 // Options that are not settings of the run are those of the command that resumes it.
-TEST(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
   const std::string model = folder / "run/model.safetensors";
   successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2"})));
   const auto masks = [&] {
@@ -238,8 +230,7 @@ TEST(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
 }
 
 // A run that breaks in the second of its two epochs keeps the first one's sample.
-TEST(GptRun, AResumedRunReportsEverySample) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, AResumedRunReportsEverySample) {
   successful(run_command(small_gpt_run(folder, "whole")));
   GPTOptions options = small_gpt_options(folder);
   resolve(options);
@@ -262,8 +253,7 @@ TEST(GptRun, AResumedRunReportsEverySample) {
 }
 
 // best.safetensors is the model of the evaluation with the lowest validation loss, and a model as any other.
-TEST(GptRun, KeepsTheBestModel) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, KeepsTheBestModel) {
   successful(run_command(
       small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
   std::string best = "none";
@@ -276,8 +266,7 @@ TEST(GptRun, KeepsTheBestModel) {
   successful(run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"}));
 }
 
-TEST(GptRun, StopsEarly) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, StopsEarly) {
   successful(
       run_command(small_gpt_run(folder, "run",
                                 {"--lr", "1e-30", "--schedule", "constant", "--weight-decay", "0", "--eval-interval",
@@ -286,8 +275,7 @@ TEST(GptRun, StopsEarly) {
   EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
 }
 
-TEST(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
   const std::string hf = folder / "hf";
   const auto run = [&](const std::string& out, const Arguments& more) {
     return run_command(small_gpt_run(folder, out, joined({"--max-steps", "2"}, more)));
@@ -313,8 +301,7 @@ TEST(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
   }
 }
 
-TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
   const Ran ran = run_command(
       small_gpt_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
   EXPECT_EQ(ran.code, 1);
@@ -322,8 +309,7 @@ TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
   EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
 }
 
-TEST(GptRun, RunsOfAnotherTaskAreNotContinued) {
-  const TemporaryFolder folder;
+TEST_F(GptRun, RunsOfAnotherTaskAreNotContinued) {
   successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})));
   successful(run_command(tests::tiny_run("copy", folder / "copy"), folder));
   expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,

@@ -196,14 +196,14 @@ double tested_loss(const Arguments& model) {
   return ran.code == 0 ? json::parse(ran.out)["loss"].get<double>() : 0;
 }
 
+using LlamaTraining = InAFolder;
+
 // As PyTorch's AdamW trains transformers' model without dropout (make_llama.py).
-TEST(LlamaTraining, FirstLossesAreThoseOfTransformers) {
-  const TemporaryFolder folder;
+TEST_F(LlamaTraining, FirstLossesAreThoseOfTransformers) {
   for (const char* name : kFolders) expect_losses_of_transformers(name, folder / name);
 }
 
-TEST(LlamaTraining, StartsFromAFolderAndResumes) {
-  const TemporaryFolder folder;
+TEST_F(LlamaTraining, StartsFromAFolderAndResumes) {
   const Arguments freeze{"--freeze", "model.embed_tokens.*", "--checkpoint-every", "3"};
   const Ran whole =
       successful(run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"}))));
@@ -226,8 +226,7 @@ TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   successful(run_command({"train", "gpt", "--out", folder / "again", "--resume"}));
 }
 
-TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
-  const TemporaryFolder folder;
+TEST_F(LlamaTraining, AdaptersAreThoseOfPeft) {
   successful(run_command(llama_run(folder / "run", {"--lora-rank", "2"})));
   const SafeTensors file = load_safetensors(folder / "run/adapter/adapter_model.safetensors");
   EXPECT_EQ(file.tensors.size(), 8U);  // A and B of q_proj and v_proj in two layers
@@ -238,8 +237,7 @@ TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
   EXPECT_NEAR(tested_loss({"--model", folder / "merged"}), loss, 1e-5);
 }
 
-TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
-  const TemporaryFolder folder;
+TEST_F(LlamaTraining, WrongOptionsAreRejectedByName) {
   const std::string out = folder / "out";
   expect_errors("tasks/errors/runs.txt", "a Llama", folder,
                 [&](const Arguments& more) { return run_command(llama_run(out, more)); });

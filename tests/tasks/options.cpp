@@ -12,7 +12,9 @@ namespace {
 
 using namespace tests;
 
-TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section 8.4.3
+using TaskOptions = InAFolder;
+
+TEST_F(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section 8.4.3
   RunOptions options = task_named("copy").defaults();
   options.preset = "base";
   options.config.num_hidden_layers = 1;
@@ -30,7 +32,6 @@ TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section
   EXPECT_TRUE(options.model().post_norm);
   EXPECT_EQ(options.model().activation, nn::Activation::gelu);
 
-  const TemporaryFolder folder;
   successful(run_command({"train", "copy", "--preset", "base", "--num-hidden-layers", "1", "--num-epochs", "0", "--out",
                           folder / "base"}));
   const SafeTensors model = load_safetensors(folder / "base/model.safetensors");
@@ -39,7 +40,7 @@ TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section
 
 // A step of eight batches has four sets of gradients at its peak, where a step of one batch has one; none without
 // clipping, because backward then updates the parameters.
-TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
+TEST_F(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
   const auto added = [](auto options, const auto& bytes, int64_t accumulate, int64_t processes) {
     const double one = bytes(options, 1);
     options.accumulate = accumulate;
@@ -82,8 +83,7 @@ TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
   EXPECT_DOUBLE_EQ(added(text, bytes_of_text, 8, 1), 3 * of_text);
 }
 
-TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   // The largest number of layers with which one batch per step fits.
   const auto layers = [&](const auto& bytes) {
@@ -110,8 +110,7 @@ TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
           })});
 }
 
-TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, ActivationsAndNormsTrainAndResume) {
   const Arguments run = tiny_run("copy", folder / "post", {"--activation", "gelu", "--norm", "post"});
   successful(run_command(run, folder));
   successful(run_command(joined(run, {"--resume"}), folder));
@@ -123,8 +122,7 @@ TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
       {fmt::format("[--activation] expected one of {}, got \"swish\"", fmt::join(nn::activation_names(), ", "))});
 }
 
-TEST(TaskOptions, GradientsAreClippedByValue) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, GradientsAreClippedByValue) {
   const auto weights = [&](const std::string& name, const Arguments& more) {
     const Arguments sgd{"--max-steps", "1", "--optimizer", "sgd", "--lr", "1", "--schedule", "constant"};
     successful(run_command(tiny_run("copy", folder / name, joined(sgd, more)), folder));
@@ -138,8 +136,7 @@ TEST(TaskOptions, GradientsAreClippedByValue) {
 }
 
 // The stream of MKL drops other elements; with neither is there a difference without dropout.
-TEST(TaskOptions, StreamsOfMasks) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, StreamsOfMasks) {
   const auto model = [&](const std::string& name, const Arguments& more) {
     successful(run_command(tiny_run("copy", folder / name, joined({"--max-steps", "3"}, more)), folder));
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
@@ -151,8 +148,7 @@ TEST(TaskOptions, StreamsOfMasks) {
   const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"})));
 }
 
-TEST(TaskOptions, TheTrapNamesTheOperation) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, TheTrapNamesTheOperation) {
   // Masks with infinite scores are not a fault, whatever the positions and the form of attention.
   for (const std::string_view kind : nn::position_names()) {
     const std::string positions(kind);
@@ -183,8 +179,7 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
 }
 
 // A profiled run is the same run; it prints a table or JSON, and writes a trace.
-TEST(TaskOptions, ProfilesOfRuns) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, ProfilesOfRuns) {
   const auto weights = [&](const std::string& name) {
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
   };
@@ -214,13 +209,12 @@ TEST(TaskOptions, ProfilesOfRuns) {
   expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), folder), 2, {"[--out]", "/proc/nowhere"});
 }
 
-TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
+TEST_F(TaskOptions, ExplainDrawsSeveralExpressions) {
   const Ran ran = successful(run_command({"explain", "parser", "--num-examples", "4", "--seed", "3"}));
   expect_parts(ran.out, {"=== 4 parsing examples ===", "Example 4:"});
 }
 
-TEST(TaskOptions, ExpressionsArePadded) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, ExpressionsArePadded) {
   const Arguments nested{"--depth", "2", "--max-tokens", "24", "--max-steps", "2", "--num-attention-heads", "2"};
   successful(run_command(tiny_run("parser", folder / "run", nested), folder));
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
@@ -228,16 +222,14 @@ TEST(TaskOptions, ExpressionsArePadded) {
   successful(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder));
 }
 
-TEST(TaskOptions, ModelsWithTheMasksOfTutorial000) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, ModelsWithTheMasksOfTutorial000) {
   successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "1", "--with-masks"})));
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["trf_blocks.0.att.mask"].shape(), (Shape{16, 16}));
   successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}));
 }
 
-TEST(TaskOptions, Generation) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, Generation) {
   successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "4"})));
   const auto generate = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}, more));
@@ -302,8 +294,7 @@ TEST(TaskOptions, Generation) {
 }
 
 // Every rule trains another model; without the option, it is AdamW.
-TEST(TaskOptions, EveryUpdateRuleTrains) {
-  const TemporaryFolder folder;
+TEST_F(TaskOptions, EveryUpdateRuleTrains) {
   std::map<std::string, std::string> rule_of_bits;
   const auto bits_with = [&](const std::string& rule) {
     const std::string decay = rule == "rprop" ? "0" : "0.1";  // without decay, AdamW is Adam

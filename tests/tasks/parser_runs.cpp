@@ -11,7 +11,9 @@ namespace {
 
 using namespace tests;
 
-TEST(ParserCommand, Explains) {
+using ParserCommand = InAFolder;
+
+TEST_F(ParserCommand, Explains) {
   const Ran ran = successful(run_command({"explain", "parser"}));
   EXPECT_EQ(ran.out, explain_parser({}, TreeForm::flat));
   const Ran nested = successful(run_command({"explain", "parser", "--expression", "y=(1+2)*3"}));
@@ -24,8 +26,7 @@ TEST(ParserCommand, Explains) {
   }
 }
 
-TEST(ParserCommand, NestedRunFromTrainingToPicture) {
-  const TemporaryFolder folder;
+TEST_F(ParserCommand, NestedRunFromTrainingToPicture) {
   const std::string out = folder / "run";
   const Ran trained = successful(run_command(tiny_run("parser", out, {"--depth", "2"}), folder));
   expect_parts(trained.out, {"Epoch 0, Average Loss: ", ", Final Accuracy: ", ", Learning Rate: ",
@@ -66,8 +67,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
                {"[--model]", "was trained for the task parser, not for copy"});
 }
 
-TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
-  const TemporaryFolder folder;
+TEST_F(ParserCommand, NestedTreesFitIntoEightyColumns) {
   const Ran trained =
       successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), folder));
   expect_narrow(trained.out);
@@ -84,8 +84,7 @@ TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, folder).out);
 }
 
-TEST(ParserCommand, FlatRun) {
-  const TemporaryFolder folder;
+TEST_F(ParserCommand, FlatRun) {
   const Ran trained = successful(run_command(tiny_run("parser", folder / "run"), folder));
   expect_narrow(trained.out);
   const Ran ran = successful(run_command({"test", "parser", "--target", "0"}, folder));
@@ -96,7 +95,7 @@ TEST(ParserCommand, FlatRun) {
 }
 
 // The data seed defaults to the seed, and has an effect on the data only.
-TEST(ParserCommand, DataSeed) {
+TEST_F(ParserCommand, DataSeed) {
   RunOptions options = ParserTask::defaults();
   options.seed = 7;
   ParserTask by_seed(options);

@@ -8,8 +8,9 @@ namespace {
 
 using namespace tests;
 
-TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
-  const TemporaryFolder folder;
+using TasksPositions = InAFolder;
+
+TEST_F(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
   for (const std::string_view positions : nn::position_names()) {
     SCOPED_TRACE(positions);
     const std::string out = folder / std::string(positions);
@@ -71,8 +72,7 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
   }
 }
 
-TEST(TasksPositions, WrongRequests) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, WrongRequests) {
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), folder), 2,
                {fmt::format("[--positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
   const auto wrong = [&](const std::string& option, const std::string& value, const auto& names) {
@@ -84,8 +84,7 @@ TEST(TasksPositions, WrongRequests) {
 }
 
 // The options decide the shapes and the values of what is saved, and are saved with it.
-TEST(TasksPositions, EveryOptionReachesTheModel) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, EveryOptionReachesTheModel) {
   const auto shape_of = [&](const std::string& out, const std::string& name) {
     return str(load_safetensors(folder / out + "/model.safetensors")[name].shape());
   };
@@ -112,8 +111,7 @@ TEST(TasksPositions, EveryOptionReachesTheModel) {
   EXPECT_EQ(shape_of("run", added + "conv.weight"), "[8, 1, 3]");
 }
 
-TEST(TasksPositions, StretchATrainedModel) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, StretchATrainedModel) {
   const auto trained = [&](const std::string& kind) {
     successful(run_command(tiny_run("copy", folder / kind, {"--positions", kind}), folder));
   };
@@ -134,8 +132,7 @@ TEST(TasksPositions, StretchATrainedModel) {
   expect_error(test("rope", {"--ntk-scale", "0"}), 2, {"[--ntk-scale] expected a number >= 1, got 0"});
 }
 
-TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
   const std::string prompt = "The cat sat on the mat, and again";  // more than 16 tokens
   const auto generate = [&](const std::string& kind, const Arguments& more = {}) {
     return run_command(
@@ -159,8 +156,7 @@ TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
 }
 
 // Longer numbers as far as the positions reach, and deeper expressions where they have no end.
-TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, LongerProblemsOfTheOtherTasks) {
   const auto train = [&](const std::string& task, const std::string& out, const Arguments& more) {
     successful(run_command(tiny_run(task, folder / out, more), folder));
   };

@@ -194,8 +194,10 @@ TEST(Train, PutsAnEarlierRunAside) {
   EXPECT_NE(slurp(out + "/model.safetensors"), model);
 }
 
+using Resume = InAFolder;
+
 // Of every task: with the record of draws, and with the expressions of the parser.
-TEST(Resume, InProcessIsExact) {
+TEST_F(Resume, InProcessIsExact) {
   RunOptions deep = ParserTask::defaults();
   deep.config.hidden_size = deep.config.intermediate_size = 8;
   deep.config.num_hidden_layers = 1;
@@ -203,7 +205,6 @@ TEST(Resume, InProcessIsExact) {
   deep.of<ParserTask>().depth = 2;
   ParserTask::adapt(deep, {"depth"});
   resolve(deep);
-  const TemporaryFolder folder;
   for (const RunOptions& options : {tiny_options("copy"), tiny_options("addition"), tiny_options("parser"), deep}) {
     SCOPED_TRACE(options.info->name);
     Trainer whole(options);
@@ -220,8 +221,7 @@ TEST(Resume, InProcessIsExact) {
   }
 }
 
-TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
-  const TemporaryFolder folder;
+TEST_F(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
   const auto run = [&](const std::string& name, const Arguments& more) {
     return tiny_run("copy", folder / name, joined({"--num-epochs", "12", "--steps-per-epoch", "25"}, more));
   };
@@ -243,8 +243,7 @@ TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
   }
 }
 
-TEST(Resume, OtherSettingsAreRejectedByName) {
-  const TemporaryFolder folder;
+TEST_F(Resume, OtherSettingsAreRejectedByName) {
   const std::string out = folder / "run";
   successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors");
@@ -255,8 +254,7 @@ TEST(Resume, OtherSettingsAreRejectedByName) {
 }
 
 // The same command line with --resume continues the run, also with a 0 that selects a default.
-TEST(Resume, TheSameOptions) {
-  const TemporaryFolder folder;
+TEST_F(Resume, TheSameOptions) {
   const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
   successful(run_command(words, folder));
   const Arguments again{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"};

@@ -207,8 +207,9 @@ Arguments small(const Arguments& more) {
   return joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0", "--trap-nan"});
 }
 
-TEST(TextCommand, LearnsClasses) {
-  const TemporaryFolder folder;
+using TextCommand = InAFolder;
+
+TEST_F(TextCommand, LearnsClasses) {
   const Json json = trained(folder, small({"classify", "--num-epochs", "8"}),
                             {"--draw", folder / "confusion.svg", "--target", "0.6"});
   EXPECT_EQ(json["task"], "classify");
@@ -228,8 +229,7 @@ TEST(TextCommand, LearnsClasses) {
 }
 
 // Labels that the model does not know, of other data: they count as wrong, and cannot steer a terminal.
-TEST(TextCommand, TestsOnOtherLabels) {
-  const TemporaryFolder folder;
+TEST_F(TextCommand, TestsOnOtherLabels) {
   const std::string model = folder / "classify";
   successful(run_command(small({"train", "classify", "--max-steps", "1", "--out", model})));
   std::string many, few = R"({"text":"a b","label":"\u001b[31mred"})"
@@ -253,8 +253,7 @@ TEST(TextCommand, TestsOnOtherLabels) {
 }
 
 // 160 records are too few to learn to copy or to look up: these runs must learn what they were shown.
-TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
-  const TemporaryFolder folder;
+TEST_F(TextCommand, LearnsSummariesAndAnswersByHeart) {
   const Json summaries =
       trained(folder, small({"summarize", "--num-epochs", "16", "--context", "48", "--hidden-size", "32"}),
               {"--beams", "2", "--part", "train"});
@@ -270,8 +269,7 @@ TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
             "[test answer] exact_match ");
 }
 
-TEST(TextCommand, Compares) {
-  const TemporaryFolder folder;
+TEST_F(TextCommand, Compares) {
   const Ran ran =
       run_command({"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder.path().string(), "--json"});
   EXPECT_EQ(ran.code, 0) << ran.err;

@@ -11,9 +11,10 @@ namespace {
 
 using namespace tests;
 
+using CommandOutput = InAFolder;
+
 // A full disk, and a closed standard output: nothing that was printed is lost with the exit code 0.
-TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, ThatCannotBeWrittenIsAnError) {
   spill(folder / "text.txt", std::string(200'000, 'a'));
   successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
   const Arguments encode{"tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"},
@@ -67,8 +68,7 @@ void prepare(const TemporaryFolder& folder) {
 
 // A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only
 // processes that train together leave that to the first one.
-TEST(CommandOutput, OfEveryVerbUnderALauncher) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, OfEveryVerbUnderALauncher) {
   prepare(folder);
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
@@ -86,8 +86,7 @@ TEST(CommandOutput, OfEveryVerbUnderALauncher) {
 }
 
 // Nobody reads the output: no signal ends the command. Its exit code is 1, and a pager that is quit needs no message.
-TEST(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
   prepare(folder);
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
@@ -104,8 +103,7 @@ TEST(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
 }
 
 // A training run whose output nobody reads any more ends as usual, with all of its files.
-TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, ATrainingRunOutlivesItsReader) {
   const auto whole = [&](const std::string& run) {
     for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl", "report.html"})
       EXPECT_FALSE(slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
@@ -135,8 +133,7 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
 }
 
 // A closed standard error takes messages alone; a closed standard input is an error if it is read.
-TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, OfEveryVerbWithClosedStreams) {
   prepare(folder);
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
@@ -157,8 +154,7 @@ TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
 
 // Names of folders, prompts and generated text cannot steer a terminal: it shows control characters as \x1b. A file
 // gets generated text as it is.
-TEST(CommandOutput, CannotSteerATerminal) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, CannotSteerATerminal) {
   const std::string bad = folder / "a\x1b[2Jb\rc", shown = "a\\x1b[2Jb\\rc";
   const auto expect_shown = [&](const std::string& text) {
     EXPECT_NE(text.find(shown), std::string::npos) << text;

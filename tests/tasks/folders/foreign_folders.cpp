@@ -181,8 +181,9 @@ std::string copied_model(const TemporaryFolder& folder, const std::string& name)
   return folder / name;
 }
 
-TEST(ForeignFolders, GenerationStopsAtEveryEnd) {
-  const TemporaryFolder folder;
+using ForeignFolders = InAFolder;
+
+TEST_F(ForeignFolders, GenerationStopsAtEveryEnd) {
   for (const std::string name : {"hugging_face_gpt2", "llama3_tiny"}) {
     SCOPED_TRACE(name);
     const std::string model = copied_model(folder, name), generation = model + "/generation_config.json";
@@ -222,8 +223,7 @@ TEST(ForeignFolders, GenerationStopsAtEveryEnd) {
 }
 
 // What changes generation alone is an Error of the verbs that generate; others read the same folder.
-TEST(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
-  const TemporaryFolder folder;
+TEST_F(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
   for (const std::string name : {"hugging_face_gpt2", "llama3_tiny"}) {
     const std::string model = copied_model(folder, name), text = data_folder("the_verdict.txt");
     const json config = json::parse(slurp(model + "/config.json"));
@@ -245,8 +245,7 @@ TEST(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
   }
 }
 
-TEST(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
-  const TemporaryFolder folder;
+TEST_F(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
   const std::string model = copied_model(folder, "llama3_tiny");
   const auto chat = [&](const Arguments& more = {}) {
     return run_command(joined({"chat", model, "--temperature", "1", "--max-new-tokens", "8"}, more),
@@ -272,8 +271,7 @@ TEST(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
 }
 
 // What was read of a folder is written into the next.
-TEST(ForeignFolders, SavedFoldersKeepTheScalingOfRope) {
-  const TemporaryFolder folder;
+TEST_F(ForeignFolders, SavedFoldersKeepTheScalingOfRope) {
   const std::string model = copied_model(folder, "llama3_tiny");
   json config = json::parse(slurp(model + "/config.json"));
   json rope = config["rope_parameters"];

@@ -85,7 +85,9 @@ Shown shown_in(const std::string& language, const std::string& topic, const Argu
   return out;
 }
 
-TEST(KoreanOutput, OfEveryTopicOfShow) {
+using KoreanOutput = InAFolder;
+
+TEST_F(KoreanOutput, OfEveryTopicOfShow) {
   for (const tasks::Topic& topic : tasks::topics()) {
     const std::string name(topic.name);
     std::vector<std::string> options;  // of topics without a line: none
@@ -109,8 +111,7 @@ TEST(KoreanOutput, OfEveryTopicOfShow) {
   }
 }
 
-TEST(KoreanOutput, OfExplain) {
-  const TemporaryFolder folder;
+TEST_F(KoreanOutput, OfExplain) {
   const std::string run = folder / "run";
   successful(run_command(tiny_run("copy", run, {"--max-steps", "2", "--no-progress"}), folder));
   for (const Arguments& words : std::vector<Arguments>{{"copy"},
@@ -135,8 +136,7 @@ TEST(KoreanOutput, OfExplain) {
 }
 
 // The figures on the tutorials' pages; of titles and axes only names, formulas and the tutorials' words are English.
-TEST(KoreanOutput, OfTheTutorialsFigures) {
-  const TemporaryFolder folder;
+TEST_F(KoreanOutput, OfTheTutorialsFigures) {
   successful(run_command({"tutorial", "--out", "site"}, folder));
   int drawings = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "site")) {
@@ -190,7 +190,7 @@ void expect_korean_attention(const Arguments& words, const TemporaryFolder& fold
       << "names in JSON stay English";
 }
 
-TEST(KoreanOutput, OfARunOfATransformer) {
+TEST_F(KoreanOutput, OfARunOfATransformer) {
   for (const std::string task : {"copy", "addition", "parser"}) {
     SCOPED_TRACE(task);
     const TemporaryFolder folder;
@@ -200,8 +200,7 @@ TEST(KoreanOutput, OfARunOfATransformer) {
   }
 }
 
-TEST(KoreanOutput, OfARunOfAGPT) {
-  const TemporaryFolder folder;
+TEST_F(KoreanOutput, OfARunOfAGPT) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "나는 학교에 간다. 고양이가 매트 위에 앉았다.\n";
   spill(folder / "text", text);
@@ -214,7 +213,7 @@ TEST(KoreanOutput, OfARunOfAGPT) {
   expect_korean_attention({"attention", "gpt", "--model", "run", "--prompt", "나는 학교에", "--analyze"}, folder);
 }
 
-TEST(KoreanOutput, EnglishWordsAreFound) {
+TEST_F(KoreanOutput, EnglishWordsAreFound) {
   EXPECT_EQ(left_in_english("1. 점수 softmax GPT Scores: the tokens"),
             (std::vector<std::string>{"Scores", "the", "tokens"}));
 }

@@ -74,15 +74,16 @@ void expect_own_numbers(const std::string& task, const Arguments& more = {}) {
   expect_gradients(page, parameters, tape.backward(recipe.task().loss(outputs, example.target)));
 }
 
-TEST(ExplainStep, NumbersAreTheModelsOwn) {
+using ExplainStep = InAFolder;
+
+TEST_F(ExplainStep, NumbersAreTheModelsOwn) {
   expect_own_numbers("copy");
   expect_own_numbers("copy", {"--norm", "post", "--activation", "gelu", "--positions", "sinusoidal"});
   expect_own_numbers("addition", {"--activation", "silu", "--positions", "none"});
   expect_own_numbers("parser", {"--depth", "2"});
 }
 
-TEST(ExplainStep, NumbersAreAGptsOwn) {
-  const TemporaryFolder folder;
+TEST_F(ExplainStep, NumbersAreAGptsOwn) {
   for (const Arguments& more : {Arguments{}, Arguments{"--tied-head", "--qkv-bias", "--positions", "index"}}) {
     const Request request = request_of(trained(folder, "gpt", more), "gpt");
     const Step step = read_step(request);
@@ -100,7 +101,7 @@ TEST(ExplainStep, NumbersAreAGptsOwn) {
 }
 
 // A new activation is a row of a table in nn, and needs one in step.js.
-TEST(ExplainStep, ThePageHasTheOperationsOfEveryActivation) {
+TEST_F(ExplainStep, ThePageHasTheOperationsOfEveryActivation) {
   for (const std::string_view name : nn::activation_names()) EXPECT_NO_THROW(require_on_page(name)) << name;
   EXPECT_EQ(page_operations().front(), "rows");
   EXPECT_EQ(page_operations().back(), "sigmoid");
@@ -110,9 +111,8 @@ TEST(ExplainStep, ThePageHasTheOperationsOfEveryActivation) {
 // The script replays forward, finite differences, the update and edits. It needs a JavaScript engine, which is no part
 // of what tapegrad is built with: skipped without one. The numbers that the page starts from are compared by the tests
 // above.
-TEST(ExplainStep, ThePageComputesTheSame) {
+TEST_F(ExplainStep, ThePageComputesTheSame) {
   if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
-  const TemporaryFolder folder;
   std::vector<std::pair<std::string, Arguments>> runs{{"addition", {}}, {"parser", {}}, {"gpt", {}}};
   for (const std::string_view name : nn::activation_names())
     runs.push_back({"copy", {"--activation", std::string(name)}});
@@ -140,7 +140,7 @@ TEST(ExplainStep, ThePageComputesTheSame) {
   }
 }
 
-TEST(ExplainStep, Base64) {
+TEST_F(ExplainStep, Base64) {
   const std::vector<float> values{0, -1.5F, 3e38F, std::numeric_limits<float>::infinity(), 1e-40F};
   for (std::size_t n = 0; n <= values.size(); ++n) {
     const std::vector<float> some(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
@@ -151,8 +151,7 @@ TEST(ExplainStep, Base64) {
   EXPECT_EQ(error_of([] { from_base64("AACA"); }), "[base64] expected whole numbers of 4 bytes, got 3 bytes");
 }
 
-TEST(ExplainStep, Errors) {
-  const TemporaryFolder folder;
+TEST_F(ExplainStep, Errors) {
   for (const char* kind : {"copy", "gpt"}) trained(folder, kind);
   expect_errors("tasks/errors/runs.txt", "explain step", folder);
   for (const Arguments& more : {Arguments{"--positions", "rope"}, Arguments{"--attention", "window"}}) {

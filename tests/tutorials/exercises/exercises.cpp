@@ -49,8 +49,9 @@ std::string difference(const tasks::exercises::Exercise& exercise, const std::st
   return first_difference(exercise, load_safetensors(answers).tensors, language);
 }
 
-TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
-  const TemporaryFolder folder;
+using Exercises = InAFolder;
+
+TEST_F(Exercises, SolutionsAreRightAndMistakesAreFound) {
   spill(folder / "all.cpp", program_of_all());
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     save_safetensors(folder / (std::string(exercise.id) + ".given"), exercise.numbers().given);
@@ -66,7 +67,7 @@ TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
   }
 }
 
-TEST(Exercises, AreInBothLanguages) {
+TEST_F(Exercises, AreInBothLanguages) {
   std::set<std::string_view> ids;
   const std::regex hangul("[\xea-\xed]");
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
@@ -78,8 +79,7 @@ TEST(Exercises, AreInBothLanguages) {
   }
 }
 
-TEST(Exercises, CommandChecksAFile) {
-  const TemporaryFolder folder;
+TEST_F(Exercises, CommandChecksAFile) {
   const tasks::exercises::Exercise& exercise = tasks::exercises::find_exercise("004-31");
   spill(folder / "solution.cpp", std::string(exercise.solution));
   const Ran right = successful(run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"}));
@@ -90,8 +90,7 @@ TEST(Exercises, CommandChecksAFile) {
   EXPECT_EQ(wrong.out, "004-31: 틀렸습니다. weights, 1행 1열: 기댓값은 1.0000인데 0.1921 값이 나왔습니다\n");
 }
 
-TEST(Exercises, CommandTellsHowAProgramFails) {
-  const TemporaryFolder folder;
+TEST_F(Exercises, CommandTellsHowAProgramFails) {
   spill(folder / "throws.cpp",
         "#include <stdexcept>\n#include <tapegrad/tapegrad.h>\n"
         "tapegrad::Tensor subsequent_mask(int64_t) { throw std::runtime_error(\"no idea\"); }\n");
@@ -104,8 +103,7 @@ TEST(Exercises, CommandTellsHowAProgramFails) {
             "001-2.2: wrong. shape of mask of 5: expected [1, 5, 5], got [5, 5]\n");
 }
 
-TEST(Exercises, WrongRequests) {
-  const TemporaryFolder folder;
+TEST_F(Exercises, WrongRequests) {
   spill(folder / "broken.cpp", "this is no C++\n");
   expect_error(run_command({"exercise", "004-31", folder / "broken.cpp", "--compiler", "no-such-compiler"}), 2,
                {"--compiler", "cannot start \"no-such-compiler\"", "No such file"});
@@ -114,7 +112,7 @@ TEST(Exercises, WrongRequests) {
   expect_parts(broken.err, {"broken.cpp:1:1: error", "[exercise] c++ cannot compile the file (see above)"});
 }
 
-TEST(Exercises, ListsAndPrints) {
+TEST_F(Exercises, ListsAndPrints) {
   const Ran list = successful(run_command({"exercise", "--lang", "ko"}));
   EXPECT_NE(list.out.find("subsequent_mask 작성하기"), std::string::npos);
   expect_narrow(list.out);

@@ -14,8 +14,9 @@ Ran run_in(const TemporaryFolder& folder, const Arguments& arguments, Arguments 
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(TutorialVerb, ListsPages) {
-  const TemporaryFolder folder;
+using TutorialVerb = InAFolder;
+
+TEST_F(TutorialVerb, ListsPages) {
   const Ran ran = successful(run_in(folder, {"tutorial"}));
   EXPECT_TRUE(has(ran.out, "003  8.2.5")) << ran.out;
   expect_narrow(ran.out);
@@ -23,8 +24,7 @@ TEST(TutorialVerb, ListsPages) {
   successful(run_in(folder, {"tutorial", "003"}));
 }
 
-TEST(TutorialVerb, PrintsAndWritesASection) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, PrintsAndWritesASection) {
   const Ran ran = successful(run_in(folder, {"tutorial", "003", "8.2.5"}));
   EXPECT_TRUE(has(ran.out, "=== 003 8.2.5  Masking")) << ran.out;
   EXPECT_TRUE(has(slurp(folder / "out/tutorial/003-8.2.5.en.html"), "<html lang=\"en\">"));
@@ -33,8 +33,7 @@ TEST(TutorialVerb, PrintsAndWritesASection) {
   EXPECT_TRUE(has(run_in(folder, {"tutorial", "8.2.5"}).out, "=== 003 8.2.5"));
 }
 
-TEST(TutorialVerb, SpeaksTheLanguageOfTheLocale) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, SpeaksTheLanguageOfTheLocale) {
   const Arguments page{"tutorial", "003", "8.2.5"};
   const std::string korean = "인과 마스크";
   EXPECT_TRUE(has(run_in(folder, page, {"LC_ALL=ko_KR.UTF-8"}).out, korean));
@@ -45,16 +44,14 @@ TEST(TutorialVerb, SpeaksTheLanguageOfTheLocale) {
   EXPECT_FALSE(has(run_in(folder, joined(page, {"--lang", "en"}), {"LC_ALL=ko_KR.UTF-8"}).out, korean));
 }
 
-TEST(TutorialVerb, FindsWords) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, FindsWords) {
   for (const char* const word : {"마스크", "CAUSAL", "leakage"}) {
     const Ran ran = successful(run_in(folder, {"tutorial", "--find", word}));
     EXPECT_TRUE(has(ran.out, "8.2.5")) << word;
   }
 }
 
-TEST(TutorialVerb, FindsOneSectionInManySpellings) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, FindsOneSectionInManySpellings) {
   for (const auto& [call, place] : pairs_of_lines("tutorials/pages/spellings.txt")) {
     SCOPED_TRACE(call);
     const Ran ran = successful(run_in(folder, words_of(call, folder)));
@@ -66,8 +63,7 @@ TEST(TutorialVerb, FindsOneSectionInManySpellings) {
   EXPECT_EQ(run_in(folder, {"tutorial", "003-birth-of-the-transformer"}).out, run_in(folder, {"tutorial", "003"}).out);
 }
 
-TEST(TutorialVerb, ListsTheSectionsOfASection) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, ListsTheSectionsOfASection) {
   const auto commands = [&](const Arguments& words) {  // without the titles after them
     const Ran ran = successful(run_in(folder, joined({"tutorial"}, words)));
     expect_narrow(ran.out);
@@ -98,8 +94,7 @@ TEST(TutorialVerb, ListsTheSectionsOfASection) {
 }
 
 // A page that is written alone has the other language next to it, and names the command of every other page.
-TEST(TutorialVerb, APageAloneHasNoDeadLinks) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, APageAloneHasNoDeadLinks) {
   successful(run_in(folder, {"tutorial", "003", "8.5", "--out", "pages"}));
   for (const char* const name : {"pages/003-8.5.ko.html", "pages/003-8.5.en.html"}) {
     const std::string page = slurp(folder / name);
@@ -111,8 +106,7 @@ TEST(TutorialVerb, APageAloneHasNoDeadLinks) {
   }
 }
 
-TEST(TutorialVerb, WritesTheWholeSite) {
-  const TemporaryFolder folder;
+TEST_F(TutorialVerb, WritesTheWholeSite) {
   const Ran ran = successful(run_in(folder, {"tutorial", "--out", "site"}));
   for (const char* const name :
        {"index.html", "index.ko.html", "index.en.html", "003-8.2.5.ko.html", "003-8.2.5.en.html"})
@@ -128,7 +122,7 @@ TEST(TutorialVerb, WritesTheWholeSite) {
   EXPECT_NE(slurp(folder / "site/index.en.html").find("<h2>Tutorial 004: ch3.ipynb, "), std::string::npos);
 }
 
-TEST(TutorialVerb, HangulIsTwoColumnsWide) {
+TEST_F(TutorialVerb, HangulIsTwoColumnsWide) {
   EXPECT_EQ(drawing::display_width("mask"), 4U);
   EXPECT_EQ(drawing::display_width("마스크"), 6U);
   EXPECT_EQ(drawing::display_width("e\u0301 \u1112\u1161\u11ab ①"), 6U);  // combining accent, conjoining jamo

@@ -55,16 +55,11 @@ TEST_F(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
   const Ran base = successful(run_command(small_gpt_run(folder, "base", {"--max-steps", "1"})));
   const auto tuned = [&](const std::string& out) {
-    return Arguments{"train",           "gpt",
-                     "--from",          folder / "base",
-                     "--text",          folder / "text.txt",
-                     "--out",           folder / out,
-                     "--sample-tokens", "0",
-                     "--lora-rank",     "2",
-                     "--lora-dropout",  "0.1",
-                     "--accumulate",    "2",
-                     "--max-steps",     "3",
-                     "--threads",       "1"};
+    return words_of(
+        "train gpt --from {folder}/base --text {folder}/text.txt --sample-tokens 0 --lora-rank 2 "
+        "--lora-dropout 0.1 --accumulate 2 --max-steps 3 --threads 1 --out {folder}/" +
+            out,
+        folder);
   };
   const Ran one = run_command(tuned("one")), two = train_together(2, tuned("two"));
   ASSERT_EQ(one.code, 0) << one.err;

@@ -50,7 +50,7 @@ class TemporaryFolder;
 // The words of a command line, in which {folder} is the folder and {tests} is tests/; those in quotes are JSON strings.
 Arguments words_of(const std::string& line, const TemporaryFolder& folder);
 // Expects the errors of a section of tests/FILE (pairs_of_lines): a command line without "tapegrad", and below it a
-// pattern of the one line that it prints on standard error. The exit code is 2, with nothing on standard output; or 1,
+// pattern of the line that it prints on standard error. The exit code is 2, with nothing on standard output; or 1,
 // if the pattern begins with "exit 1: ". Both have what words_of() fills in. The command runs in the folder; `run` runs
 // the words in another way, such as with others before them.
 void expect_errors(const std::string& file, const std::string& section, const TemporaryFolder& folder,

@@ -149,6 +149,16 @@ TEST(CommandErrors, AreOneLine) {
   }
 }
 
+// A section that no test names would test nothing.
+TEST(CommandErrors, EverySectionIsNamedByATest) {
+  std::string sources;
+  for (const auto& entry : fs::recursive_directory_iterator(kTestsDir))
+    if (entry.path().extension() == ".cpp") sources += slurp(entry.path());
+  for (const auto& entry : fs::directory_iterator(std::string(kTestsDir) + "/tasks/errors"))
+    for (const std::string& line : lines(slurp(entry.path())))
+      EXPECT_TRUE(!line.starts_with("== ") || sources.find('"' + line.substr(3) + '"') != std::string::npos) << line;
+}
+
 TEST(CommandNumbers, AreOfBaseTen) {
   const auto explain = [&](const std::string& length, const std::string& seed) {
     return run_command({"explain", "copy", "--seq-length", length, "--seed", seed});

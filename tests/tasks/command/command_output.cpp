@@ -51,7 +51,7 @@ struct Call {
 std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
   std::vector<Call> calls;
   for (const auto& [line, input] : pairs_of_lines("tasks/command/verbs.txt"))
-    calls.push_back({words_of(line, folder), input.empty() ? input : input + "\n"});
+    calls.push_back({words_of(line, folder), input});
   std::set<std::string> called, known;
   for (const Call& call : calls) called.insert(call.words.front());
   for (const Verb& verb : verbs()) known.insert(verb.name);

@@ -103,8 +103,9 @@ TEST(Command, WithoutAModelTheErrorHasAHint) {
   expect_error(run_command({"test", "copy"}, folder), 2, {"out/copy/model.safetensors", "tapegrad train copy"});
 }
 
-TEST(Train, WritesItsFiles) {
-  const TemporaryFolder folder;
+using Train = InAFolder;
+
+TEST_F(Train, WritesItsFiles) {
   const std::string out = folder / "deep/run";
   const Ran ran = successful(run_command(tiny_run("copy", out), folder));
   expect_parts(ran.out, {"Epoch 0, Average Loss: ", ", Learning Rate: 0.000100\n", "Model saved to "});
@@ -152,8 +153,7 @@ TEST(Train, WritesItsFiles) {
   expect_error(run_command({"test", "copy", "--seq-length", "5"}, folder), 2, {"[--seq-length] 5 is longer"});
 }
 
-TEST(Train, NoEpochsWriteTheUntrainedModel) {
-  const TemporaryFolder folder;
+TEST_F(Train, NoEpochsWriteTheUntrainedModel) {
   for (const char* task : {"copy", "addition", "parser"}) {
     const std::string run = folder / task;
     successful(run_command(tiny_run(task, run, {"--num-epochs", "0"}), folder));
@@ -164,14 +164,12 @@ TEST(Train, NoEpochsWriteTheUntrainedModel) {
   }
 }
 
-TEST(Train, NoProgressPrintsNothing) {
-  const TemporaryFolder folder;
+TEST_F(Train, NoProgressPrintsNothing) {
   const Ran ran = successful(run_command(tiny_run("copy", folder / "run", {"--no-progress"}), folder));
   EXPECT_EQ(ran.out.find("Epoch"), std::string::npos);
 }
 
-TEST(Train, NoamScheduleReachesTheMetrics) {
-  const TemporaryFolder folder;
+TEST_F(Train, NoamScheduleReachesTheMetrics) {
   successful(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
                          folder));
   for (const nlohmann::json& line : json_lines(folder / "run/metrics.jsonl")) {
@@ -182,8 +180,7 @@ TEST(Train, NoamScheduleReachesTheMetrics) {
   }
 }
 
-TEST(Train, PutsAnEarlierRunAside) {
-  const TemporaryFolder folder;
+TEST_F(Train, PutsAnEarlierRunAside) {
   const std::string out = folder / "run";
   successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");

@@ -24,7 +24,9 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
   EXPECT_EQ(faults_of_page(slurp(folder / (file + ".html"))), Faults());
 }
 
-TEST(Show, TutorialsOwnExamples) {
+using Show = InAFolder;
+
+TEST_F(Show, TutorialsOwnExamples) {
   for (const Topic& topic : topics())
     if (topic.example.help.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
         topic.name != "gpt-cost" && topic.steps.help.empty())
@@ -33,7 +35,7 @@ TEST(Show, TutorialsOwnExamples) {
   expect_shows("attention-steps", {"--example", "journey"}, "attention-steps-journey");
 }
 
-TEST(Show, OtherSizes) {
+TEST_F(Show, OtherSizes) {
   for (const char* length : {"1", "2", "7", "8", "11", "20", "64"}) {
     expect_shows("causal-mask", {"--length", length});
     expect_shows("padding-mask", {"--seed", "3", "--length", length});
@@ -45,17 +47,15 @@ TEST(Show, OtherSizes) {
   for (const char* dim : {"2", "16"}) expect_shows("layer-norm", {"--dim", dim});
 }
 
-TEST(Show, AttentionCost) {
+TEST_F(Show, AttentionCost) {
   expect_shows("attention-cost", {"--dim", "64", "--length", "2048"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "attention-cost", "--dim", "64", "--length", "1024", "--out", folder / "p"});
   expect_parts(ran.out, {"Time in milliseconds\n", "Memory in megabytes\n", " full     window", "     512 ",
                          "    1024 ", "   slope "});
 }
 
-TEST(Show, GPTCost) {
+TEST_F(Show, GPTCost) {
   expect_shows("gpt-cost", {"--dim", "64", "--length", "256", "--threads", "2"});
-  const TemporaryFolder folder;
   const Ran ran =
       run_command({"show", "gpt-cost", "--dim", "64", "--length", "128", "--threads", "1", "--out", folder / "p"});
   expect_parts(ran.out,
@@ -63,10 +63,9 @@ TEST(Show, GPTCost) {
   EXPECT_EQ(ran.out.find("speed-up"), std::string::npos) << "with one thread";
 }
 
-TEST(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds", "0.05", "--length", "32"}); }
+TEST_F(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds", "0.05", "--length", "32"}); }
 
-TEST(Show, PerformerError) {
-  const TemporaryFolder folder;
+TEST_F(Show, PerformerError) {
   const Ran ran = successful(run_command({"show", "performer-error", "--dim", "8", "--out", folder / "p"}));
   expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / "p/performer-error.svg")), Faults());
@@ -81,8 +80,7 @@ TEST(Show, PerformerError) {
   EXPECT_GT(larger, -0.58);
 }
 
-TEST(Show, SameSeedSamePicture) {
-  const TemporaryFolder folder;
+TEST_F(Show, SameSeedSamePicture) {
   const auto drawn = [&](const char* seed) {
     successful(run_command({"show", "layer-norm", "--seed", seed, "--out", folder / seed}));
     return slurp(folder / (std::string(seed) + "/layer-norm.svg"));
@@ -92,14 +90,13 @@ TEST(Show, SameSeedSamePicture) {
   EXPECT_NE(first, drawn("6"));
 }
 
-TEST(Show, QuietWritesOnlyFiles) {
-  const TemporaryFolder folder;
+TEST_F(Show, QuietWritesOnlyFiles) {
   const Ran ran = run_command({"show", "causal-mask", "--quiet", "--out", folder / "p"});
   EXPECT_EQ(ran.out, "Plots: " + (folder / "p/causal-mask.svg") + ", " + (folder / "p/causal-mask.html") + "\n");
   EXPECT_NE(slurp(folder / "p/causal-mask.html").find("[      0.45][      0.55]"), std::string::npos);
 }
 
-TEST(Show, HelpAtEveryLevel) {
+TEST_F(Show, HelpAtEveryLevel) {
   EXPECT_NE(run_command({"--help"}).out.find("show"), std::string::npos);
   const std::string verb = run_command({"show", "--help"}).out;
   for (const Topic& topic : topics()) {

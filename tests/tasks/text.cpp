@@ -105,8 +105,9 @@ TEST(Tokens, PiecesOfASequence) {
   EXPECT_EQ(error_of([&] { tokens.slice(4, 11); }), "[text] expected tokens within 0 to 10, got 4 to 11");
 }
 
-TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
-  const TemporaryFolder folder;
+using TokenFile = InAFolder;
+
+TEST_F(TokenFile, HasTheTextsTokensAndIsMapped) {
   const auto tokenizer = data::load_tokenizer(kCut);
   // Lines that end in white space of all kinds, and in none; pieces of many lengths.
   std::string text;
@@ -134,8 +135,7 @@ TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
 }
 
 // Tokens that reach over the end of a line stay whole, wherever pieces end.
-TEST(TokenFile, SpecialTokensWithEndsOfLines) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, SpecialTokensWithEndsOfLines) {
   const auto tokenizer = cut_with({"x\ny", "<a\nb\nc>", "\nend\n."});
   std::string text;
   for (int i = 0; i < 40; ++i) text += "the x\nyes <a\nb\nc> and\nend\n. <a\nb\nd> x\nx\n";
@@ -147,8 +147,7 @@ TEST(TokenFile, SpecialTokensWithEndsOfLines) {
   }
 }
 
-TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, LargeVocabulariesTakeFourBytes) {
   std::string json = R"({"model":{"byte_fallback":true,"vocab":{"a":0,"b":70000}}})";
   const auto tokenizer = data::parse_tokenizer(json, "x");
   spill(folder / "text.txt", "abba");
@@ -159,8 +158,7 @@ TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
   EXPECT_EQ(fs::file_size(folder / "a.tokens"), 256 + 16u);
 }
 
-TEST(TokenFile, InvalidFiles) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, InvalidFiles) {
   const std::string path = folder / "x.tokens";
   save_safetensors(path, {{"tokens", ones({3})}});
   EXPECT_EQ(error_of([&] { data::Tokens::open(path); }),
@@ -183,8 +181,7 @@ TEST(TokenFile, InvalidFiles) {
   EXPECT_EQ(data::Tokens::open(path).size(), 0);
 }
 
-TEST(TokenFile, DamagedIdsAreFound) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, DamagedIdsAreFound) {
   const std::string path = folder / "x.tokens", text = folder / "text.txt";
   std::string letters;
   while (letters.size() < 70'000) letters += "abcab";  // more ids than one sum has
@@ -218,8 +215,7 @@ TEST(TokenFile, DamagedIdsAreFound) {
   counting(3).verify();
 }
 
-TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
   const std::string path = folder / "x.tokens";
   spill(folder / "text.txt", std::string(100'000, 'a'));
   data::write_token_file(*data::make_character_tokenizer("a"), folder / "text.txt", path);

@@ -157,8 +157,9 @@ TEST(Cut, IsFoundInTextWithoutEndsOfLines) {
 
 // ---- Token files ----
 
-TEST(TokenFile, SameBytesForAnyThreadsAndPieces) {
-  const TemporaryFolder folder;
+using TokenFile = InAFolder;
+
+TEST_F(TokenFile, SameBytesForAnyThreadsAndPieces) {
   const KeepThreads keep;
   std::mt19937 random(2);
   const std::string text = random_text(random, 20'000) + std::string(3000, ' ') + std::string(3000, 'a') + "the end";
@@ -198,8 +199,7 @@ TEST(TokenFile, SameBytesForAnyThreadsAndPieces) {
                {"is not a token file: expected a number as \"ids_checksum\" of its metadata, got \"x!"});
 }
 
-TEST(TokenFile, ErrorsNameThePlaceInTheWholeText) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, ErrorsNameThePlaceInTheWholeText) {
   const KeepThreads keep;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "abab ba\n";
@@ -231,8 +231,7 @@ TEST(TokenFile, ErrorsNameThePlaceInTheWholeText) {
 }
 
 // A disk that is full, and a process that is killed, leave the old file; the next run removes what was left.
-TEST(TokenFile, FullDisksAndKillsLoseNothing) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, FullDisksAndKillsLoseNothing) {
   std::mt19937 random(3);
   std::string text = random_text(random, 20'000);
   while (text.size() < 30'000'000) text += text;

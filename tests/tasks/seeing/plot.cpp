@@ -27,7 +27,9 @@ NamedRun run_of(const std::string& name, const std::vector<double>& losses) {
   return run;
 }
 
-TEST(Plot, SmoothingIsAMeanOfWhatCameBefore) {
+using Plot = InAFolder;
+
+TEST_F(Plot, SmoothingIsAMeanOfWhatCameBefore) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::vector<double> y{4, 2, kInfinity, 0};
   EXPECT_EQ(smoothed(y, 0), y);
@@ -40,7 +42,7 @@ TEST(Plot, SmoothingIsAMeanOfWhatCameBefore) {
   EXPECT_DOUBLE_EQ(smoothed(std::vector<double>(1000, 3.0), 0.99).back(), 3.0);
 }
 
-TEST(Plot, ChartsHaveACurvePerRunInOneOrder) {
+TEST_F(Plot, ChartsHaveACurvePerRunInOneOrder) {
   std::vector<NamedRun> runs{run_of("a", {3, 2}), run_of("b", {5, NAN, 4})};
   runs[1].metrics.steps[0].validation_loss = 7;
   runs[0].metrics.steps[1].figures = {{"critic loss", 0.25}};
@@ -57,8 +59,7 @@ TEST(Plot, ChartsHaveACurvePerRunInOneOrder) {
   EXPECT_EQ(charts[3].title, "Learning rate");
 }
 
-TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
-  const TemporaryFolder folder;
+TEST_F(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   successful(run_command(tiny_run("copy", folder / "copy")));
   successful(run_command(tiny_run("addition", folder / "addition")));
   make_run(folder, "players",
@@ -88,16 +89,14 @@ TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   EXPECT_EQ(slurp(folder / "p/plot.svg").find("Learning rate"), std::string::npos);
 }
 
-TEST(Plot, SaysWhichRunIsMeant) {
-  const TemporaryFolder folder;
+TEST_F(Plot, SaysWhichRunIsMeant) {
   make_run(folder, "out/copy", step_line(1, "2"));
   make_run(folder, "out/parser", step_line(1, "2"));
   expect_errors("tasks/errors/runs.txt", "plot", folder);
   EXPECT_FALSE(fs::exists(folder / "out/plot"));
 }
 
-TEST(Plot, NamesTheLineThatIsDamaged) {
-  const TemporaryFolder folder;
+TEST_F(Plot, NamesTheLineThatIsDamaged) {
   make_run(folder, "good", step_line(1, "2"));
   make_run(folder, "bad", step_line(1, "2") + "{\"step\":2,\"loss\":}\n");
   make_run(folder, "other", step_line(1, "2") + step_line(2, "1") + "[1]\n");

@@ -1,15 +1,8 @@
 // The blocks of code in the comments of autograd/ and optim/, compiled and run (blocks.py).
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/dist.h>
-#include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/comments/block_test.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,14 +1,9 @@
 // The blocks of code in the comments of nn/, compiled and run (blocks.py).
-#include <gtest/gtest.h>
 #include <tapegrad/nn/gradcheck_gtest.h>
-#include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/comments/block_test.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
 #include <iostream>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,16 +1,10 @@
 // The blocks of code in the comments of distributed/ and of the libraries in tasks/, compiled and run (blocks.py).
-#include <gtest/gtest.h>
 #include <tapegrad/distributed.h>
-#include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/comments/block_test.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <string>
-#include <utility>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,16 +1,10 @@
 // `mpirun -n R tapegrad train`: the model files of one process, byte for byte; errors, kills and resumption.
-#include <gtest/gtest.h>
 #include <tapegrad/distributed/world.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <regex>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -30,9 +24,10 @@ void expect_same_run(const std::string& a, const std::string& b) {
   EXPECT_EQ(decided(a), decided(b));
 }
 
-TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
+using TrainTogether = InAFolder;
+
+TEST_F(TrainTogether, CopyHasTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const auto run_in = [&](const char* name, int processes) {
     const RunSetting here{.folder = folder.path() / name};
     std::filesystem::create_directory(here.folder);
@@ -46,9 +41,8 @@ TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
   EXPECT_EQ(four.out, one.out);  // the first process prints, and its last batch is that of one process
 }
 
-TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
+TEST_F(TrainTogether, GPTHasTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const Arguments more{"--accumulate", "4", "--clip-grad", "0.5", "--clip-value", "0.01", "--batch-size", "2"};
   const Ran one = successful(run_command(small_gpt_run(folder, "one", joined(more, {"--threads", "3"}))));
   const Ran four = successful(train_together(4, small_gpt_run(folder, "four", joined(more, {"--threads", "1"}))));
@@ -57,21 +51,15 @@ TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
 }
 
 // The optimiser has the updates only; everything else is frozen.
-TEST(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
+TEST_F(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const Ran base = successful(run_command(small_gpt_run(folder, "base", {"--max-steps", "1"})));
   const auto tuned = [&](const std::string& out) {
-    return Arguments{"train",           "gpt",
-                     "--from",          folder / "base",
-                     "--text",          folder / "text.txt",
-                     "--out",           folder / out,
-                     "--sample-tokens", "0",
-                     "--lora-rank",     "2",
-                     "--lora-dropout",  "0.1",
-                     "--accumulate",    "2",
-                     "--max-steps",     "3",
-                     "--threads",       "1"};
+    return words_of(
+        "train gpt --from {folder}/base --text {folder}/text.txt --sample-tokens 0 --lora-rank 2 "
+        "--lora-dropout 0.1 --accumulate 2 --max-steps 3 --threads 1 --out {folder}/" +
+            out,
+        folder);
   };
   const Ran one = run_command(tuned("one")), two = train_together(2, tuned("two"));
   ASSERT_EQ(one.code, 0) << one.err;
@@ -82,9 +70,8 @@ TEST(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
   EXPECT_TRUE(adapter == slurp(folder / "two/adapter/adapter_model.safetensors"));
 }
 
-TEST(TrainTogether, Errors) {
+TEST_F(TrainTogether, Errors) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const Ran ran = train_together(2, small_gpt_run(folder, "run", {"--accumulate", "3"}));
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(lines(ran.err).front(), "[--accumulate] expected a multiple of the number of processes, 2, got 3");
@@ -111,16 +98,14 @@ TEST(Launched, VerbsThatWorkAloneAllPrint) {
   SKIP_WITHOUT_MPIRUN();
   const TemporaryFolder folder;
   spill(folder / "text.txt", "abc");
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", folder / "tok"}).code,
-            0);
+  successful(run_command({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", folder / "tok"}));
   const Ran ran =
       successful(run_ranks(2, {kCommand, "tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"}));
   EXPECT_EQ(ran.out, "0 1 2\n0 1 2\n");
 }
 
-TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
+TEST_F(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
   SKIP_WITHOUT_MPIRUN();
-  const TemporaryFolder folder;
   const char* other = "[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- \"$@\" --text missing.txt; exec \"$@\"";
   const Arguments run = joined({kCommand}, small_gpt_run(folder, "run", {"--accumulate", "2"}));
   const Ran ran = run_ranks(2, joined({"sh", "-c", other, "sh"}, run));
@@ -128,12 +113,11 @@ TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
   EXPECT_NE(ran.err.find("rank 1: [--text]"), std::string::npos) << ran.err;
 }
 
-TEST(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {
+TEST_F(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {
   SKIP_WITHOUT_MPIRUN();
   prepare_mpirun();
   const std::string kills = long_tests_are_wanted() ? "50" : "1";
-  const Ran ran = run_program({std::string(kTestsDir) + "/kill_ranks.sh", kills, kCommand});
-  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  const Ran ran = successful(run_program({std::string(kTestsDir) + "/kill_ranks.sh", kills, kCommand}));
 }
 
 }  // namespace

@@ -5,13 +5,14 @@
 #include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/internal/share.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::distributed {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 
 const World& world() {
   static const World joined;
@@ -232,16 +233,6 @@ std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options&
   return {parameters, state};
 }
 
-void expect_same(const NamedTensors& a, const NamedTensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].name, b[i].name);
-    ASSERT_EQ(a[i].tensor.shape(), b[i].tensor.shape()) << a[i].name;
-    const auto bytes = static_cast<std::size_t>(a[i].tensor.numel() * item_size(a[i].tensor.dtype()));
-    EXPECT_EQ(std::memcmp(a[i].tensor.raw_data(), b[i].tensor.raw_data(), bytes), 0) << a[i].name;
-  }
-}
-
 template <class Optimizer, class Options>
 void expect_bits_of_one_process(const Options& options, const DataParallelOptions& parallel) {
   const auto [one, whole] = trained<Optimizer>(World::alone(), options, parallel);
@@ -424,17 +415,15 @@ TEST(Ranks, TermsThatCannotBeMeantAreErrors) {
 TEST(World, TwoProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const tests::Ran ran = tests::run_ranks(
-      2, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*"});
-  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  const Ran ran = successful(run_ranks(2, {self, "--gtest_brief=1", "--gtest_color=no",
+                                           "--gtest_filter=Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*"}));
   EXPECT_NE(ran.out.find("[  PASSED  ] 3 tests."), std::string::npos) << ran.out << ran.err;
 }
 
 TEST(World, ThreeProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const tests::Ran ran = tests::run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"});
-  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  const Ran ran = successful(run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"}));
   EXPECT_NE(ran.out.find("[  PASSED  ] 10 tests."), std::string::npos) << ran.out << ran.err;
 }
 

@@ -1,22 +1,10 @@
 // docs/bibliography.md has every paper that a comment cites as "Author year", and no other.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/house/sources.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Citation {
   std::vector<std::string> names;
@@ -94,21 +82,15 @@ std::vector<std::string> without_paper(const std::vector<Citation>& citations, c
 }
 
 TEST(Bibliography, HasEveryCitation) {
-  const fs::path checkout = kSourceDir;
-  std::ostringstream page;
-  page << std::ifstream(checkout / "docs/bibliography.md").rdbuf();
-  const Papers papers = papers_of(page.str());
+  const Papers papers = papers_of(slurp(std::string(kSourceDir) + "/docs/bibliography.md"));
   ASSERT_GT(papers.size(), 100U);
   Papers uncited = papers;
-  for (const char* const folder :
-       {"autograd", "nn", "optim", "distributed", "train", "checks", "tasks", "tutorials", "examples", "bench"}) {
-    for (const auto& file : fs::recursive_directory_iterator(checkout / folder)) {
-      if (file.path().extension() != ".h" && file.path().extension() != ".cpp") continue;
-      std::ifstream source(file.path());
-      for (const std::string& missing : without_paper(citations_in(comment_text(source)), papers, uncited))
-        ADD_FAILURE() << fs::relative(file.path(), checkout).string() << " cites " << missing
-                      << ", which docs/bibliography.md does not have";
-    }
+  std::vector<std::string> folders = kLayers;
+  folders.emplace_back("bench");
+  for (const auto& [path, text] : texts_of(kSources, folders)) {
+    std::istringstream source(text);
+    for (const std::string& missing : without_paper(citations_in(comment_text(source)), papers, uncited))
+      ADD_FAILURE() << path << " cites " << missing << ", which docs/bibliography.md does not have";
   }
   for (const auto& [author, year] : uncited) ADD_FAILURE() << "no comment cites " << author << " " << year;
 }

@@ -1,14 +1,5 @@
 // The lines of each layer stay within budget.txt, so that the project does not grow unnoticed.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
-#include <sstream>
-#include <string>
+#include <tapegrad/tests/house/sources.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -19,15 +10,11 @@ using Lines = std::map<std::string, std::ptrdiff_t>;  // by layer
 constexpr std::ptrdiff_t kSlack = 300;  // a budget that is further above the lines is lowered
 
 // The lines of C++ in each of the folders.
-Lines count_lines(const fs::path& checkout, const Lines& layers) {
+Lines count_lines(const Lines& layers) {
   Lines lines;
-  for (const auto& [layer, budget] : layers) {
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / layer)) {
-      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
-      std::ifstream file(entry.path());
-      lines[layer] += std::count(std::istreambuf_iterator<char>(file), {}, '\n');
-    }
-  }
+  for (const auto& [layer, budget] : layers)
+    for (const auto& [path, text] : texts_of(kSources, {layer}))
+      lines[layer] += std::count(text.begin(), text.end(), '\n');
   return lines;
 }
 
@@ -58,7 +45,7 @@ TEST(Budget, OfEveryLayerIsKept) {
   std::ifstream file(fs::path(kTestsDir) / "house/budget.txt");
   const Lines budget = read_budget(file);
   EXPECT_GE(budget.size(), 11U);
-  for (const auto& [layer, lines] : count_lines(kSourceDir, budget))
+  for (const auto& [layer, lines] : count_lines(budget))
     EXPECT_EQ(breach(lines, budget.at(layer)), "") << layer << " has " << lines << " lines";
 }
 

@@ -1,55 +1,15 @@
 // The documents: every link between them leads to a file and a heading, every test that docs/ names exists, blocks are
 // parts of programs that run, and what the compiler says about a mistake is what its test expects.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/house/sources.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {
 
 namespace fs = std::filesystem;
 
-using Texts = std::map<std::string, std::string>;  // by path
 using Names = std::set<std::string>;
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-// The files of the checkout with this extension, but for what is built in it.
-Texts texts_of(const std::string& extension, const std::vector<std::string>& folders) {
-  Texts texts;
-  const fs::path checkout = kSourceDir;
-  for (const std::string& folder : folders) {
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      if (entry.path().extension() != extension) continue;
-      texts.emplace(fs::relative(entry.path(), checkout).generic_string(), text_of(entry.path()));
-    }
-  }
-  return texts;
-}
-
-Texts documents() {
-  Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "train", "checks", "tasks", "tutorials",
-                                 "examples", "tests", "bench", "docs"});
-  for (const char* const name :
-       {"README.md", "README.ko.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}) {
-    found.emplace(name, text_of(fs::path(kSourceDir) / name));
-  }
-  return found;
-}
 
 // `text` without blocks of code, whose brackets are no links.
 std::string prose_of(const std::string& text) {
@@ -250,7 +210,7 @@ Names too_long(const Texts& pages) {
 Names all_tests() {
   static const std::regex test(R"(TEST(?:_F|_P)?\((\w+), (\w+)\))");
   Names names;
-  for (const auto& [path, text] : texts_of(".cpp", {"tests"})) {
+  for (const auto& [path, text] : texts_of({".cpp"}, {"tests"})) {
     for (const std::smatch& match : matches(text, test)) names.insert(match[1].str() + "." + match[2].str());
   }
   return names;
@@ -268,7 +228,7 @@ TEST(Documents, LinksLeadSomewhere) {
 }
 
 TEST(Documents, TestsThatDocsNameExist) {
-  const Texts docs = texts_of(".md", {"docs"});
+  const Texts docs = texts_of({".md"}, {"docs"});
   ASSERT_FALSE(docs.empty());
   const Names lost = lost_tests(docs, all_tests());
   EXPECT_TRUE(lost.empty()) << joined(lost);
@@ -285,19 +245,19 @@ TEST(Documents, AWrongOfEachKindIsFound) {
 // The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples, and
 // the test of the blocks in docs/guides.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
-  Texts programs = texts_of(".cpp", {"examples/documents", "examples"});
-  programs.merge(texts_of(".h", {"examples/ported"}));
-  programs.emplace("tests/nn/guides.cpp", text_of(fs::path(kSourceDir) / "tests/nn/guides.cpp"));
+  Texts programs = texts_of({".cpp"}, {"examples/documents", "examples"});
+  programs.merge(texts_of({".h"}, {"examples/ported"}));
+  programs.emplace("tests/nn/guides.cpp", slurp(fs::path(kSourceDir) / "tests/nn/guides.cpp"));
   EXPECT_EQ(lost_blocks(documents(), "cpp", programs), Names());
   Texts pages = documents();
   std::erase_if(pages, [](const auto& page) { return page.first.starts_with("docs/manual/"); });  // made of the help
-  EXPECT_EQ(lost_blocks(pages, "text", texts_of(".txt", {"examples/documents"})), Names());
+  EXPECT_EQ(lost_blocks(pages, "text", texts_of({".txt"}, {"examples/documents"})), Names());
 }
 
 // What pages compare with, in LibTorch and Python, is run by hand.
 TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
-  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of(".cpp", {"examples/documents/peers"})), Names());
-  EXPECT_EQ(lost_blocks(documents(), "py", texts_of(".py", {"examples/documents/peers"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of({".cpp"}, {"examples/documents/peers"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "py", texts_of({".py"}, {"examples/documents/peers"})), Names());
 }
 
 TEST(Documents, BlocksThatNothingRunsAreFound) {
@@ -308,7 +268,7 @@ TEST(Documents, BlocksThatNothingRunsAreFound) {
 }
 
 TEST(Documents, MistakesHaveTheWordsOfTheirTests) {
-  EXPECT_EQ(lost_messages(documents(), texts_of(".cpp", {"tests/nn/mistakes", "tests/autograd/mistakes"})), Names());
+  EXPECT_EQ(lost_messages(documents(), texts_of({".cpp"}, {"tests/nn/mistakes", "tests/autograd/mistakes"})), Names());
 }
 
 TEST(Documents, MistakesWithOtherWordsAreFound) {
@@ -323,7 +283,7 @@ TEST(Documents, MistakesWithOtherWordsAreFound) {
 }
 
 TEST(Documents, PythonIsRun) {
-  EXPECT_EQ(lost_python(documents(), text_of(fs::path(kSourceDir) / "cmake/test_documents.cmake")), Names());
+  EXPECT_EQ(lost_python(documents(), slurp(fs::path(kSourceDir) / "cmake/test_documents.cmake")), Names());
   EXPECT_EQ(lost_python({{"docs/a/b.md", "```python\n1\n```\n"}, {"docs/c.md", "```python\n1\n```\n"}}, "(page a/b/x)"),
             Names{"docs/c.md"});
 }

@@ -1,28 +1,15 @@
 // The rules of ARCHITECTURE.md, checked on the sources: which layer may include which, no circles, private folders, one
 // file that includes each library, sizes, no results of the C library. exceptions.txt has what does not keep them yet,
 // with reasons; that list may only shrink.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/house/sources.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {
 
 namespace fs = std::filesystem;
 
-using Sources = std::map<std::string, std::string>;                // text by path: "nn/layers/linear.h"
 using Includes = std::map<std::string, std::vector<std::string>>;  // paths by path
 using Breaches = std::vector<std::string>;
 
@@ -46,35 +33,13 @@ const std::vector<Library> kLibraries{{"TBB", "tbb/"},         {"TBB", "oneapi/"
                                       {"MPI", "mpi.h"},        {"zlib", "zlib.h"}, {"libpng", "png.h"},
                                       {"libjpeg", "jpeglib.h"}};
 
-std::string read_text(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-Sources read_sources(const fs::path& checkout, const std::vector<std::string>& folders) {
-  Sources sources;
-  for (const std::string& folder : folders) {
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      const std::string extension = entry.path().extension().string();
-      if (extension != ".h" && extension != ".cpp") continue;
-      sources.emplace(fs::relative(entry.path(), checkout).generic_string(), read_text(entry.path()));
-    }
-  }
-  return sources;
-}
-
 // The files of the build: its parts in cmake/, and those next to what they build or test.
-Sources read_build(const fs::path& checkout) {
-  Sources sources{{"CMakeLists.txt", read_text(checkout / "CMakeLists.txt")}};
-  for (const char* const folder : {"cmake", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      const fs::path& path = entry.path();
-      if (path.extension() != ".cmake" && path.filename() != "CMakeLists.txt") continue;
-      sources.emplace(fs::relative(path, checkout).generic_string(), read_text(path));
-    }
-  }
-  return sources;
+Texts read_build(const fs::path& checkout) {
+  Texts files = texts_of({".cmake", ".txt"}, {"cmake", "tests"}, checkout);
+  std::erase_if(
+      files, [](const auto& file) { return file.first.ends_with(".txt") && !file.first.ends_with("/CMakeLists.txt"); });
+  files.emplace("CMakeLists.txt", slurp(checkout / "CMakeLists.txt"));
+  return files;
 }
 
 std::string layer_of(const std::string& path) { return path.substr(0, path.find('/')); }
@@ -124,7 +89,7 @@ std::vector<std::string> included_names(const std::string& text) {
 }
 
 // A public header is included by its installed name: <tapegrad/nn/linear.h> is nn/layers/linear.h.
-Includes includes_of(const Sources& sources) {
+Includes includes_of(const Texts& sources) {
   std::map<std::string, std::string> installed;
   for (const auto& [path, text] : sources)
     if (is_public_header(path)) installed.emplace(installed_name(path), path);
@@ -211,7 +176,7 @@ Graph graph_of(const Includes& includes, std::string (*part_of)(const std::strin
 Breaches circles(const Includes& includes) { return knots_of(graph_of(includes, unit_of)); }
 Breaches circles_of_folders(const Includes& includes) { return knots_of(graph_of(includes, folder_in_layer)); }
 
-Breaches second_doors(const Sources& sources) {
+Breaches second_doors(const Texts& sources) {
   std::map<std::string, std::vector<std::string>> doors;
   Breaches found;
   for (const auto& [path, text] : sources) {
@@ -233,7 +198,7 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-Breaches long_files(const Sources& sources, std::size_t most) {
+Breaches long_files(const Texts& sources, std::size_t most) {
   Breaches found;
   for (const auto& [path, text] : sources)
     if (lines_of(text) > most) found.push_back(path);
@@ -242,7 +207,7 @@ Breaches long_files(const Sources& sources, std::size_t most) {
 
 // What clang-format leaves: the first line and the closing brace of a definition are indented alike, what is between
 // them deeper. Definitions in a namespace and in a class are looked at.
-Breaches long_functions(const Sources& sources, std::size_t most) {
+Breaches long_functions(const Texts& sources, std::size_t most) {
   static const std::regex kOther("(namespace|class|struct|enum|union|extern)\\b.*");
   Breaches found;
   for (const auto& [path, text] : sources) {
@@ -267,7 +232,7 @@ Breaches long_functions(const Sources& sources, std::size_t most) {
   return found;
 }
 
-Breaches full_folders(const Sources& sources, std::size_t most) {
+Breaches full_folders(const Texts& sources, std::size_t most) {
   std::map<std::string, std::size_t> files;
   for (const auto& [path, text] : sources) ++files[folder_of(path)];
   Breaches found;
@@ -279,7 +244,7 @@ Breaches full_folders(const Sources& sources, std::size_t most) {
 // Functions of the C and C++ libraries whose results differ between versions: autograd/internal/fixed_math.h has ours.
 // sqrt, fma, fmod, floor, ldexp and the like are exact. Free are folders whose numbers are positions in a picture, or
 // are printed with few digits, and programs as users write them.
-Breaches functions_of_the_library(const Sources& sources) {
+Breaches functions_of_the_library(const Texts& sources) {
   static const std::regex kFunction(
       "\\bstd::((exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|a?(sin|cos|tan)h?|atan2|erfc?|[lt]gamma)[fl]?\\(|"
       "shuffle\\(|sample\\(|[a-z_]+_distribution)");
@@ -325,17 +290,17 @@ void expect_kept(const std::string& rule, const Breaches& found) {
   }
 }
 
-const Sources& house() {
-  static const Sources kSources = [] {
+const Texts& house() {
+  static const Texts kTexts = [] {
     std::vector<std::string> layers;
     for (const auto& [layer, below] : kBelow) layers.push_back(layer);
-    return read_sources(kSourceDir, layers);
+    return texts_of(kSources, layers);
   }();
-  return kSources;
+  return kTexts;
 }
 
-Sources with_tests() {
-  Sources all = read_sources(kSourceDir, {"bench", "tests"});
+Texts with_tests() {
+  Texts all = texts_of(kSources, {"bench", "tests"});
   all.insert(house().begin(), house().end());
   return all;
 }
@@ -362,10 +327,8 @@ TEST(House, FoldersHaveFewFiles) { expect_kept("full folder", full_folders(with_
 TEST(House, ScriptsAreFewLines) {
   constexpr std::ptrdiff_t kMostLinesOfScripts = 1500;
   std::ptrdiff_t lines = 0;
-  for (const char* const folder : {"tasks", "tests"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(kSourceDir) / folder))
-      if (const std::string text = entry.path().extension() == ".js" ? read_text(entry.path()) : ""; !text.empty())
-        lines += std::count(text.begin(), text.end(), '\n');
+  for (const auto& [path, text] : texts_of({".js"}, {"tasks", "tests"}))
+    lines += std::count(text.begin(), text.end(), '\n');
   EXPECT_GT(lines, 0);
   EXPECT_LE(lines, kMostLinesOfScripts);
 }
@@ -381,7 +344,7 @@ TEST(House, PublicHeadersOfALayerHaveDifferentNames) {  // they are installed in
 
 // --- the rules bite ---
 
-const Sources kPlanted{
+const Texts kPlanted{
     {"autograd/ops/loss/loss.h", "#include <tapegrad/nn/linear.h>\n"},
     {"autograd/kernels/simd.h", "#include <hwy/highway.h>\n"},
     {"autograd/tape.cpp", "#include <hwy/highway.h>\n#include <tbb/parallel_for.h>\n"},

@@ -1,87 +1,19 @@
 // The words of comments, documents and programs: phrases that the house's style replaces by plainer ones, and private
 // words that README.md and what the command prints say in the words of the field.
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/house/sources.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <span>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {
 
-// A phrase in lower case, word by word with alternatives, and what to write instead.
-struct Phrase {
-  std::string_view words, better;
-};
-
-constexpr Phrase kPhrases[] = {
-    {"byte|bytes|token|tokens|step|steps|time|times|vector|vectors|row|rows|call|calls|number|numbers|gb|mb|ms "
-     "a|an second|step|token|position|row|epoch|batch|class|word|file|line|element|channel|head|thread|process",
-     "one vector per position"},
-    {"is|are|was|were|be refused", "is rejected, raises an Error"},
-    {"tell|tells|told of|which|whether", "has, shows"},
-    {"stand|stands|stood in|at|on|here|there", "is, is declared"},
-    {"is no shape|probability|number|size|index", "is not a valid shape"},
-    {"error where|when", "Error if"},
-    {"behind it|them|the", "after, later, past"},
-    {"in front of", "before"},
-    {"beside", "next to, besides"},
-    {"whoever", "the process that"},
-    {"for ever", "never changes"},
-    {"anew", "again"},
-    {"asked for", "chosen, needed"},
-    {"so for", "the same holds for"},
-    {"of the one", "repeat the noun"},
-    {"adapter|adapters|header|vectors of peft's|highway's", "PEFT's adapter"},
-    {"folder|folders of hugging face's", "Hugging Face's folder"},
-    {"one's own", "your own"},
-    {"right as a whole", "exact match"},
-    {"seed 000|001|002|003|004", "tutorial 004, with its title"},
-};
-
-// Private words, in README.md, help, errors and reports: what PyTorch's and NumPy's documents say instead. (The other
-// documents still have some.)
-constexpr Phrase kPrivate[] = {
-    {"same|the|published|has|have|give|gives bits", "bit-identical; fingerprint"},
-    {"bits of|are|is", "bit-identical; fingerprint"},
-    {"matrix product|products", "matrix multiplication"},
-    {"products of matrices", "matrix multiplication"},
-    {"draw|draws|drawn", "plot; sample"},
-    {"picture|pictures", "plot, figure"},
-    {"figures of|that|whose", "metrics"},
-    {"fault|faults|defect|defects", "bug"},
-    {"is|are an error|errors", "throws Error"},
-    {"refuse|refused|refusal", "reject"},
-    {"recompute|recomputes|recomputed|recomputation|recomputing", "gradient checkpointing"},
-    {"tensor|tensors|result|results in between", "intermediate tensor"},
-    {"training|train|validation|test part|parts", "split"},
-    {"in turns", "interleaved"},
-    {"family|families", "instruction set"},
-    {"ours|numeric|theirs", "analytic, numerical; repeat the noun"},
-    {"tape|tapes alive", "in scope"},
-    {"still alive", "in scope"},
-    {"ended tape|tapes", "a tape that has gone out of scope"},
-    {"floor|floors|room|rooms|house|door|doors", "layer, folder, layout"},
-    {"told|said|asked", "documented, printed, queried"},
-    {"trainings", "training runs"},
-    {"a training .", "a training run"},
-    {"the trained one", "the trained model"},
-    {"those|that of", "repeat the noun"},
-    {"of the above", "repeat the noun"},
-    {"of its|their|your|our own .", "its own ..."},
-    {"as a whole", "all of it"},
-    {"the given", "repeat the noun"},
-    {"must be|not|have|fit", "[where] expected ..., got ..."},
-    {"page|file|table|document|report|manual|library has", "contains, lists, describes, is"},
-};
+// Pairs of words.txt.
+using Phrases = std::vector<std::pair<std::string, std::string>>;
+const Phrases& phrases(const std::string& section) {
+  static const Phrases all = pairs_of_lines("house/words.txt", "phrases"),
+                       of_us = pairs_of_lines("house/words.txt", "private");
+  return section == "private" ? of_us : all;
+}
 
 std::vector<std::string> divided(std::string_view text, char at) {
   std::vector<std::string> parts(1);
@@ -179,29 +111,22 @@ std::string without_targets(const std::string& sentences) {
   return std::regex_replace(sentences, target, "]");
 }
 
-// Each phrase of `words` that `phrases` has, with what to write.
-std::vector<std::string> house_words(const std::vector<std::string>& words,
-                                     std::span<const Phrase> phrases = kPhrases) {
+// Each of the phrases in the section that `words` has, with what to write.
+std::vector<std::string> house_words(const std::vector<std::string>& words, const std::string& section = "phrases") {
   std::vector<std::string> found;
-  for (const Phrase& phrase : phrases) {
+  for (const auto& [phrase, better] : phrases(section)) {
     std::vector<std::vector<std::string>> pattern;
-    for (const std::string& alternatives : divided(phrase.words, ' ')) pattern.push_back(divided(alternatives, '|'));
+    for (const std::string& alternatives : divided(phrase, ' ')) pattern.push_back(divided(alternatives, '|'));
     for (std::size_t i = 0; i + pattern.size() <= words.size(); ++i) {
       std::string text;
       std::size_t k = 0;
       for (; k < pattern.size() && std::ranges::find(pattern[k], words[i + k]) != pattern[k].end(); ++k) {
         text += (k > 0 ? " " : "") + words[i + k];
       }
-      if (k == pattern.size()) found.push_back("\"" + text + "\": " + std::string(phrase.better));
+      if (k == pattern.size()) found.push_back("\"" + text + "\": " + better);
     }
   }
   return found;
-}
-
-std::string contents_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 // What is no text of the command: data, programs and pages that have documents' or tutorials' words.
@@ -214,45 +139,31 @@ bool has_other_words(const std::string& path) {
 }
 
 TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
-  const std::filesystem::path checkout = kSourceDir;
-  int files = 0;
-  for (const char* const folder : {".", "autograd", "nn", "optim", "distributed", "train", "checks", "tasks",
-                                   "tutorials", "examples", "tests", "bench", "docs"}) {
-    for (std::filesystem::recursive_directory_iterator entry(checkout / folder), end; entry != end; ++entry) {
-      if (folder == std::string_view(".")) entry.disable_recursion_pending();
-      const std::filesystem::path& path = entry->path();
-      const bool document = path.extension() == ".md";
-      if (!document && path.extension() != ".h" && path.extension() != ".cpp") continue;
-      const std::string text = contents_of(path);
-      ++files;
-      for (const std::string& fault : house_words(words_of_text(document ? sentences_of(text) : comments_of(text)))) {
-        ADD_FAILURE() << std::filesystem::relative(path, checkout).generic_string() << ": " << fault;
-      }
-    }
-  }
-  EXPECT_GT(files, 500);
+  std::vector<std::string> folders = kLayers;
+  folders.insert(folders.end(), {"tests", "bench", "docs"});
+  Texts texts = texts_of(kSources, folders);
+  texts.merge(documents());
+  for (const auto& [path, text] : texts)
+    for (const std::string& fault :
+         house_words(words_of_text(path.ends_with(".md") ? sentences_of(text) : comments_of(text))))
+      ADD_FAILURE() << path << ": " << fault;
+  EXPECT_GT(texts.size(), 500U);
 }
 
 // Help, errors and reports are literals of the sources. Korean words are none of the phrases'.
 TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
-  const std::filesystem::path checkout = kSourceDir;
-  for (const char* const name : {"README.md", "README.ko.md"}) {
+  for (const char* const name : {"README.md", "README.ko.md"})
     for (const std::string& fault :
-         house_words(words_of_text(without_targets(sentences_of(contents_of(checkout / name)))), kPrivate))
+         house_words(words_of_text(without_targets(sentences_of(documents().at(name)))), "private"))
       ADD_FAILURE() << name << ": " << fault;
-  }
   int literals = 0;
-  for (const char* const folder :
-       {"autograd", "nn", "optim", "distributed", "train", "checks", "tasks", "tutorials", "examples"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(checkout / folder)) {
-      const std::string path = std::filesystem::relative(entry.path(), checkout).generic_string();
-      if ((entry.path().extension() != ".h" && entry.path().extension() != ".cpp") || has_other_words(path)) continue;
-      for (const std::string& text : literals_of(contents_of(entry.path()))) {
-        ++literals;
-        const std::vector<std::string> words = words_of_text(text);
-        for (const auto& faults : {house_words(words, kPrivate), house_words(words)})
-          for (const std::string& fault : faults) ADD_FAILURE() << path << ": " << fault << "\n  " << text;
-      }
+  for (const auto& [path, source] : texts_of(kSources, kLayers)) {
+    if (has_other_words(path)) continue;
+    for (const std::string& text : literals_of(source)) {
+      ++literals;
+      const std::vector<std::string> words = words_of_text(text);
+      for (const auto& faults : {house_words(words, "private"), house_words(words)})
+        for (const std::string& fault : faults) ADD_FAILURE() << path << ": " << fault << "\n  " << text;
     }
   }
   EXPECT_GT(literals, 2000);
@@ -261,7 +172,7 @@ TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
 TEST(Words, LiteralsAreFoundAndTheirPrivateWords) {
   EXPECT_EQ(literals_of("f(\"a b\" // \"c d\"\n  \" \\\"e\\n\", '\"', x ? \"f\" : R\"(g \"h)\", 1'000, \"i j\");"),
             (std::vector<std::string>{"a b \"e\n", "g \"h", "i j"}));
-  const auto found = [](const std::string& text) { return house_words(words_of_text(text), kPrivate).size(); };
+  const auto found = [](const std::string& text) { return house_words(words_of_text(text), "private").size(); };
   EXPECT_EQ(found("Draws a picture of the same bits. A training, and those of others; the file has it."), 6U);
   EXPECT_EQ(found("Plots of 32 bits, `the same bits`. The house_words of a training run; numerical."), 0U);
 }

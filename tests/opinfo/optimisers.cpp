@@ -2,6 +2,11 @@
 // target; `steps` steps. The results are the parameters after the first and after the last step.
 #include "case.h"
 
+#include <tapegrad/tests/optim/from_json.h>
+
+#include <algorithm>
+#include <cctype>
+
 namespace optim = tapegrad::optim;
 
 namespace {
@@ -31,162 +36,57 @@ Setup set_up(const Case& c) {
   return s;
 }
 
-template <class O, class Options>
-TV train(Case& c, Options options) {
+TV train(Case& c, const std::string& kind) {
   const Setup s = set_up(c);
-  O optimiser(s.named, options);
+  const auto optimiser =
+      tg::tests::optimizer_from({{"kind", kind}, {"options", c.attributes}}, {{.parameters = s.named}});
   TV results;
   const int64_t steps = c.i("steps", 30);
   for (int64_t t = 0; t < steps; ++t) {
     tg::Tape tape;
     const Tensor loss = loss_of(c, s.leaves, s.x, s.y);
     if (c.b("in_backward"))
-      optimiser.step(tape, loss);
+      optimiser->step(tape, loss);
     else
-      optimiser.step(tape.backward(loss));
+      optimiser->step(tape.backward(loss));
     if (t == 0 || t == steps - 1)
       for (const Tensor& p : s.leaves) results.push_back(p.clone());
     // The state goes out and in again in the middle: an exact continuation must not depend on anything else.
-    if (t == steps / 2) optimiser.load_state(optimiser.state());
+    if (t == steps / 2) optimiser->load_state(optimiser->state());
   }
   return results;
 }
 
-template <class Options>
-Options betas(const Case& c, Options o) {
-  o.lr = c.d("lr", o.lr);
-  if (c.has("betas")) {
-    o.beta1 = c.all<double>("betas")[0];
-    o.beta2 = c.all<double>("betas")[1];
+TV train_lbfgs(Case& c) {
+  const Setup s = set_up(c);
+  optim::LBFGSOptions o;
+  o.lr = c.d("lr", 1);
+  o.tolerance_grad = c.d("tolerance_grad", o.tolerance_grad);
+  o.strong_wolfe = c.s("line_search_fn") == "strong_wolfe";
+  optim::LBFGS lbfgs(s.named, o);
+  TV results;
+  const int64_t steps = c.i("steps", 3);
+  for (int64_t t = 0; t < steps; ++t) {
+    lbfgs.step([&]() -> optim::Evaluation {
+      tg::Tape tape;
+      const Tensor loss = loss_of(c, s.leaves, s.x, s.y);
+      const double value = loss.item();
+      return {value, tape.backward(loss)};
+    });
+    if (t == 0 || t == steps - 1)
+      for (const Tensor& p : s.leaves) results.push_back(p.clone());
   }
-  o.eps = c.d("eps", o.eps);
-  if (c.has("weight_decay")) o.weight_decay = c.d("weight_decay");
-  return o;
-}
-
-void add_momentum(Calls& on) {
-  on["optim.SGD"] = [](Case& c) -> TV {
-    optim::SGDOptions o;
-    return train<optim::SGD>(c, optim::SGDOptions{c.d("lr", o.lr), c.d("momentum", 0), c.d("dampening", 0),
-                                                  c.d("weight_decay", 0), c.b("nesterov")});
-  };
-  on["optim.Adam"] = [](Case& c) -> TV {
-    auto o = betas(c, optim::AdamOptions());
-    o.amsgrad = c.b("amsgrad");
-    return train<optim::Adam>(c, o);
-  };
-  on["optim.AdamW"] = [](Case& c) -> TV {
-    auto o = betas(c, optim::AdamWOptions());
-    o.amsgrad = c.b("amsgrad");
-    return train<optim::AdamW>(c, o);
-  };
-  on["optim.Adamax"] = [](Case& c) -> TV { return train<optim::Adamax>(c, betas(c, optim::AdamaxOptions())); };
-  on["optim.NAdam"] = [](Case& c) -> TV {
-    auto o = betas(c, optim::NAdamOptions());
-    o.momentum_decay = c.d("momentum_decay", o.momentum_decay);
-    o.decoupled_weight_decay = c.b("decoupled_weight_decay");
-    return train<optim::NAdam>(c, o);
-  };
-  on["optim.RAdam"] = [](Case& c) -> TV {
-    auto o = betas(c, optim::RAdamOptions());
-    o.decoupled_weight_decay = c.b("decoupled_weight_decay");
-    return train<optim::RAdam>(c, o);
-  };
-  on["optim.ASGD"] = [](Case& c) -> TV {
-    optim::ASGDOptions o;
-    return train<optim::ASGD>(c, optim::ASGDOptions{c.d("lr", o.lr), c.d("lambd", o.lambd), c.d("alpha", o.alpha),
-                                                    c.d("t0", o.t0), c.d("weight_decay", 0)});
-  };
-}
-
-void add_adaptive(Calls& on) {
-  on["optim.Adagrad"] = [](Case& c) -> TV {
-    optim::AdagradOptions o;
-    return train<optim::Adagrad>(c, optim::AdagradOptions{c.d("lr", o.lr), c.d("lr_decay", 0), c.d("weight_decay", 0),
-                                                          c.d("initial_accumulator_value", 0), c.d("eps", o.eps)});
-  };
-  on["optim.Adadelta"] = [](Case& c) -> TV {
-    optim::AdadeltaOptions o;
-    return train<optim::Adadelta>(
-        c, optim::AdadeltaOptions{c.d("lr", o.lr), c.d("rho", o.rho), c.d("eps", o.eps), c.d("weight_decay", 0)});
-  };
-  on["optim.RMSprop"] = [](Case& c) -> TV {
-    optim::RMSpropOptions o;
-    return train<optim::RMSprop>(c, optim::RMSpropOptions{c.d("lr", o.lr), c.d("alpha", o.alpha), c.d("eps", o.eps),
-                                                          c.d("weight_decay", 0), c.d("momentum", 0), c.b("centered")});
-  };
-  on["optim.Rprop"] = [](Case& c) -> TV {
-    optim::RpropOptions o;
-    o.lr = c.d("lr", o.lr);
-    if (c.has("etas")) {
-      o.eta_minus = c.all<double>("etas")[0];
-      o.eta_plus = c.all<double>("etas")[1];
-    }
-    if (c.has("step_sizes")) {
-      o.least_step = c.all<double>("step_sizes")[0];
-      o.largest_step = c.all<double>("step_sizes")[1];
-    }
-    return train<optim::Rprop>(c, o);
-  };
-  on["optim.Adafactor"] = [](Case& c) -> TV {
-    optim::AdafactorOptions o;
-    o.lr = c.d("lr", o.lr);
-    o.beta2_decay = c.d("beta2_decay", o.beta2_decay);
-    o.d = c.d("d", o.d);
-    o.weight_decay = c.d("weight_decay", 0);
-    if (c.has("eps")) {
-      o.eps1 = c.all<double>("eps")[0];
-      o.eps2 = c.all<double>("eps")[1];
-    }
-    return train<optim::Adafactor>(c, o);
-  };
-}
-
-void add_other(Calls& on) {
-  on["optim.Muon"] = [](Case& c) -> TV {
-    optim::MuonOptions o;
-    o.lr = c.d("lr", o.lr);
-    o.weight_decay = c.d("weight_decay", o.weight_decay);
-    o.momentum = c.d("momentum", o.momentum);
-    o.nesterov = c.b("nesterov", o.nesterov);
-    o.iterations = static_cast<int>(c.i("ns_steps", o.iterations));
-    if (c.has("ns_coefficients")) {
-      const Doubles v = c.all<double>("ns_coefficients");
-      o.coefficients = {v[0], v[1], v[2]};
-    }
-    const std::string scale = c.s("adjust_lr_fn", "original");
-    if (scale == "match_rms_adamw") o.scale = optim::MuonScale::match_adamw;
-    if (scale == "spectral_unclamped") o.scale = optim::MuonScale::spectral;
-    return train<optim::Muon>(c, o);
-  };
-  on["optim.LBFGS"] = [](Case& c) -> TV {
-    const Setup s = set_up(c);
-    optim::LBFGSOptions o;
-    o.lr = c.d("lr", 1);
-    o.tolerance_grad = c.d("tolerance_grad", o.tolerance_grad);
-    o.strong_wolfe = c.s("line_search_fn") == "strong_wolfe";
-    optim::LBFGS lbfgs(s.named, o);
-    TV results;
-    const int64_t steps = c.i("steps", 3);
-    for (int64_t t = 0; t < steps; ++t) {
-      lbfgs.step([&]() -> optim::Evaluation {
-        tg::Tape tape;
-        const Tensor loss = loss_of(c, s.leaves, s.x, s.y);
-        const double value = loss.item();
-        return {value, tape.backward(loss)};
-      });
-      if (t == 0 || t == steps - 1)
-        for (const Tensor& p : s.leaves) results.push_back(p.clone());
-    }
-    return results;
-  };
+  return results;
 }
 
 }  // namespace
 
 void add_optimisers() {
-  Calls& on = calls();
-  add_momentum(on);
-  add_adaptive(on);
-  add_other(on);
+  for (const std::string name : {"SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "ASGD", "Adagrad", "Adadelta",
+                                 "RMSprop", "Rprop", "Adafactor", "Muon"}) {
+    std::string kind = name;
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char x) { return std::tolower(x); });
+    calls()["optim." + name] = [kind](Case& c) { return train(c, kind); };
+  }
+  calls()["optim.LBFGS"] = train_lbfgs;
 }

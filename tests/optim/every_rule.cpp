@@ -1,17 +1,7 @@
 // Every class in optim/rules has a reference run, so its numbers are compared (optimizers.cpp, optimizers_net.cpp).
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
-#include <string>
 
 namespace tapegrad::tests {
 namespace {

@@ -47,6 +47,10 @@ Options options_from(const nlohmann::json& o) {
     if (o.contains("etas")) options.eta_minus = o["etas"][0], options.eta_plus = o["etas"][1];
     if (o.contains("step_sizes")) options.least_step = o["step_sizes"][0], options.largest_step = o["step_sizes"][1];
   }
+  if constexpr (requires { options.eps1; }) {
+    if (o.contains("eps")) options.eps1 = o["eps"][0], options.eps2 = o["eps"][1];
+  }
+  if constexpr (requires { options.coefficients; }) set("ns_coefficients", options.coefficients);
   if constexpr (requires { options.iterations; }) {
     set("ns_steps", options.iterations);  // two: no rounding to bfloat16 is near the middle
     const std::string scale = o.value("adjust_lr_fn", "original");

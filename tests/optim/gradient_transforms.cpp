@@ -1,17 +1,5 @@
 // Transforms of gradients: the values of each, their order, the errors of wrong options.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/gradient_transform.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -5,14 +5,18 @@
 #include <sys/wait.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/stored.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -35,6 +39,13 @@ void redirect(const std::string& file, int mode, int to) {
   const int opened = ::open(file.c_str(), mode, 0666);
   if (opened < 0 || ::dup2(opened, to) < 0) ::_exit(126);
   ::close(opened);
+}
+
+// The text with the paths that words_of() fills in.
+std::string filled(std::string text, const TemporaryFolder& folder) {
+  for (const auto& [name, path] : {std::pair{"{folder}", folder.path().string()}, {"{tests}", kTestsDir}})
+    for (std::size_t at; (at = text.find(name)) != text.npos;) text.replace(at, std::strlen(name), path);
+  return text;
 }
 
 }  // namespace
@@ -85,7 +96,7 @@ Ran run_program(const Arguments& program, const RunSetting& setting) {
 
 Ran successful(Ran ran, const char* file, int line) {
   if (ran.code == 0) return ran;
-  ADD_FAILURE_AT(file, line) << "expected the exit code 0, got " << ran.code << "\n" << ran.err;
+  ADD_FAILURE_AT(file, line) << "expected the exit code 0, got " << ran.code << "\n" << ran.out << ran.err;
   throw std::runtime_error("the command failed");
 }
 
@@ -93,6 +104,45 @@ void expect_error(const Ran& ran, int code, const std::vector<std::string>& word
   EXPECT_EQ(ran.code, code) << ran.err;
   EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
+}
+
+Arguments words_of(const std::string& line, const TemporaryFolder& folder) {
+  static const std::regex kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
+  Arguments words;
+  const std::string text = filled(line, folder);
+  for (std::sregex_iterator found(text.begin(), text.end(), kWord), end; found != end; ++found) {
+    const std::string word = found->str();
+    words.push_back(word.starts_with('"') ? nlohmann::json::parse(word).get<std::string>() : word);
+  }
+  return words;
+}
+
+bool matches(std::string_view text, std::string_view pattern) {
+  constexpr std::string_view kAny = "…";
+  const std::size_t first = pattern.find(kAny);
+  if (first == pattern.npos) return text == pattern;
+  if (!text.starts_with(pattern.substr(0, first))) return false;
+  text.remove_prefix(first);
+  pattern.remove_prefix(first + kAny.size());
+  for (std::size_t next; (next = pattern.find(kAny)) != pattern.npos; pattern.remove_prefix(next + kAny.size())) {
+    const std::size_t found = text.find(pattern.substr(0, next));
+    if (found == text.npos) return false;
+    text.remove_prefix(found + next);
+  }
+  return text.ends_with(pattern);
+}
+
+void expect_errors(const std::string& file, const std::string& section, const TemporaryFolder& folder,
+                   std::function<Ran(const Arguments&)> run) {
+  if (!run) run = [&](const Arguments& words) { return run_command(words, folder); };
+  for (const auto& [line, expected] : pairs_of_lines(file, section)) {
+    const int code = expected.starts_with("exit 1: ") ? 1 : 2;
+    const Ran ran = run(words_of(line, folder));
+    EXPECT_EQ(ran.code, code) << line << "\n" << ran.err;
+    EXPECT_TRUE(matches(ran.err, filled(expected.substr(code == 1 ? 8 : 0), folder) + "\n")) << line << "\n" << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << line << "\n" << ran.err;
+    EXPECT_TRUE(code == 1 || ran.out.empty()) << line << "\n" << ran.out;
+  }
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -105,8 +155,7 @@ void expect_narrow(const std::string& text) {
   const std::string command(kCommand);  // as tests call it, wherever the build is
   std::string typed = text;
   for (std::size_t at; (at = typed.find(command)) != std::string::npos;) typed.replace(at, command.size(), "tapegrad");
-  std::istringstream lines(typed);
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines(typed))
     EXPECT_LE(
         std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }),
         80)
@@ -127,6 +176,13 @@ TemporaryFolder::~TemporaryFolder() {
 std::string printed_bits(const std::string& out) {
   const std::size_t before = out.rfind("\nbits ");
   return before == std::string::npos ? "" : out.substr(before + 1, out.find('\n', before + 1) - before - 1);
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) found.push_back(line);
+  return found;
 }
 
 std::string slurp(const fs::path& path) {

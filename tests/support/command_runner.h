@@ -1,9 +1,13 @@
 // Runs the tapegrad command as a user would, without a shell, and captures its output.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::tests {
@@ -39,6 +43,19 @@ Ran successful(Ran ran, const char* file = __builtin_FILE(), int line = __builti
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
 
+// Whether the text is the pattern, in which each "…" stands for any text.
+bool matches(std::string_view text, std::string_view pattern);
+
+class TemporaryFolder;
+// The words of a command line, in which {folder} is the folder and {tests} is tests/; those in quotes are JSON strings.
+Arguments words_of(const std::string& line, const TemporaryFolder& folder);
+// Expects the errors of a section of tests/FILE (pairs_of_lines): a command line without "tapegrad", and below it a
+// pattern of the line that it prints on standard error. The exit code is 2, with nothing on standard output; or 1,
+// if the pattern begins with "exit 1: ". Both have what words_of() fills in. The command runs in the folder; `run` runs
+// the words in another way, such as with others before them.
+void expect_errors(const std::string& file, const std::string& section, const TemporaryFolder& folder,
+                   std::function<Ran(const Arguments&)> run = {});
+
 // The text with the first `from`, which it must have, made `to`.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
 
@@ -60,6 +77,13 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// A test in a fresh folder: using Suite = InAFolder.
+class InAFolder : public testing::Test {
+ protected:
+  const TemporaryFolder folder;
+};
+
+std::vector<std::string> lines(const std::string& text);
 // The bytes of a file; empty if there is no such file.
 std::string slurp(const std::filesystem::path& path);
 void spill(const std::filesystem::path& path, const std::string& bytes);

@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 namespace tapegrad::tests {
@@ -13,15 +14,36 @@ nlohmann::json stored(const std::string& file) {
   return nlohmann::json::parse(std::ifstream(std::string(kTestsDir) + "/data/" + file));
 }
 
-std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file) {
+std::vector<nlohmann::json> json_lines(const std::string& path) {
+  std::vector<nlohmann::json> objects;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) objects.push_back(nlohmann::json::parse(line));
+  return objects;
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file, const std::string& section) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::ifstream lines(std::string(kTestsDir) + "/" + file);
+  bool inside = section.empty();
   for (std::string first, second; std::getline(lines, first);) {
+    if (first.starts_with("== ")) inside = first.substr(3) == section;
+    if (first.starts_with("== ") || first.starts_with("# ")) continue;
     if (!std::getline(lines, second) || !second.starts_with("  "))
       fail(file, "expected a line with two spaces below " + first);
-    pairs.emplace_back(first, second.substr(2));
+    if (inside) pairs.emplace_back(first, second == "  -" ? "" : second.substr(2));
   }
+  if (pairs.empty()) fail(file, "has no lines in the section \"" + section + "\"");
   return pairs;
+}
+
+void expect_said(const std::string& file, const std::string& section,
+                 const std::function<std::string(const std::string&)>& said) {
+  for (const auto& [line, expected] : pairs_of_lines(file, section)) {
+    std::string input = line;
+    for (const auto& [mark, byte] : {std::pair("⏎", '\n'), std::pair("␀", '\0')})
+      for (std::size_t at; (at = input.find(mark)) != input.npos;) input.replace(at, std::strlen(mark), 1, byte);
+    EXPECT_EQ(said(input), expected) << line;
+  }
 }
 
 Tensor ids(const nlohmann::json& rows) {

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/module.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -13,8 +14,16 @@ namespace tapegrad::tests {
 
 // The file of this name in tests/data.
 nlohmann::json stored(const std::string& file);
-// The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out.
-std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file);
+// The objects in the lines of a file.
+std::vector<nlohmann::json> json_lines(const std::string& path);
+// The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out; "-"
+// is an empty text there. Of a file with sections, those below the line "== SECTION"; lines that begin with # and a
+// space are comments.
+std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::string& file,
+                                                                const std::string& section = "");
+// Expects that said(first) is the second of each of these pairs; in the first, ⏎ is a line feed and ␀ a NUL byte.
+void expect_said(const std::string& file, const std::string& section,
+                 const std::function<std::string(const std::string&)>& said);
 // Rows of token ids as a tensor [B, T].
 Tensor ids(const nlohmann::json& rows);
 // The bytes of a text of hexadecimal digits.

@@ -1,10 +1,9 @@
 // Memory of the training loop: a steady step requests none from the system, and 10,000 steps use no more than 100.
 // ctest: unsanitized
-#include <gtest/gtest.h>
 #include <malloc.h>
-#include <tapegrad/autograd/pool.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

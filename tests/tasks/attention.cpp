@@ -25,7 +25,7 @@ void expect_all_near(const std::vector<double>& values, const json& expected, do
 
 // tests/data/attention_figures.json, made by make_attention_figures.py next to it.
 TEST(AttentionFigures, EqualNumPys) {
-  for (const json& c : tests::stored("attention_figures.json")) {
+  for (const json& c : stored("attention_figures.json")) {
     SCOPED_TRACE(c["name"]);
     const int64_t rows = c["shape"][0], columns = c["shape"][1], width = c["width"];
     const Tensor a = matrix(c["weights"], rows, columns);
@@ -67,9 +67,9 @@ TEST(AttentionFigures, OfSimpleMaps) {
   EXPECT_NEAR(copying.low_frequencies, 5 / 20.0, 1e-12);  // its spectrum is flat along the diagonal
   EXPECT_NEAR(copying.information, std::log(20.0), 1e-12);
   EXPECT_EQ(copying.distance, 0);
-  EXPECT_EQ(tests::error_of([] { figures_of(zeros({3})); }), "[attention_figures] expected weights [T, S], got [3]");
-  EXPECT_EQ(tests::error_of([] { singular_values(zeros({3})); }), "[singular_values] expected a matrix, got [3]");
-  EXPECT_EQ(tests::error_of([] {
+  EXPECT_EQ(error_of([] { figures_of(zeros({3})); }), "[attention_figures] expected weights [T, S], got [3]");
+  EXPECT_EQ(error_of([] { singular_values(zeros({3})); }), "[singular_values] expected a matrix, got [3]");
+  EXPECT_EQ(error_of([] {
               figures_of(full({2, 2}, NAN));
             }),
             "[singular_values] expected finite numbers (did the training of the model diverge?)");
@@ -120,19 +120,18 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
   EXPECT_EQ(run_command(joined(arguments, {"--analyze", "--json", "--threads", "1"})).out, told.out);
 }
 
-TEST(AttentionCommand, AnalysesEveryTask) {
-  const TemporaryFolder folder;
+using AttentionCommand = InAFolder;
+
+TEST_F(AttentionCommand, AnalysesEveryTask) {
   const std::size_t heads[] = {6, 12, 12};
   std::size_t i = 0;
   for (const std::string task : {"copy", "addition", "parser"}) {
     const std::string run = folder / task;
-    ASSERT_EQ(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder).code, 0);
+    successful(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder));
     expect_analysis({"attention", task, "--model", run}, run, heads[i++]);
     const Ran plain = run_command({"attention", task, "--model", run});
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
   }
-  expect_error(run_command({"attention", "copy", "--json"}), 2,
-               {"[--json] expected --analyze, whose metrics it prints"});
   const Arguments chosen{"attention", "copy", "--model", folder / "copy", "--out", folder / "one", "--only"};
   const Ran one = successful(run_command(joined(chosen, {"cross layer 0, head 1"})));
   EXPECT_NE(one.out.find("encoder layer 0, head 0"), std::string::npos) << one.out;  // the text and the page have all
@@ -144,10 +143,8 @@ TEST(AttentionCommand, AnalysesEveryTask) {
       {"[--only] expected a part of a head's name, from \"encoder layer 0, head 0\" to \"cross layer", "layer 7"});
 }
 
-TEST(AttentionCommand, ShowsAGptsMaps) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})).code,
-            0);
+TEST_F(AttentionCommand, ShowsAGptsMaps) {
+  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})));
   const std::string run = folder / "run", report = slurp(run + "/report.html");
   expect_parts(report, {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"});
   EXPECT_EQ(faults_of_page(report), std::vector<std::string>());
@@ -168,7 +165,7 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
   expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] expected --analyze, whose metrics it prints"});
 }
 
-TEST(AttentionCommand, LabelsShowControlCharacters) {
+TEST_F(AttentionCommand, LabelsShowControlCharacters) {
   const auto tokenizer = data::make_character_tokenizer("a \n\x01\x1f");
   const nn::GPTModel model(
       {.vocab_size = tokenizer->size(), .context_length = 8, .emb_dim = 4, .n_heads = 1, .n_layers = 1});
@@ -178,7 +175,7 @@ TEST(AttentionCommand, LabelsShowControlCharacters) {
 }
 
 // Only what a mask hides is grey and null: a weight that underflowed to 0 is a weight.
-TEST(AttentionCommand, AWeightOfZeroIsNotMasked) {
+TEST_F(AttentionCommand, AWeightOfZeroIsNotMasked) {
   constexpr int kTokens = 120;
   manual_seed(1);
   std::string text;
@@ -209,7 +206,7 @@ TEST(AttentionCommand, AWeightOfZeroIsNotMasked) {
 }
 
 // A head that copies: the claims have known answers.
-TEST(AttentionCommand, ClaimsAreDecided) {
+TEST_F(AttentionCommand, ClaimsAreDecided) {
   HeadMap copying, equal;
   copying.name = equal.name = "a layer 0, head 0";
   copying.group = equal.group = "g";

@@ -2,9 +2,8 @@
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/checkpoint.h>
+#include <tapegrad/train.h>
 #include <tapegrad/train/files/internal/checked_file.h>
-#include <tapegrad/train/loop.h>
 
 namespace tapegrad::train {
 namespace {

@@ -11,8 +11,9 @@ namespace {
 
 using namespace tests;
 
-TEST(Damage, EveryByteOfACheckpointCounts) {
-  const TemporaryFolder folder;
+using Damage = InAFolder;
+
+TEST_F(Damage, EveryByteOfACheckpointCounts) {
   const std::string file = folder / "checkpoint";
   Trainer trainer(tiny_options("copy"));
   trainer.step();
@@ -40,8 +41,7 @@ TEST(Damage, EveryByteOfACheckpointCounts) {
   EXPECT_TRUE(refused(good + "x"));
 }
 
-TEST(Damage, EveryByteOfAModelCounts) {
-  const TemporaryFolder folder;
+TEST_F(Damage, EveryByteOfAModelCounts) {
   const std::string file = folder / "model.safetensors";
   Trainer trainer(tiny_options("copy"));
   trainer->write_model(file, 0);
@@ -64,10 +64,9 @@ TEST(Damage, EveryByteOfAModelCounts) {
   }
 }
 
-TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
-  const TemporaryFolder folder;
+TEST_F(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
+  successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
   std::string bad = slurp(out + "/checkpoint");
   bad[bad.size() / 2] ^= 4;
@@ -82,10 +81,9 @@ TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
                {"[safetensors]", "model.safetensors", "truncated"});
 }
 
-TEST(Damage, WithoutSpaceNothingIsChanged) {
-  const TemporaryFolder folder;
+TEST_F(Damage, WithoutSpaceNothingIsChanged) {
   const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), folder).code, 0);
+  successful(run_command(tiny_run("copy", out), folder));
   const std::string model = slurp(out + "/model.safetensors"), checkpoint = slurp(out + "/checkpoint");
   expect_error(run_command(tiny_run("copy", out, {"--seed", "2"}), {.folder = folder.path(), .largest_file = 20000}), 1,
                {"[file]", "cannot write", "run"});
@@ -96,8 +94,7 @@ TEST(Damage, WithoutSpaceNothingIsChanged) {
 }
 
 // What an update has made infinite or NaN is saved nowhere.
-TEST(Damage, AModelThatIsNotFiniteIsNotSaved) {
-  const TemporaryFolder folder;
+TEST_F(Damage, AModelThatIsNotFiniteIsNotSaved) {
   const Ran ran = run_command(
       tiny_run("copy", folder / "run", {"--lr", "1e39", "--schedule", "constant", "--checkpoint-every", "1"}));
   expect_error(ran, 1, {"[train] \"", "\" is not finite after step 1, so nothing was saved"});

@@ -1,9 +1,7 @@
 // The verb gradcheck.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

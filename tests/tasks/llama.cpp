@@ -14,7 +14,7 @@ using namespace tests;
 // Written by tests/data/make_llama.py with transformers.
 constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
 
-std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+std::string folder_of(const std::string& name) { return std::string(kTestsDir) + "/data/" + name; }
 
 std::string text_of_ids(const std::vector<int64_t>& ids, const char* between) {
   return fmt::format("{}", fmt::join(ids, between));
@@ -29,7 +29,7 @@ std::string copied(const TemporaryFolder& folder, const std::string& name, const
 TEST(LlamaTokenizers, EncodeAndDecodeAsHuggingFaces) {
   for (const std::string name : kFolders) {
     const auto tokenizer = data::load_tokenizer(folder_of(name));
-    for (const json& expected : tests::stored(name + "/expected.json")["texts"]) {
+    for (const json& expected : stored(name + "/expected.json")["texts"]) {
       const auto text = expected["text"].get<std::string>();
       SCOPED_TRACE(name + ": " + text);
       std::vector<int64_t> ids = tokenizer->encode(text);
@@ -44,27 +44,15 @@ TEST(LlamaTokenizers, EncodeAndDecodeAsHuggingFaces) {
 }
 
 TEST(LlamaTokenizers, RejectWhatTheyDoNotSupport) {
-  const json llama2 = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json")),
-             llama3 = json::parse(slurp(folder_of("llama3_tiny") + "/tokenizer.json"));
-  const auto with = [](json changed, const char* pointer, const json& value) {
-    changed[json::json_pointer(pointer)] = value;
+  expect_said("tasks/errors/texts.txt", "changes of a Llama's tokenizer.json", [](const std::string& change) {
+    std::istringstream words(change);
+    std::string folder, pointer;
+    words >> folder >> pointer;
+    json changed = json::parse(slurp(folder_of(folder) + "/tokenizer.json"));
+    words >> changed[json::json_pointer(pointer)];
     return error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
-  };
-  EXPECT_EQ(with(llama2, "/model/ignore_merges", true),
-            "[tokenizer] t.json: ignore_merges true of the model is not supported with byte_fallback");
-  EXPECT_EQ(with(llama2, "/normalizer", nullptr),
-            "[tokenizer] t.json: expected the pre_tokenizer Metaspace with byte_fallback, got missing");
-  EXPECT_EQ(with(llama2, "/normalizer/normalizers/0/prepend", "_"),
-            "[tokenizer] t.json: the normalizer Sequence is not supported");
-  EXPECT_EQ(with(llama2, "/post_processor/single/0/SpecialToken/id", "<t>"),
-            "[tokenizer] t.json: the post-processor TemplateProcessing is not supported");
-  EXPECT_EQ(with(llama3, "/post_processor/processors/2", {{"type", "RobertaProcessing"}}),
-            "[tokenizer] t.json: the post-processor Sequence is not supported");
-  EXPECT_EQ(with(llama3, "/pre_tokenizer/pretokenizers/0/pattern/Regex", "\\w+"),
-            "[tokenizer] t.json: expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
-  EXPECT_EQ(with(llama3, "/pre_tokenizer/pretokenizers/0/behavior", "Removed"),
-            "[tokenizer] t.json: expected a pre_tokenizer that isolates words, got another behavior");
-  json fewer = llama2;
+  });
+  json fewer = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json"));
   fewer["model"]["vocab"].erase("<0x41>");
   EXPECT_EQ(error_of([&] { data::parse_tokenizer(fewer.dump(), "t.json"); }),
             "[tokenizer] t.json: expected a token for every byte, got none for <0x41>");
@@ -120,7 +108,7 @@ TEST(LlamaTokenizers, Metaspace) {
 TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
   for (const std::string name : kFolders) {
     SCOPED_TRACE(name);
-    const json data = tests::stored(name + "/expected.json");
+    const json data = stored(name + "/expected.json");
     const std::string folder = folder_of(name);
     const auto start = data["start"].get<std::vector<int64_t>>(), greedy = data["greedy"].get<std::vector<int64_t>>();
     const auto generate = [&](const Arguments& more) {
@@ -142,10 +130,8 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
       {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"}));
   EXPECT_EQ(json::parse(tested.out)["tokens"], 299);
   const TemporaryFolder out;
-  EXPECT_EQ(run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out",
-                         out / "maps"})
-                .code,
-            0);
+  successful(run_command(
+      {"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out", out / "maps"}));
 }
 
 TEST(LlamaCommand, WritesFoldersThatItReads) {
@@ -156,7 +142,7 @@ TEST(LlamaCommand, WritesFoldersThatItReads) {
     save_hugging_face(folder / name, trained.model, *trained.tokenizer, trained.ends, "run");
     const TrainedGPT again = load_gpt(folder / name);
     EXPECT_EQ(again.ends, trained.ends);
-    tests::expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));
+    expect_same(nn::state_dict(trained.model), nn::state_dict(again.model));
   }
 }
 
@@ -176,18 +162,12 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   expect_error(generate(mixed), 1, {"its tokenizer has", "vocabulary 345"});
   const std::string changed = copied(folder, "llama2_tiny", "changed");
   const json config = json::parse(slurp(changed + "/config.json"));
-  const auto with = [&](const char* key, const json& value) {
+  expect_errors("tasks/errors/runs.txt", "a Llama's configuration", folder, [&](const Arguments& members) {
     json other = config;
-    other[key] = value;
+    other.update(json::parse(members.at(0)));
     spill(changed + "/config.json", other.dump());
     return generate(changed);
-  };
-  expect_error(with("intermediate_size", 25), 1, {"[model]", "model.layers.0.mlp.gate_proj.weight", "expected"});
-  expect_error(with("model_type", "mistral"), 1, {"expected the model_type gpt2 or llama, got \"mistral\""});
-  expect_error(with("hidden_size", 90'000'000), 2, {"a model of its sizes takes about", " GB, this machine has "});
-  expect_error(with("num_hidden_layers", 1'000'000), 1,
-               {"config.json] expected num_hidden_layers <= 21", "in its weights, got 1000000"});
-  expect_error(with("vocab_size", 100), 1, {"its tokenizer has", "vocabulary 100"});
+  });
   const std::string cut = copied(folder, "llama2_tiny", "cut");
   const std::string weights = slurp(cut + "/model.safetensors");
   spill(cut + "/model.safetensors", weights.substr(0, weights.size() / 2));
@@ -216,14 +196,14 @@ double tested_loss(const Arguments& model) {
   return ran.code == 0 ? json::parse(ran.out)["loss"].get<double>() : 0;
 }
 
+using LlamaTraining = InAFolder;
+
 // As PyTorch's AdamW trains transformers' model without dropout (make_llama.py).
-TEST(LlamaTraining, FirstLossesAreThoseOfTransformers) {
-  const TemporaryFolder folder;
-  for (const char* name : kFolders) tests::expect_losses_of_transformers(name, folder / name);
+TEST_F(LlamaTraining, FirstLossesAreThoseOfTransformers) {
+  for (const char* name : kFolders) expect_losses_of_transformers(name, folder / name);
 }
 
-TEST(LlamaTraining, StartsFromAFolderAndResumes) {
-  const TemporaryFolder folder;
+TEST_F(LlamaTraining, StartsFromAFolderAndResumes) {
   const Arguments freeze{"--freeze", "model.embed_tokens.*", "--checkpoint-every", "3"};
   const Ran whole =
       successful(run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"}))));
@@ -241,13 +221,12 @@ TEST(LlamaTraining, StartsFromAFolderAndResumes) {
   Arguments words = llama_run(folder / "again", freeze);
   *std::find(words.begin(), words.end(), folder_of("llama3_tiny")) = base;
   *std::find(words.begin(), words.end(), "6") = "3";
-  ASSERT_EQ(run_command(words).code, 0);
+  successful(run_command(words));
   std::filesystem::remove_all(base);
   successful(run_command({"train", "gpt", "--out", folder / "again", "--resume"}));
 }
 
-TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
-  const TemporaryFolder folder;
+TEST_F(LlamaTraining, AdaptersAreThoseOfPeft) {
   successful(run_command(llama_run(folder / "run", {"--lora-rank", "2"})));
   const SafeTensors file = load_safetensors(folder / "run/adapter/adapter_model.safetensors");
   EXPECT_EQ(file.tensors.size(), 8U);  // A and B of q_proj and v_proj in two layers
@@ -258,30 +237,17 @@ TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
   EXPECT_NEAR(tested_loss({"--model", folder / "merged"}), loss, 1e-5);
 }
 
-TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "out", from = folder_of("llama3_tiny");
-  const auto expect = [&](const Arguments& more, const std::string& what) {
-    expect_error(run_command(llama_run(out, more)), 2, {what});
-  };
-  expect({"--n-layers", "3"}, "[--n-layers] expected 2, as " + from + " has, got 3 (omit the option)");
-  expect({"--positions", "alibi"}, "[--positions] expected rope, as " + from + " has, got alibi");
-  expect({"--ntk-scale", "2"}, "[--ntk-scale] expected 1, as " + from + " has, got 2");
-  expect({"--with-masks"}, "[--with-masks] expected a GPT, got a Llama");
-  expect({"--lora-rank", "2", "--lora-targets", "c_attn"}, "[--lora-targets] no linear layer matches the target");
-  expect({"--freeze", "tok_emb.*"}, "[--freeze] no parameter matches \"tok_emb.*\"; the names are model.embed_tokens");
+TEST_F(LlamaTraining, WrongOptionsAreRejectedByName) {
+  const std::string out = folder / "out";
+  expect_errors("tasks/errors/runs.txt", "a Llama", folder,
+                [&](const Arguments& more) { return run_command(llama_run(out, more)); });
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 // --- chats ---
 
-std::size_t lines_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 TEST(Chat, HelpHasItsArgument) {
-  const Ran ran = run_command({"chat", "--help"});
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command({"chat", "--help"}));
   expect_parts(ran.out, {"\nUsage: tapegrad chat [RUN_OR_FOLDER] [options]\n\nArguments:\n  RUN_OR_FOLDER   ",
                          "\n\nOptions:\n  -h,--help"});
 }
@@ -337,7 +303,7 @@ TEST(Chat, ForgetsTheFirstMessagesWhenTheContextIsFull) {
   const Ran ran =
       successful(chat(folder_of("llama2_tiny"), input, {"--template", "{message}{answer}", "--max-new-tokens", "6"}));
   EXPECT_NE(ran.err.find("(the context of 64 tokens is full: the first "), std::string::npos) << ran.err;
-  EXPECT_GE(lines_of(ran.out), 12U);
+  EXPECT_GE(lines(ran.out).size(), 12U);
   const Ran longer = chat(folder_of("llama2_tiny"), std::string(200, 'x') + "\none\n");
   EXPECT_NE(longer.err.find(" tokens, the model's context 64: it is left out)"), std::string::npos) << longer.err;
   EXPECT_EQ(longer.code, 0);
@@ -350,14 +316,7 @@ TEST(Chat, TakesTheTemplateOfTheFolder) {
   EXPECT_EQ(chat(named, "one\n").out, chat(folder_of("llama3_tiny"), "one\n", {"--template", "llama3"}).out);
   EXPECT_EQ(chat(named, "one\n", {"--system", "Be brief."}).code, 0);
   spill(named + "/chat_template.jinja", "{{ messages }}");
-  expect_error(chat(named, "one\n"), 2,
-               {"[--template] expected one of plain, chatml, llama2, llama3, zephyr, because the chat template"});
-  expect_error(chat(named, "one\n", {"--template", "gemma"}), 2,
-               {"[--template] expected one of plain", "{message} and {answer} in this order, got \"gemma\""});
-  expect_error(chat(named, "one\n", {"--template", "llama2", "--system", "Be brief."}), 2,
-               {"[--system] the template llama2 has no place for it"});
-  expect_error(chat(folder / "none", "one\n"), 2, {"there is no "});
-  expect_error(chat(named, "one\n", {"--temperature", "-1"}), 2, {"[--temperature]"});
+  expect_errors("tasks/errors/runs.txt", "chat", folder);
 }
 
 }  // namespace

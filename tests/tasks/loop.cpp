@@ -2,9 +2,7 @@
 // to the same bits. The files of its runs are tested in checkpoint.cpp.
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/interrupts.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 #include <csignal>
 

@@ -1,18 +1,16 @@
 // Metrics of texts and classifiers: the numbers of rouge-score, sacrebleu and scikit-learn, and the pictures.
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/metrics/bleu.h>
-#include <tapegrad/train/metrics/classification.h>
-#include <tapegrad/train/metrics/spans.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::metrics {
 namespace {
 
+using namespace tests;
 using Json = nlohmann::json;
-using tests::error_of;
 
 const Json& metrics_golden() {
-  static const Json json = tests::stored("metrics.json");
+  static const Json json = stored("metrics.json");
   return json;
 }
 
@@ -91,7 +89,7 @@ TEST(Confusion, EqualsScikitLearn) {
 }
 
 TEST(Confusion, Pictures) {
-  EXPECT_TRUE(tests::faults_of_svg(svg_file(draw(matrix_of(metrics_golden()["classifiers"][0]), "Test part"))).empty());
+  EXPECT_TRUE(faults_of_svg(svg_file(draw(matrix_of(metrics_golden()["classifiers"][0]), "Test part"))).empty());
   std::vector<std::string> names;
   for (int i = 0; i < 52; ++i) names.push_back("section" + std::to_string(i));
   ConfusionMatrix large(names);
@@ -99,7 +97,7 @@ TEST(Confusion, Pictures) {
     for (int k = 0; k <= i; ++k) large.add(i, (i + (k % 5 == 0 ? k : 0)) % 52);
   }
   const std::string svg = svg_file(draw(large, "Test part"));
-  EXPECT_TRUE(tests::faults_of_svg(svg).empty());
+  EXPECT_TRUE(faults_of_svg(svg).empty());
   EXPECT_NE(svg.find("Test part: the 30 largest of 52 classes"), std::string::npos);
 }
 

@@ -1,15 +1,12 @@
 // A training loop whose step is the program's own: several models and optimisers, named figures, exact resumption.
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::train {
 namespace {
 
-using tests::error_of;
-using tests::slurp;
-using tests::TemporaryFolder;
+using namespace tests;
 
 struct PlayersMaker {
   nn::Linear layer{2, 2};
@@ -63,7 +60,7 @@ struct Players {
   optim::SGD sgd{nn::parameters(critic), {.lr = 0.05, .momentum = 0.5}};
   optim::ExponentialAverage average{nn::parameters(maker), {.decay = 0.9}};
   Generator noise{7};
-  data::DataLoader<tests::Numbers> loader{tests::Numbers(), {.batch_size = 4, .shuffle = true}};
+  data::DataLoader<Numbers> loader{Numbers(), {.batch_size = 4, .shuffle = true}};
   Parts parts;
   Loop loop;
 };
@@ -111,7 +108,7 @@ TEST(OwnStep, ARunHasACurveForEachFigure) {
   EXPECT_EQ(metrics.steps[3].figures[0].name, "critic loss");
   EXPECT_EQ(metrics.steps[3].figures[1].value, 0.01 / 4);
   const std::string report = slurp(folder / "run/report.html");
-  tests::expect_parts(report, {"critic loss", "step size"});
+  expect_parts(report, {"critic loss", "step size"});
 }
 
 // The parts of a loop whose step does not look at them.
@@ -130,7 +127,7 @@ TEST(OwnStep, AFigureOfLaterStepsHasACurve) {
   const TemporaryFolder folder;
   loop.run({.folder = folder / "run", .progress = false, .messages = stderr});
   const std::string report = slurp(folder / "run/report.html");
-  tests::expect_parts(report, {"of the critic", "of the generator"});
+  expect_parts(report, {"of the critic", "of the generator"});
 }
 
 TEST(OwnStep, StepsWithoutData) {
@@ -177,7 +174,7 @@ TEST(OwnStep, Errors) {
   nn::Linear other(1, 1);
   forgotten.add("net", other).add("sgd", sgd);
   loop_of(forgotten, {.save = [](Checkpoint&) {}});  // which may save the model
-  tests::expect_texts({
+  expect_texts({
       {"[parts] expected a name without a dot, got \"a.b\"", [&] { parts.add("a.b", model); }},
       {"[parts] expected a different name for each part, got \"net\" twice", [&] { parts.add("net", sgd); }},
       {"[parts] expected another name than \"model\", which checkpoints use", [&] { parts.add("model", sgd); }},
@@ -212,7 +209,7 @@ TEST(OwnStep, Errors) {
 TEST(Loop, ALossOfSeveralElementsIsAnError) {
   nn::Linear model(2, 1);
   optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
-  const data::DataLoader<tests::Numbers> loader(tests::Numbers(), {.batch_size = 4});
+  const data::DataLoader<Numbers> loader(Numbers(), {.batch_size = 4});
   train::Loop loop(model, sgd, loader, [&](const auto& batch) {
     return train::BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second, Reduction::none),
                             .tokens = 4};
@@ -224,7 +221,7 @@ TEST(Loop, ALossOfSeveralElementsIsAnError) {
 TEST(Loop, AnUpdateInTheLossIsAnError) {
   nn::Linear model(2, 1);
   optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
-  const data::DataLoader<tests::Numbers> loader(tests::Numbers(), {.batch_size = 4});
+  const data::DataLoader<Numbers> loader(Numbers(), {.batch_size = 4});
   train::Loop loop(model, sgd, loader, [&](const auto& batch) {
     Tape tape;
     sgd.step(tape.backward(mse_loss(model(batch.first).reshape({-1}), batch.second)));
@@ -237,9 +234,9 @@ TEST(Loop, AnUpdateInTheLossIsAnError) {
 }
 
 TEST(Loop, TheNextLossIsThatOfTheNextStepAndUpdatesNothing) {
-  tests::Trained stepped;
+  Trained stepped;
   const double loss = stepped.loop.step().loss;
-  tests::Trained looked;  // draws the same numbers again
+  Trained looked;  // draws the same numbers again
   const Checkpoint start = looked.loop.checkpoint();
   const std::vector<float> weights = looked.weights();
   {

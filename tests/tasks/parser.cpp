@@ -7,7 +7,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 using Row = std::vector<int64_t>;
 
 Tree digit(int d) { return {ExpressionTokens::kDigit + d, {}}; }
@@ -98,35 +98,13 @@ TEST(Expression, LongestRowsAreReached) {
 }
 
 TEST(Expression, FaultsNameTheirColumn) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "[--expression] \"\": column 1: expected a variable (x, y or z), got the end"},
-      {"1+2", "[--expression] \"1+2\": column 1: expected a variable (x, y or z), got '1'"},
-      {"x", "[--expression] \"x\": column 2: expected = after the variable, got the end"},
-      {"x1+2", "[--expression] \"x1+2\": column 2: expected = after the variable, got '1'"},
-      {"x=", "[--expression] \"x=\": column 3: expected a digit or (, got the end"},
-      {"x=1", "[--expression] \"x=1\": column 4: expected an operator (+ - * /), got the end"},
-      {"x=(1)", "[--expression] \"x=(1)\": column 6: expected an operator (+ - * /), got the end"},
-      {"x=1+", "[--expression] \"x=1+\": column 5: expected a digit or (, got the end"},
-      {"x=1++2", "[--expression] \"x=1++2\": column 5: expected a digit or (, got '+'"},
-      {"x=-1+2", "[--expression] \"x=-1+2\": column 3: expected a digit or (, got '-'"},
-      {"x=1 2", "[--expression] \"x=1 2\": column 5: expected an operator (+ - * /), got '2'"},
-      {"x=12+3",
-       "[--expression] \"x=12+3\": column 4: expected an operator (+ - * /), got '2' (numbers have one digit)"},
-      {"x=1%2", "[--expression] \"x=1%2\": column 4: expected an operator (+ - * /), got '%'"},
-      {"x=a+2", "[--expression] \"x=a+2\": column 3: expected a digit or (, got 'a'"},
-      {"x=y+2", "[--expression] \"x=y+2\": column 3: expected a digit or (, got 'y'"},
-      {"x=(1+2", "[--expression] \"x=(1+2\": column 7: expected ) for the ( in column 3, got the end"},
-      {"x=1+2)", "[--expression] \"x=1+2)\": column 6: expected an operator (+ - * /), got ')' without a matching ("},
-      {"x=()", "[--expression] \"x=()\": column 4: expected a digit or (, got ')'"},
-      {"x=1×2", "[--expression] \"x=1×2\": column 4: expected an operator (+ - * /), got '×'"},
-      {"x=1+\n2", "[--expression] \"x=1+\\n2\": column 5: expected a digit or (, got '\\n'"},
-  };
-  for (const auto& [text, message] : cases) EXPECT_EQ(error_of([&] { parse_expression(text); }), message);
+  expect_said("tasks/errors/texts.txt", "expressions",
+              [](const std::string& text) { return error_of([&] { parse_expression(text); }); });
 
   std::string deep = "x=";
   deep += std::string(65, '(') + "1";
-  tests::expect_parts(error_of([&] { parse_expression(deep); }),
-                      {"column 67: expected at most 64 nested parentheses, got '('"});
+  expect_parts(error_of([&] { parse_expression(deep); }),
+               {"column 67: expected at most 64 nested parentheses, got '('"});
   EXPECT_EQ(error_of([] { parse_expression("x=" + std::string(5000, '1')); }),
             "[--expression] expected at most 4096 bytes, got 5002");
   // Of a long text, only the part around the fault is shown.
@@ -181,8 +159,7 @@ TEST(Trees, AreDrawn) {
             "ASSIGN\n├── x\n└── ADD\n    ├── 1\n    └── MUL (4 is right)\n        ├── 2 (should not be)\n        └── 3 "
             "(should not be)\n");
   const drawing::Drawing drawing = draw_tree(tree, "x=1+2*3", &other);
-  tests::expect_parts(drawing.body,
-                      {">ASSIGN</text>", ">MUL</text>", "class=\"node wrong\"", "class=\"branch\"", "x=1+2*3"});
+  expect_parts(drawing.body, {">ASSIGN</text>", ">MUL</text>", "class=\"node wrong\"", "class=\"branch\"", "x=1+2*3"});
   EXPECT_EQ(draw_tree_text(read_tree(Row{11}, TreeForm::flat).tree), "?\n");
 }
 
@@ -229,7 +206,7 @@ TEST(ParserTask, PaddingIsMaskedAndNotCounted) {
       model(one.source, shifted(task, one.target), task.source_mask(one.source), nn::causal_mask(one.target.size(1)));
   const Tensor padded = model(both.source, shifted(task, both.target), task.source_mask(both.source),
                               nn::causal_mask(both.target.size(1)));
-  tests::expect_near(narrow(narrow(padded, 0, 0, 1), 1, 0, one.target.size(1)).contiguous(), alone);
+  expect_near(narrow(narrow(padded, 0, 0, 1), 1, 0, one.target.size(1)).contiguous(), alone);
 }
 
 // An untrained model gets a low score, and the test set has no expression of the training.

@@ -11,7 +11,9 @@ namespace {
 
 using namespace tests;
 
-TEST(ParserCommand, Explains) {
+using ParserCommand = InAFolder;
+
+TEST_F(ParserCommand, Explains) {
   const Ran ran = successful(run_command({"explain", "parser"}));
   EXPECT_EQ(ran.out, explain_parser({}, TreeForm::flat));
   const Ran nested = successful(run_command({"explain", "parser", "--expression", "y=(1+2)*3"}));
@@ -24,8 +26,7 @@ TEST(ParserCommand, Explains) {
   }
 }
 
-TEST(ParserCommand, NestedRunFromTrainingToPicture) {
-  const TemporaryFolder folder;
+TEST_F(ParserCommand, NestedRunFromTrainingToPicture) {
   const std::string out = folder / "run";
   const Ran trained = successful(run_command(tiny_run("parser", out, {"--depth", "2"}), folder));
   expect_parts(trained.out, {"Epoch 0, Average Loss: ", ", Final Accuracy: ", ", Learning Rate: ",
@@ -66,8 +67,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
                {"[--model]", "was trained for the task parser, not for copy"});
 }
 
-TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
-  const TemporaryFolder folder;
+TEST_F(ParserCommand, NestedTreesFitIntoEightyColumns) {
   const Ran trained =
       successful(run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), folder));
   expect_narrow(trained.out);
@@ -84,8 +84,7 @@ TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
   expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, folder).out);
 }
 
-TEST(ParserCommand, FlatRun) {
-  const TemporaryFolder folder;
+TEST_F(ParserCommand, FlatRun) {
   const Ran trained = successful(run_command(tiny_run("parser", folder / "run"), folder));
   expect_narrow(trained.out);
   const Ran ran = successful(run_command({"test", "parser", "--target", "0"}, folder));
@@ -95,29 +94,8 @@ TEST(ParserCommand, FlatRun) {
                {"[--expression]", "nesting depth 2", "--depth 1"});
 }
 
-TEST(ParserCommand, WrongRequestsAreErrorsOfOneLine) {
-  const TemporaryFolder folder;
-  const auto train = [&](const Arguments& more) {
-    return run_command(joined({"train", "parser", "--out", folder / "run"}, more));
-  };
-  expect_error(train({"--depth", "0"}), 2, {"[--depth] expected a number in [1, 5], got 0"});
-  expect_error(train({"--depth", "6"}), 2, {"[--depth] expected a number in [1, 5], got 6"});
-  expect_error(train({"--depth", "two"}), 2, {"--depth", "two"});
-  expect_error(train({"--depth", "3", "--vocab-size", "25"}), 2,
-               {"[--depth] expected a --vocab-size of at least 29 for depth 3"});
-  expect_error(train({"--depth", "3", "--max-position-embeddings", "20"}), 2, {"[--depth] 3 makes sequences of 33"});
-  expect_error(train({"--vocab-size", "20"}), 2, {"[--vocab-size] expected at least 25"});
-  expect_error(train({"--data-seed", "-2"}), 2, {"[--data-seed] expected a number in [-1, 4294967295], got -2"});
-  expect_error(train({"--data-seed", "4294967296"}), 2,
-               {"[--data-seed] expected a number in [-1, 4294967295], got 4294967296"});
-  expect_error(train({"--seq-length", "5"}), 2, {"--seq-length", "copy", "parser"});
-  expect_error(run_command({"explain", "parser", "--expression", "x=1+"}), 2,
-               {"\"x=1+\": column 5: expected a digit or (, got the end"});
-  EXPECT_FALSE(fs::exists(folder / "run"));
-}
-
 // The data seed defaults to the seed, and has an effect on the data only.
-TEST(ParserCommand, DataSeed) {
+TEST_F(ParserCommand, DataSeed) {
   RunOptions options = ParserTask::defaults();
   options.seed = 7;
   ParserTask by_seed(options);

@@ -8,14 +8,15 @@ namespace {
 
 using namespace tests;
 
-TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
-  const TemporaryFolder folder;
+using TasksPositions = InAFolder;
+
+TEST_F(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
   for (const std::string_view positions : nn::position_names()) {
     SCOPED_TRACE(positions);
     const std::string out = folder / std::string(positions);
     successful(run_command(tiny_run("copy", out, {"--positions", std::string(positions)}), folder));
     // The report has the options of this kind alone; those of a composite are of its pair.
-    const std::string report = tests::slurp(out + "/report.html");
+    const std::string report = slurp(out + "/report.html");
     constexpr std::pair<std::string_view, const char*> kOptions[] = {
         {"learned", "--interpolate-to"}, {"rope", "--rope-base"},       {"shaw", "--shaw-distance"},
         {"t5", "--t5-buckets"},          {"conv", "--conv-width"},      {"lstm", "--lstm-size"},
@@ -62,7 +63,7 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
     } else {
       EXPECT_EQ(tested({"--seq-length", "9"}).code, 0);
     }
-    const std::string report = tests::slurp(out + "/report.html");
+    const std::string report = slurp(out + "/report.html");
     for (const char* option : {"--global-tokens", "--linformer-rank", "--performer-features", "--reformer-rounds"})
       EXPECT_EQ(report.find(option) != std::string::npos,
                 form[0].substr(0, 3) == std::string(option).substr(2, 3) || (form[0] == "window" && option[2] == 'g'))
@@ -71,46 +72,26 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
   }
 }
 
-TEST(TasksPositions, WrongRequests) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, WrongRequests) {
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), folder), 2,
                {fmt::format("[--positions] expected one of {}, got \"ropes\"", fmt::join(nn::position_names(), ", "))});
-  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}), folder), 2,
-               {"[--positions] expected heads of an even size for rope, got 3 (--hidden-size 6 over "
-                "--num-attention-heads 2)"});
-  const auto wrong = [&](const std::string& kind, const std::string& option, const std::string& value,
-                         const std::string& message) {
-    expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", kind, option, value}), folder), 2,
-                 {message});
+  const auto wrong = [&](const std::string& option, const std::string& value, const auto& names) {
+    expect_error(run_command({"train", "copy", "--positions", "composite", option, value}, folder), 2,
+                 {fmt::format("[{}] expected one of {}, got \"{}\"", option, fmt::join(names, ", "), value)});
   };
-  wrong("conv", "--conv-width", "4", "[--conv-width] expected an odd number > 0, got 4");
-  wrong("t5", "--t5-buckets", "5", "[--t5-buckets] expected an even number >= 4, got 5");
-  wrong("t5", "--t5-distance", "16", "[--t5-distance] expected more than half of t5_buckets 32, got 16");
-  wrong("rope", "--ntk-scale", "0.5", "[--ntk-scale] expected a number >= 1, got 0.5");
-  wrong("rope", "--rope-base", "1", "[--rope-base] expected a number > 1, got 1");
-  wrong("ode", "--ode-solver", "euler", "[--ode-solver] expected one of rk4, dopri5, got \"euler\"");
-  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] expected a number > 0, got 0");
-  wrong(
-      "composite", "--composite-added", "rope",
-      fmt::format("[--composite-added] expected one of {}, got \"rope\"", fmt::join(nn::added_position_names(), ", ")));
-  wrong("composite", "--composite-relative", "conv",
-        fmt::format("[--composite-relative] expected one of {}, got \"conv\"",
-                    fmt::join(nn::relative_position_names(), ", ")));
-  wrong("complex", "--hidden-size", "5", "[--hidden-size] 5 is not divisible");
-  expect_error(run_command({"test", "copy", "--beams", "0"}, folder), 2,
-               {"[--beams] expected a number in [1, 1000], got 0"});
+  wrong("--composite-added", "rope", nn::added_position_names());
+  wrong("--composite-relative", "conv", nn::relative_position_names());
 }
 
 // The options decide the shapes and the values of what is saved, and are saved with it.
-TEST(TasksPositions, EveryOptionReachesTheModel) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, EveryOptionReachesTheModel) {
   const auto shape_of = [&](const std::string& out, const std::string& name) {
     return str(load_safetensors(folder / out + "/model.safetensors")[name].shape());
   };
-  const auto expect = [&](const std::string& kind, const tests::Arguments& options, const std::string& name,
+  const auto expect = [&](const std::string& kind, const Arguments& options, const std::string& name,
                           const std::string& shape) {
     SCOPED_TRACE(kind + " " + name);
-    const tests::Arguments all = tests::joined({"--positions", kind, "--num-epochs", "1"}, options);
+    const Arguments all = joined({"--positions", kind, "--num-epochs", "1"}, options);
     successful(run_command(tiny_run("copy", folder / "run", all), folder));
     EXPECT_EQ(shape_of("run", name), shape);
     successful(run_command({"test", "copy", "--model", folder / "run", "--count", "8", "--target", "0"}, folder));
@@ -130,15 +111,14 @@ TEST(TasksPositions, EveryOptionReachesTheModel) {
   EXPECT_EQ(shape_of("run", added + "conv.weight"), "[8, 1, 3]");
 }
 
-TEST(TasksPositions, StretchATrainedModel) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, StretchATrainedModel) {
   const auto trained = [&](const std::string& kind) {
     successful(run_command(tiny_run("copy", folder / kind, {"--positions", kind}), folder));
   };
-  const auto test = [&](const std::string& kind, const tests::Arguments& more) {
-    const tests::Arguments arguments{"test",     "copy", "--model",      folder / kind, "--count", "20",
-                                     "--target", "0",    "--seq-length", "9",           "--json"};
-    return run_command(tests::joined(arguments, more), folder);
+  const auto test = [&](const std::string& kind, const Arguments& more) {
+    const Arguments arguments{"test",     "copy", "--model",      folder / kind, "--count", "20",
+                              "--target", "0",    "--seq-length", "9",           "--json"};
+    return run_command(joined(arguments, more), folder);
   };
   trained("learned");
   trained("rope");
@@ -152,17 +132,16 @@ TEST(TasksPositions, StretchATrainedModel) {
   expect_error(test("rope", {"--ntk-scale", "0"}), 2, {"[--ntk-scale] expected a number >= 1, got 0"});
 }
 
-TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
-  const TemporaryFolder folder;
+TEST_F(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
   const std::string prompt = "The cat sat on the mat, and again";  // more than 16 tokens
-  const auto generate = [&](const std::string& kind, const tests::Arguments& more = {}) {
+  const auto generate = [&](const std::string& kind, const Arguments& more = {}) {
     return run_command(
-        tests::joined({"generate", "gpt", "--model", folder / kind, "--prompt", prompt, "--max-new-tokens", "9"}, more),
+        joined({"generate", "gpt", "--model", folder / kind, "--prompt", prompt, "--max-new-tokens", "9"}, more),
         folder);
   };
   for (const std::string kind : {"learned", "rope", "lstm", "composite"}) {
     SCOPED_TRACE(kind);
-    successful(run_command(tests::small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"})));
+    successful(run_command(small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"})));
     const Ran asked = generate(kind);
     if (kind == "learned") {
       expect_error(asked, 2, {"[--prompt] expected at most 16 tokens, the model's context, got 33"});
@@ -177,17 +156,16 @@ TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
 }
 
 // Longer numbers as far as the positions reach, and deeper expressions where they have no end.
-TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
-  const TemporaryFolder folder;
-  const auto train = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
+TEST_F(TasksPositions, LongerProblemsOfTheOtherTasks) {
+  const auto train = [&](const std::string& task, const std::string& out, const Arguments& more) {
     successful(run_command(tiny_run(task, folder / out, more), folder));
   };
-  const auto test = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
-    return run_command(tests::joined({"test", task, "--model", folder / out}, more), folder);
+  const auto test = [&](const std::string& task, const std::string& out, const Arguments& more) {
+    return run_command(joined({"test", task, "--model", folder / out}, more), folder);
   };
-  const tests::Arguments few{"--count", "10", "--target", "0", "--json"};
-  const auto widest = [&](const std::string& out, const tests::Arguments& more = {}) -> int64_t {
-    const Ran ran = successful(test("addition", out, tests::joined(few, more)));
+  const Arguments few{"--count", "10", "--target", "0", "--json"};
+  const auto widest = [&](const std::string& out, const Arguments& more = {}) -> int64_t {
+    const Ran ran = successful(test("addition", out, joined(few, more)));
     return nlohmann::json::parse(ran.out)["digits"].back()["digits"];
   };
   train("addition", "table", {"--max-digits", "2", "--max-position-embeddings", "5"});
@@ -209,8 +187,8 @@ TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
 
 // --- compare positions ---
 
-tests::Arguments tiny_comparison(const TemporaryFolder& folder, const tests::Arguments& more) {
-  return tests::joined(
+Arguments tiny_comparison(const TemporaryFolder& folder, const Arguments& more) {
+  return joined(
       {"compare", "positions", "--hidden-size", "8", "--num-hidden-layers", "1", "--num-attention-heads", "2",
        "--intermediate-size", "8", "--steps", "3", "--batch-size", "4", "--count", "6", "--out", folder / "out"},
       more);
@@ -218,23 +196,23 @@ tests::Arguments tiny_comparison(const TemporaryFolder& folder, const tests::Arg
 
 TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   const TemporaryFolder folder;
-  const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
+  const auto compare = [&](const Arguments& more) { return run_command(tiny_comparison(folder, more)); };
   const std::string results = folder / "out/results.jsonl";
   const Ran first = successful(compare({"--kinds", "sinusoidal,conv-multiscale", "--seeds", "1", "--threads", "1"}));
   expect_parts(first.out, {"=== addition: up to 3 digits in training, 4 beyond ===",
                            "=== parser: depth 2 in training, 3 beyond ===", "\nconv-multiscale  0.",
                            "Mean and standard deviation over 1 seed."});
   EXPECT_NE(first.err.find("4 of 4: parser with conv-multiscale, seed 0: exact "), std::string::npos) << first.err;
-  tests::expect_narrow(first.out.substr(0, first.out.find("Plots")));
-  const std::string four = tests::slurp(results);
-  ASSERT_EQ(tests::lines(four).size(), 5u);  // the settings, and four runs
+  expect_narrow(first.out.substr(0, first.out.find("Plots")));
+  const std::string four = slurp(results);
+  ASSERT_EQ(lines(four).size(), 5u);  // the settings, and four runs
 
   // More kinds and seeds run what is missing, and nothing again; a line that was cut off is run again. Two runs at a
   // time have the results of one at a time.
-  tests::spill(results, four.substr(0, four.size() - 20));
+  spill(results, four.substr(0, four.size() - 20));
   const Ran more =
       successful(compare({"--kinds", "conv-multiscale,sinusoidal,rope", "--seeds", "2", "--threads", "2", "--json"}));
-  const std::vector<std::string> all = tests::lines(tests::slurp(results)), before = tests::lines(four);
+  const std::vector<std::string> all = lines(slurp(results)), before = lines(four);
   ASSERT_EQ(all.size(), 13u);
   EXPECT_TRUE(std::equal(before.begin(), before.end() - 1, all.begin()));
   const auto accuracies = [](const std::string& line) {
@@ -244,8 +222,8 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   };
   const nlohmann::json repeated = accuracies(before.back());
   EXPECT_TRUE(std::any_of(all.begin() + 4, all.end(), [&](const auto& line) { return accuracies(line) == repeated; }));
-  EXPECT_TRUE(tests::faults_of_svg(tests::slurp(folder / "out/positions.svg")).empty());
-  EXPECT_TRUE(tests::faults_of_page(tests::slurp(folder / "out/positions.html")).empty());
+  EXPECT_TRUE(faults_of_svg(slurp(folder / "out/positions.svg")).empty());
+  EXPECT_TRUE(faults_of_page(slurp(folder / "out/positions.html")).empty());
 
   const nlohmann::json told = nlohmann::json::parse(more.out);
   EXPECT_EQ(told["seeds"], 2);
@@ -268,19 +246,9 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   expect_error(compare({"--lr", "0.5"}), 2, {"[--out]", "results.jsonl has results of other settings"});
 }
 
-TEST(ComparePositions, WrongRequests) {
+TEST(ComparePositions, ARunThatFailsEndsTheComparison) {
   const TemporaryFolder folder;
-  const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
-  expect_error(compare({"--kinds", "rope,ropes"}), 2, {"[--kinds] expected one of", "got \"ropes\""});
-  expect_error(compare({"--kinds", ","}), 2, {"[--kinds] expected one of"});
-  expect_error(compare({"--tasks", "copy"}), 2, {"[--tasks] expected one of addition, parser, got \"copy\""});
-  expect_error(compare({"--longer", "9"}), 2, {"[--longer] expected at most 5 levels with --depth, got 11"});
-  expect_error(compare({"--longer", "16", "--tasks", "addition"}), 2, {"expected at most 17 digits", "got 19"});
-  expect_error(compare({"--kinds", "conv", "--conv-width", "2"}), 2,
-               {"[--conv-width] expected an odd number > 0, got 2"});
-  expect_error(run_command({"compare"}), 2, {"[tapegrad compare] expected a topic: positions"});
-  // A run that fails ends the comparison.
-  expect_error(compare({"--kinds", "none", "--lr", "1e30", "--warmup", "0"}), 1,
+  expect_error(run_command(tiny_comparison(folder, {"--kinds", "none", "--lr", "1e30", "--warmup", "0"})), 1,
                {"with none, seed 0", "is not finite (a smaller learning rate may help; trap_nan names"});
 }
 

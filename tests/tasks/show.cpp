@@ -1,10 +1,7 @@
 // Pictures: of `tapegrad show`, and of images; and the checker of pictures.
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/heatmap.h>
-#include <tapegrad/train/drawing/images.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks {
@@ -27,7 +24,9 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
   EXPECT_EQ(faults_of_page(slurp(folder / (file + ".html"))), Faults());
 }
 
-TEST(Show, TutorialsOwnExamples) {
+using Show = InAFolder;
+
+TEST_F(Show, TutorialsOwnExamples) {
   for (const Topic& topic : topics())
     if (topic.example.help.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
         topic.name != "gpt-cost" && topic.steps.help.empty())
@@ -36,7 +35,7 @@ TEST(Show, TutorialsOwnExamples) {
   expect_shows("attention-steps", {"--example", "journey"}, "attention-steps-journey");
 }
 
-TEST(Show, OtherSizes) {
+TEST_F(Show, OtherSizes) {
   for (const char* length : {"1", "2", "7", "8", "11", "20", "64"}) {
     expect_shows("causal-mask", {"--length", length});
     expect_shows("padding-mask", {"--seed", "3", "--length", length});
@@ -48,17 +47,15 @@ TEST(Show, OtherSizes) {
   for (const char* dim : {"2", "16"}) expect_shows("layer-norm", {"--dim", dim});
 }
 
-TEST(Show, AttentionCost) {
+TEST_F(Show, AttentionCost) {
   expect_shows("attention-cost", {"--dim", "64", "--length", "2048"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "attention-cost", "--dim", "64", "--length", "1024", "--out", folder / "p"});
   expect_parts(ran.out, {"Time in milliseconds\n", "Memory in megabytes\n", " full     window", "     512 ",
                          "    1024 ", "   slope "});
 }
 
-TEST(Show, GPTCost) {
+TEST_F(Show, GPTCost) {
   expect_shows("gpt-cost", {"--dim", "64", "--length", "256", "--threads", "2"});
-  const TemporaryFolder folder;
   const Ran ran =
       run_command({"show", "gpt-cost", "--dim", "64", "--length", "128", "--threads", "1", "--out", folder / "p"});
   expect_parts(ran.out,
@@ -66,10 +63,9 @@ TEST(Show, GPTCost) {
   EXPECT_EQ(ran.out.find("speed-up"), std::string::npos) << "with one thread";
 }
 
-TEST(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds", "0.05", "--length", "32"}); }
+TEST_F(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds", "0.05", "--length", "32"}); }
 
-TEST(Show, PerformerError) {
-  const TemporaryFolder folder;
+TEST_F(Show, PerformerError) {
   const Ran ran = successful(run_command({"show", "performer-error", "--dim", "8", "--out", folder / "p"}));
   expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / "p/performer-error.svg")), Faults());
@@ -84,10 +80,9 @@ TEST(Show, PerformerError) {
   EXPECT_GT(larger, -0.58);
 }
 
-TEST(Show, SameSeedSamePicture) {
-  const TemporaryFolder folder;
+TEST_F(Show, SameSeedSamePicture) {
   const auto drawn = [&](const char* seed) {
-    EXPECT_EQ(run_command({"show", "layer-norm", "--seed", seed, "--out", folder / seed}).code, 0);
+    successful(run_command({"show", "layer-norm", "--seed", seed, "--out", folder / seed}));
     return slurp(folder / (std::string(seed) + "/layer-norm.svg"));
   };
   const std::string first = drawn("5");
@@ -95,20 +90,18 @@ TEST(Show, SameSeedSamePicture) {
   EXPECT_NE(first, drawn("6"));
 }
 
-TEST(Show, QuietWritesOnlyFiles) {
-  const TemporaryFolder folder;
+TEST_F(Show, QuietWritesOnlyFiles) {
   const Ran ran = run_command({"show", "causal-mask", "--quiet", "--out", folder / "p"});
   EXPECT_EQ(ran.out, "Plots: " + (folder / "p/causal-mask.svg") + ", " + (folder / "p/causal-mask.html") + "\n");
   EXPECT_NE(slurp(folder / "p/causal-mask.html").find("[      0.45][      0.55]"), std::string::npos);
 }
 
-TEST(Show, HelpAtEveryLevel) {
+TEST_F(Show, HelpAtEveryLevel) {
   EXPECT_NE(run_command({"--help"}).out.find("show"), std::string::npos);
   const std::string verb = run_command({"show", "--help"}).out;
   for (const Topic& topic : topics()) {
     EXPECT_NE(verb.find(topic.name), std::string::npos) << topic.name;
-    const Ran ran = run_command({"show", std::string(topic.name), "--help"});
-    EXPECT_EQ(ran.code, 0);
+    const Ran ran = successful(run_command({"show", std::string(topic.name), "--help"}));
     EXPECT_NE(ran.out.find("--out DIR"), std::string::npos) << ran.out;
     expect_narrow(ran.out);
     EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.help.empty()) << ran.out;
@@ -117,56 +110,6 @@ TEST(Show, HelpAtEveryLevel) {
 
 TEST(Command, ExplanationsFitIntoEightyColumns) {
   for (const char* task : {"copy", "addition"}) expect_narrow(run_command({"explain", task}).out);
-}
-
-TEST(Show, WrongRequestsAreErrorsOfOneLine) {
-  const TemporaryFolder folder;
-  const std::pair<Arguments, Arguments> cases[] = {
-      {{}, {"tapegrad show"}},
-      {{"picture"},
-       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
-        "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error, "
-        "gpt-cost, mask-leak, order-blindness, relative-positions, recurrent-lengths, hopfield, depth, head-roles, "
-        "architecture"}},
-      {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
-      {{"causal-mask", "--length", "0"}, {"[--length] expected a number in [1, 64], got 0"}},
-      {{"causal-mask", "--length", "65"}, {"[--length] expected a number in [1, 64], got 65"}},
-      {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
-      {{"causal-mask", "--dim", "4"},
-       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost, performer-error, gpt-cost, "
-        "order-blindness, relative-positions, hopfield and depth, not of causal-mask"}},
-      {{"causal-mask", "--seed", "-1"}, {"[--seed] expected a number >= 0, got -1"}},
-      {{"positional-encoding", "--length", "1"}, {"[--length] expected a number in [2, 1000], got 1"}},
-      {{"positional-encoding", "--dim", "12"}, {"[--dim] expected a number in [16, 4096], got 12"}},
-      {{"positional-encoding", "--dim", "18"}, {"[--dim] expected a multiple of 4, got 18"}},
-      {{"attention-cost", "--length", "1000"}, {"[--length] expected a number in [1024, 1048576], got 1000"}},
-      {{"attention-cost", "--dim", "100"}, {"[--dim] expected a multiple of 64, got 100"}},
-      {{"attention-accuracy", "--length", "100"}, {"[--length] expected a multiple of 32, got 100"}},
-      {{"attention-accuracy", "--seconds", "0"}, {"[--seconds] expected a number in (0, 86400], got 0"}},
-      {{"performer-error", "--dim", "1"}, {"[--dim] expected a number in [2, 256], got 1"}},
-      {{"gpt-cost", "--length", "100"}, {"[--length] expected a number in [128, 262144], got 100"}},
-      {{"gpt-cost", "--dim", "100"}, {"[--dim] expected a multiple of 64, got 100"}},
-      {{"mask-leak", "--length", "3"}, {"[--length] expected a number in [4, 512], got 3"}},
-      {{"mask-leak", "--steps", "0"}, {"[--steps] expected a number in [1, 100000], got 0"}},
-      {{"order-blindness", "--dim", "12"}, {"[--dim] expected a multiple of 8, got 12"}},
-      {{"relative-positions", "--length", "31"}, {"[--length] expected a number in [32, 8192], got 31"}},
-      {{"relative-positions", "--dim", "65"}, {"[--dim] expected a number in [1, 64], got 65"}},
-      {{"head-roles", "--length", "33"}, {"[--length] expected a number in [4, 32], got 33"}},
-      {{"depth", "--length", "1"}, {"[--length] expected a number in [2, 256], got 1"}},
-      {{"depth", "--dim", "12"}, {"[--dim] expected a multiple of 8, got 12"}},
-      {{"recurrent-lengths", "--length", "1"}, {"[--length] expected a number in [2, 1000], got 1"}},
-      {{"layer-norm", "--dim", "1"}, {"[--dim] expected a number in [2, 16], got 1"}},
-      {{"layer-norm", "--length", "33"}, {"[--length] expected a number in [1, 32], got 33"}},
-      {{"attention-steps", "--example", "jorney"},
-       {"[--example] expected one of time-flies, journey, got \"jorney\" (did you mean journey?)"}},
-      {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
-  };
-  for (const auto& [arguments, words] : cases) {
-    const Ran ran = run_command(joined({"show"}, arguments), folder);
-    expect_error(ran, 2, words);
-    EXPECT_EQ(ran.out, "");
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 Faults faults_of(const drawing::Drawing& drawing) { return faults_of_svg(drawing::svg_file(drawing)); }

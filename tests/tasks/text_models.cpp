@@ -163,7 +163,7 @@ TextOptions quick(const TextTask& task) {
   return options;
 }
 
-using TextTrainer = tests::InTraining<TextRecipe>;
+using TextTrainer = InTraining<TextRecipe>;
 
 TEST(TextTrainer, ContinuesWithTheSameBits) {
   for (const TextTask* task : text_tasks()) {
@@ -174,7 +174,7 @@ TEST(TextTrainer, ContinuesWithTheSameBits) {
     for (int i = 0; i < 3; ++i) whole.step();
     TextTrainer resumed(saved, *task);
     for (int i = 0; i < 3; ++i) resumed.step();
-    tests::expect_same(nn::state_dict(whole->model()), nn::state_dict(resumed->model()));
+    expect_same(nn::state_dict(whole->model()), nn::state_dict(resumed->model()));
   }
 }
 
@@ -193,24 +193,23 @@ TEST(TextTrainer, TheValidationLossDoesNotDependOnTheBatches) {
 }
 
 // Trains and tests as a user would.
-Json trained(const TemporaryFolder& folder, const tests::Arguments& train, const tests::Arguments& test = {}) {
+Json trained(const TemporaryFolder& folder, const Arguments& train, const Arguments& test = {}) {
   const std::string task = train[0];
-  const tests::Ran run = run_command(
-      tests::joined({"train"}, tests::joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"})));
-  EXPECT_EQ(run.code, 0) << run.err;
-  const tests::Ran ran = run_command(tests::joined({"test", task, "--model", folder / task, "--json"}, test));
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(tests::faults_of_page(tests::slurp(folder / (task + "/report.html"))), std::vector<std::string>{});
+  const Ran run = successful(
+      run_command(joined({"train"}, joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"}))));
+  const Ran ran = successful(run_command(joined({"test", task, "--model", folder / task, "--json"}, test)));
+  EXPECT_EQ(faults_of_page(slurp(folder / (task + "/report.html"))), std::vector<std::string>{});
   return Json::parse(ran.out);
 }
 
 // Options of runs that take a second.
-tests::Arguments small(const tests::Arguments& more) {
-  return tests::joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0", "--trap-nan"});
+Arguments small(const Arguments& more) {
+  return joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0", "--trap-nan"});
 }
 
-TEST(TextCommand, LearnsClasses) {
-  const TemporaryFolder folder;
+using TextCommand = InAFolder;
+
+TEST_F(TextCommand, LearnsClasses) {
   const Json json = trained(folder, small({"classify", "--num-epochs", "8"}),
                             {"--draw", folder / "confusion.svg", "--target", "0.6"});
   EXPECT_EQ(json["task"], "classify");
@@ -218,46 +217,43 @@ TEST(TextCommand, LearnsClasses) {
   EXPECT_EQ(json["baseline"]["name"], "majority class");
   EXPECT_GE(json["accuracy"], 0.6);
   EXPECT_LT(json["baseline"]["accuracy"], 0.4);
-  EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "confusion.svg")), std::vector<std::string>{});
+  EXPECT_EQ(faults_of_svg(slurp(folder / "confusion.svg")), std::vector<std::string>{});
   const std::string model = folder / "classify";
-  const tests::Ran below = run_command({"test", "classify", "--model", model, "--data", folder / "none", "--part",
-                                        "train", "--count", "9", "--target", "1"});
+  const Ran below = run_command({"test", "classify", "--model", model, "--data", folder / "none", "--part", "train",
+                                 "--count", "9", "--target", "1"});
   EXPECT_EQ(below.err, "[--data] there is no file " + (folder / "none/classify.train.jsonl") + "\n");
-  const tests::Ran few = run_command({"test", "classify", "--model", model, "--part", "train", "--count", "9"});
+  const Ran few = run_command({"test", "classify", "--model", model, "--part", "train", "--count", "9"});
   EXPECT_NE(few.out.find("9 examples of the train split"), std::string::npos);
   EXPECT_EQ(run_command({"test", "answer", "--model", model}).err,
             "[--model] " + model + "/model.safetensors was trained for the task classify, not for answer\n");
 }
 
 // Labels that the model does not know, of other data: they count as wrong, and cannot steer a terminal.
-TEST(TextCommand, TestsOnOtherLabels) {
-  const TemporaryFolder folder;
+TEST_F(TextCommand, TestsOnOtherLabels) {
   const std::string model = folder / "classify";
-  ASSERT_EQ(run_command(small({"train", "classify", "--max-steps", "1", "--out", model})).code, 0);
+  successful(run_command(small({"train", "classify", "--max-steps", "1", "--out", model})));
   std::string many, few = R"({"text":"a b","label":"\u001b[31mred"})"
                           "\n";
   for (int i = 0; i < 3; ++i)
     many += R"({"text":"a)" + std::to_string(i) +
             R"(","label":"unknown"})"
             "\n";
-  tests::spill(folder / "classify.train.jsonl", many + few);
-  for (const char* part : {"validation", "test"})
-    tests::spill(folder / ("classify." + std::string(part) + ".jsonl"), few);
-  const tests::Ran ran =
+  spill(folder / "classify.train.jsonl", many + few);
+  for (const char* part : {"validation", "test"}) spill(folder / ("classify." + std::string(part) + ".jsonl"), few);
+  const Ran ran =
       run_command({"test", "classify", "--model", model, "--data", folder.path(), "--draw", folder / "x.svg"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("expected  \\x1b[31mred\n"), std::string::npos) << ran.out;
   EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
   EXPECT_NE(ran.out.find("accuracy      0.0000  0.0000"), std::string::npos) << ran.out;
   // The validation part has no label of the train part.
-  tests::spill(folder / "classify.train.jsonl", many);
+  spill(folder / "classify.train.jsonl", many);
   EXPECT_EQ(run_command({"train", "classify", "--data", folder.path(), "--out", folder / "run"}).err,
             "[--data] the validation split has no example whose label occurs in the train split\n");
 }
 
 // 160 records are too few to learn to copy or to look up: these runs must learn what they were shown.
-TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
-  const TemporaryFolder folder;
+TEST_F(TextCommand, LearnsSummariesAndAnswersByHeart) {
   const Json summaries =
       trained(folder, small({"summarize", "--num-epochs", "16", "--context", "48", "--hidden-size", "32"}),
               {"--beams", "2", "--part", "train"});
@@ -273,9 +269,8 @@ TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
             "[test answer] exact_match ");
 }
 
-TEST(TextCommand, Compares) {
-  const TemporaryFolder folder;
-  const tests::Ran ran =
+TEST_F(TextCommand, Compares) {
+  const Ran ran =
       run_command({"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder.path().string(), "--json"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Json rows = Json::parse(ran.out);
@@ -283,35 +278,7 @@ TEST(TextCommand, Compares) {
   EXPECT_EQ(rows[0]["name"], "majority class");
   EXPECT_EQ(rows[4]["name"], "hierarchy, 256 tokens");
   for (const Json& row : rows) EXPECT_EQ(row["tested"], 5);
-  EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "text.svg")), std::vector<std::string>{});
-  EXPECT_EQ(run_command({"compare", "text", "--seconds", "0"}).err,
-            "[--seconds] expected a number in (0, 1000000], got 0\n");
-}
-
-TEST(TextCommand, Errors) {
-  const TemporaryFolder folder;
-  const auto error = [](const tests::Arguments& words, int code = 2) {
-    const tests::Ran ran = run_command(words);
-    EXPECT_EQ(ran.code, code);
-    return ran.err;
-  };
-  EXPECT_EQ(error({"train", "classify", "--encoder", "deep"}),
-            "[--encoder] expected one of flat, window, hierarchy, got \"deep\"\n");
-  EXPECT_EQ(error({"train", "answer", "--encoder", "hierarchy"}),
-            "[--encoder] expected one of flat, window, got \"hierarchy\"\n");
-  EXPECT_EQ(error({"train", "classify", "--hidden-size", "10"}),
-            "[--hidden-size] 10 is not divisible by --num-attention-heads 4\n");
-  EXPECT_EQ(error({"train", "classify", "--data", "/nowhere"}),
-            "[--data] there is no file /nowhere/classify.train.jsonl\n");
-  EXPECT_EQ(error({"train", "answer", "--context", "1", "--out", folder / "x"}),
-            "[--data] the train split has no example whose answer is within --context 1\n");
-  EXPECT_EQ(error({"test", "classify", "--model", folder / "none"}),
-            "[test classify] there is no file " + (folder / "none") + "\n");
-  EXPECT_EQ(error({"test", "classify", "--draw", "x.png"}), "[--draw] x.png does not end in .svg\n");
-  EXPECT_EQ(error({"test", "answer", "--draw", "x.svg"}).substr(0, 58),
-            "[tapegrad test answer] --draw is an option of the tasks pa");
-  EXPECT_EQ(error({"test", "classify", "--part", "all"}),
-            "[--part] expected one of train, validation, test, got \"all\"\n");
+  EXPECT_EQ(faults_of_svg(slurp(folder / "text.svg")), std::vector<std::string>{});
 }
 
 }  // namespace

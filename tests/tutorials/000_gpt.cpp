@@ -1,11 +1,5 @@
 // Tutorial 000: the mask of 5 x 5, the model's shapes, logits and every gradient against PyTorch.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,12 +1,6 @@
 // Tutorial 001, section 3: sinusoidal positions, the causal mask and masked scores.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/positions.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/programs/positions_and_masks.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {

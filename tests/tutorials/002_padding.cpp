@@ -1,20 +1,12 @@
 // Tutorial 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
 // PyTorch's.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/self_attention.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/programs/padded_attention.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {
 
+using namespace tests;
 using nlohmann::json;
 
 constexpr int64_t kModel = 64, kHeads = 4;
@@ -70,7 +62,7 @@ TEST(Tutorial002_2, PaddingMaskOfTheFirstSequence) {
 // tests/data/tutorials.json, written by make_tutorials.py: the first test case with seed 0 and padding of one and of
 // two words, once with masked keys and scores over sqrt(head_dim), once as in the tutorial's code.
 struct Golden {
-  json data = tests::stored("tutorials.json")["tutorial002"];
+  json data = stored("tutorials.json")["tutorial002"];
   Tensor x = seeded_input();
   tasks::PaddedAttention attention{32, kModel, kHeads};  // draws after x
   Tensor padding = cat({last_are_padding(1, 5, 1), last_are_padding(1, 5, 2)});
@@ -84,7 +76,7 @@ struct Golden {
 
 TEST(Tutorial002_3, EqualsPyTorch) {
   const Golden g;
-  tests::expect_near(g.attention(g.x, g.padding), g.values("keys_hidden"));
+  expect_near(g.attention(g.x, g.padding), g.values("keys_hidden"));
 }
 
 TEST(Tutorial002_3, TheModuleAndTheMaskOfNnAreTheSame) {
@@ -100,7 +92,7 @@ TEST(Tutorial002_3, TheModuleAndTheMaskOfNnAreTheSame) {
   copy(ready.value, g.attention.wv);
   copy(ready.output, g.attention.dense);
   const Tensor mask = nn::padding_mask(tensor({{1, 2, 3, 4, 0}, {1, 2, 3, 0, 0}}));
-  tests::expect_near(ready(g.x, mask), g.values("keys_hidden"));
+  expect_near(ready(g.x, mask), g.values("keys_hidden"));
 }
 
 // The tutorial's arithmetic masks no key: rows of padding become uniform, all others attend to the padding.
@@ -113,7 +105,7 @@ TEST(Tutorial002_3, WhatTheTutorialsMaskDoes) {
   const Tensor score = matmul(heads(g.attention.wq), heads(g.attention.wk).t()) / std::sqrt(1.0 * kModel) + rows;
   const Tensor weights = softmax(score);
   const Tensor merged = matmul(weights, heads(g.attention.wv)).transpose(1, 2).reshape({2, 5, kModel});
-  tests::expect_near(g.attention.dense(merged), g.values("as_in_the_tutorial"));
+  expect_near(g.attention.dense(merged), g.values("as_in_the_tutorial"));
   const Tensor to_padding = weights[0].select(2, 4);  // [heads, S]: the weight of each query on the padded last word
   EXPECT_GT(amin(to_padding).item(), 0.1);
   for (const float share : weights[0].select(1, 4).to_vector<float>()) EXPECT_EQ(share, 0.2F);
@@ -129,7 +121,7 @@ TEST(Tutorial002_2, ASequenceOfPaddingOnly) {
       EXPECT_EQ(amax(abs(step.tensor)).item(), 0) << step.name;
     }
   }
-  tests::expect_near(output, g.attention.dense.bias.tensor().expand({2, 5, kModel}));
+  expect_near(output, g.attention.dense.bias.tensor().expand({2, 5, kModel}));
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // Tutorial 003, section 8.5.2: the numbers that the tutorial prints for the addition task.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
+
+using namespace tests;
 
 AdditionTask task() { return AdditionTask(AdditionTask::defaults()); }
 
@@ -70,24 +69,20 @@ TEST(Tutorial003_8_5_2, LossByHand) {
 }
 
 TEST(Tutorial003_8_5_2, Explanation) {
-  const tests::Ran ran = tests::run_command({"explain", "addition"});
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command({"explain", "addition"}));
   EXPECT_EQ(ran.err, "");
-  for (const char* part :
-       {"Maximum digits: 3", "Tensor shape: [1, 7]", "First number: 153 (indices [1, 5, 3])",
-        "Plus sign: '+' (index 10)", "Second number: 391 (indices [3, 9, 1])", "Full input: [1, 5, 3, 10, 3, 9, 1]",
-        "Tensor shape: [1, 3]", "Actual sum: 544", "Target sequence: [5, 4, 4]", "\"007\" -> [0, 0, 7]",
-        "from 0 to 499", "[0, 5, 4]", "[1, 1, 0, 1, 0, 1, 1]", "   1 0 0\n   1 1 0\n   1 1 1\n",
-        "0.223 + 0.357 + 0.223 = 0.803", "exact match: True; accuracy 1.0"})
-    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+  expect_parts(ran.out, {"Maximum digits: 3", "Tensor shape: [1, 7]", "First number: 153 (indices [1, 5, 3])",
+                         "Plus sign: '+' (index 10)", "Second number: 391 (indices [3, 9, 1])",
+                         "Full input: [1, 5, 3, 10, 3, 9, 1]", "Tensor shape: [1, 3]", "Actual sum: 544",
+                         "Target sequence: [5, 4, 4]", "\"007\" -> [0, 0, 7]", "from 0 to 499", "[0, 5, 4]",
+                         "[1, 1, 0, 1, 0, 1, 1]", "   1 0 0\n   1 1 0\n   1 1 1\n", "0.223 + 0.357 + 0.223 = 0.803",
+                         "exact match: True; accuracy 1.0"});
 }
 
 TEST(Tutorial003_8_5_2, ExplanationOfAnotherExample) {
-  const tests::Ran ran = tests::run_command({"explain", "addition", "--expression", "310+98"});
-  EXPECT_EQ(ran.code, 0);
-  EXPECT_NE(ran.out.find("Full input: [3, 1, 0, 10, 0, 9, 8]"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("Target sequence: [4, 0, 8]"), std::string::npos);
-  EXPECT_EQ(tests::run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}).code, 0);
+  const Ran ran = successful(run_command({"explain", "addition", "--expression", "310+98"}));
+  expect_parts(ran.out, {"Full input: [3, 1, 0, 10, 0, 9, 8]", "Target sequence: [4, 0, 8]"});
+  successful(run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}));
 }
 
 }  // namespace

@@ -1,15 +1,7 @@
 // Tutorial 003, sections 8.2.1 to 8.2.5: attention over word vectors, and the two masks, beyond the printed numbers.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/printed.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/programs/roles.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {

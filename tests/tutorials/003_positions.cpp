@@ -1,14 +1,6 @@
 // Tutorial 003, sections 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/positions.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/printed.h>
-
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,16 +1,10 @@
 // `tapegrad show` prints the tables of tutorials 002, 003 and 004: the numbers of their pages, in the tutorial's
 // layout.
-#include <gtest/gtest.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
-
-#include <algorithm>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {
@@ -21,8 +15,7 @@ std::string shown(std::vector<std::string> arguments) {
   const TemporaryFolder folder;
   arguments.insert(arguments.begin(), "show");
   arguments.insert(arguments.end(), {"--out", folder / "pictures"});
-  const Ran ran = run_command(arguments);
-  EXPECT_EQ(ran.code, 0);
+  const Ran ran = successful(run_command(arguments));
   EXPECT_EQ(ran.err, "");
   return ran.out;
 }
@@ -46,8 +39,7 @@ std::vector<std::string> rows_of_page(const std::vector<std::string>& place,
   for (const tasks::tutorial::Number& number : computed(*found.at(0), Language::en).numbers) {
     if (number.mark != Mark::equal) continue;
     if (!labels.empty() && std::ranges::find(labels, number.label) == labels.end()) continue;
-    std::istringstream lines(number.printed);
-    for (std::string row; std::getline(lines, row);) rows.push_back(row);
+    for (const std::string& row : lines(number.printed)) rows.push_back(row);
   }
   EXPECT_GE(rows.size(), std::max<std::size_t>(labels.size(), 1));
   return rows;

@@ -1,13 +1,9 @@
 // Tutorial 004, attention step by step on a sentence of six words: what holds beyond the numbers that cells 2 to 42
 // print, which are on its pages.
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/dropout.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/attention.h>
-
-#include <cmath>
 
 namespace tapegrad {
 namespace {

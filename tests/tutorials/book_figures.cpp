@@ -1,20 +1,9 @@
 // Sizes of tutorial 003's table of models; GPT from scratch in addition to gpt_from_scratch.cpp: chapter 4's dummy
 // model, layer norm and sizes, chapter 5's probabilities, perplexity and top-k, appendix A's loss, loaders and
 // training.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/printed.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/data_loader.h>
-
-#include <cmath>
 
 namespace tapegrad {
 namespace {

@@ -1,22 +1,16 @@
 // Tutorial 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own
 // run in PyTorch (seed 0), with its masks; the batches it draws; the first steps of two other runs; and, with
 // TAPEGRAD_LONG=1, the whole run.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Trainer;
+using namespace tests;
 
 // What `tapegrad train addition --seed 0 --tutorial-masks` trains.
 RunOptions tutorial_options() {
@@ -28,22 +22,10 @@ RunOptions tutorial_options() {
 }
 
 // Two builds of PyTorch with different BLAS libraries differ by 9e-5 and 3e-4 here.
-double allowed(std::size_t step) { return step < 20 ? 1e-4 : 1e-3; }
-
 void follow(const RunOptions& options, const std::string& key) {
-  const std::vector<double> losses = tests::stored("curves_addition.json")[key];
-  ASSERT_EQ(losses.size(), 100u);
   Trainer trainer(options);
-  double worst[2] = {0, 0};
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    const train::StepMetrics step = trainer.step();
-    EXPECT_EQ(step.lr, 1e-4);
-    ASSERT_NEAR(step.loss, losses[i], allowed(i) * losses[i]) << "step " << i + 1;
-    double& seen = worst[i < 20 ? 0 : 1];
-    seen = std::max(seen, std::abs(step.loss - losses[i]) / losses[i]);
-  }
-  std::printf("%s: worst relative difference %.2g in steps 1 to 20, %.2g in steps 21 to 100\n", key.c_str(), worst[0],
-              worst[1]);
+  expect_curve(trainer, {key, stored("curves_addition.json")[key], 1e-4, 1e-3});
+  EXPECT_EQ(trainer.steps(), 100);
 }
 
 TEST(Tutorial003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
@@ -54,32 +36,18 @@ TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
   follow(options, "losses_nodropout");
 }
 
-// The means of all ten epochs within 5 % or 0.02.
+// The means of all ten epochs.
 TEST(Tutorial003_8_5_2, WholeRun) {
   // A fifth of the time that all tests together may take, so only with TAPEGRAD_LONG=1; the first hundred steps are
   // always compared, above.
-  if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
-  const std::vector<double> means = tests::stored("curves_addition.json")["epoch_loss"],
-                            accuracies = tests::stored("curves_addition.json")["epoch_accuracy"];
+  if (!long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
+  const std::vector<double> means = stored("curves_addition.json")["epoch_loss"];
   Trainer trainer(tutorial_options());
-  std::size_t epochs = 0;
-  while (!trainer.finished()) {
-    trainer.step();
-    const auto epoch = trainer.ended_epoch();
-    if (!epoch) continue;
-    ASSERT_LT(epochs, means.size());
-    std::printf("epoch %zu: loss %.6f, accuracy %.6f; PyTorch's %.6f, %.6f\n", epochs, epoch->loss, epoch->accuracy,
-                means[epochs], accuracies[epochs]);
-    std::fflush(stdout);
-    EXPECT_NEAR(epoch->loss, means[epochs], std::max(0.05 * means[epochs], 0.02)) << "epoch " << epochs;
-    ++epochs;
-  }
-  EXPECT_EQ(epochs, means.size());
+  expect_curve(trainer, {"whole run", {}, 0, 0, means}, means.size());
+  EXPECT_TRUE(trainer.finished());
 }
 
-TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
-  tests::expect_first_losses_of_other_seeds(tutorial_options(), 1e-4);
-}
+TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) { expect_first_losses_of_other_seeds(tutorial_options(), 1e-4); }
 
 TEST(Tutorial003_8_5_2, FirstBatches) {
   const nlohmann::json expected = tests::stored("curves_addition.json");

@@ -1,40 +1,29 @@
 // Tutorial 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it
 // learns, and the first steps of two others.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/in_training.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Trainer;
+using namespace tests;
+
+RunOptions parser_options() {
+  RunOptions options = ParserTask::defaults();
+  resolve(options);
+  return options;
+}
 
 // The means of the epochs within 5 % or 0.02; at the end every expression is right.
 TEST(Tutorial003_8_5_3, WholeRun) {
-  const auto reference = tests::stored("parser_curves.json");
-  const std::vector<double> losses = reference["parser"], means = reference["epoch_loss"],
-                            accuracies = reference["epoch_accuracy"];
-  RunOptions options = ParserTask::defaults();
-  resolve(options);
-  Trainer trainer(options);
-  while (!trainer.finished()) {
-    const train::StepMetrics step = trainer.step();
-    const auto i = static_cast<std::size_t>(step.step - 1);
-    if (i < losses.size()) {
-      ASSERT_NEAR(step.loss, losses[i], (i < 20 ? 1e-4 : 3e-3) * losses[i]) << "step " << step.step;
-    }
-    const auto epoch = trainer.ended_epoch();
-    if (!epoch) continue;
-    const auto e = static_cast<std::size_t>(epoch->epoch);
-    EXPECT_NEAR(epoch->loss, means[e], std::max(0.05 * means[e], 0.02)) << "epoch " << e;
-    EXPECT_NEAR(epoch->accuracy, accuracies[e], 0.02) << "epoch " << e;
-  }
+  const nlohmann::json reference = stored("parser_curves.json");
+  Trainer trainer(parser_options());
+  expect_curve(trainer, {"parser", reference["parser"], 1e-4, 3e-3, reference["epoch_loss"], reference["epoch_accuracy"]},
+               reference["epoch_loss"].size());
+  EXPECT_TRUE(trainer.finished());
   nn::eval(trainer->transformer());
   const Task& task = trainer->task();
   Generator generator(1);
@@ -51,11 +40,15 @@ TEST(Tutorial003_8_5_3, WholeRun) {
   EXPECT_EQ(list_text(answer), "['ASSIGN', 'x', 'ADD', '1', '2']");
 }
 
-TEST(Tutorial003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
-  RunOptions options = ParserTask::defaults();
-  resolve(options);
-  tests::expect_first_losses_of_other_seeds(options, 1e-4);
+TEST(Tutorial003_8_5_3, LossesWithoutDropout) {
+  RunOptions options = parser_options();
+  options.config.dropout_prob = 0;
+  Trainer trainer(options);
+  expect_curve(trainer, {"without dropout", stored("parser_curves.json")["parser_nodropout"], 1e-4, 3e-3});
+  EXPECT_EQ(trainer.steps(), 100);
 }
+
+TEST(Tutorial003_8_5_3, FirstTwentyStepsOfOtherSeeds) { expect_first_losses_of_other_seeds(parser_options(), 1e-4); }
 
 }  // namespace
 }  // namespace tapegrad::tasks

@@ -1,28 +1,19 @@
 // GPT from scratch, by chapter: the tokens of The Verdict, sizes of GPT-2, gradients with and without shortcuts,
 // samples of the next token, and the output of chapter 5's training run.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 
-#include <cmath>
 #include <cstdio>
-#include <string_view>
 
 namespace tapegrad::tasks {
 namespace {
 
-using tests::stored;
+using namespace tests;
 using Ids = std::vector<int64_t>;
 
-std::string data_path(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+std::string data_path(const std::string& name) { return std::string(kTestsDir) + "/data/" + name; }
 
 // GPT-2's tokenizer, reduced to the tokens of The Verdict.
 std::unique_ptr<data::Tokenizer> gpt2_tokenizer() { return data::load_tokenizer(data_path("gpt2_verdict")); }
@@ -48,7 +39,7 @@ double rounded(double x, int digits) { return std::round(x * std::pow(10, digits
 // ---- Chapter 2: text as tokens ----
 
 TEST(GPTFromScratch_2, TheVerdictHas5145Tokens) {
-  const std::string text = tests::slurp(data_path("the_verdict.txt"));
+  const std::string text = slurp(data_path("the_verdict.txt"));
   ASSERT_EQ(text.size(), 20479U);
   const std::unique_ptr<data::Tokenizer> tokenizer = gpt2_tokenizer();
   EXPECT_EQ(tokenizer->size(), 50257);
@@ -175,10 +166,10 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   const nlohmann::json expected = stored("the_verdict_run.json");
   const std::vector<std::string> lines = expected["lines"];
   ASSERT_EQ(lines.size(), 28U);
-  const std::size_t wanted = tests::long_tests_are_wanted() ? lines.size() : 2;
+  const std::size_t wanted = long_tests_are_wanted() ? lines.size() : 2;
 
   const GPTOptions options = book_options();
-  tests::GPTTrainer trainer(options);
+  GPTTrainer trainer(options);
   EXPECT_EQ(nn::count_parameters(trainer->decoder()), 162'419'712);
   const train::Evaluation untrained = trainer->untrained_losses();
   EXPECT_EQ(rounded(*untrained.training, 5), rounded(expected["untrained"]["train"], 5));
@@ -201,7 +192,7 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
     }
     if (trainer.ended_epoch()) print(trainer->sample());
   }
-  EXPECT_EQ(trainer.finished(), tests::long_tests_are_wanted());
+  EXPECT_EQ(trainer.finished(), long_tests_are_wanted());
   std::printf("%zu of the run's %zu lines compared\n", printed.size(), lines.size());
 }
 

@@ -3,15 +3,13 @@
 // starts and learns as the tutorial's does, and the accuracy at the end. One epoch of one seed by default; with
 // TAPEGRAD_LONG=1 whole runs of five seeds (of addition, one epoch of five seeds and six of one).
 // ctest: timeout=7200
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/testing.h>
 
 #include <cstdio>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,16 +1,12 @@
 // The text files of sections and exercises: how entries are read, that each file has its page or exercise, and that
 // numbers and captions which do not match what is computed are errors.
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/texts.h>
-
-#include <set>
 
 namespace tapegrad::tests {
 namespace {

@@ -7,7 +7,6 @@
 #include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -48,13 +47,6 @@ inline Arguments small_gpt_run(const TemporaryFolder& folder, const std::string&
     if (std::find(more.begin(), more.end(), settings[i]) == more.end())
       all.insert(all.end(), {settings[i], settings[i + 1]});
   return joined(std::move(all), more);
-}
-
-inline std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
 }
 
 // A run of two steps by the command, of GPT or a task of sequences; returns its folder.

@@ -25,10 +25,8 @@ inline Arguments verdict_run(const std::string& out, const Arguments& more) {
 
 inline std::vector<double> losses_in(const std::string& folder) {
   std::vector<double> losses;
-  for (const std::string& line : lines(slurp(folder + "/metrics.jsonl"))) {
-    const auto m = nlohmann::json::parse(line);
+  for (const nlohmann::json& m : json_lines(folder + "/metrics.jsonl"))
     if (m.contains("step")) losses.push_back(m["loss"]);
-  }
   return losses;
 }
 

@@ -11,15 +11,15 @@ namespace {
 
 using namespace tests;
 
+using CommandOutput = InAFolder;
+
 // A full disk, and a closed standard output: nothing that was printed is lost with the exit code 0.
-TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
-  const TemporaryFolder folder;
-  tests::spill(folder / "text.txt", std::string(200'000, 'a'));
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
-            0);
+TEST_F(CommandOutput, ThatCannotBeWrittenIsAnError) {
+  spill(folder / "text.txt", std::string(200'000, 'a'));
+  successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
   const Arguments encode{"tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"},
       one{"tokenize", "--tokenizer", folder / "tok"}, version{"--version"}, help{"train", "copy", "--help"},
-      show{"show", "padding-mask", "--out", folder / "show"}, run = tests::tiny_run("copy", folder / "run");
+      show{"show", "padding-mask", "--out", folder / "show"}, run = tiny_run("copy", folder / "run");
   for (const Arguments& words : {encode, one, version, help, show, run}) {
     SCOPED_TRACE(testing::PrintToString(words));
     for (const char* output : {"/dev/full", "closed"}) {
@@ -39,8 +39,8 @@ TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(run_command({"tran"}, {.errors = "closed"}).code, 2);
   const Arguments gpt{"train", "gpt",       "--out", folder / "gpt",   "--max-steps",
                       "1",     "--emb-dim", "8",     "--eval-batches", "1"};
-  EXPECT_EQ(run_command(gpt, {.folder = folder.path(), .errors = "closed"}).code, 0);
-  EXPECT_FALSE(tests::slurp(folder / "gpt/report.html").empty());
+  successful(run_command(gpt, {.folder = folder.path(), .errors = "closed"}));
+  EXPECT_FALSE(slurp(folder / "gpt/report.html").empty());
 }
 
 // A call of each verb that ends in a second or two, after prepare(). Names of verbs without an entry are a failure.
@@ -49,25 +49,9 @@ struct Call {
   std::string input = {};
 };
 std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
-  std::vector<Call> calls{{tests::tiny_run("copy", folder / "trained")},
-                          {{"test", "copy", "--model", folder / "run", "--count", "5", "--target", "0"}},
-                          {{"data", "sample", "--out", folder / "data"}},
-                          {{"generate", "gpt", "--model", folder / "gpt", "--prompt", "The", "--max-new-tokens", "3"}},
-                          {{"chat", folder / "gpt", "--max-new-tokens", "3"}, "The\n"},
-                          {{"explain", "copy"}},
-                          {{"attention", "copy", "--model", folder / "run", "--out", folder / "maps"}},
-                          {{"graph", "copy", "--model", folder / "run"}},
-                          {{"show", "padding-mask", "--out", folder / "show"}},
-                          {{"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder / "compared"}},
-                          {{"tokenize", "--tokenizer", folder / "tok"}, "aaa"},
-                          {{"tutorial", "003", "8.2.5", "--out", folder / "pages"}},
-                          {{"plot", folder / "run"}},
-                          {{"exercise"}},
-                          {{"gradcheck", "--op", "exp"}},
-                          {{"info", "--json"}},
-                          {{"completion", "bash"}},
-                          {{"manual"}},
-                          {{"help", "train", "copy"}}};
+  std::vector<Call> calls;
+  for (const auto& [line, input] : pairs_of_lines("tasks/command/verbs.txt"))
+    calls.push_back({words_of(line, folder), input});
   std::set<std::string> called, known;
   for (const Call& call : calls) called.insert(call.words.front());
   for (const Verb& verb : verbs()) known.insert(verb.name);
@@ -76,17 +60,15 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
 }
 
 void prepare(const TemporaryFolder& folder) {
-  tests::spill(folder / "text.txt", "aaaa");
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
-            0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "run"), folder).code, 0);
-  successful(run_command(tests::small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
+  spill(folder / "text.txt", "aaaa");
+  successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
+  successful(run_command(tiny_run("copy", folder / "run"), folder));
+  successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
 }
 
 // A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only
 // processes that train together leave that to the first one.
-TEST(CommandOutput, OfEveryVerbUnderALauncher) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, OfEveryVerbUnderALauncher) {
   prepare(folder);
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
@@ -104,8 +86,7 @@ TEST(CommandOutput, OfEveryVerbUnderALauncher) {
 }
 
 // Nobody reads the output: no signal ends the command. Its exit code is 1, and a pager that is quit needs no message.
-TEST(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
   prepare(folder);
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
@@ -122,17 +103,16 @@ TEST(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
 }
 
 // A training run whose output nobody reads any more ends as usual, with all of its files.
-TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, ATrainingRunOutlivesItsReader) {
   const auto whole = [&](const std::string& run) {
     for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl", "report.html"})
-      EXPECT_FALSE(tests::slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
-    return tests::slurp(folder / (run + "/model.safetensors"));
+      EXPECT_FALSE(slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
+    return slurp(folder / (run + "/model.safetensors"));
   };
-  const auto copy = [&](const std::string& run) { return tests::tiny_run("copy", folder / run); };
-  const auto gpt = [&](const std::string& run) { return tests::small_gpt_run(folder, run, {"--untrained-losses"}); };
-  ASSERT_EQ(run_command(copy("copy"), folder).code, 0);
-  ASSERT_EQ(run_command(gpt("gpt"), folder).code, 0);
+  const auto copy = [&](const std::string& run) { return tiny_run("copy", folder / run); };
+  const auto gpt = [&](const std::string& run) { return small_gpt_run(folder, run, {"--untrained-losses"}); };
+  successful(run_command(copy("copy"), folder));
+  successful(run_command(gpt("gpt"), folder));
   for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
     const std::string kind = *errors == 0 ? "1" : "2";
     EXPECT_EQ(run_command(copy("copy" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
@@ -145,22 +125,21 @@ TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
   // The reader leaves in the middle.
   std::string line;
   for (const std::string& word : gpt("read")) line += "'" + word + "' ";
-  const Ran ran = tests::run_program(
-      {"bash", "-c", "'" + std::string(tests::kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"}, folder);
+  const Ran ran = run_program(
+      {"bash", "-c", "'" + std::string(kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"}, folder);
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
   EXPECT_TRUE(whole("read") == whole("gpt"));
 }
 
 // A closed standard error takes messages alone; a closed standard input is an error if it is read.
-TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, OfEveryVerbWithClosedStreams) {
   prepare(folder);
   for (const Call& call : calls_of_all_verbs(folder)) {
     SCOPED_TRACE(testing::PrintToString(call.words));
     for (const char* errors : {"closed", "no reader", "/dev/full"}) {
-      const Ran ran = run_command(call.words, {.folder = folder.path(), .input = call.input, .errors = errors});
-      EXPECT_EQ(ran.code, 0) << errors;
+      const Ran ran =
+          successful(run_command(call.words, {.folder = folder.path(), .input = call.input, .errors = errors}));
       EXPECT_FALSE(ran.out.empty());
     }
     EXPECT_EQ(run_command(call.words, {.folder = folder.path(), .input = call.input, .output = "closed"}).code, 1);
@@ -175,8 +154,7 @@ TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
 
 // Names of folders, prompts and generated text cannot steer a terminal: it shows control characters as \x1b. A file
 // gets generated text as it is.
-TEST(CommandOutput, CannotSteerATerminal) {
-  const TemporaryFolder folder;
+TEST_F(CommandOutput, CannotSteerATerminal) {
   const std::string bad = folder / "a\x1b[2Jb\rc", shown = "a\\x1b[2Jb\\rc";
   const auto expect_shown = [&](const std::string& text) {
     EXPECT_NE(text.find(shown), std::string::npos) << text;
@@ -186,7 +164,7 @@ TEST(CommandOutput, CannotSteerATerminal) {
     const Ran ran = successful(run_command(words, folder));
     return ran.out;
   };
-  expect_shown(out_of(tests::tiny_run("copy", bad)));
+  expect_shown(out_of(tiny_run("copy", bad)));
   expect_shown(out_of({"test", "copy", "--model", bad, "--count", "5", "--target", "0"}));
   expect_shown(out_of({"attention", "copy", "--model", bad, "--quiet"}));
   expect_shown(out_of({"show", "padding-mask", "--quiet", "--out", bad}));
@@ -194,13 +172,11 @@ TEST(CommandOutput, CannotSteerATerminal) {
   expect_shown(run_command({"test", "copy", "--model", folder / ("none/" + bad.substr(bad.rfind('/') + 1))}).err);
 
   const std::string text = "x\x1b[2J\by";
-  tests::spill(folder / "text.txt", std::string(40, 'z') + text);
+  spill(folder / "text.txt", std::string(40, 'z') + text);
   const Arguments train =
-      tests::small_gpt_run(folder, "gpt", {"--num-epochs", "1", "--tokenizer", "bytes", "--start-context", text});
-  ASSERT_EQ(run_command({"tokenize", "--train", "bpe", "--vocab-size", "257", "--text", folder / "text.txt", "--out",
-                         folder / "bytes"})
-                .code,
-            0);
+      small_gpt_run(folder, "gpt", {"--num-epochs", "1", "--tokenizer", "bytes", "--start-context", text});
+  successful(run_command(
+      {"tokenize", "--train", "bpe", "--vocab-size", "257", "--text", folder / "text.txt", "--out", folder / "bytes"}));
   const Ran trained = successful(run_command(train, folder));
   EXPECT_NE(trained.out.find("x\\x1b[2J\\x08y"), std::string::npos) << trained.out;
   EXPECT_EQ(trained.out.find('\x1b'), std::string::npos);
@@ -213,7 +189,7 @@ TEST(CommandOutput, CannotSteerATerminal) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
   const int held = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);  // keeps what was written
-  EXPECT_EQ(run_command(generate, {.output = ::ptsname(terminal)}).code, 0);
+  successful(run_command(generate, {.output = ::ptsname(terminal)}));
   std::string printed(4096, '\0');
   printed.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, printed.data(), printed.size()))));
   EXPECT_TRUE(printed.starts_with("x\\x1b[2J\\x08y")) << testing::PrintToString(printed);

@@ -1,13 +1,9 @@
 // Texts larger than memory: cuts that keep the ids, token files from several threads, samples to train tokenizers on.
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/data/special_tokens.h>
-#include <tapegrad/train/data/byte_pair_train.h>
-#include <tapegrad/train/data/characters.h>
+#include <tapegrad/train.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/internal/permutation.h>
-#include <tapegrad/train/data/split.h>
-#include <tapegrad/train/data/tokenizer_files.h>
-#include <tapegrad/train/data/windows.h>
 
 #include <ctime>
 #include <random>
@@ -15,15 +11,13 @@
 namespace tapegrad::data {
 namespace {
 
+using namespace tests;
 namespace fs = std::filesystem;
-using tests::error_of;
-using tests::kCut;
-using tests::TemporaryFolder;
 using Ids = std::vector<int64_t>;
 
 // More special tokens, which have white space, overlap or repeat themselves.
 std::unique_ptr<Tokenizer> with_special_tokens() {
-  return tests::cut_with({"x\ny", " <a\nb> ", "\n\n\n", "aa", "aaa", "가 나", "  <pad>", "'s!"});
+  return cut_with({"x\ny", " <a\nb> ", "\n\n\n", "aa", "aaa", "가 나", "  <pad>", "'s!"});
 }
 
 // Text of pieces at which words end in every way: white space of all lengths and widths, contractions, numbers, scripts
@@ -163,12 +157,13 @@ TEST(Cut, IsFoundInTextWithoutEndsOfLines) {
 
 // ---- Token files ----
 
-TEST(TokenFile, SameBytesForAnyThreadsAndPieces) {
-  const TemporaryFolder folder;
-  const tests::KeepThreads keep;
+using TokenFile = InAFolder;
+
+TEST_F(TokenFile, SameBytesForAnyThreadsAndPieces) {
+  const KeepThreads keep;
   std::mt19937 random(2);
   const std::string text = random_text(random, 20'000) + std::string(3000, ' ') + std::string(3000, 'a') + "the end";
-  tests::spill(folder / "text.txt", text);
+  spill(folder / "text.txt", text);
   const auto tokenizer = with_special_tokens();
   const Ids ids = tokenizer->encode(text);
   std::string first;
@@ -177,7 +172,7 @@ TEST(TokenFile, SameBytesForAnyThreadsAndPieces) {
     for (const std::size_t piece : {100, 1000, 1 << 18}) {
       ASSERT_EQ(write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece}),
                 static_cast<int64_t>(ids.size()));
-      const std::string bytes = tests::slurp(folder / "a.tokens");
+      const std::string bytes = slurp(folder / "a.tokens");
       if (first.empty()) first = bytes;
       ASSERT_TRUE(bytes == first) << threads << " threads, pieces of " << piece;
     }
@@ -194,26 +189,23 @@ TEST(TokenFile, SameBytesForAnyThreadsAndPieces) {
   std::string older = first;
   older.replace(older.find(name), name.size(), "ids_checksun");
   older.replace(older.find("largest_id"), 10, "largest_ie");
-  tests::spill(folder / "older.tokens", older);
+  spill(folder / "older.tokens", older);
   EXPECT_EQ(Tokens::open(folder / "older.tokens").checksum(), file.checksum());
   EXPECT_EQ(Tokens::open(folder / "older.tokens").largest(), file.largest());
   std::string wrong = first;
   wrong.replace(wrong.find(name) + name.size() + 3, 2, "x!");
-  tests::spill(folder / "wrong.tokens", wrong);
-  EXPECT_NE(error_of([&] {
-              Tokens::open(folder / "wrong.tokens");
-            }).find("is not a token file: expected a number as \"ids_checksum\" of its metadata, got \"x!"),
-            std::string::npos);
+  spill(folder / "wrong.tokens", wrong);
+  expect_parts(error_of([&] { Tokens::open(folder / "wrong.tokens"); }),
+               {"is not a token file: expected a number as \"ids_checksum\" of its metadata, got \"x!"});
 }
 
-TEST(TokenFile, ErrorsNameThePlaceInTheWholeText) {
-  const TemporaryFolder folder;
-  const tests::KeepThreads keep;
+TEST_F(TokenFile, ErrorsNameThePlaceInTheWholeText) {
+  const KeepThreads keep;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "abab ba\n";
   text[30'003] = 'x', text[30'900] = 'y';
-  tests::spill(folder / "text.txt", text);
-  tests::spill(folder / "a.tokens", "old");
+  spill(folder / "text.txt", text);
+  spill(folder / "a.tokens", "old");
   for (const int threads : {1, 2, 7}) {
     set_num_threads(threads);
     EXPECT_EQ(error_of([&] {
@@ -234,28 +226,26 @@ TEST(TokenFile, ErrorsNameThePlaceInTheWholeText) {
             }),
             "[here] enough");
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()) && seen.size() > 1);
-  EXPECT_EQ(tests::slurp(folder / "a.tokens"), "old");
+  EXPECT_EQ(slurp(folder / "a.tokens"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2) << "a temporary file stayed";
 }
 
 // A disk that is full, and a process that is killed, leave the old file; the next run removes what was left.
-TEST(TokenFile, FullDisksAndKillsLoseNothing) {
-  const TemporaryFolder folder;
+TEST_F(TokenFile, FullDisksAndKillsLoseNothing) {
   std::mt19937 random(3);
   std::string text = random_text(random, 20'000);
   while (text.size() < 30'000'000) text += text;
-  tests::spill(folder / "text.txt", text);
+  spill(folder / "text.txt", text);
   const std::string saved = folder / "a.tokens";
-  tests::spill(saved, "old");
-  const tests::Arguments arguments{"tokenize", "--tokenizer", kCut, "--text", folder / "text.txt", "--save", saved};
-  tests::expect_error(tests::run_command(arguments, {.largest_file = 1'000'000}), 1,
-                      {"[file] cannot write " + saved, "File too large"});
-  EXPECT_EQ(tests::slurp(saved), "old");
+  spill(saved, "old");
+  const Arguments arguments{"tokenize", "--tokenizer", kCut, "--text", folder / "text.txt", "--save", saved};
+  expect_error(run_command(arguments, {.largest_file = 1'000'000}), 1,
+               {"[file] cannot write " + saved, "File too large"});
+  EXPECT_EQ(slurp(saved), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2) << "a temporary file stayed";
-  EXPECT_EQ(tests::run_command(arguments, {.kill_after_seconds = 0.3}).code, -9);
-  EXPECT_EQ(tests::slurp(saved), "old");
-  const tests::Ran ran = tests::run_command(tests::joined(arguments, {"--threads", "2"}));
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(run_command(arguments, {.kill_after_seconds = 0.3}).code, -9);
+  EXPECT_EQ(slurp(saved), "old");
+  const Ran ran = successful(run_command(joined(arguments, {"--threads", "2"})));
   EXPECT_EQ(ran.out, fmt::format("{}: {} tokens\n", saved, Tokens::open(saved).size()));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2) << "a temporary file stayed";
 }
@@ -264,11 +254,11 @@ TEST(TokenFile, FullDisksAndKillsLoseNothing) {
 
 TEST(TrainOnFile, EqualsTrainingOnTheText) {
   const TemporaryFolder folder;
-  const tests::KeepThreads keep;
+  const KeepThreads keep;
   std::mt19937 random(4);
   std::string text;
   for (int i = 0; i < 8000; ++i) text += random_text(random, 5) + (i % 100 == 0 ? std::string("<|endoftext|>") : "\n");
-  tests::spill(folder / "text.txt", text);
+  spill(folder / "text.txt", text);
   const std::string expected = train_byte_pairs(text, 400)->json();
   for (const int threads : {1, 2, 7}) {
     set_num_threads(threads);
@@ -279,7 +269,7 @@ TEST(TrainOnFile, EqualsTrainingOnTheText) {
 
 TEST(TrainOnFile, SamplesAreDrawnByTheSeed) {
   const TemporaryFolder folder;
-  const tests::KeepThreads keep;
+  const KeepThreads keep;
   // Each block of 64 KiB has a letter pair of its own, so that the tokens show which blocks were drawn.
   std::string text;
   for (char block = 'a'; block <= 'z'; ++block) {
@@ -288,7 +278,7 @@ TEST(TrainOnFile, SamplesAreDrawnByTheSeed) {
     while (text.size() + word.size() <= end) text += word;
     text.resize(end, ' ');
   }
-  tests::spill(folder / "text.txt", text);
+  spill(folder / "text.txt", text);
   const auto blocks = [&](uint64_t bytes, uint64_t seed) {
     const auto tokenizer = train_byte_pairs_on_file(folder / "text.txt", 1000, {.bytes = bytes, .seed = seed});
     std::string found;

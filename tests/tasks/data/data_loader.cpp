@@ -11,7 +11,7 @@
 namespace tapegrad::data {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 using Ids = std::vector<int64_t>;
 
 // Example i is the number i.
@@ -72,7 +72,7 @@ TEST(Datasets, SubsetsAndRandomSplits) {
 }
 
 TEST(Samplers, DrawWhatPyTorchDraws) {
-  const auto golden = nlohmann::json::parse(tests::slurp(std::string(tests::kTestsDir) + "/data/loader.json"));
+  const auto golden = nlohmann::json::parse(slurp(std::string(kTestsDir) + "/data/loader.json"));
   for (const auto& one : golden["samplers"]) {
     const int64_t size = one["size"], count = one["count"];
     const DataLoader loader(Counting{size},
@@ -184,7 +184,7 @@ TEST(DataLoaders, AnOrderThatIsWrongIsNeverUsed) {
 }
 
 TEST(DataLoaders, PrefetchChangesNothing) {
-  const tests::KeepThreads restore;
+  const KeepThreads restore;
   std::vector<std::string> seen;
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
@@ -212,7 +212,7 @@ TEST(DataLoaders, PrefetchChangesNothing) {
     int64_t size() const { return 6; }
     Tensor operator[](int64_t i) const { return w * 2 + static_cast<double>(i); }
   };
-  const bool refused = tests::refuse_threads();
+  const bool refused = refuse_threads();
   const DataLoader loader(Counting{19}, {.batch_size = 4, .shuffle = true}),
       ahead(Counting{19}, {.batch_size = 4, .shuffle = true, .prefetch = 3});
   Generator a(5), b(5);
@@ -224,8 +224,8 @@ TEST(DataLoaders, PrefetchChangesNothing) {
 
 TEST(DataLoadersDeathTest, PrefetchWhereTheSystemMakesNoThread) {
   // The system refuses every new thread, and the process must have one: a sanitizer makes another for itself.
-  if (tests::kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
-  if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
+  if (kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
+  if (!can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(prefetch_without_threads(), testing::ExitedWithCode(0), "");
 }

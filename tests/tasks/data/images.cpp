@@ -5,8 +5,7 @@
 namespace tapegrad::data {
 namespace {
 
-using tests::bytes_of_digits;
-using tests::error_of;
+using namespace tests;
 using Numbers = std::vector<int64_t>;
 
 bool has(const std::string& format) {
@@ -17,7 +16,7 @@ bool has(const std::string& format) {
 class ImageFiles : public testing::Test {
  protected:
   Tensor load(const std::string& bytes, const LoadImageOptions& options = {}) const {
-    tests::spill(path_, bytes);
+    spill(path_, bytes);
     return load_image(path_, options);
   }
   template <class F>
@@ -35,8 +34,8 @@ class ImageFiles : public testing::Test {
     const Tensor c = arange(0, static_cast<double>(channels), 1, kFloat32).reshape({channels, 1, 1});
     return floor(x * 4 + y * 3 + c * 17);
   }
-  const nlohmann::json stored_ = tests::stored("images.json");
-  const tests::TemporaryFolder folder_;
+  const nlohmann::json stored_ = stored("images.json");
+  const TemporaryFolder folder_;
   const std::string path_ = folder_ / "image";
 };
 
@@ -62,9 +61,9 @@ TEST_F(ImageFiles, PngKeepsEveryPixel) {
     const std::string path = folder_ / "x.PNG";
     const Tensor image = smooth(channels);
     save_image(path, image);
-    EXPECT_TRUE(tests::same_bits(load_image(path), image));
+    EXPECT_TRUE(same_bits(load_image(path), image));
     save_image(path, image.to(kInt64).transpose(1, 2));
-    EXPECT_TRUE(tests::same_bits(load_image(path, {.dtype = kInt64}), image.to(kInt64).transpose(1, 2)));
+    EXPECT_TRUE(same_bits(load_image(path, {.dtype = kInt64}), image.to(kInt64).transpose(1, 2)));
   }
   save_image(folder_ / "flat.png", tensor({{0.4, 254.6}, {-0.4, 255.4}}));
   EXPECT_EQ(load_image(folder_ / "flat.png").to_vector<float>(), (std::vector<float>{0, 255, 0, 255}));
@@ -77,12 +76,12 @@ TEST_F(ImageFiles, JpegKeepsSmoothPictures) {
     for (const char* name : {"x.jpg", "x.jpeg"}) {
       const Tensor image = smooth(channels);
       save_image(folder_ / name, image);
-      const double at_95 = tests::largest_difference(load_image(folder_ / name), image);
+      const double at_95 = largest_difference(load_image(folder_ / name), image);
       EXPECT_LE(at_95, 6);
       const auto size = std::filesystem::file_size(folder_ / name);
       save_image(folder_ / name, image, {.quality = 20});
       EXPECT_LT(std::filesystem::file_size(folder_ / name), size);
-      EXPECT_GT(tests::largest_difference(load_image(folder_ / name), image), at_95);
+      EXPECT_GT(largest_difference(load_image(folder_ / name), image), at_95);
     }
   }
 }

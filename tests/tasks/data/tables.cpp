@@ -1,17 +1,12 @@
 // Csv and JsonLines: values of all kinds of columns, quotes, missing values, datasets and training, and the error of
 // every kind of damage.
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/byte_pair_train.h>
-#include <tapegrad/train/data/csv.h>
-#include <tapegrad/train/data/data_loader.h>
-#include <tapegrad/train/data/json_lines.h>
-#include <tapegrad/train/data/tokenizer.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::data {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 using Names = std::vector<std::string>;
 using Ids = std::vector<int64_t>;
 using Floats = std::vector<float>;
@@ -20,7 +15,7 @@ using Doubles = std::vector<double>;
 class TableFiles : public testing::Test {
  protected:
   Csv csv(const std::string& text, const std::vector<Column>& columns, const CsvOptions& options = {}) const {
-    tests::spill(path_, text);
+    spill(path_, text);
     return Csv(path_, columns, options);
   }
   // The text of the error without its "[csv] PATH".
@@ -29,7 +24,7 @@ class TableFiles : public testing::Test {
     return rest("[csv] ", error_of([&] { csv(text, columns, options); }));
   }
   JsonLines lines(const std::string& text, const std::vector<Column>& columns) const {
-    tests::spill(path_, text);
+    spill(path_, text);
     return JsonLines(path_, columns);
   }
   std::string lines_error(const std::string& text, const std::vector<Column>& columns) const {
@@ -41,7 +36,7 @@ class TableFiles : public testing::Test {
     EXPECT_TRUE(error == "no error" || error.starts_with(start)) << error;
     return error.starts_with(start) ? error.substr(start.size()) : error;
   }
-  const tests::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string path_ = folder_ / "table";
 };
 
@@ -120,28 +115,19 @@ TEST_F(TableFiles, ClassesOfASecondFile) {
 
 TEST_F(TableFiles, BrokenFiles) {
   const std::vector<Column> x{numbers("x")};
-  EXPECT_EQ(csv_error("", x), ": expected a line with the names of columns, got an empty file");
-  EXPECT_EQ(csv_error("a,b\n1,2\n", x), ": expected a column \"x\", got \"a\", \"b\"");
+  expect_said("tasks/errors/texts.txt", "csv", [&](const std::string& text) { return csv_error(text, x); });
   EXPECT_EQ(
       csv_error("a,b,c,d,e,f,g,h,i,j,k,l\n", x),
       ": expected a column \"x\", got \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\" and 2 more");
-  EXPECT_EQ(csv_error("x,x\n1,2\n", x), ": has two columns \"x\"");
   EXPECT_EQ(csv_error("x,y\n1,2\n", {numbers("x"), texts("x")}), ": the column \"x\" is to be read twice");
   EXPECT_EQ(csv_error("x\n1\n", {}), ": expected at least one column to read");
-  EXPECT_EQ(csv_error("x,y\n1,2\n3\n", x), ", line 3: expected 2 fields, as in the header, got 1");
-  EXPECT_EQ(csv_error("x,y\n1,\"a\nb\"\n3,4,5\n", x), ", line 4: expected 2 fields, as in the header, got 3");
   EXPECT_EQ(csv_error("1,2\n", x, {.header = {"x"}}),
             ", line 1: expected 1 fields, as CsvOptions::header has names, got 2");
-  EXPECT_EQ(csv_error("x,y\n1,2\nabc,2\n", x), ", line 3, column 1 (\"x\"): expected a number, got \"abc\"");
-  EXPECT_EQ(csv_error("y,x\n\"a\n\nb\",\"4\n\"\n", x), ", line 4, column 2 (\"x\"): expected a number, got \"4\\n\"");
   EXPECT_EQ(csv_error("x\n1\n" + std::string(50, '7') + "e\n", x),
             ", line 3, column 1 (\"x\"): expected a number, got \"" + std::string(40, '7') + "...\"");
   EXPECT_EQ(
       csv_error("y,x\n1,5\" disk\n", x),
       ", line 2, column 2: expected a field with quotes to be in quotes, got a quote inside (write \"\" for each)");
-  EXPECT_EQ(csv_error("y,x\n1,\"5\"7\n", x),
-            ", line 2, column 2: expected a separator or the end of the line after a closing quote, got \"7\"");
-  EXPECT_EQ(csv_error("y,x\n1,\"5\n6\n7\n", x), ", line 2, column 2: the quote that begins this field is never closed");
   for (const char* text : {"y,x\n1\r2,3\n", "y,x\n1,\"2\"\r", "y,x\n1,2\r"})
     EXPECT_EQ(csv_error(text, x).substr(18), ": a carriage return without a line feed after it") << text;
   const std::string said = ", column 2: a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)";
@@ -183,7 +169,7 @@ TEST_F(TableFiles, WrongOptions) {
 TEST_F(TableFiles, ColumnsThatWereNotRead) {
   const Csv table =
       csv("x,c,t,n\n1,a,b,3\n", {numbers("x"), classes("c"), texts("t"), numbers("n", {.dtype = kInt64})});
-  tests::expect_texts({
+  expect_texts({
       {"[table] expected one of the columns \"x\", \"c\", \"t\", \"n\", got \"y\"", [&] { table["y"]; }},
       {"[table] expected a column of numbers or classes, got \"t\", of texts", [&] { table["t"]; }},
       {"[table] expected a column of classes, got \"x\"", [&] { table.names("x"); }},
@@ -244,27 +230,19 @@ TEST_F(TableFiles, FieldsOfObjects) {
 TEST_F(TableFiles, BrokenLines) {
   const std::string good = "{\"x\":1}\n";
   const std::vector<Column> x{numbers("x")}, whole{numbers("x", {.dtype = kInt64})}, text{texts("x")};
-  EXPECT_EQ(lines_error(good + "[1]\n", x), ", line 2: expected an object, got [1]");
-  EXPECT_EQ(lines_error(good + "\n{\"x\":\n", x),
-            ", line 3: is not complete JSON: it ends after 5 bytes (was its download interrupted?)");
-  EXPECT_EQ(lines_error(good + "{\"x\":1}{}\n", x), ", line 2: is not JSON (at byte 7)");
+  expect_said("tasks/errors/texts.txt", "json lines of numbers",
+              [&](const std::string& lines) { return lines_error(lines, x); });
   EXPECT_EQ(lines_error(std::string("{\"x\":1}\0\n", 9), x),
             ", line 1: has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
   EXPECT_EQ(lines_error("{\"x\":\"\xff\"}\n", text),
             ", line 1: is not UTF-8: byte 6 is 0xFF (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
-  EXPECT_EQ(lines_error("{\"x\":1,\"x\":2}\n", x), ", line 1: has the key \"x\" twice");
   EXPECT_EQ(lines_error("{\"x\":" + std::string(100, '[') + std::string(100, ']') + "}", x),
             ", line 1: is nested deeper than 64 levels");
   const std::string said = "the value is missing, and the column has no replacement for it";
-  EXPECT_EQ(lines_error(good + "{}\n", x), ", line 2, field \"x\": " + said);
-  EXPECT_EQ(lines_error(good + "{\"x\":null}\n", x), ", line 2, field \"x\": " + said);
-  EXPECT_EQ(lines_error("{\"x\":\"1\"}", x), ", line 1, field \"x\": expected a number, got \"1\"");
-  EXPECT_EQ(lines_error("{\"x\":1e300}", x), ", line 1, field \"x\": 1e+300 is out of the range of float32");
-  EXPECT_EQ(lines_error("{\"x\":1.0}", whole), ", line 1, field \"x\": expected a whole number, got 1.0");
-  EXPECT_EQ(lines_error("{\"x\":9223372036854775808}", whole),
-            ", line 1, field \"x\": 9223372036854775808 is out of the range of int64");
-  EXPECT_EQ(lines_error("{\"x\":true}", text), ", line 1, field \"x\": expected a string, got true");
-  EXPECT_EQ(lines_error("{\"x\":3}", text), ", line 1, field \"x\": expected a string, got 3");
+  expect_said("tasks/errors/texts.txt", "json lines of whole numbers",
+              [&](const std::string& lines) { return lines_error(lines, whole); });
+  expect_said("tasks/errors/texts.txt", "json lines of texts",
+              [&](const std::string& lines) { return lines_error(lines, text); });
   EXPECT_EQ(lines_error("{\"x\":{}}", {classes("x")}), ", line 1, field \"x\": expected a string, got {}");
   EXPECT_EQ(lines_error(good, {numbers("x"), texts("x")}), ": the field \"x\" is to be read twice");
   EXPECT_EQ(lines_error(good, {}), ": expected at least one field to read");
@@ -291,22 +269,12 @@ TEST_F(TableFiles, BooleansAndLargeNumbers) {
 TEST_F(TableFiles, WhatIsNotOneObjectPerLineIsNamed) {
   const std::string good = "{\"x\":1}\n", mark = "\xEF\xBB\xBF";
   const std::vector<Column> x{numbers("x")};
-  EXPECT_EQ(lines_error(good + "{\"x\":NaN}\n", x),
-            ", line 2: has NaN, which is not a number of JSON (at byte 5; write null)");
-  EXPECT_EQ(lines_error(good + good + "{'x':1}\n", x),
-            ", line 3: has a string in single quotes (at byte 1; JSON has double quotes: json.dumps writes them)");
+  expect_said("tasks/errors/texts.txt", "not one object per line",
+              [&](const std::string& lines) { return lines_error(lines, x); });
   EXPECT_EQ(
       lines_error(good + "{\"y\":\"\\ud83d\",\"x\":1}\n", x),
       ", line 2: has \\ud83d, half of a surrogate pair, in a string (at byte 6; both halves write one character)");
   const std::string goes_on = " that continues in the next line (jq -c ";
-  EXPECT_EQ(lines_error(good + "{\n  \"x\": 1\n}\n", x),
-            ", line 2: expected one object per line, got an object" + goes_on + ". FILE makes lines of it)");
-  EXPECT_EQ(lines_error("[\n{\"x\":1},\n{\"x\":2}]\n", x),
-            ", line 1: expected one object per line, got an array" + goes_on + "'.[]' FILE makes lines of it)");
-  EXPECT_EQ(lines_error("[{\"x\":1}]", x),
-            ", line 1: expected an object, got [{\"x\":1}] (jq -c '.[]' FILE makes lines of it)");
-  EXPECT_EQ(lines_error(good + "{\"x\":\n\n \n", x),
-            ", line 2: is not complete JSON: it ends after 5 bytes (was its download interrupted?)");
   EXPECT_EQ(lines(mark + good, x).size(), 1);
   EXPECT_EQ(lines(mark + "\n" + good, x).size(), 1);
   EXPECT_EQ(lines(mark, x).size(), 0);
@@ -339,7 +307,7 @@ TEST_F(TableFiles, ATableTrainsAModel) {
     return train::BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second)};
   });
   for (int step = 0; step < 200; ++step) loop.step();
-  tests::expect_near(round(model.weight->detach() * 1000), {1000, -2000});
+  expect_near(round(model.weight->detach() * 1000), {1000, -2000});
 }
 
 TEST_F(TableFiles, TextsAreEncodedAndPadded) {
@@ -360,12 +328,12 @@ TEST(TensorDatasets, BatchesAreRows) {
   const Tensor x = arange(0, 12, 1).reshape({4, 3}), y = tensor({5, 6, 7, 8});
   const TensorDataset pairs(x, y);
   EXPECT_EQ(pairs.size(), 4);
-  EXPECT_TRUE(tests::same_bits(pairs[2].first, x[2]));
+  EXPECT_TRUE(same_bits(pairs[2].first, x[2]));
   EXPECT_EQ(pairs[2].second.item<int64_t>(), 7);
   const DataLoader loader(pairs, {.batch_size = 3});
   auto iteration = loader.begin();
   const auto first = iteration.next(), second = iteration.next();
-  EXPECT_TRUE(tests::same_bits(first->first, x.slice(0, 0, 3)));
+  EXPECT_TRUE(same_bits(first->first, x.slice(0, 0, 3)));
   EXPECT_EQ(second->second.to_vector<int64_t>(), (Ids{8}));
   EXPECT_NE(error_of([&] { pairs.batch(std::vector<int64_t>{4}); }), "no error");
 }

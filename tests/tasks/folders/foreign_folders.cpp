@@ -1,8 +1,7 @@
 // Folders of other programs in the command: what the files next to the weights say is followed, or an error names it.
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/data/characters.h>
-#include <tapegrad/train/data/tokenizer_files.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -66,50 +65,15 @@ TEST_F(FilesNextToTokenizers, AddedTokensAreMatchedAsAWhole) {
 }
 
 TEST_F(FilesNextToTokenizers, SettingsThatChangeIdsAreErrors) {
-  const std::string two = " false with vocab.json and merges.txt, got true";
-  for (const char* key : {"add_prefix_space", "add_bos_token", "add_eos_token"})
-    EXPECT_EQ(error("tokenizer_config.json", {{key, true}}),
-              fmt::format("tokenizer_config.json: expected {}{}", key, two));
-  for (const char* type : {"RobertaTokenizer", "CLIPTokenizer", "Qwen2Tokenizer"}) {
-    EXPECT_EQ(error("tokenizer_config.json", {{"tokenizer_class", type}}),
-              fmt::format("tokenizer_config.json: expected the tokenizer_class GPT2Tokenizer with vocab.json and "
-                          "merges.txt, got \"{}\" (save its tokenizer.json)",
-                          type));
-  }
-  EXPECT_EQ(error("tokenizer_config.json", {{"tokenizer_class", "GPT2TokenizerFast"}, {"add_bos_token", false}}),
-            "no error");
+  const auto said = [&](const std::string& line) {  // the name of a file, and what it contains
+    const std::size_t blank = line.find(' ');
+    return error(line.substr(0, blank).c_str(), json::parse(line.substr(blank)));
+  };
+  expect_said("tasks/errors/texts.txt", "files next to vocab.json", said);
   for (const bool converted : {false, true}) {
     SCOPED_TRACE(converted);
     if (converted) convert();
-    for (const char* key : {"do_lower_case", "split_special_tokens"})
-      EXPECT_EQ(error("tokenizer_config.json", {{key, true}}),
-                fmt::format("tokenizer_config.json: expected {} false, got true", key));
-    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-      const std::string at = name + std::string(": ");
-      EXPECT_EQ(error(name, {{"strip_accents", true}}),
-                at + "expected only keys whose meaning is known, got \"strip_accents\": true (remove the key if the "
-                     "result does not depend on it)");
-      EXPECT_EQ(error(name, {{"strip_accents", nullptr}}), "no error");
-      EXPECT_EQ(
-          error(name, {{"pad_token", "[PAD]"}}),
-          at + "expected tokens of the vocabulary, got \"[PAD]\", which has no id (added_tokens.json lists the ids of "
-               "other tokens)");
-      EXPECT_EQ(error(name, {{"mask_token", {{"content", "<pad>"}, {"lstrip", true}}}}),
-                at + "the added token \"<pad>\": expected lstrip false, got true");
-      EXPECT_EQ(error(name, {{"mask_token", {{"content", "<pad>"}, {"tomorrow", 1}}}}),
-                at + "the added token \"<pad>\": expected only keys whose meaning is known, got \"tomorrow\": 1 "
-                     "(remove the key if "
-                     "the result does not depend on it)");
-      EXPECT_EQ(error(name, {{"additional_special_tokens", {3}}}), at + "expected tokens with a text and an id, got 3");
-      EXPECT_EQ(error(name, {{"additional_special_tokens", "<pad>"}}),
-                at + "expected additional_special_tokens to be a list of tokens, got \"<pad>\"");
-      EXPECT_EQ(error(name, json::array()), at + "expected an object, got array");
-    }
-    EXPECT_EQ(
-        error("tokenizer_config.json", {{"added_tokens_decoder", {{"x", {{"content", "a"}}}}}}),
-        "tokenizer_config.json: expected tokens with a text and an id, got {\"content\":\"a\"} with the id \"x\"");
-    EXPECT_EQ(error("added_tokens.json", {{"<x>", -1}}),
-              "added_tokens.json: expected tokens with a text and an id, got \"<x>\" with the id -1");
+    expect_said("tasks/errors/texts.txt", "files next to a tokenizer", said);
     EXPECT_NE(error("added_tokens.json", {{"<pad>", 7}}).find("<pad>"), std::string::npos);
     EXPECT_NE(error("added_tokens.json", {{"<x>", 1}}).find("of another token"), std::string::npos);
     EXPECT_NE(error("added_tokens.json", {{"<x>", 2000000000}}).find("2000000000"), std::string::npos);
@@ -130,12 +94,12 @@ TEST_F(FilesNextToTokenizers, UnknownKeysOfATokenizerJsonAreErrors) {
     return error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
   };
   const std::string end =
-      "expected only keys whose meaning is known, got \"news\": 3 (remove the key if the result does "
-      "not depend on it)";
-  EXPECT_EQ(with("/news"), "[tokenizer] t.json: " + end);
-  EXPECT_EQ(with("/model/news"), "[tokenizer] t.json: model: " + end);
-  EXPECT_EQ(with("/pre_tokenizer/news"), "[tokenizer] t.json: pre_tokenizer: " + end);
-  EXPECT_EQ(with("/added_tokens/0/news"), "[tokenizer] t.json: added_tokens: " + end);
+      "expected only keys whose meaning is known, got \"news\": 3 (remove the key if the result does not depend on it)";
+  for (const auto& [pointer, part] : {std::pair{"/news", ""},
+                                      {"/model/news", "model: "},
+                                      {"/pre_tokenizer/news", "pre_tokenizer: "},
+                                      {"/added_tokens/0/news", "added_tokens: "}})
+    EXPECT_EQ(with(pointer), std::string("[tokenizer] t.json: ") + part + end);
   EXPECT_EQ(error_of([] {
               data::parse_tokenizer(R"({"added_tokens": [{"id": 1, "content": "<x>"}],
                                         "model": {"byte_fallback": true, "vocab": {"a": 0}, "merges": []}})",
@@ -217,8 +181,9 @@ std::string copied_model(const TemporaryFolder& folder, const std::string& name)
   return folder / name;
 }
 
-TEST(ForeignFolders, GenerationStopsAtEveryEnd) {
-  const TemporaryFolder folder;
+using ForeignFolders = InAFolder;
+
+TEST_F(ForeignFolders, GenerationStopsAtEveryEnd) {
   for (const std::string name : {"hugging_face_gpt2", "llama3_tiny"}) {
     SCOPED_TRACE(name);
     const std::string model = copied_model(folder, name), generation = model + "/generation_config.json";
@@ -258,8 +223,7 @@ TEST(ForeignFolders, GenerationStopsAtEveryEnd) {
 }
 
 // What changes generation alone is an Error of the verbs that generate; others read the same folder.
-TEST(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
-  const TemporaryFolder folder;
+TEST_F(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
   for (const std::string name : {"hugging_face_gpt2", "llama3_tiny"}) {
     const std::string model = copied_model(folder, name), text = data_folder("the_verdict.txt");
     const json config = json::parse(slurp(model + "/config.json"));
@@ -281,8 +245,7 @@ TEST(ForeignFolders, SettingsOfGenerationAreErrorsWhereTokensAreGenerated) {
   }
 }
 
-TEST(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
-  const TemporaryFolder folder;
+TEST_F(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
   const std::string model = copied_model(folder, "llama3_tiny");
   const auto chat = [&](const Arguments& more = {}) {
     return run_command(joined({"chat", model, "--temperature", "1", "--max-new-tokens", "8"}, more),
@@ -308,8 +271,7 @@ TEST(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
 }
 
 // What was read of a folder is written into the next.
-TEST(ForeignFolders, SavedFoldersKeepTheScalingOfRope) {
-  const TemporaryFolder folder;
+TEST_F(ForeignFolders, SavedFoldersKeepTheScalingOfRope) {
   const std::string model = copied_model(folder, "llama3_tiny");
   json config = json::parse(slurp(model + "/config.json"));
   json rope = config["rope_parameters"];

@@ -4,8 +4,7 @@
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/metrics.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -38,8 +37,9 @@ void expect_not_followed(const TemporaryFolder& folder, const std::string& name,
   if (there) fs::rename(aside, path);
 }
 
-TEST(LinksInAFolder, PagesAreNotWrittenThroughThem) {
-  const TemporaryFolder folder;
+using LinksInAFolder = InAFolder;
+
+TEST_F(LinksInAFolder, PagesAreNotWrittenThroughThem) {
   const std::string run = folder / "run";
   successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--no-progress"})));
   const Arguments attention{"attention", "gpt", "--model", run, "--prompt", "The"};
@@ -74,8 +74,7 @@ TEST(LinksInAFolder, PagesAreNotWrittenThroughThem) {
   EXPECT_TRUE(fs::is_symlink(folder / "graph") && fs::is_regular_file(run + "/graph.dot"));
 }
 
-TEST(LinksInAFolder, AResumedRunDoesNotWriteThroughThem) {
-  const TemporaryFolder folder;
+TEST_F(LinksInAFolder, AResumedRunDoesNotWriteThroughThem) {
   const std::string run = folder / "run";
   const Arguments made = small_gpt_run(folder, "run", {"--max-steps", "2", "--no-progress", "--tensorboard"});
   successful(run_command(made));
@@ -114,8 +113,7 @@ TEST(LinksInAFolder, AResumedRunDoesNotWriteThroughThem) {
 }
 
 // Files of several names are copied or replaced before they change: what a resumed run cuts stays in the other name.
-TEST(LinksInAFolder, HardLinksAreNotWrittenTo) {
-  const TemporaryFolder folder;
+TEST_F(LinksInAFolder, HardLinksAreNotWrittenTo) {
   const Arguments run = tiny_run("copy", folder / "run", {"--tensorboard"});
   successful(run_command(run, folder));
   std::map<std::string, std::string> before;

@@ -12,29 +12,12 @@ namespace {
 // Words that stay English: names, and code. A heading, a column or a sentence consists of others.
 const std::set<std::string>& english_words() {
   static const std::set<std::string> kWords = [] {
-    std::istringstream text(
-        // of the examples
-        "time flies like an arrow love deep learning ML PAD Deep is fun Machines learn from data your journey starts "
-        "with one step Your dim1 dim2 dim3 dim4 w1 w2 w3 w4 t0 t1 t2 t3 t4 t5 t6 t7 t8 ASSIGN ADD SUB MUL DIV True "
-        "False "
-        // of formulas and code
-        "inf sqrt head_dim d_model mask length id NaN exp ln pi float32 float64 log log2 sum_j x_j softmax tau dX dt "
-        "dopri5 elu clip bucket positions cos dropout relu "
-        "log_softmax "
-        "tensor token KiB MB ms gamma beta std mean dim "
-        // options, and the values of options
-        "tutorial-masks full window linformer performer reformer global dilation global_tokens linformer_rank "
-        "linformer_per_head false performer_features performer_redraw reformer_bucket_size reformer_buckets "
-        "reformer_rounds xavier-uniform index none learned sinusoidal rope shaw alibi conv conv-multiscale lstm ode "
-        "complex "
-        "composite dynamic copy "
-        // names
-        "constant warmup-cosine addition parser gpt run Linformer LSTM RNN RoPE NTK-aware top-k top-p ROUGE ROUGE-1 "
-        "ROUGE-2 ROUGE-L gelu "
-        "small "
-        "text editor rank nat i-j sum triu ones nn causal_mask tanh sin memory tapegrad GPT GRU Transformer Performer "
-        "Pre-LN Post-LN Ramsauer Raffel T5 ALiBi FFT AdamW");
-    return std::set<std::string>(std::istream_iterator<std::string>(text), {});
+    std::set<std::string> words;
+    for (const std::string& line : lines(slurp(std::string(kTestsDir) + "/tasks/language/english_words.txt"))) {
+      std::istringstream text(line.starts_with("#") ? "" : line);
+      words.insert(std::istream_iterator<std::string>(text), {});
+    }
+    return words;
   }();
   return kWords;
 }
@@ -81,28 +64,11 @@ std::string visible(const std::string& page) {
   return std::regex_replace(std::regex_replace(text, std::regex("<[^>]*>"), " "), std::regex("&[a-z#0-9]+;"), " ");
 }
 
-// Options that keep a topic small; topics without an entry are run as they are.
-const std::map<std::string, std::vector<Arguments>> kSmall{
-    {"causal-mask", {{}, {"--length", "9"}}},
-    {"padding-mask", {{}, {"--length", "9", "--seed", "2"}}},
-    {"positional-encoding", {{}, {"--dim", "16"}, {"--dim", "384"}, {"--dim", "256"}}},
-    {"attention-steps", {{}, {"--example", "journey"}}},
-    {"attention-cost", {{"--dim", "64", "--length", "1024"}}},
-    {"attention-accuracy", {{"--seconds", "0.05", "--length", "32"}}},
-    {"performer-error", {{"--dim", "8"}}},
-    {"gpt-cost", {{"--dim", "64", "--length", "128", "--threads", "1"}}},
-    {"mask-leak", {{"--length", "8", "--steps", "3"}}},
-    {"recurrent-lengths", {{"--length", "12", "--steps", "3"}}},
-    {"relative-positions", {{"--length", "64"}}},
-    {"depth", {{"--length", "4", "--dim", "16"}}},
-    {"head-roles", {{"--length", "4", "--steps", "3"}}},
-};
 const std::set<std::string> kMeasured{"attention-cost", "attention-accuracy", "gpt-cost", "recurrent-lengths",
                                       "relative-positions"};
 
 void expect_fits(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines(text))
     EXPECT_LE(drawing::display_width(line), static_cast<std::size_t>(drawing::kTerminalWidth)) << line;
 }
 
@@ -112,20 +78,25 @@ struct Shown {
 };
 Shown shown_in(const std::string& language, const std::string& topic, const Arguments& more) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(joined({"show", topic, "--lang", language, "--out", "p"}, more), folder);
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(joined({"show", topic, "--lang", language, "--out", "p"}, more), folder));
   Shown out{.text = ran.out.substr(0, ran.out.rfind(language == "ko" ? "그림: " : "Plots: ")), .page = {}, .svg = {}};
   for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "p"))
     (entry.path().extension() == ".svg" ? out.svg : out.page) = slurp(entry.path());
   return out;
 }
 
-TEST(KoreanOutput, OfEveryTopicOfShow) {
+using KoreanOutput = InAFolder;
+
+TEST_F(KoreanOutput, OfEveryTopicOfShow) {
   for (const tasks::Topic& topic : tasks::topics()) {
     const std::string name(topic.name);
-    const auto small = kSmall.find(name);
-    for (const Arguments& more : small == kSmall.end() ? std::vector<Arguments>{{}} : small->second) {
-      SCOPED_TRACE(name + (more.empty() ? "" : " " + more[0] + " " + more[1]));
+    std::vector<std::string> options;  // of topics without a line: none
+    for (const auto& [of, line] : pairs_of_lines("tasks/language/topics.txt"))
+      if (of == name) options.push_back(line);
+    if (options.empty()) options.emplace_back();
+    for (const std::string& line : options) {
+      SCOPED_TRACE(name + " " + line);
+      const Arguments more = words_of(line, TemporaryFolder());
       const Shown korean = shown_in("ko", name, more);
       EXPECT_EQ(left_in_english(without_code(korean.text)), std::vector<std::string>()) << korean.text;
       EXPECT_EQ(left_in_english(visible(korean.page)), std::vector<std::string>());
@@ -140,10 +111,9 @@ TEST(KoreanOutput, OfEveryTopicOfShow) {
   }
 }
 
-TEST(KoreanOutput, OfExplain) {
-  const TemporaryFolder folder;
+TEST_F(KoreanOutput, OfExplain) {
   const std::string run = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", run, {"--max-steps", "2", "--no-progress"}), folder).code, 0);
+  successful(run_command(tiny_run("copy", run, {"--max-steps", "2", "--no-progress"}), folder));
   for (const Arguments& words : std::vector<Arguments>{{"copy"},
                                                        {"copy", "--seed", "3"},
                                                        {"addition"},
@@ -166,8 +136,7 @@ TEST(KoreanOutput, OfExplain) {
 }
 
 // The figures on the tutorials' pages; of titles and axes only names, formulas and the tutorials' words are English.
-TEST(KoreanOutput, OfTheTutorialsFigures) {
-  const TemporaryFolder folder;
+TEST_F(KoreanOutput, OfTheTutorialsFigures) {
   successful(run_command({"tutorial", "--out", "site"}, folder));
   int drawings = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "site")) {
@@ -221,7 +190,7 @@ void expect_korean_attention(const Arguments& words, const TemporaryFolder& fold
       << "names in JSON stay English";
 }
 
-TEST(KoreanOutput, OfARunOfATransformer) {
+TEST_F(KoreanOutput, OfARunOfATransformer) {
   for (const std::string task : {"copy", "addition", "parser"}) {
     SCOPED_TRACE(task);
     const TemporaryFolder folder;
@@ -231,8 +200,7 @@ TEST(KoreanOutput, OfARunOfATransformer) {
   }
 }
 
-TEST(KoreanOutput, OfARunOfAGPT) {
-  const TemporaryFolder folder;
+TEST_F(KoreanOutput, OfARunOfAGPT) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "나는 학교에 간다. 고양이가 매트 위에 앉았다.\n";
   spill(folder / "text", text);
@@ -245,7 +213,7 @@ TEST(KoreanOutput, OfARunOfAGPT) {
   expect_korean_attention({"attention", "gpt", "--model", "run", "--prompt", "나는 학교에", "--analyze"}, folder);
 }
 
-TEST(KoreanOutput, EnglishWordsAreFound) {
+TEST_F(KoreanOutput, EnglishWordsAreFound) {
   EXPECT_EQ(left_in_english("1. 점수 softmax GPT Scores: the tokens"),
             (std::vector<std::string>{"Scores", "the", "tokens"}));
 }

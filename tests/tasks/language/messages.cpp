@@ -137,8 +137,7 @@ TEST(KoreanMessages, HaveTheSameReplacementFields) {
 TEST(KoreanMessages, OptionAndLocaleChooseThem) {
   const std::string english = run_command({"help", "train", "copy", "--lang", "en"}).out;
   EXPECT_NE(english.find("Usage: tapegrad train copy [options]"), std::string::npos);
-  const Ran korean = run_command({"help", "train", "copy", "--lang", "ko"});
-  EXPECT_EQ(korean.code, 0);
+  const Ran korean = successful(run_command({"help", "train", "copy", "--lang", "ko"}));
   expect_parts(korean.out, {"사용법: tapegrad train copy [옵션]", "학습률:"});
   expect_narrow(korean.out);
   for (const char* const variable : {"TAPEGRAD_LANG=ko", "LC_ALL=ko_KR.UTF-8"})

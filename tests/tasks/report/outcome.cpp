@@ -1,10 +1,7 @@
 // The first line of a report: whether the run reached its target, and how far it came.
-#include <gtest/gtest.h>
-#include <tapegrad/train/outcome.h>
-#include <tapegrad/train/report.h>
+#include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train.h>
 #include <tapegrad/version.h>
-
-#include <cmath>
 
 namespace tapegrad::train {
 namespace {

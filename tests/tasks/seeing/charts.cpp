@@ -1,8 +1,7 @@
 // Charts and heatmaps: hard cases, axes, and colours that all readers tell apart.
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/heatmap.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::charts_tests {
 namespace {

@@ -2,8 +2,7 @@
 #include <tapegrad/tests/support/runs/small_loop.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/train/events.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 
 namespace tapegrad::train {
 namespace {
@@ -48,8 +47,9 @@ void write_events(EventWriter& events) {
   events.add_histogram("none", zeros({3, 0}), int64_t{1} << 40);
 }
 
-TEST(EventFiles, HaveTheBytesOfTensorBoard) {
-  const TemporaryFolder folder;
+using EventFiles = InAFolder;
+
+TEST_F(EventFiles, HaveTheBytesOfTensorBoard) {
   const std::string path = folder / "events.tfevents";
   double time = 999;
   EventWriter events(path, 0, [&] { return time += 1; });
@@ -59,8 +59,7 @@ TEST(EventFiles, HaveTheBytesOfTensorBoard) {
   EXPECT_EQ(error_of([&] { events.add_scalar("loss", 1, -1); }), "[events] expected a step of at least 0, got -1");
 }
 
-TEST(EventFiles, HistogramsOfEveryTypeAndShape) {
-  const TemporaryFolder folder;
+TEST_F(EventFiles, HistogramsOfEveryTypeAndShape) {
   const auto written = [&](const Tensor& x) {
     const std::string path = folder / "a.tfevents";
     EventWriter(path, -1, [] { return 1.0; }).add_histogram("x", x, 1);
@@ -77,16 +76,14 @@ TEST(EventFiles, HistogramsOfEveryTypeAndShape) {
   EXPECT_LT(written(tensor(std::vector<double>{0, least}, {2})).size(), written(tensor({0.0, 1.0})).size());  // one bin
 }
 
-TEST(EventFiles, BytesThatAreNotUtf8AreReplaced) {
-  const TemporaryFolder folder;
+TEST_F(EventFiles, BytesThatAreNotUtf8AreReplaced) {
   EventWriter events(folder / "a.tfevents");
   events.add_text("a\xff", "b\xfe", 1);
   const std::string file = slurp(folder / "a.tfevents");
   expect_parts(file, {"a\xef\xbf\xbd", "b\xef\xbf\xbd"});
 }
 
-TEST(EventFiles, AResumedRunKeepsTheStepsOfItsCheckpoint) {
-  const TemporaryFolder folder;
+TEST_F(EventFiles, AResumedRunKeepsTheStepsOfItsCheckpoint) {
   const std::string path = folder / "a.tfevents";
   const auto now = [] { return 1.0; };
   const auto write = [&](int64_t kept, int64_t first, int64_t last) {
@@ -118,8 +115,7 @@ TEST(EventFiles, AResumedRunKeepsTheStepsOfItsCheckpoint) {
   EXPECT_EQ(slurp(path), damaged);
 }
 
-TEST(EventFiles, OfALoop) {
-  const TemporaryFolder folder;
+TEST_F(EventFiles, OfALoop) {
   const auto trained = [](int64_t steps) {
     return Trained({.epochs = 2,
                     .max_steps = steps,
@@ -155,8 +151,7 @@ TEST(EventFiles, OfALoop) {
   EXPECT_TRUE(fs::exists(folder / ("run/previous-1/" + std::string(kEventFile))));
 }
 
-TEST(EventFiles, OfTheCommand) {
-  const TemporaryFolder folder;
+TEST_F(EventFiles, OfTheCommand) {
   const std::string run = folder / "run", file = run + "/" + std::string(kEventFile);
   successful(run_command(tiny_run("copy", run, {"--tensorboard", "--max-steps", "7"}), folder));
   const auto found = records(slurp(file));

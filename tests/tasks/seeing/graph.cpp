@@ -19,8 +19,9 @@ std::set<std::string> labels_of(const std::string& text) {
   return labels;
 }
 
-TEST(GraphVerb, EveryKindOfRunHasOne) {
-  const TemporaryFolder folder;
+using GraphVerb = InAFolder;
+
+TEST_F(GraphVerb, EveryKindOfRunHasOne) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.name);
     const std::string name(kind.name);
@@ -36,8 +37,7 @@ TEST(GraphVerb, EveryKindOfRunHasOne) {
   }
 }
 
-TEST(GraphVerb, ARunHasItsOwnParametersAndSizes) {
-  const TemporaryFolder folder;
+TEST_F(GraphVerb, ARunHasItsOwnParametersAndSizes) {
   successful(run_command(tiny_run("copy", folder / "run"), folder));
   const std::set<std::string> labels = labels_of(graph_of({"copy", "--model", folder / "run", "--depth", "0"}, folder));
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
@@ -48,8 +48,7 @@ TEST(GraphVerb, ARunHasItsOwnParametersAndSizes) {
   }
 }
 
-TEST(GraphVerb, OnlyTheFirstLayerIsOpen) {
-  const TemporaryFolder folder;
+TEST_F(GraphVerb, OnlyTheFirstLayerIsOpen) {
   const Dot page = read_dot(graph_of({"copy"}, folder));
   const std::set<std::string> frames(page.frames.begin(), page.frames.end());
   EXPECT_EQ(frames.count("encoder.layers.0"), 1U);
@@ -58,16 +57,14 @@ TEST(GraphVerb, OnlyTheFirstLayerIsOpen) {
   EXPECT_EQ(std::count(open.frames.begin(), open.frames.end(), "encoder.layers.1"), 1);
 }
 
-TEST(GraphVerb, WritesAFile) {
-  const TemporaryFolder folder;
+TEST_F(GraphVerb, WritesAFile) {
   EXPECT_EQ(graph_of({"copy", "--out", "step.dot"}, folder), "");
   EXPECT_EQ(slurp(folder / "step.dot"), graph_of({"copy"}, folder));
 }
 
 // Graphviz is no part of what tapegrad is built with: skipped without it. Other tests read the same text.
-TEST(GraphVerb, GraphvizDrawsIt) {
+TEST_F(GraphVerb, GraphvizDrawsIt) {
   if (run_program({"sh", "-c", "command -v dot"}).code != 0) GTEST_SKIP() << "dot not found (apt-get install graphviz)";
-  const TemporaryFolder folder;
   for (const Arguments& words : {Arguments{"copy"}, {"gpt", "--all-layers"}, {"parser", "--depth", "1"}}) {
     const Ran ran = successful(run_program({"dot", "-Tsvg"}, {.input = graph_of(words, folder)}));
     EXPECT_EQ(ran.err, "");
@@ -75,17 +72,11 @@ TEST(GraphVerb, GraphvizDrawsIt) {
   }
 }
 
-TEST(GraphVerb, WhatIsNotARunIsAnError) {
-  const TemporaryFolder folder;
+TEST_F(GraphVerb, WhatIsNotARunIsAnError) {
   successful(run_command(tiny_run("copy", folder / "run"), folder));
-  const auto with = [&](const Arguments& words) { return run_command(joined({"graph"}, words), folder); };
-  expect_error(with({"copy", "--model", "none"}), 2, {"there is no file none"});
-  expect_error(with({"parser", "--model", "run"}), 2, {"[--model] expected a run of the task parser, got one of copy"});
-  std::filesystem::remove(folder / "run/checkpoint");
-  expect_error(with({"copy", "--model", "run"}), 2,
-               {"[--model] expected the folder of a run, with a checkpoint, got run"});
-  expect_error(with({"copy", "--out", "none/step.dot"}), 2, {"[--out]"});
-  expect_error(with({"copy", "--depth", "-1"}), 2, {"[--depth]"});
+  std::filesystem::create_directory(folder / "bare");
+  std::filesystem::copy(folder / "run/model.safetensors", folder / "bare/model.safetensors");
+  expect_errors("tasks/errors/runs.txt", "graph", folder);
 }
 
 }  // namespace

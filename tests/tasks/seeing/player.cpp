@@ -52,7 +52,9 @@ void expect_rows(const json& player, const std::string& group, int64_t row, cons
   EXPECT_GT(at, 0u);
 }
 
-TEST(AttentionPlayer, NumbersAreTheTransformersOwn) {
+using AttentionPlayer = InAFolder;
+
+TEST_F(AttentionPlayer, NumbersAreTheTransformersOwn) {
   for (const std::string task : {"copy", "addition", "parser"}) {
     SCOPED_TRACE(task);
     const TemporaryFolder folder;
@@ -88,8 +90,7 @@ TEST(AttentionPlayer, NumbersAreTheTransformersOwn) {
   }
 }
 
-TEST(AttentionPlayer, NumbersAreTheGptsOwn) {
-  const TemporaryFolder folder;
+TEST_F(AttentionPlayer, NumbersAreTheGptsOwn) {
   const std::string run = trained(folder, "gpt", {"--n-layers", "2"});
   successful(
       run_command({"attention", "gpt", "--model", run, "--prompt", "The cat", "--max-new-tokens", "4", "--quiet"}));
@@ -121,7 +122,7 @@ TEST(AttentionPlayer, NumbersAreTheGptsOwn) {
   }
 }
 
-TEST(AttentionPlayer, CarriesAreThoseOfTheOperands) {
+TEST_F(AttentionPlayer, CarriesAreThoseOfTheOperands) {
   using Digits = std::vector<int64_t>;
   EXPECT_EQ(carries_into(Digits{1, 5, 3}, Digits{3, 9, 1}), (Digits{1, 0, 0}));
   EXPECT_EQ(carries_into(Digits{0, 9, 9}, Digits{0, 0, 1}), (Digits{1, 1, 0}));
@@ -140,7 +141,7 @@ TEST(AttentionPlayer, CarriesAreThoseOfTheOperands) {
     EXPECT_EQ(faults_of_svg(drawing::svg_file(*task.picture_of_part(answer, written))), std::vector<std::string>());
 }
 
-TEST(AttentionPlayer, TheTreeGrowsWithItsTokens) {
+TEST_F(AttentionPlayer, TheTreeGrowsWithItsTokens) {
   const std::unique_ptr<Task> task = task_named("parser").make(task_named("parser").defaults());
   const Batch example = task->read_expression("x=3+8");
   const Tokens target = example.target.to_vector<int64_t>();
@@ -158,10 +159,8 @@ TEST(AttentionPlayer, TheTreeGrowsWithItsTokens) {
   EXPECT_NE(task->picture_of_part(wrong, 4)->body.find("node wrong"), std::string::npos);
 }
 
-TEST(AttentionPlayer, PagesAreSmallAndCompleteWithoutScript) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(run_command({"train", "copy", "--max-steps", "1", "--no-progress", "--out", folder / "run"}, folder).code,
-            0);
+TEST_F(AttentionPlayer, PagesAreSmallAndCompleteWithoutScript) {
+  successful(run_command({"train", "copy", "--max-steps", "1", "--no-progress", "--out", folder / "run"}, folder));
   successful(run_command({"attention", "copy", "--model", folder / "run", "--quiet", "--lang", "ko"}));
   const std::string page = slurp(folder / "run/attention.html");
   EXPECT_LT(page.size(), 4'000'000u);
@@ -172,9 +171,8 @@ TEST(AttentionPlayer, PagesAreSmallAndCompleteWithoutScript) {
 
 // Plays the page. This needs a JavaScript engine, which is no part of what tapegrad is built with: skipped without one.
 // The numbers that the page has are compared by the tests above.
-TEST(AttentionPlayer, TheScriptShowsThem) {
+TEST_F(AttentionPlayer, TheScriptShowsThem) {
   if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
-  const TemporaryFolder folder;
   const std::string sources = kSourceDir;
   for (const std::string task : {"copy", "parser", "gpt"}) {
     SCOPED_TRACE(task);
@@ -184,9 +182,8 @@ TEST(AttentionPlayer, TheScriptShowsThem) {
     successful(run_command(words));
     const json player = player_of(slurp(run + "/attention.html")), &steps = player["decoding"]["steps"];
     for (const std::string language : {"ko", "en"}) {
-      const Ran ran = run_program({"node", sources + "/tests/tasks/seeing/player.js", sources + "/tasks/widgets",
-                                   run + "/attention.html", language});
-      ASSERT_EQ(ran.code, 0) << ran.err;
+      const Ran ran = successful(run_program({"node", sources + "/tests/tasks/seeing/player.js",
+                                              sources + "/tasks/widgets", run + "/attention.html", language}));
       const json shown = json::parse(ran.out), &states = shown["states"];
       EXPECT_EQ(shown["parts"].size(), 2u);
       const std::size_t first = states[0]["step"], last = states.back()["step"];

@@ -27,7 +27,9 @@ NamedRun run_of(const std::string& name, const std::vector<double>& losses) {
   return run;
 }
 
-TEST(Plot, SmoothingIsAMeanOfWhatCameBefore) {
+using Plot = InAFolder;
+
+TEST_F(Plot, SmoothingIsAMeanOfWhatCameBefore) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::vector<double> y{4, 2, kInfinity, 0};
   EXPECT_EQ(smoothed(y, 0), y);
@@ -40,7 +42,7 @@ TEST(Plot, SmoothingIsAMeanOfWhatCameBefore) {
   EXPECT_DOUBLE_EQ(smoothed(std::vector<double>(1000, 3.0), 0.99).back(), 3.0);
 }
 
-TEST(Plot, ChartsHaveACurvePerRunInOneOrder) {
+TEST_F(Plot, ChartsHaveACurvePerRunInOneOrder) {
   std::vector<NamedRun> runs{run_of("a", {3, 2}), run_of("b", {5, NAN, 4})};
   runs[1].metrics.steps[0].validation_loss = 7;
   runs[0].metrics.steps[1].figures = {{"critic loss", 0.25}};
@@ -57,8 +59,7 @@ TEST(Plot, ChartsHaveACurvePerRunInOneOrder) {
   EXPECT_EQ(charts[3].title, "Learning rate");
 }
 
-TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
-  const TemporaryFolder folder;
+TEST_F(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   successful(run_command(tiny_run("copy", folder / "copy")));
   successful(run_command(tiny_run("addition", folder / "addition")));
   make_run(folder, "players",
@@ -88,39 +89,20 @@ TEST(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   EXPECT_EQ(slurp(folder / "p/plot.svg").find("Learning rate"), std::string::npos);
 }
 
-TEST(Plot, SaysWhichRunIsMeant) {
-  const TemporaryFolder folder;
+TEST_F(Plot, SaysWhichRunIsMeant) {
   make_run(folder, "out/copy", step_line(1, "2"));
   make_run(folder, "out/parser", step_line(1, "2"));
-  const auto rejected = [&](const Arguments& arguments, const std::vector<std::string>& words) {
-    expect_error(run_command(joined({"plot"}, arguments), folder), 2, words);
-    EXPECT_FALSE(fs::exists(folder / "out/plot"));
-  };
-  rejected({}, {"[plot]", "got none", "out/copy", "out/parser"});
-  rejected({"out/copi"}, {"[plot]", "there is no run out/copi", "did you mean out/copy?"});
-  rejected({"out/copy", "out"}, {"[plot]", "out has no metrics.jsonl", "out/copy"});
-  rejected({"out/copy", "out/./copy/"}, {"[plot]", "named twice"});
-  rejected({"out/copy", "--first-step", "2"}, {"[--first-step]", "steps up to 1", "got 2"});
-  rejected({"out/copy", "--first-step", "0"}, {"[--first-step]"});
-  rejected({"out/copy", "--only", "loss"}, {"[--only] expected a part of Loss or Learning rate, got \"loss\""});
-  rejected({"out/copy", "--smooth", "1"}, {"[--smooth]"});
-  rejected({"out/copy", "--json", "--quiet"}, {"[--json]", "--quiet"});
-  rejected({"out/copy", "--out", "out/copy/metrics.jsonl"}, {"[--out]"});
+  expect_errors("tasks/errors/runs.txt", "plot", folder);
+  EXPECT_FALSE(fs::exists(folder / "out/plot"));
 }
 
-TEST(Plot, NamesTheLineThatIsDamaged) {
-  const TemporaryFolder folder;
+TEST_F(Plot, NamesTheLineThatIsDamaged) {
   make_run(folder, "good", step_line(1, "2"));
   make_run(folder, "bad", step_line(1, "2") + "{\"step\":2,\"loss\":}\n");
   make_run(folder, "other", step_line(1, "2") + step_line(2, "1") + "[1]\n");
   make_run(folder, "empty", "");
-  const auto failed = [&](const std::string& run, const std::vector<std::string>& words) {
-    expect_error(run_command({"plot", "good", run}, folder), 1, words);
-    EXPECT_FALSE(fs::exists(folder / "out/plot"));
-  };
-  failed("bad", {"[metrics]", "bad/metrics.jsonl, line 2"});
-  failed("other", {"[metrics]", "other/metrics.jsonl, line 3", "expected the object of a step or an epoch"});
-  failed("empty", {"[plot]", "empty/metrics.jsonl has no step yet"});
+  expect_errors("tasks/errors/runs.txt", "damaged runs", folder);
+  EXPECT_FALSE(fs::exists(folder / "out/plot"));
 }
 
 }  // namespace

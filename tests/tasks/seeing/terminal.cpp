@@ -18,8 +18,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST(Terminal, HasColoursUnlessItOrTheUserHasNone) {
   const TemporaryFolder folder;
   const auto out = [&](const Arguments& words, const Arguments& environment) {
-    const Ran ran = on_terminal(words, folder, environment);
-    EXPECT_EQ(ran.code, 0) << ran.out;
+    const Ran ran = successful(on_terminal(words, folder, environment));
     return ran.out;
   };
   for (const Arguments& with : {Arguments{"TERM=xterm", "NO_COLOR="}, {"TERM=screen", "NO_COLOR="}}) {

@@ -1,23 +1,10 @@
 // `tapegrad show architecture`: the parts of a model compute what the model computes and have all of its parameters,
 // their C++ makes them, and their drawing is readable.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/flow.h>
-
-#include <algorithm>
-#include <map>
-#include <regex>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tasks::architecture {
 namespace {
@@ -289,8 +276,9 @@ std::string shown_of(const TemporaryFolder& folder, const std::string& model) {
   return ran.out;
 }
 
-TEST(Show, ArchitectureOfRuns) {
-  const TemporaryFolder folder;
+using Show = InAFolder;
+
+TEST_F(Show, ArchitectureOfRuns) {
   for (const char* task : {"copy", "addition", "parser"}) {
     SCOPED_TRACE(task);
     successful(run_command(tiny_run(task, folder / task)));
@@ -303,16 +291,14 @@ TEST(Show, ArchitectureOfRuns) {
   EXPECT_EQ(shown_of(folder, "gpt/model.safetensors"), shown_of(folder, "gpt"));
 }
 
-TEST(Show, ArchitectureOfALlama) {
-  const TemporaryFolder folder;
+TEST_F(Show, ArchitectureOfALlama) {
   const std::string llama = std::string(kTestsDir) + "/data/llama3_tiny";
   const Ran ran = successful(run_command({"show", "architecture", "--model", llama, "--out", folder / "p"}));
   EXPECT_NE(ran.out.find("nn::LlamaMLP("), std::string::npos) << ran.out;
 }
 
 // The report of a run has the drawing that `show architecture` makes of its model, in the language of both.
-TEST(Show, ArchitectureIsInReports) {
-  const TemporaryFolder folder;
+TEST_F(Show, ArchitectureIsInReports) {
   const auto expect_drawn = [&](const std::string& run, const std::string& language) {
     SCOPED_TRACE(run + " " + language);
     successful(run_command(
@@ -346,8 +332,7 @@ TEST(Show, ArchitectureIsInReports) {
   EXPECT_NE(slurp(folder / "llama/report.html").find("nn::LlamaMLP("), std::string::npos);
 }
 
-TEST(Show, ArchitectureOfNothing) {
-  const TemporaryFolder folder;
+TEST_F(Show, ArchitectureOfNothing) {
   const auto run = [&](const std::string& model) {
     return run_command({"show", "architecture", "--model", folder / model, "--out", folder / "p"});
   };

@@ -9,8 +9,7 @@ namespace {
 // Runs the topic, and looks at all that it writes.
 void expect_drawn(const std::string& topic, const Arguments& more) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(joined({"show", topic, "--out", folder / "p"}, more));
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran = successful(run_command(joined({"show", topic, "--out", folder / "p"}, more)));
   EXPECT_EQ(ran.err, "");
   expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / ("p/" + topic + ".svg"))), std::vector<std::string>());
@@ -28,11 +27,12 @@ double shown_number(const std::string& out, const std::string& name, int column)
   return value;
 }
 
-TEST(ShowExperiments, MaskLeak) {
+using ShowExperiments = InAFolder;
+
+TEST_F(ShowExperiments, MaskLeak) {
   expect_drawn("mask-leak", {"--length", "4", "--steps", "2", "--seed", "3", "--threads", "1"});
-  const TemporaryFolder folder;
-  const Ran ran = run_command({"show", "mask-leak", "--length", "12", "--steps", "300", "--out", folder / "p"});
-  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran ran =
+      successful(run_command({"show", "mask-leak", "--length", "12", "--steps", "300", "--out", folder / "p"}));
   const std::string loss = "loss after the last step", written = "allowed successions in generated texts";
   const std::string moved = "change of other logits by another last token";
   EXPECT_GT(shown_number(ran.out, loss, 0), std::log(4.0) - 0.05);  // the entropy, up to the sample of texts
@@ -44,9 +44,8 @@ TEST(ShowExperiments, MaskLeak) {
   EXPECT_NE(ran.out.find("this one reads the next token."), std::string::npos) << ran.out;
 }
 
-TEST(ShowExperiments, OrderBlindness) {
+TEST_F(ShowExperiments, OrderBlindness) {
   expect_drawn("order-blindness", {"--dim", "8", "--seed", "3"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "order-blindness", "--out", folder / "p"});
   EXPECT_NE(ran.out.find("Not distinguished with: none and index."), std::string::npos) << ran.out;
   EXPECT_LT(shown_number(ran.out, "none", 0), 1e-12);
@@ -56,9 +55,8 @@ TEST(ShowExperiments, OrderBlindness) {
 
 // The first two rows and the errors are PyTorch's: clamp, transformers' T5Attention._relative_position_bucket, and
 // means over the 256 x 256 pairs that share a number.
-TEST(ShowExperiments, RelativePositions) {
+TEST_F(ShowExperiments, RelativePositions) {
   expect_drawn("relative-positions", {"--length", "64", "--dim", "1", "--seed", "3"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "relative-positions", "--length", "512", "--out", folder / "p"});
   expect_parts(ran.out, {"\ntutorial     15   16   17   19   23   27   30   30   30   30   30   30   30\n",
                          "\nt5            0    1    2    4    8    9    9   10   11   12   14   14   15\n",
@@ -86,7 +84,7 @@ TEST(ShowExperiments, RelativePositions) {
   EXPECT_NE(ran.out.find("0.2500 times the other"), std::string::npos) << ran.out;  // the tutorial's gradient
 }
 
-TEST(ShowExperiments, ToeplitzProducts) {
+TEST_F(ShowExperiments, ToeplitzProducts) {
   using namespace tasks;
   Generator generator(5);
   for (const int64_t n : {1, 2, 3, 5, 8, 31, 100}) {
@@ -114,26 +112,23 @@ TEST(ShowExperiments, ToeplitzProducts) {
                  }}});
 }
 
-TEST(ShowExperiments, Hopfield) {
+TEST_F(ShowExperiments, Hopfield) {
   expect_drawn("hopfield", {"--length", "2", "--dim", "2", "--seed", "3"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "hopfield", "--out", folder / "p"});
   EXPECT_NE(ran.out.find("patterns fixed, W = I: the energy never rises."), std::string::npos) << ran.out;
   EXPECT_LT(shown_number(ran.out, "patterns fixed, W = I", 1), shown_number(ran.out, "patterns fixed, W = I", 0));
 }
 
-TEST(ShowExperiments, RecurrentLengths) {
+TEST_F(ShowExperiments, RecurrentLengths) {
   const Arguments small{"--length", "12", "--steps", "3", "--threads", "1"};
   expect_drawn("recurrent-lengths", small);
-  const TemporaryFolder folder;
   const Ran ran = run_command(joined({"show", "recurrent-lengths", "--out", folder / "p"}, small));
   expect_parts(ran.out, {"Write it down again\nlength ", "Write it backwards\n", "\nGRU, attention ",
                          "\nTransformer: below 0.9 at every length."});
 }
 
-TEST(ShowExperiments, Depth) {
+TEST_F(ShowExperiments, Depth) {
   expect_drawn("depth", {"--length", "2", "--dim", "8", "--seed", "3"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "depth", "--out", folder / "p"});
   const auto from = [&](const char* stack) {
     const std::size_t at = ran.out.find("\n" + std::string(stack) + "\nlayers ");
@@ -154,9 +149,8 @@ TEST(ShowExperiments, Depth) {
   EXPECT_NE(ran.out.find("Pre-LN: the rank never falls to 1;"), std::string::npos) << ran.out;
 }
 
-TEST(ShowExperiments, HeadRoles) {
+TEST_F(ShowExperiments, HeadRoles) {
   expect_drawn("head-roles", {"--length", "4", "--steps", "3", "--seed", "3", "--threads", "1"});
-  const TemporaryFolder folder;
   const Ran ran = run_command({"show", "head-roles", "--steps", "100", "--threads", "1", "--out", folder / "p"});
   EXPECT_LT(shown_number(ran.out, "accuracy", 0), 0.1);
   EXPECT_GT(shown_number(ran.out, "accuracy", 4), 0.95);

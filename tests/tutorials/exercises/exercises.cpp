@@ -1,17 +1,10 @@
 // The verb `exercise`: solutions are right, mistakes are found where the exercise says, and no skeleton is right as it
 // is.
 // ctest: unsanitized
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/exercises/check.h>
 #include <tapegrad/tutorials/exercises/compile.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
-
-#include <regex>
-#include <set>
 
 namespace tapegrad::tests {
 namespace {
@@ -56,16 +49,16 @@ std::string difference(const tasks::exercises::Exercise& exercise, const std::st
   return first_difference(exercise, load_safetensors(answers).tensors, language);
 }
 
-TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
-  const TemporaryFolder folder;
+using Exercises = InAFolder;
+
+TEST_F(Exercises, SolutionsAreRightAndMistakesAreFound) {
   spill(folder / "all.cpp", program_of_all());
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     save_safetensors(folder / (std::string(exercise.id) + ".given"), exercise.numbers().given);
   const std::string build = kBinaryDir;
-  const Ran compiled = run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
-                                    folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build});
-  ASSERT_EQ(compiled.code, 0) << compiled.err;
-  ASSERT_EQ(run_program({folder / "all", folder.path().string()}).code, 0);
+  const Ran compiled = successful(run_program({"c++", "-std=c++20", "-I" + build + "/include", folder / "all.cpp", "-o",
+                                               folder / "all", "-L" + build, "-ltapegrad", "-Wl,-rpath," + build}));
+  successful(run_program({folder / "all", folder.path().string()}));
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
     const std::string id(exercise.id);
     EXPECT_EQ(difference(exercise, folder / ("solutions-" + id)), "") << id;
@@ -74,7 +67,7 @@ TEST(Exercises, SolutionsAreRightAndMistakesAreFound) {
   }
 }
 
-TEST(Exercises, AreInBothLanguages) {
+TEST_F(Exercises, AreInBothLanguages) {
   std::set<std::string_view> ids;
   const std::regex hangul("[\xea-\xed]");
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
@@ -86,12 +79,10 @@ TEST(Exercises, AreInBothLanguages) {
   }
 }
 
-TEST(Exercises, CommandChecksAFile) {
-  const TemporaryFolder folder;
+TEST_F(Exercises, CommandChecksAFile) {
   const tasks::exercises::Exercise& exercise = tasks::exercises::find_exercise("004-31");
   spill(folder / "solution.cpp", std::string(exercise.solution));
-  const Ran right = run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"});
-  EXPECT_EQ(right.code, 0) << right.err;
+  const Ran right = successful(run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"}));
   EXPECT_EQ(right.out, "004-31: right. All 36 numbers agree.\n");
   spill(folder / "mistake.cpp", std::string(exercise.wrong));
   const Ran wrong = run_command({"exercise", "004-31", folder / "mistake.cpp", "--lang", "ko"});
@@ -99,8 +90,7 @@ TEST(Exercises, CommandChecksAFile) {
   EXPECT_EQ(wrong.out, "004-31: 틀렸습니다. weights, 1행 1열: 기댓값은 1.0000인데 0.1921 값이 나왔습니다\n");
 }
 
-TEST(Exercises, CommandTellsHowAProgramFails) {
-  const TemporaryFolder folder;
+TEST_F(Exercises, CommandTellsHowAProgramFails) {
   spill(folder / "throws.cpp",
         "#include <stdexcept>\n#include <tapegrad/tapegrad.h>\n"
         "tapegrad::Tensor subsequent_mask(int64_t) { throw std::runtime_error(\"no idea\"); }\n");
@@ -113,24 +103,17 @@ TEST(Exercises, CommandTellsHowAProgramFails) {
             "001-2.2: wrong. shape of mask of 5: expected [1, 5, 5], got [5, 5]\n");
 }
 
-TEST(Exercises, WrongRequests) {
-  const TemporaryFolder folder;
+TEST_F(Exercises, WrongRequests) {
   spill(folder / "broken.cpp", "this is no C++\n");
-  expect_error(run_command({"exercise", "004-32"}), 2, {"unknown exercise", "\"004-32\"", "did you mean", "004-31"});
-  expect_error(run_command({"exercise", "004-31", folder / "none.cpp"}), 2, {"expected a C++ file", "none.cpp"});
   expect_error(run_command({"exercise", "004-31", folder / "broken.cpp", "--compiler", "no-such-compiler"}), 2,
                {"--compiler", "cannot start \"no-such-compiler\"", "No such file"});
   const Ran broken = run_command({"exercise", "004-31", folder / "broken.cpp"});
   EXPECT_EQ(broken.code, 2);
-  EXPECT_NE(broken.err.find("broken.cpp:1:1: error"), std::string::npos) << broken.err;
-  EXPECT_NE(broken.err.find("[exercise] c++ cannot compile the file (see above)"), std::string::npos) << broken.err;
-  expect_error(run_command({"exercise", "--skeleton"}), 2, {"--skeleton", "expected an exercise"});
-  expect_error(run_command({"exercise", "004-31", "a.cpp", "b.cpp"}), 2, {"expected an exercise and a file", "3"});
+  expect_parts(broken.err, {"broken.cpp:1:1: error", "[exercise] c++ cannot compile the file (see above)"});
 }
 
-TEST(Exercises, ListsAndPrints) {
-  const Ran list = run_command({"exercise", "--lang", "ko"});
-  EXPECT_EQ(list.code, 0);
+TEST_F(Exercises, ListsAndPrints) {
+  const Ran list = successful(run_command({"exercise", "--lang", "ko"}));
   EXPECT_NE(list.out.find("subsequent_mask 작성하기"), std::string::npos);
   expect_narrow(list.out);
   const Ran skeleton = run_command({"exercise", "004-31", "--skeleton"});

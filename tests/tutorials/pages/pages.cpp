@@ -1,15 +1,9 @@
 // The pages of `tapegrad tutorial`: every section and cell has one, in both languages with the same code and numbers,
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <tapegrad/tasks/widgets/widget.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
-#include <tapegrad/tests/support/stored.h>
-#include <tapegrad/train/drawing/svg.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
@@ -18,14 +12,7 @@
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/terminal.h>
 
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
 
 namespace tapegrad::tests {
 namespace {
@@ -88,18 +75,11 @@ PageList pages_at(const std::string& tutorial, const std::string& place) {
   return found;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 Words rows_of_numbers(const Computed& made, bool only_equal) {
   Words rows;
   for (const tasks::tutorial::Number& number : made.numbers) {
     if (only_equal && number.mark != Mark::equal) continue;
-    for (const std::string& row : lines_of(number.printed)) rows.insert(row);
+    for (const std::string& row : lines(number.printed)) rows.insert(row);
   }
   return rows;
 }
@@ -384,9 +364,9 @@ TEST(TutorialPages, LinesInTheTerminalAreNarrow) {
   for (const Computed& made : made_pages()) {
     Words code;
     for (const std::string& text : made.snippets)
-      for (const std::string& line : lines_of(text)) code.insert("    " + line);
+      for (const std::string& line : lines(text)) code.insert("    " + line);
     for (const Language language : {Language::ko, Language::en})
-      for (const std::string& line : lines_of(text_of(made, language)))
+      for (const std::string& line : lines(text_of(made, language)))
         EXPECT_TRUE(code.contains(line) || drawing::display_width(line) <= 80) << place_of(*made.page) << ": " << line;
   }
 }

@@ -87,8 +87,9 @@ void require_known(std::string_view option, const std::string& wanted, std::stri
 }  // namespace
 
 void GradcheckRequest::list(Fields& f) {
-  f.add({.name = "op", .help = "check this operation only"}, op);
-  f.add({.name = "module", .help = "check this module only"}, module);
+  Options add(f);
+  add("op", "check this operation only", op);
+  add("module", "check this module only", module);
 }
 
 int gradcheck(const GradcheckRequest& request) {

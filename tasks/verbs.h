@@ -20,11 +20,9 @@ struct Parsed {
 
   /// --threads, which all verbs that compute have.
   void list(Fields& f) {
-    f.add({.name = "threads",
-           .help = "number of threads; results do not depend on it",
-           .limits = {.least = 1, .most = 1024},
-           .otherwise = "all"},
-          threads);
+    Options add(f);
+    add("threads", "number of threads; results do not depend on it", threads, {.least = 1, .most = 1024})
+        .otherwise("all");
   }
 };
 

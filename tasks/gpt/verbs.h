@@ -1,4 +1,4 @@
-// The verbs of a GPT: generate, attention, test, chat. Each returns the exit code: 0 done, 1 failed; a
+// The verbs of a GPT: generate, test, chat. Each returns the exit code: 0 done, 1 failed; a
 // BadRequest thrown is 2, any other Error 1.
 #pragma once
 
@@ -34,14 +34,6 @@ struct GPTGenerateRequest : GPTModelRequest, SamplingOptions, BeamOptions {
   Fields asked() { return fields_of(reach); }
 };
 int generate_gpt(const GPTGenerateRequest& request);
-
-struct GPTAttentionRequest : GPTModelRequest, AttentionOutput {
-  std::string prompt, prompt_ids;  // as above
-  int64_t max_new_tokens = 0;      // that the model adds to the prompt first, greedily
-
-  void list(Fields& fields);
-};
-int attention_gpt(const GPTAttentionRequest& request);
 
 struct GPTTestRequest : GPTModelRequest {
   std::string text;               // file, a text or tokens

@@ -26,12 +26,10 @@ struct TaskInfo {
   int64_t (*longest)(const RunOptions&);
   void (*check)(const RunOptions&);
   void (*adapt)(RunOptions&, const Given& given);
-  void (*for_explain)(RunOptions&, std::string_view expression);
   std::unique_ptr<Task> (*make)(const RunOptions&);
   int64_t least_positions;
   bool takes_expressions;
   bool draws;
-  bool explains_many;
   int64_t test_count;
 };
 

@@ -77,8 +77,8 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
 
   AttentionSample out;
   out.answer = answer;
-  out.steps = decoding_steps(outputs[0], output.to_vector<int64_t>(), 0,
-                             [&task](int64_t token) { return task.token_text(token); });
+  out.logits = outputs[0];
+  out.output = output.to_vector<int64_t>();
   const std::vector<std::string> source_texts = texts(task, example.source), read_texts = texts(task, read);
   for (std::size_t i = 0; i < maps.size(); ++i) {
     HeadMap like = named(maps[i].name);

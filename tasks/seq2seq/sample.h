@@ -1,7 +1,6 @@
 // One example through a trained model: what it answers, and what every attention head looked at.
 #pragma once
 
-#include <tapegrad/tasks/attention/decoding.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 
@@ -24,7 +23,8 @@ std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int6
 struct AttentionSample {
   Answer answer;
   std::vector<HeadMap> heads;
-  std::vector<DecodingStep> steps;  // in which the decoder wrote it
+  Tensor logits;   // [T, V]: what the decoder expected after each token that it read
+  Tokens output;   // [T]: the tokens that it wrote
 };
 inline constexpr const char* kCrossGroup = "cross-attention (decoder to encoder)";  // of heads
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);

@@ -10,22 +10,19 @@ fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.
 }  // namespace
 
 void RunRequest::list(Fields& f) {
-  f.add({.name = "out", .help = "folder for the run's files", .group = Group::run, .type = "DIR"}, out);
-  f.add({"resume", "continue from the checkpoint in --out, with the settings of that run", Group::run}, resume);
-  f.add({"checkpoint-every", "steps between two checkpoints", Group::run, {.least = 1, .most = kMost}},
-        checkpoint_every);
-  f.add({"no-progress", "print results only: no progress bar, no lines about epochs", Group::run}, no_progress);
-  f.add({"trap-nan", "stop at the first value or gradient that is not finite, and name its operation (slower)",
-         Group::run},
-        trap_nan);
-  f.add({"profile", "time the first steps, print where their time went, and write trace.json; the run then continues",
-         Group::run},
-        profile);
-  f.add({"profile-steps", "steps that --profile times", Group::run, {.least = 1, .most = kMost}}, profile_steps);
-  f.add({"tensorboard", "also write losses, rates, samples, settings and histograms of parameters for TensorBoard",
-         Group::run},
-        tensorboard);
-  f.add({"json", "print the profile as one JSON object, and everything else to standard error", Group::run}, json);
+  Options in_run(f, Group::run);
+  in_run("out", "folder for the run's files", out).type("DIR");
+  in_run("resume", "continue from the checkpoint in --out, with the settings of that run", resume);
+  in_run("checkpoint-every", "steps between two checkpoints", checkpoint_every, {.least = 1, .most = kMost});
+  in_run("no-progress", "print results only: no progress bar, no lines about epochs", no_progress);
+  in_run("trap-nan", "stop at the first value or gradient that is not finite, and name its operation (slower)",
+         trap_nan);
+  in_run("profile", "time the first steps, print where their time went, and write trace.json; the run then continues",
+         profile);
+  in_run("profile-steps", "steps that --profile times", profile_steps, {.least = 1, .most = kMost});
+  in_run("tensorboard", "also write losses, rates, samples, settings and histograms of parameters for TensorBoard",
+         tensorboard);
+  in_run("json", "print the profile as one JSON object, and everything else to standard error", json);
 }
 
 void RunRequest::check() const {

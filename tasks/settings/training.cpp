@@ -68,70 +68,39 @@ void TrainingSettings::seed_draws() const {
 }
 
 void TrainingSettings::list(Fields& f) {
-  f.add({.name = "num-epochs",
-         .help = "number of epochs",
-         .group = Group::training,
-         .limits = kCountOrNone,
-         .special = "0: write the untrained model"},
-        num_epochs);
-  f.add({.name = "max-steps",
-         .help = "stop after N steps",
-         .group = Group::training,
-         .limits = kCountOrNone,
-         .special = "0: no limit"},
-        max_steps);
-  f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
-  f.add({"accumulate",
-         "batches per step, a multiple of the number of processes; their gradients are averaged",
-         Group::training,
-         {.least = 1, .most = 10'000}},
-        accumulate);
-  f.add_named(
-      {.name = "dtype",
-       .help =
-           "type of matrix multiplications; with bfloat16 their operands are rounded, weights and sums stay float32",
-       .group = Group::training,
-       .choices = kProductTypes},
-      dtype, kTypes);
-  f.add_named(
-      {.name = "wire",
-       .help = "type of the gradients that processes of mpirun exchange; bfloat16 halves their size, with rounding",
-       .group = Group::training,
-       .choices = kProductTypes},
-      wire, kTypes);
-  f.add({"seed", "seed of all random numbers", Group::training}, seed);
-  f.add_named(
-      {.name = "mask-stream",
-       .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
-       .group = Group::training},
+  Options in_training(f, Group::training);
+  in_training("num-epochs", "number of epochs", num_epochs, kCountOrNone).special("0: write the untrained model");
+  in_training("max-steps", "stop after N steps", max_steps, kCountOrNone).special("0: no limit");
+  in_training("batch-size", "sequences per batch", batch_size, kCount);
+  in_training("accumulate", "batches per step, a multiple of the number of processes; their gradients are averaged",
+              accumulate, {.least = 1, .most = 10'000});
+  in_training.named(
+      "dtype",
+      "type of matrix multiplications; with bfloat16 their operands are rounded, weights and sums stay float32", dtype,
+      kTypes, kProductTypes);
+  in_training.named(
+      "wire", "type of the gradients that processes of mpirun exchange; bfloat16 halves their size, with rounding",
+      wire, kTypes, kProductTypes);
+  in_training("seed", "seed of all random numbers", seed);
+  in_training.named(
+      "mask-stream",
+      "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
       mask_stream, kMaskStreams);
   list_rate(f);
 }
 
 void TrainingSettings::list_rate(Fields& f) {
-  f.add({"lr", "learning rate; with warmup-cosine the peak", Group::rate, kPositive}, lr);
-  f.add({.name = "schedule", .help = help_of_schedules(), .group = Group::rate, .choices = kScheduleNames}, schedule);
-  f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
-  f.add({"factor", "factor of the noam schedule", Group::rate, kPositive}, factor);
-  f.add({"min-lr", "rate at the end of the cosine", Group::rate, kNotNegative}, min_lr);
-  f.add({.name = "optimizer",
-         .help = "update rule; with sgd and rmsprop the momentum is 0.9",
-         .group = Group::rate,
-         .choices = optimizer_names()},
-        optimizer);
-  f.add({"weight-decay", help_of_weight_decay(), Group::rate, kNotNegative}, weight_decay);
-  f.add({.name = "clip-grad",
-         .help = "clip gradients to this norm",
-         .group = Group::rate,
-         .limits = kNotNegative,
-         .special = "0: no clipping"},
-        clip_grad);
-  f.add({.name = "clip-value",
-         .help = "clip every element of the gradients to [-X, X]",
-         .group = Group::rate,
-         .limits = kNotNegative,
-         .special = "0: no clipping"},
-        clip_value);
+  Options in_rate(f, Group::rate);
+  in_rate("lr", "learning rate; with warmup-cosine the peak", lr, kPositive);
+  in_rate("schedule", help_of_schedules(), schedule).choices(kScheduleNames);
+  in_rate("warmup", "steps over which the rate rises", warmup, kCountOrNone);
+  in_rate("factor", "factor of the noam schedule", factor, kPositive);
+  in_rate("min-lr", "rate at the end of the cosine", min_lr, kNotNegative);
+  in_rate("optimizer", "update rule; with sgd and rmsprop the momentum is 0.9", optimizer).choices(optimizer_names());
+  in_rate("weight-decay", help_of_weight_decay(), weight_decay, kNotNegative);
+  in_rate("clip-grad", "clip gradients to this norm", clip_grad, kNotNegative).special("0: no clipping");
+  in_rate("clip-value", "clip every element of the gradients to [-X, X]", clip_value, kNotNegative)
+      .special("0: no clipping");
 }
 
 void TrainingSettings::check() const {

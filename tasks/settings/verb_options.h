@@ -30,19 +30,6 @@ struct BeamOptions {
   void check() const;
 };
 
-/// The files and figures of `attention`.
-struct AttentionOutput {
-  std::string out;     // folder; empty: the model's
-  bool quiet = false;  // files only
-  bool analyze = false;
-  bool json = false;  // the figures of `analyze` as one JSON object
-  std::string only;   // heads whose name contains this
-
-  void list(Fields& fields);
-  /// BadRequest for JSON without figures.
-  void check() const;
-};
-
 /// Adds settings of a trained model that a verb may change; help shows the default as `otherwise`.
 void add_changes(Fields& fields, const Fields& settings, std::string_view otherwise = "the run's");
 /// The option --model of a verb that reads the model of a run.

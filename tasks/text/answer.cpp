@@ -105,11 +105,9 @@ class AnswerTask final : public TextTask {
   }
 
   void list(TextOptions& o, Fields& f) const override {
-    f.add_named({.name = "encoder",
-                 .help = "flat: attention to the whole text; window: to nearby tokens",
-                 .group = Group::model,
-                 .choices = kEncoders},
-                o.config.encoder, kTextEncoderNames);
+    Options in_model(f, Group::model);
+    in_model.named("encoder", "flat: attention to the whole text; window: to nearby tokens", o.config.encoder,
+                   kTextEncoderNames, kEncoders);
     list_window(o, f);
   }
 

@@ -37,16 +37,14 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
 }  // namespace
 
 void TextTestRequest::list(Fields& f) {
+  Options add(f);
   add_model(f, model);
-  f.add({.name = "data", .help = "folder written by 'tapegrad data'", .type = "DIR", .otherwise = "the run's data"},
-        data);
-  f.add_named({.name = "part", .help = "split of the data to test on"}, part, kPartNames);
-  f.add({.name = "count", .help = "test on the first N examples; 0: all", .limits = kCountOrNone}, count);
-  f.add({.name = "target", .help = task->words.target_help, .limits = nn::kShare, .otherwise = "none"}, target);
-  if (task->generates)
-    f.add({.name = "beams", .help = "beam-search width; 1: greedy decoding", .limits = kBeams}, beams);
-  if (task->has_classes)
-    f.add({.name = "draw", .help = "write a plot of the confusion matrix to this .svg file", .type = "FILE"}, draw);
+  add("data", "folder written by 'tapegrad data'", data).type("DIR").otherwise("the run's data");
+  add.named("part", "split of the data to test on", part, kPartNames);
+  add("count", "test on the first N examples; 0: all", count, kCountOrNone);
+  add("target", task->words.target_help, target, nn::kShare).otherwise("none");
+  if (task->generates) add("beams", "beam-search width; 1: greedy decoding", beams, kBeams);
+  if (task->has_classes) add("draw", "write a plot of the confusion matrix to this .svg file", draw).type("FILE");
   add_json(f, json);
 }
 

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tutorials/explain/explain.h>
 
 #include <cmath>
 #include <cstdio>

@@ -171,23 +171,17 @@ void require_on_page(std::string_view operation) {
 }
 
 void Request::list(Fields& f) {
+  Options add(f);
   add_model(f, model);
   f["model"].help = "model.safetensors of a run, or its folder; required";
   f["model"].otherwise = "none";
-  f.add({.name = "text",
-         .help = "the example: tokens (copy), an expression (addition, parser), or a text (gpt)",
-         .type = "TEXT",
-         .otherwise = "a sampled example; of a GPT required"},
-        text);
-  f.add({.name = "seed", .help = "random seed of a sampled example"}, seed);
-  f.add({.name = "out", .help = "folder for step.html", .type = "DIR", .otherwise = "the model's"}, out);
-  f.add({.name = "limit",
-         .help = "largest page to write, in MB",
-         .limits = {.least = 0, .most = 100, .open_below = true},
-         .type = "MB"},
-        limit);
-  f.add({.name = "lang", .help = "language of the page", .choices = kLanguages, .otherwise = "by the locale"},
-        language);
+  add("text", "the example: tokens (copy), an expression (addition, parser), or a text (gpt)", text)
+      .type("TEXT")
+      .otherwise("a sampled example; of a GPT required");
+  add("seed", "random seed of a sampled example", seed);
+  add("out", "folder for step.html", out).type("DIR").otherwise("the model's");
+  add("limit", "largest page to write, in MB", limit, {.least = 0, .most = 100, .open_below = true}).type("MB");
+  add("lang", "language of the page", language).choices(kLanguages).otherwise("by the locale");
 }
 
 Step read_step(const Request& request) {

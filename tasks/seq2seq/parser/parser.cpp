@@ -98,23 +98,15 @@ std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth)
 const TaskInfo ParserTask::kInfo = info_of<ParserTask>();
 
 void ParserTask::Settings::list(Fields& f) {
-  f.add({"depth",
-         "nesting depth of operators; above 1: nested expressions, and trees with brackets",
-         Group::data,
-         {.least = 1, .most = kDeepest}},
-        depth);
-  f.add({.name = "data-seed",
-         .help = "seed of NumPy's random numbers, which make the expressions",
-         .group = Group::data,
-         .limits = {.least = -1, .most = 0xffffffff},  // what NumPy accepts
-         .special = "-1: the value of --seed"},
-        data_seed);
-  f.add({.name = "max-tokens",
-         .help = "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
-         .group = Group::data,
-         .limits = kCountOrNone,
-         .special = "0: the longest of a batch"},
-        max_tokens);
+  Options in_data(f, Group::data);
+  in_data("depth", "nesting depth of operators; above 1: nested expressions, and trees with brackets", depth,
+          {.least = 1, .most = kDeepest});
+  constexpr Limits kSeeds{.least = -1, .most = 0xffffffff};  // above 0: what NumPy accepts
+  in_data("data-seed", "seed of NumPy's random numbers, which make the expressions", data_seed, kSeeds)
+      .special("-1: the value of --seed");
+  in_data("max-tokens", "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
+          max_tokens, kCountOrNone)
+      .special("0: the longest of a batch");
 }
 
 RunOptions ParserTask::defaults() {
@@ -170,12 +162,6 @@ void ParserTask::adapt(RunOptions& o, const Given& given) {
   otherwise("lr", o.lr, 1e-3);
   otherwise("schedule", o.schedule, "warmup-cosine");
   otherwise("warmup", o.warmup, int64_t{200});
-}
-
-void ParserTask::for_explain(RunOptions& o, std::string_view expression) {
-  if (expression.empty()) return;
-  o.of<ParserTask>().depth = operator_depth(parse_expression(expression));
-  adapt(o, {});
 }
 
 ParserTask::ParserTask(const RunOptions& o)

@@ -37,7 +37,8 @@ int data_sample(const DataRequest& request) {
 }
 
 void DataRequest::list(Fields& f) {
-  f.add({.name = "out", .help = "folder for the datasets", .type = "DIR"}, out);
+  Options add(f);
+  add("out", "folder for the datasets", out).type("DIR");
   add_json(f, json);
 }
 

@@ -2,7 +2,7 @@
 // table, as HTML with charts, and as JSON.
 #pragma once
 
-#include <tapegrad/tasks/attention/figures.h>
+#include <tapegrad/tutorials/attention/figures.h>
 #include <tapegrad/tasks/attention/head_map.h>
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,7 +1,7 @@
 // Writes the data of the attention player.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/attention/decoding.h>
+#include <tapegrad/tutorials/attention/decoding.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/widgets/widget.h>
 

@@ -1,16 +1,15 @@
 // Explains the parser task (tutorial 003, section 8.5.3).
-#include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/tasks/seq2seq/loss_values.h>
-#include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/explain/explain.h>
 
 #include <algorithm>
 
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kTexts = "tasks/seq2seq/parser/explain.txt";
+constexpr std::string_view kTexts = "tutorials/explain/parser.txt";
 
 // The tree as lines that begin with three spaces.
 std::string drawn(const Tree& tree) {

@@ -1,9 +1,7 @@
-// Explains the addition task, and measures a trained model's accuracy by digit position, carries and length.
+// Measures a trained model's accuracy by digit position, carries and length.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/loss_values.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <algorithm>
@@ -94,34 +92,6 @@ Batch problems_of(const Length& length, int64_t top, Generator& generator) {
 }
 
 }  // namespace
-
-std::string AdditionTask::explain(const Batch* example) const {
-  const Batch shown = example ? *example : addition_batch(tensor({153}), tensor({391}), max_digits_);
-  const Tokens source = shown.source.to_vector<int64_t>(), target = shown.target.to_vector<int64_t>();
-  const Tokens first(source.begin(), source.begin() + max_digits_), second(source.end() - max_digits_, source.end());
-  Tokens seen;
-  for (const int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
-  // The section's example: one answer of three digits.
-  std::vector<Value> values = loss_values(
-      {0.1, 0.8, 0.1, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1, 0.7, 0.1, 0, 0, 0, 0, 0, 0, 0.8, 0.1, 0.1, 0, 0, 0, 0, 0, 0, 0},
-      {1, 2, 0}, 1, 3);
-  values.insert(values.end(), {{"width", max_digits_},
-                               {"length", source.size()},
-                               {"first", number_of(first)},
-                               {"first_digits", first},
-                               {"plus", kPlus},
-                               {"second", number_of(second)},
-                               {"second_digits", second},
-                               {"source", source},
-                               {"sum", number_of(target)},
-                               {"target", target},
-                               {"largest", limit_ - 1},
-                               {"read", shifted(target)},
-                               {"all", Tokens(source.size(), 1)},
-                               {"seen", seen},
-                               {"causal", causal_mask_text(target.size())}});
-  return essay("tasks/seq2seq/addition/explain.txt", values);
-}
 
 ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                                          Generator& generator) const {

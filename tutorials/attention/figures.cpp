@@ -2,7 +2,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/attention/figures.h>
+#include <tapegrad/tutorials/attention/figures.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,16 +1,32 @@
-// Writes the files of the verb `attention`, and prints what they show.
+// Declares the options of all kinds of models, writes the files, and prints what they show.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/tasks/attention/analysis.h>
-#include <tapegrad/tasks/attention/report.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/widgets/widget.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
+#include <tapegrad/tutorials/attention/analysis.h>
+#include <tapegrad/tutorials/attention/report.h>
 
 namespace tapegrad::tasks {
+
+void AttentionOutput::list(Fields& f) {
+  Options add(f);
+  add("out", "folder for attention.svg and attention.html", out).type("DIR").otherwise("the model's");
+  add("quiet", "write the files, and print nothing in the terminal", quiet);
+  add("analyze",
+      "also compute singular values, entropy, frequencies and energy of every head, and check the "
+      "tutorial's claims",
+      analyze);
+  add("json", "print the metrics of --analyze as one JSON object", json);
+  add("only", "plot in attention.svg only the heads whose name contains this, as \"layer 1\"", only).type("TEXT");
+}
+
+void AttentionOutput::check() const {
+  require(!json || analyze, "--json", "expected --analyze, whose metrics it prints");
+}
 
 int report_attention(const AttentionReport& r, const AttentionOutput& request,
                      const std::filesystem::path& model_folder) {

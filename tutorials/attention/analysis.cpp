@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tasks/attention/analysis.h>
+#include <tapegrad/tutorials/attention/analysis.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/page.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/attention/head_map.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,7 @@ struct DecodingStep {
 std::vector<DecodingStep> decoding_steps(const Tensor& logits, const std::vector<int64_t>& next, int64_t given,
                                          const std::function<std::string(int64_t)>& text_of);
 
+/// The steps in which a model writes its answer.
 struct Decoding {
   std::string group;              // of the heads that are shown first; empty: all heads
   std::vector<std::string> read;  // tokens that precede the first step
@@ -31,6 +33,8 @@ struct Decoding {
   bool ends = false;                            // the answer is complete after the last step
   std::vector<drawing::Drawing> pictures = {};  // before every step, and after the last one; or none
 };
+/// The answer of a task; all heads that read the source are shown first.
+Decoding decoding_of(const Task& task, const AttentionSample& sample);
 /// The data of the widget touch/attention.js: {"heads": as in heads_json, "decoding": {"group", "groups", "read",
 /// "steps":
 /// [{"row", "next", "given", "likely": [[text, probability]]}], "ends", "pictures": [HTML]}}.

@@ -9,7 +9,6 @@
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/train/data/tokenizer.h>

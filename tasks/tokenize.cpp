@@ -4,8 +4,7 @@
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/settings/status.h>
-#include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/tools.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer_files.h>

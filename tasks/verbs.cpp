@@ -1,16 +1,12 @@
 // The verbs of the command.
 #include <fmt/format.h>
-#include <tapegrad/tasks/completion.h>
 #include <tapegrad/tasks/gpt/verbs.h>
-#include <tapegrad/tasks/gradcheck.h>
-#include <tapegrad/tasks/info.h>
-#include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/verbs.h>
-#include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/tools.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tutorials/attention/report.h>
 #include <tapegrad/tutorials/compare/positions.h>
@@ -100,12 +96,10 @@ void add_data(CLI::App* verb, Parsed& parsed) {
 }
 
 void add_compare(CLI::App* verb, Parsed& parsed) {
-  add_part<ComparePositionsRequest>(verb, "positions",
-                                    "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)", parsed,
-                                    compare_positions);
-  add_part<CompareTextRequest>(verb, "text",
-                               "compare text encoders, summarisers with and without copying, and baselines", parsed,
-                               compare_text);
+  add_part<ComparePositionsRequest>(
+      verb, "positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)", parsed, compare_positions);
+  add_part<CompareTextRequest>(
+      verb, "text", "compare text encoders, summarisers with and without copying, and baselines", parsed, compare_text);
 }
 
 void add_info(CLI::App* app, Parsed& parsed) {

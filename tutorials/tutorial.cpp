@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/tutorials/find.h>

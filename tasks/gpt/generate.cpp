@@ -6,9 +6,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/gpt/prompt.h>
+#include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/verbs.h>
-#include <tapegrad/tasks/run/test.h>
+#include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/data/utf8.h>

@@ -5,8 +5,8 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/architecture/architecture.h>
+#include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
-#include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/tokenizer_files.h>

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/tasks/settings/attention.h>
-#include <tapegrad/tasks/settings/positions.h>
+#include <tapegrad/tasks/settings/model.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <any>

@@ -4,9 +4,7 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
-#include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>

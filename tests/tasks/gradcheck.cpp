@@ -1,7 +1,7 @@
 // The verb gradcheck.
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/tools.h>
 
 #include <string>
 

@@ -3,11 +3,11 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tutorials/attention/analysis.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/attention/analysis.h>
 
 #include <algorithm>
 #include <cmath>

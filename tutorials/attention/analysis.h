@@ -2,8 +2,8 @@
 // table, as HTML with charts, and as JSON.
 #pragma once
 
-#include <tapegrad/tutorials/attention/figures.h>
 #include <tapegrad/tasks/attention/head_map.h>
+#include <tapegrad/tutorials/attention/figures.h>
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -1,9 +1,9 @@
 // Writes the data of the attention player.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tutorials/attention/decoding.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/tutorials/attention/decoding.h>
 
 #include <algorithm>
 

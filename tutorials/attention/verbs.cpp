@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/gpt/prompt.h>
+#include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/report.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/tutorials/attention/report.h>
 

@@ -4,7 +4,6 @@
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/page.h>

@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/gpt/prompt.h>
+#include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/messages.h>

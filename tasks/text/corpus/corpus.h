@@ -1,7 +1,7 @@
 // Text datasets: the files of examples, and the datasets that are made from package records.
 #pragma once
 
-#include <tapegrad/tasks/text/corpus/example.h>
+#include <tapegrad/tasks/text/corpus/examples.h>
 #include <tapegrad/tasks/text/corpus/packages.h>
 
 #include <cstdint>

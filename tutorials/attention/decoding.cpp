@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/tutorials/attention/decoding.h>
 
 #include <algorithm>

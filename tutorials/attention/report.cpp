@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>

@@ -12,7 +12,7 @@
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>

@@ -184,7 +184,7 @@ TEST(AttentionPlayer, TheScriptShowsThem) {
     successful(run_command(words));
     const json player = player_of(slurp(run + "/attention.html")), &steps = player["decoding"]["steps"];
     for (const std::string language : {"ko", "en"}) {
-      const Ran ran = run_program({"node", sources + "/tests/tasks/seeing/player.js", sources + "/tasks/widgets",
+      const Ran ran = run_program({"node", sources + "/tests/tasks/seeing/player.js", sources + "/tutorials/widgets",
                                    run + "/attention.html", language});
       ASSERT_EQ(ran.code, 0) << ran.err;
       const json shown = json::parse(ran.out), &states = shown["states"];

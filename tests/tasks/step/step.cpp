@@ -134,7 +134,7 @@ TEST(ExplainStep, ThePageComputesTheSame) {
     EXPECT_NE(ran.out.find("=== 학습 한 단계: " + task), std::string::npos) << ran.out;
     const std::string sources = kSourceDir;
     const Ran replayed =
-        run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/widgets", run + "/step.html"});
+        run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tutorials/widgets", run + "/step.html"});
     ASSERT_EQ(replayed.code, 0) << replayed.err;
     const json found = json::parse(replayed.out);
     EXPECT_LT(found["values"].get<double>(), 1e-6);

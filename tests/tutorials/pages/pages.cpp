@@ -2,7 +2,7 @@
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/widgets/widget.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>

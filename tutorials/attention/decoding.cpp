@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/tutorials/attention/decoding.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad::tasks {
 
@@ -26,6 +27,28 @@ std::vector<DecodingStep> decoding_steps(const Tensor& logits, const std::vector
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const HeadMap& head : heads) {
+    nlohmann::ordered_json weights = nlohmann::ordered_json::array();
+    const std::vector<bool> masked = head.masked();
+    for (std::size_t i = 0; i < masked.size(); ++i) {
+      const float weight = head.weights[i];
+      if (masked[i])
+        weights.push_back(nullptr);
+      else
+        weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
+    }
+    all.push_back({{"name", head.label},
+                   {"group", head.heading},
+                   {"self", head.self},
+                   {"rows", head.row_tokens},
+                   {"columns", head.column_tokens},
+                   {"weights", weights}});
+  }
+  return {{"heads", all}};
 }
 
 nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Decoding& decoding) {

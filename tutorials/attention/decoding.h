@@ -35,9 +35,11 @@ struct Decoding {
 };
 /// The answer of a task; all heads that read the source are shown first.
 Decoding decoding_of(const Task& task, const AttentionSample& sample);
-/// The data of the widget touch/attention.js: {"heads": as in heads_json, "decoding": {"group", "groups", "read",
-/// "steps":
-/// [{"row", "next", "given", "likely": [[text, probability]]}], "ends", "pictures": [HTML]}}.
+/// The heads for the widget attention.js: {"heads": [{"name", "group", "self", "rows", "columns", "weights"}]},
+/// weights in ten-thousandths, null where masked.
+nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads);
+/// The data of the widget attention.js: {"heads": as in heads_json, "decoding": {"group", "groups", "read",
+/// "steps": [{"row", "next", "given", "likely": [[text, probability]]}], "ends", "pictures": [HTML]}}.
 nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Decoding& decoding);
 /// The player's part of a page, with its heading and a sentence.
 std::string player_html(const std::vector<HeadMap>& heads, const Decoding& decoding);

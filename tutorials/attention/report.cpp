@@ -3,12 +3,12 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/tutorials/attention/analysis.h>
 #include <tapegrad/tutorials/attention/report.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 namespace tapegrad::tasks {
 
@@ -26,6 +26,17 @@ void AttentionOutput::list(Fields& f) {
 
 void AttentionOutput::check() const {
   require(!json || analyze, "--json", "expected --analyze, whose metrics it prints");
+}
+
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
+  std::vector<HeadMap> found;
+  for (const HeadMap& head : heads)
+    if (head.name.find(only) != std::string::npos || head.label.find(only) != std::string::npos) found.push_back(head);
+  if (found.empty() && !heads.empty()) {
+    bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
+                                      heads.front().name, heads.back().name, only));
+  }
+  return found;
 }
 
 int report_attention(const AttentionReport& r, const AttentionOutput& request,

@@ -41,6 +41,9 @@ struct GPTAttentionRequest : GPTModelRequest, AttentionOutput {
 };
 int attention_gpt(const GPTAttentionRequest& request);
 
+/// Those whose name or label contains `only`. BadRequest, with the names there are, if none does.
+std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only);
+
 /// A model's heads while it reads an example, and what is said about them.
 struct AttentionReport {
   std::string task, model;

@@ -54,21 +54,6 @@ Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
   return out;
 }
 
-// Expressions of the flat form, made without building trees.
-Batch draw_flat_batch(int64_t count, NumpyRandom& stream) {
-  const Tensor source = Tensor::empty({count, 5}, kInt64), target = Tensor::empty({count, 5}, kInt64);
-  int64_t *in = source.mutable_data<int64_t>(), *out = target.mutable_data<int64_t>();
-  for (int64_t i = 0; i < count; ++i, in += 5, out += 5) {
-    const FlatDraw d = draw_flat(stream);
-    const int64_t expression[] = {T::kVariable + d.variable, T::kEquals, T::kDigit + d.left, T::kPlus + d.op,
-                                  T::kDigit + d.right};
-    const int64_t tree[] = {T::kAssign, expression[0], T::kAdd + d.op, expression[2], expression[4]};
-    std::copy_n(expression, 5, in);
-    std::copy_n(tree, 5, out);
-  }
-  return {source, target};
-}
-
 std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
   std::vector<Tree> trees;
   for (int64_t i = 0; i < count; ++i) trees.push_back(draw_expression(stream, depth));
@@ -177,20 +162,20 @@ ParserTask::ParserTask(const RunOptions& o)
 
 Batch ParserTask::draw(int64_t count, Generator& generator) const {
   NumpyRandom stream(generator.random32());
-  return form_ == TreeForm::flat ? draw_flat_batch(count, stream) : batch_of(draw_trees(count, stream, depth_));
+  return batch_of(draw_trees(count, stream, depth_));
 }
 
-Batch ParserTask::draw_training(int64_t count, Generator&) {
-  return form_ == TreeForm::flat ? draw_flat_batch(count, stream_) : batch_of(draw_like_trees(count, stream_, depth_));
+std::vector<Tree> ParserTask::training_trees(NumpyRandom& stream, int64_t count) const {
+  return form_ == TreeForm::flat ? draw_trees(count, stream, 1) : draw_like_trees(count, stream, depth_);
 }
+
+Batch ParserTask::draw_training(int64_t count, Generator&) { return batch_of(training_trees(stream_, count)); }
 
 std::vector<std::string> ParserTask::training_expressions() const {
   NumpyRandom stream(data_seed_);
   std::vector<std::string> texts;
   for (int64_t batch = 1; batch <= batches_; ++batch) {
-    for (const Tree& tree :
-         form_ == TreeForm::flat ? draw_trees(batch_size_, stream, 1) : draw_like_trees(batch_size_, stream, depth_))
-      texts.push_back(expression_text(tree));
+    for (const Tree& tree : training_trees(stream, batch_size_)) texts.push_back(expression_text(tree));
     if (batch % 1024 != 0 && batch < batches_) continue;
     std::sort(texts.begin(), texts.end());
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());

@@ -68,6 +68,8 @@ class ParserTask : public Task {
   std::optional<drawing::Drawing> picture_of_part(const Answer& answer, std::size_t written) const override;
 
  private:
+  std::vector<Tree> training_trees(NumpyRandom& stream, int64_t count) const;
+
   int depth_;
   TreeForm form_;
   int deepest_;  // of --expression: more than depth_ where the model's positions have no end

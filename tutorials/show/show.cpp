@@ -193,7 +193,6 @@ std::string html_of(const Exhibit& exhibit) {
 std::span<const Topic> topics() { return kTopics; }
 
 void ShowRequest::list(Fields& f) {
-  Options add(f);
   const auto found =
       std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == topic; });
   if (found == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", topic));
@@ -208,8 +207,8 @@ void ShowRequest::list(Fields& f) {
   add("steps", found->steps, steps);
   add("example", found->example, example);
   add("model", found->model, model);
-  add("out", "folder for the plots", out).type("DIR");
-  add("quiet", "write the plots, and print no tables", quiet);
+  f.add({.name = "out", .help = "folder for the plots", .type = "DIR"}, out);
+  f.add({.name = "quiet", .help = "write the plots, and print no tables"}, quiet);
 }
 
 double log_slope(std::span<const double> x, std::span<const double> y) {

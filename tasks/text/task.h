@@ -8,7 +8,7 @@
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/text/corpus/corpus.h>
+#include <tapegrad/tasks/text/corpus/packages.h>
 #include <tapegrad/tasks/text/corpus/examples.h>
 #include <tapegrad/train/loop.h>
 #include <tapegrad/train/metrics/classification.h>

@@ -3,10 +3,10 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/compare/text.h>
+#include <tapegrad/tutorials/processor_time.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

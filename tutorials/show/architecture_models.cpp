@@ -20,12 +20,6 @@ Architecture architecture_of_copy() {
   return architecture_of(model, said("Transformer of the copy task"));
 }
 
-Architecture architecture_of(nn::AnyDecoder& model) {
-  if (auto* const gpt = model.as<nn::GPTModel>()) return architecture_of(*gpt);
-  if (auto* const llama = model.as<nn::LlamaModel>()) return architecture_of(*llama);
-  fail("architecture", fmt::format("expected a GPT or a Llama, got {}", model->names().model));
-}
-
 Architecture architecture_of_file(const std::string& path) {
   const FoundModel found = find_model("--model", path);
   const std::string task = found.source == ModelSource::run ? task_of_model(found.path) : kGPTTask;

@@ -1,4 +1,4 @@
-// The verb `graph`: records the loss of one batch, without a step, for Graphviz.
+// The options of `train`; and the verb `graph`, which records the loss of one batch, without a step, for Graphviz.
 #include <fmt/format.h>
 #include <tapegrad/autograd/graph.h>
 #include <tapegrad/tasks/run/command.h>
@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/checkpoint.h>
 
+#include <memory>
 #include <optional>
 
 namespace tapegrad::tasks {
@@ -73,6 +74,23 @@ int graph(const MakeRecipe& make, const GraphRequest& request) {
 void add_graph(CLI::App* app, const Kind& kind, Run& run) {
   add_verb(app, run, std::make_shared<GraphRequest>(),
            [make = kind.make](const GraphRequest& request) { return graph(make, request); });
+}
+
+void add_train(CLI::App* app, const Kind& kind, Run& run) {
+  struct Asked {
+    std::unique_ptr<Recipe> recipe;
+    RunRequest request;
+  };
+  const auto asked = std::make_shared<Asked>(Asked{kind.make(), {}});
+  asked->request.out = default_folder(kind.name).string();
+  add_options(app, fields_of(*asked->recipe));
+  add_options(app, request_fields(asked->request, *asked->recipe));
+  on_parsed(app, [app, asked, make = kind.make, &run] {
+    run = [app, asked, make] {
+      const Given given = given_on(app, fields_of(*asked->recipe));
+      return train(make, std::move(asked->recipe), asked->request, given);
+    };
+  });
 }
 
 }  // namespace tapegrad::tasks

@@ -8,8 +8,8 @@
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/text/corpus/packages.h>
 #include <tapegrad/tasks/text/corpus/examples.h>
+#include <tapegrad/tasks/text/corpus/packages.h>
 #include <tapegrad/train/loop.h>
 #include <tapegrad/train/metrics/classification.h>
 

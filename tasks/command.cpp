@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/world.h>
-#include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>

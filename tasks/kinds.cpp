@@ -3,7 +3,7 @@
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>

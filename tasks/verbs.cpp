@@ -3,7 +3,7 @@
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/command.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/tasks/tools.h>

@@ -1,4 +1,5 @@
-// The verbs of the command: their names, what they are about, and their options.
+// The `tapegrad` command: from its arguments to its exit code; and its verbs, their names, what they are about, and
+// their options.
 #pragma once
 
 #include <tapegrad/tasks/settings/command_line.h>
@@ -12,6 +13,11 @@
 #include <vector>
 
 namespace tapegrad::tasks {
+
+/// 0 success; 1 the run failed or missed its target; 2 invalid arguments. Errors are one line on standard error.
+int command_main(int argc, const char* const* argv);
+/// What --help of all verbs says in words: the keys of its messages in other languages.
+std::vector<std::string> help_texts();
 
 /// What parsing found: each verb's callback stores what to run.
 struct Parsed {

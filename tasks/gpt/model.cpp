@@ -7,7 +7,7 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/files/internal/checked_file.h>

@@ -131,6 +131,10 @@ Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& t
 // The rows of a batch with what was predicted for them, the first `count` of them, without padding at their ends.
 std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, int64_t count);
 
+/// All tasks, in the order of --help (tasks.cpp), and one of them. Error for a name that no task has.
+std::span<const TaskInfo* const> all_tasks();
+const TaskInfo& task_named(std::string_view name);
+
 /// The table of a task's static members.
 template <class T>
 constexpr TaskInfo info_of() {

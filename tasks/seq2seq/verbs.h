@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/options.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>

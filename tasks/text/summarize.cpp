@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>

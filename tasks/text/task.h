@@ -9,7 +9,6 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/text/corpus/examples.h>
-#include <tapegrad/tasks/text/corpus/packages.h>
 #include <tapegrad/train/loop.h>
 #include <tapegrad/train/metrics/classification.h>
 
@@ -23,6 +22,7 @@
 
 namespace tapegrad::tasks {
 
+struct Package;
 struct TextOptions;
 struct TextModelConfig;
 

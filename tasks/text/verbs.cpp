@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/recipe.h>

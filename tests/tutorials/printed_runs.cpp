@@ -5,7 +5,7 @@
 // ctest: timeout=7200
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
 

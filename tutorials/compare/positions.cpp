@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/page.h>

@@ -10,7 +10,7 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/attention/decoding.h>
 #include <tapegrad/tutorials/numbers.h>

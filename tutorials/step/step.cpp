@@ -9,10 +9,9 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -20,6 +19,7 @@
 #include <tapegrad/train/files/internal/checked_file.h>
 #include <tapegrad/tutorials/step/forward.h>
 #include <tapegrad/tutorials/step/step.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 #include <algorithm>
 #include <charconv>

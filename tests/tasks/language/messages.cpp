@@ -1,7 +1,7 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
-#include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/report/texts.h>
 #include <tapegrad/train/drawing/tables.h>

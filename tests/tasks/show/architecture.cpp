@@ -5,13 +5,13 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/train/drawing/flow.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 
 #include <algorithm>
 #include <map>

@@ -5,7 +5,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
@@ -133,8 +133,8 @@ TEST(ExplainStep, ThePageComputesTheSame) {
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find("=== 학습 한 단계: " + task), std::string::npos) << ran.out;
     const std::string sources = kSourceDir;
-    const Ran replayed =
-        run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tutorials/widgets", run + "/step.html"});
+    const Ran replayed = run_program(
+        {"node", sources + "/tests/tasks/step/replay.js", sources + "/tutorials/widgets", run + "/step.html"});
     ASSERT_EQ(replayed.code, 0) << replayed.err;
     const json found = json::parse(replayed.out);
     EXPECT_LT(found["values"].get<double>(), 1e-6);

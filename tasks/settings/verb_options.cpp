@@ -46,14 +46,13 @@ void add_model(Fields& f, std::string& model) {
 }
 
 tutorial::Language language_named(std::string_view code) {
-  Options add(f);
   if (code.empty()) return tutorial::language_of_locale();
   if (code == "ko") return tutorial::Language::ko;
   if (code == "en") return tutorial::Language::en;
   bad_request("--lang", fmt::format("expected one of ko, en, got \"{}\"", code));
 }
 
-void add_json(Fields& f, bool& json) { add("json", "print one JSON object", json); }
+void add_json(Fields& f, bool& json) { Options(f)("json", "print one JSON object", json); }
 
 // --- runs ---
 

@@ -50,11 +50,10 @@ RunOptions::RunOptions(const TaskInfo& task, std::any own) : info(&task), own(st
 }
 
 void RunOptions::list(Fields& f) {
-  Options in_model(f, Group::model);
   Options in_training(f, Group::training);
-  in_model("preset",
-           "default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
-           preset)
+  Options(f, Group::model)(
+      "preset", "default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
+      preset)
       .choices(names_of_sizes());
   Fields model = model_fields(config);
   model.insert_after("max_position_embeddings", fields_of(attention));

@@ -135,8 +135,7 @@ Fields ExampleRequest::asked() {
 }
 
 void ExampleRequest::list_examples(Fields& f, std::string_view otherwise) {
-  Options add(f);
-  if (options.info->takes_expressions) add("expression", "use this example", expression).type("TEXT");
+  if (options.info->takes_expressions) Options(f)("expression", "use this example", expression).type("TEXT");
   add_changes(f, example_fields(options), otherwise);
 }
 

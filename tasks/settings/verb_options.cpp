@@ -41,8 +41,9 @@ void add_changes(Fields& f, const Fields& settings, std::string_view otherwise) 
 }
 
 void add_model(Fields& f, std::string& model) {
-  Options add(f);
-  add("model", "model.safetensors of a run, or its folder", model).type("FILE_OR_DIR").otherwise("the last run's");
+  Options(f)("model", "model.safetensors of a run, or its folder", model)
+      .type("FILE_OR_DIR")
+      .otherwise("the last run's");
 }
 
 tutorial::Language language_named(std::string_view code) {

@@ -26,7 +26,7 @@ struct Parsed {
 
   /// --threads, which all verbs that compute have.
   void list(Fields& f) {
-    Options(f)("threads", "number of threads; results do not depend on it", threads, {.least = 1, .most = 1024})
+    Options{f}("threads", "number of threads; results do not depend on it", threads, {.least = 1, .most = 1024})
         .otherwise("all");
   }
 };

@@ -117,7 +117,7 @@ TrainedGPT load(const GPTGenerateRequest& request) {
 // --- options ---
 
 void add_adapter(Fields& f, std::string& adapter) {
-  Options(f)("adapter", "folder of an adapter (PEFT's LoRA) for the model", adapter).type("DIR");
+  Options{f}("adapter", "folder of an adapter (PEFT's LoRA) for the model", adapter).type("DIR");
 }
 
 // "...; bfloat16: half; int8: a quarter"
@@ -135,7 +135,7 @@ void add_dtype(Fields& f, std::string& dtype) {
     for (const WeightFormat* format : weight_formats()) all.push_back(format->name);
     return all;
   }();
-  Options(f)("dtype", help, dtype).choices(names);
+  Options{f}("dtype", help, dtype).choices(names);
 }
 
 }  // namespace
@@ -235,7 +235,7 @@ int test_gpt(const GPTTestRequest& request) {
 // --- options ---
 
 void GPTModelRequest::list(Fields& f) {
-  Options(f)("model", "model.safetensors of a run, its folder, or a Hugging Face folder with GPT-2 or Llama", model)
+  Options{f}("model", "model.safetensors of a run, its folder, or a Hugging Face folder with GPT-2 or Llama", model)
       .type("FILE_OR_DIR")
       .otherwise("the last run's");
   add_adapter(f, adapter);

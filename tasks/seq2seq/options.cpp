@@ -51,7 +51,7 @@ RunOptions::RunOptions(const TaskInfo& task, std::any own) : info(&task), own(st
 
 void RunOptions::list(Fields& f) {
   Options in_training(f, Group::training);
-  Options(f, Group::model)(
+  Options{f, Group::model}(
       "preset", "default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
       preset)
       .choices(names_of_sizes());

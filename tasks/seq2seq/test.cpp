@@ -135,7 +135,7 @@ Fields ExampleRequest::asked() {
 }
 
 void ExampleRequest::list_examples(Fields& f, std::string_view otherwise) {
-  if (options.info->takes_expressions) Options(f)("expression", "use this example", expression).type("TEXT");
+  if (options.info->takes_expressions) Options{f}("expression", "use this example", expression).type("TEXT");
   add_changes(f, example_fields(options), otherwise);
 }
 

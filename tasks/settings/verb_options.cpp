@@ -41,7 +41,7 @@ void add_changes(Fields& f, const Fields& settings, std::string_view otherwise) 
 }
 
 void add_model(Fields& f, std::string& model) {
-  Options(f)("model", "model.safetensors of a run, or its folder", model)
+  Options{f}("model", "model.safetensors of a run, or its folder", model)
       .type("FILE_OR_DIR")
       .otherwise("the last run's");
 }
@@ -53,7 +53,7 @@ tutorial::Language language_named(std::string_view code) {
   bad_request("--lang", fmt::format("expected one of ko, en, got \"{}\"", code));
 }
 
-void add_json(Fields& f, bool& json) { Options(f)("json", "print one JSON object", json); }
+void add_json(Fields& f, bool& json) { Options{f}("json", "print one JSON object", json); }
 
 // --- runs ---
 

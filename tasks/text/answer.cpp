@@ -106,9 +106,8 @@ class AnswerTask final : public TextTask {
   }
 
   void list(TextOptions& o, Fields& f) const override {
-    Options(f, Group::model)
-        .named("encoder", "flat: attention to the whole text; window: to nearby tokens", o.config.encoder,
-               kTextEncoderNames, kEncoders);
+    Options{f, Group::model}.named("encoder", "flat: attention to the whole text; window: to nearby tokens",
+                                   o.config.encoder, kTextEncoderNames, kEncoders);
     list_window(o, f);
   }
 

@@ -45,7 +45,7 @@ TextModelConfig TextOptions::model(int64_t vocab_size, int64_t classes) const {
 }
 
 void list_window(TextOptions& o, Fields& f) {
-  Options(f, Group::model)("window", "window: tokens on each side that a token attends to", o.config.window, kCount,
+  Options{f, Group::model}("window", "window: tokens on each side that a token attends to", o.config.window, kCount,
                            o.config.encoder == TextEncoderKind::window);
 }
 

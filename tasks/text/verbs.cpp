@@ -109,7 +109,7 @@ int data_sample(const DataRequest& request) {
 }
 
 void DataRequest::list(Fields& f) {
-  Options(f)("out", "folder for the datasets", out).type("DIR");
+  Options{f}("out", "folder for the datasets", out).type("DIR");
   add_json(f, json);
 }
 

@@ -6,7 +6,7 @@ namespace tapegrad::tasks {
 const TaskInfo CopyTask::kInfo = info_of<CopyTask>();
 
 void CopyTask::Settings::list(Fields& f) {
-  Options(f, Group::data)("seq-length", "tokens per sequence", seq_length, kCount).example();
+  Options{f, Group::data}("seq-length", "tokens per sequence", seq_length, kCount).example();
 }
 
 Batch CopyTask::draw(int64_t count, Generator& generator) const {

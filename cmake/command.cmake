@@ -13,7 +13,8 @@ list(FILTER task_sources EXCLUDE REGEX "(tasks/main\\.cpp|tutorials/programs/.*)
 # Lines of the tutorials' programs, and files of texts and scripts, as parts of the command.
 file(GLOB programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h)
 file(GLOB_RECURSE embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.txt
-     ${PROJECT_SOURCE_DIR}/tasks/*.js ${PROJECT_SOURCE_DIR}/tasks/*.css ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/*.txt)
+     ${PROJECT_SOURCE_DIR}/tutorials/widgets/*.js ${PROJECT_SOURCE_DIR}/tutorials/widgets/*.css ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/*.txt
+     ${PROJECT_SOURCE_DIR}/tutorials/explain/*.txt)
 list(JOIN embedded "," embedded_list)
 list(TRANSFORM embedded PREPEND ${PROJECT_SOURCE_DIR}/)
 set(embedding ${PROJECT_BINARY_DIR}/embedded_files.cpp)

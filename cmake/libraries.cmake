@@ -67,7 +67,18 @@ if(MPI_CXX_FOUND)  # loaded by processes that a launcher of MPI has started; not
 endif()
 
 file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS train/*.cpp)
-add_library(tapegrad_train ${train_sources})
+# Styles and script of pages: functions that return the texts of the files.
+set(texts "#include <string_view>\n\nnamespace tapegrad::drawing {\n\n")
+foreach(text drawing_style:drawing.css page_style:page.css page_script:page.js)
+  string(REPLACE ":" ";" text ${text})
+  list(GET text 0 function)
+  list(GET text 1 file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/train/drawing/${file})
+  file(READ ${PROJECT_SOURCE_DIR}/train/drawing/${file} contents)
+  string(APPEND texts "std::string_view ${function}();\nstd::string_view ${function}() {\n  return R\"~~~(${contents})~~~\";\n}\n\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/page_texts.cpp CONTENT "${texts}}  // namespace tapegrad::drawing\n" @ONLY)
+add_library(tapegrad_train ${train_sources} ${PROJECT_BINARY_DIR}/page_texts.cpp)
 add_library(tapegrad::train ALIAS tapegrad_train)
 target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_hardened> fmt::fmt
                                      $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8::cpp> Threads::Threads)

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/tasks/completion.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tasks/tools.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>
-#include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/status.h>
+#include <tapegrad/tasks/tools.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -87,8 +86,9 @@ void require_known(std::string_view option, const std::string& wanted, std::stri
 }  // namespace
 
 void GradcheckRequest::list(Fields& f) {
-  f.add({.name = "op", .help = "check this operation only"}, op);
-  f.add({.name = "module", .help = "check this module only"}, module);
+  Options add(f);
+  add("op", "check this operation only", op);
+  add("module", "check this module only", module);
 }
 
 int gradcheck(const GradcheckRequest& request) {

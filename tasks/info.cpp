@@ -3,9 +3,9 @@
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/checks/self_test/self_test.h>
-#include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/tasks/tools.h>
 #include <tapegrad/version.h>
 
 #include <cmath>
@@ -74,10 +74,11 @@ int self_test(bool as_json) {
 }  // namespace
 
 void InfoRequest::list(Fields& f) {
-  f.add({.name = "self-test",
-         .help = "compute a fixed list of operations, training runs and generated texts, and compare the hash of each "
-                 "with the published one, which every machine should reproduce"},
-        self_test);
+  Options add(f);
+  add("self-test",
+      "compute a fixed list of operations, training runs and generated texts, and compare the hash of each "
+      "with the published one, which every machine should reproduce",
+      self_test);
   add_json(f, json);
 }
 

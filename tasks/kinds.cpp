@@ -3,7 +3,7 @@
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
@@ -21,8 +21,7 @@ Kind kind_of(const TaskInfo& task) {
   return {.name = task.name,
           .help = task.help,
           .make = [&task] { return std::make_unique<Seq2SeqRecipe>(task); },
-          .verbs = {verb<TestRequest>("test", test, task), verb<ExplainRequest>("explain", explain, task),
-                    verb<AttentionRequest>("attention", attention, task)}};
+          .verbs = {verb<TestRequest>("test", test, task)}};
 }
 
 Kind kind_of(const TextTask& task) {
@@ -42,8 +41,7 @@ const std::vector<Kind>& kinds() {
         {.name = kGPTTask,
          .help = "predict the next token of a text, with a GPT",
          .make = [] { return std::make_unique<GPTRecipe>(); },
-         .verbs = {verb<GPTTestRequest>("test", test_gpt), verb<GPTGenerateRequest>("generate", generate_gpt),
-                   verb<GPTAttentionRequest>("attention", attention_gpt)}});
+         .verbs = {verb<GPTTestRequest>("test", test_gpt), verb<GPTGenerateRequest>("generate", generate_gpt)}});
     for (const TextTask* task : text_tasks()) kinds.push_back(kind_of(*task));
     return kinds;
   }();

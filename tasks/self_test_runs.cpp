@@ -4,8 +4,8 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gpt/recipe.h>
-#include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tasks/tools.h>
 
 #include <algorithm>
 

@@ -2,10 +2,9 @@
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/settings/status.h>
-#include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/settings/verb_options.h>
+#include <tapegrad/tasks/tools.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer_files.h>
@@ -152,34 +151,20 @@ int verify(const std::string& path) {
 }  // namespace
 
 void TokenizeRequest::list(Fields& f) {
-  f.add({.name = "tokenizer",
-         .help = "folder with tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
-         .type = "DIR"},
-        tokenizer);
-  f.add({.name = "decode", .help = "read token ids, print their text"}, decode);
-  f.add({.name = "text", .help = "read this file", .type = "FILE", .otherwise = "standard input"}, text);
-  f.add({.name = "save", .help = "write the token ids of --text into this token file", .type = "FILE"}, save);
-  f.add(
-      {.name = "verify", .help = "check that the ids of a token file match the checksum in its header", .type = "FILE"},
-      verify);
-  f.add({.name = "train",
-         .help = "train a new tokenizer on the text: bpe has byte pairs, char one token per character",
-         .group = kNewTokenizer,
-         .choices = kKinds},
-        train);
-  f.add({.name = "vocab_size",
-         .help = "number of tokens of a bpe tokenizer",
-         .group = kNewTokenizer,
-         .otherwise = "1000"},
-        vocab_size);
-  f.add({.name = "sample_bytes",
-         .help = "train bpe on a random sample of --text",
-         .group = kNewTokenizer,
-         .limits = kNotNegative,
-         .special = "0: all of it"},
-        sample_bytes);
-  f.add({.name = "seed", .help = "seed of that sample", .group = kNewTokenizer}, seed);
-  f.add({.name = "out", .help = "folder for the new tokenizer.json", .group = kNewTokenizer, .type = "DIR"}, out);
+  Options add(f);
+  Options in_new(f, kNewTokenizer);
+  add("tokenizer", "folder with tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe", tokenizer)
+      .type("DIR");
+  add("decode", "read token ids, print their text", decode);
+  add("text", "read this file", text).type("FILE").otherwise("standard input");
+  add("save", "write the token ids of --text into this token file", save).type("FILE");
+  add("verify", "check that the ids of a token file match the checksum in its header", verify).type("FILE");
+  in_new("train", "train a new tokenizer on the text: bpe has byte pairs, char one token per character", train)
+      .choices(kKinds);
+  in_new("vocab_size", "number of tokens of a bpe tokenizer", vocab_size).otherwise("1000");
+  in_new("sample_bytes", "train bpe on a random sample of --text", sample_bytes, kNotNegative).special("0: all of it");
+  in_new("seed", "seed of that sample", seed);
+  in_new("out", "folder for the new tokenizer.json", out).type("DIR");
 }
 
 int tokenize(const TokenizeRequest& request) {

@@ -1,20 +1,19 @@
 // The verbs of the command.
 #include <fmt/format.h>
-#include <tapegrad/tasks/completion.h>
 #include <tapegrad/tasks/gpt/verbs.h>
-#include <tapegrad/tasks/gradcheck.h>
-#include <tapegrad/tasks/info.h>
-#include <tapegrad/tasks/manual.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/certify.h>
 #include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/verbs.h>
-#include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/tools.h>
 #include <tapegrad/tasks/verbs.h>
+#include <tapegrad/tutorials/attention/report.h>
 #include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tutorials/compare/text.h>
 #include <tapegrad/tutorials/exercises/command.h>
+#include <tapegrad/tutorials/explain/explain.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/step/step.h>
@@ -30,10 +29,10 @@ namespace {
 
 void add_threads(CLI::App* app, Parsed& parsed) { add_options(app, fields_of(parsed)); }
 
-// A verb, or a part of one, whose request lists its options.
-template <class Request, class Act>
-CLI::App* add_request(CLI::App* app, Parsed& parsed, Act act) {
-  add_verb(app, parsed.run, std::make_shared<Request>(), act);
+// A verb, or a part of one, whose request, made from `of`, lists its options.
+template <class Request, class Act, class... Of>
+CLI::App* add_request(CLI::App* app, Parsed& parsed, Act act, const Of&... of) {
+  add_verb(app, parsed.run, std::make_shared<Request>(of...), act);
   return app;
 }
 
@@ -60,10 +59,26 @@ void add_kinds(CLI::App* verb, Parsed& parsed) {
   }
 }
 
+// A part of a verb, with --threads.
+template <class Request, class Act, class... Of>
+void add_part(CLI::App* verb, std::string_view name, std::string_view help, Parsed& parsed, Act act, const Of&... of) {
+  CLI::App* app = verb->add_subcommand(std::string(name), std::string(help));
+  add_threads(add_request<Request>(app, parsed, act, of...), parsed);
+}
+
 void add_explanations(CLI::App* verb, Parsed& parsed) {
-  add_kinds(verb, parsed);
-  CLI::App* app = verb->add_subcommand("step", "every number of one training step of your own model, on a page");
-  add_threads(add_request<step::Request>(app, parsed, step::explain_step), parsed);
+  for (const Essay& essay : essays())
+    add_part<ExplainRequest>(verb, essay.task->name, essay.task->help, parsed, explain, essay);
+  add_part<step::Request>(verb, "step", "every number of one training step of your own model, on a page", parsed,
+                          step::explain_step);
+}
+
+void add_attention(CLI::App* verb, Parsed& parsed) {
+  for (const Kind& kind : kinds()) {
+    if (kind.name == kGPTTask) add_part<GPTAttentionRequest>(verb, kind.name, kind.help, parsed, attention_gpt);
+    for (const TaskInfo* task : all_tasks())
+      if (kind.name == task->name) add_part<AttentionRequest>(verb, kind.name, kind.help, parsed, attention, *task);
+  }
 }
 
 void add_topics(CLI::App* verb, Parsed& parsed) {
@@ -82,12 +97,10 @@ void add_data(CLI::App* verb, Parsed& parsed) {
 }
 
 void add_compare(CLI::App* verb, Parsed& parsed) {
-  CLI::App* positions =
-      verb->add_subcommand("positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)");
-  add_threads(add_request<ComparePositionsRequest>(positions, parsed, compare_positions), parsed);
-  CLI::App* text =
-      verb->add_subcommand("text", "compare text encoders, summarisers with and without copying, and baselines");
-  add_threads(add_request<CompareTextRequest>(text, parsed, compare_text), parsed);
+  add_part<ComparePositionsRequest>(
+      verb, "positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)", parsed, compare_positions);
+  add_part<CompareTextRequest>(
+      verb, "text", "compare text encoders, summarisers with and without copying, and baselines", parsed, compare_text);
 }
 
 void add_info(CLI::App* app, Parsed& parsed) {
@@ -139,7 +152,7 @@ constexpr Verb kVerbs[] = {
      kPlain, "source"},
     {"tokenize", "tokenize text, or train a new tokenizer", add_computing<TokenizeRequest, tokenize>, kUse,
      "tokenize --train bpe --text book.txt --out tokenizer", "tokenize --tokenizer tokenizer < book.txt > ids.txt"},
-    {"attention", "plot a trained model's attention weights", add_kinds, kInside, "attention copy",
+    {"attention", "plot a trained model's attention weights", add_attention, kInside, "attention copy",
      "attention gpt --prompt \"Once upon a time\""},
     {"explain", "explain a task's data, masks and loss, or every number of a training step", add_explanations, kInside,
      "explain copy", "explain step --model out/copy"},

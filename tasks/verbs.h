@@ -1,4 +1,5 @@
-// The verbs of the command: their names, what they are about, and their options.
+// The `tapegrad` command: from its arguments to its exit code; and its verbs, their names, what they are about, and
+// their options.
 #pragma once
 
 #include <tapegrad/tasks/settings/command_line.h>
@@ -13,6 +14,11 @@
 
 namespace tapegrad::tasks {
 
+/// 0 success; 1 the run failed or missed its target; 2 invalid arguments. Errors are one line on standard error.
+int command_main(int argc, const char* const* argv);
+/// What --help of all verbs says in words: the keys of its messages in other languages.
+std::vector<std::string> help_texts();
+
 /// What parsing found: each verb's callback stores what to run.
 struct Parsed {
   std::optional<int64_t> threads;
@@ -20,11 +26,8 @@ struct Parsed {
 
   /// --threads, which all verbs that compute have.
   void list(Fields& f) {
-    f.add({.name = "threads",
-           .help = "number of threads; results do not depend on it",
-           .limits = {.least = 1, .most = 1024},
-           .otherwise = "all"},
-          threads);
+    Options{f}("threads", "number of threads; results do not depend on it", threads, {.least = 1, .most = 1024})
+        .otherwise("all");
   }
 };
 

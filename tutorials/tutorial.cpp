@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/tutorials/find.h>
@@ -58,19 +57,15 @@ int show_page(const Page& page, Language language, const std::string& out) {
 }  // namespace
 
 void Request::list(Fields& f) {
-  f.add({.name = "tutorial-and-section",
-         .help = "a tutorial (000 to 004), and a section or cell: 003 8.2.5, 004 31",
-         .type = "TUTORIAL [SECTION]",
-         .positional = true},
-        words);
-  f.add({.name = "find", .help = "list the pages with this word, Korean or English", .type = "WORD"}, find);
-  f.add({.name = "lang", .help = "language of the pages", .choices = kLanguages, .otherwise = "by the locale"},
-        language);
-  f.add({.name = "out",
-         .help = "folder for the page; without a section, for the whole site",
-         .type = "DIR",
-         .otherwise = "out/tutorial for a page"},
-        out);
+  Options add(f);
+  add("tutorial-and-section", "a tutorial (000 to 004), and a section or cell: 003 8.2.5, 004 31", words)
+      .type("TUTORIAL [SECTION]")
+      .positional();
+  add("find", "list the pages with this word, Korean or English", find).type("WORD");
+  add("lang", "language of the pages", language).choices(kLanguages).otherwise("by the locale");
+  add("out", "folder for the page; without a section, for the whole site", out)
+      .type("DIR")
+      .otherwise("out/tutorial for a page");
 }
 
 int run(const Request& request) {

@@ -1,4 +1,4 @@
-// Writes an architecture as a drawing, a section of a page, and a table.
+// Writes an architecture as a drawing, and as a section of a page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/architecture/architecture.h>
@@ -10,30 +10,6 @@ namespace tapegrad::tasks::architecture {
 namespace {
 
 using drawing::grouped;
-
-std::string counted(int64_t count) { return said("{} parameters", grouped(count)); }
-
-std::string title_of(const Architecture& model) {
-  return fmt::format("{}: {}", model.title, counted(model.parameters));
-}
-
-// What the letters in its shapes mean.
-std::string letters_of(const Architecture& model) {
-  std::vector<std::string> letters;
-  for (const Stack& stack : model.stacks)
-    if (!stack.letters.empty()) letters.push_back(stack.letters);
-  return fmt::format("{}", fmt::join(letters, ", "));
-}
-
-// Parameters of one layer, where all are alike.
-std::string note_of(const Stack& stack, const Layers& layers) {
-  int64_t one = 0, all = 0;
-  for (std::size_t i = layers.first; i <= layers.last; ++i) {
-    one += stack.parts[i].count;
-    all += stack.parts[i].all;
-  }
-  return one * layers.times == all ? said("each {}", grouped(one)) : said("together {}", grouped(all));
-}
 
 drawing::FlowColumn column_of(const Architecture& model, const Stack& stack) {
   drawing::FlowColumn column{
@@ -52,31 +28,29 @@ drawing::FlowColumn column_of(const Architecture& model, const Stack& stack) {
   return column;
 }
 
-// A part, after the line that begins its layers; the C++ is a line of its own.
-void rows(std::string& out, const Stack& stack, std::size_t index) {
-  const Part& part = stack.parts[index];
-  std::string_view indent;
-  for (const Layers& layers : stack.layers) {
-    if (index == layers.first) {
-      out += layers.times == 1 ? said("1 layer, {}:\n", note_of(stack, layers))
-                               : said("{} layers, {}:\n", layers.times, note_of(stack, layers));
-    }
-    if (index >= layers.first && index <= layers.last) indent = "  ";
-  }
-  const std::string_view name = part.step.adds ? part.step.code[0] : part.step.title;
-  // What acts next to the flow has no input, and may need the space of two columns.
-  const std::string shapes =
-      part.input.empty() ? part.step.output : fmt::format("{:<15}{}", part.input, part.step.output);
-  std::string line = fmt::format("{:<38}{:<30}{:>12}", fmt::format("{}{}", indent, name), shapes,
-                                 part.count > 0 ? grouped(part.count) : "");
-  line.erase(line.find_last_not_of(' ') + 1);
-  out += line + "\n";
-  if (part.step.adds) return;
-  for (const std::string& code : part.step.code)
-    out += drawing::wrapped(fmt::format("{}    {}\n", indent, code), indent.size() + 8);
+}  // namespace
+
+std::string counted(int64_t count) { return said("{} parameters", grouped(count)); }
+
+std::string title_of(const Architecture& model) {
+  return fmt::format("{}: {}", model.title, counted(model.parameters));
 }
 
-}  // namespace
+std::string letters_of(const Architecture& model) {
+  std::vector<std::string> letters;
+  for (const Stack& stack : model.stacks)
+    if (!stack.letters.empty()) letters.push_back(stack.letters);
+  return fmt::format("{}", fmt::join(letters, ", "));
+}
+
+std::string note_of(const Stack& stack, const Layers& layers) {
+  int64_t one = 0, all = 0;
+  for (std::size_t i = layers.first; i <= layers.last; ++i) {
+    one += stack.parts[i].count;
+    all += stack.parts[i].all;
+  }
+  return one * layers.times == all ? said("each {}", grouped(one)) : said("together {}", grouped(all));
+}
 
 int64_t parameters_of(const Stack& stack) {
   int64_t count = 0;
@@ -88,17 +62,6 @@ drawing::FlowChart chart_of(const Architecture& model) {
   drawing::FlowChart chart;
   for (const Stack& stack : model.stacks) chart.columns.push_back(column_of(model, stack));
   return chart;
-}
-
-std::string table_of(const Architecture& model) {
-  const std::string letters = letters_of(model);
-  std::string out = fmt::format("{}\n{}{}", title_of(model), letters, letters.empty() ? "" : "\n");
-  for (const Stack& stack : model.stacks) {
-    out += stack.name.empty() ? "" : fmt::format("\n{}: {}\n", stack.name, counted(parameters_of(stack)));
-    out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
-    for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(out, stack, i);
-  }
-  return out;
 }
 
 std::string section_of(const Architecture& model) {

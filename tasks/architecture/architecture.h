@@ -60,22 +60,20 @@ Architecture architecture_of(const nn::Watched& seen, std::string_view title, st
 Architecture architecture_of(nn::Transformer& model, std::string_view title = "Transformer");
 Architecture architecture_of(nn::GPTModel& model, std::string_view title = "GPT");
 Architecture architecture_of(nn::LlamaModel& model, std::string_view title = "Llama");
-/// An untrained Transformer of the copy task, as `train copy` makes it.
-Architecture architecture_of_copy();
-/// The same for a GPT or a Llama.
 Architecture architecture_of(nn::AnyDecoder& model);
-/// A trained model: the folder or model file of a run, or a folder with config.json. BadRequest about --model for a
-/// path that has none, and for tasks with another kind of model.
-Architecture architecture_of_file(const std::string& path);
 
 /// Inserts a part next to the flow that acts in the stack's first attention, and with it in all.
 void insert_beside(Stack& stack, Part part);
 /// Parameters in all parts of a stack, in all layers.
 int64_t parameters_of(const Stack& stack);
+/// Its title with its parameters, and what the letters in its shapes mean.
+std::string title_of(const Architecture& model);
+std::string letters_of(const Architecture& model);
+/// "1,024 parameters"; and parameters of one layer, where all are alike.
+std::string counted(int64_t count);
+std::string note_of(const Stack& stack, const Layers& layers);
 /// The drawing of all stacks, and of each.
 drawing::FlowChart chart_of(const Architecture& model);
-/// The table of all parts for a terminal of 80 columns.
-std::string table_of(const Architecture& model);
 /// A section of a page: a heading, and folded the whole drawing, or its stacks one by one on narrow pages.
 std::string section_of(const Architecture& model);
 

@@ -1,4 +1,6 @@
 // The passes that are watched to draw the models of this library.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
@@ -59,6 +61,12 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
   drawing::FlowStep rope = look_of_rope(model.positions(drawn.inputs[0].size(1), 0, kFloat32), stack.letter);
   insert_beside(stack, {.step = std::move(rope)});
   return drawn;
+}
+
+Architecture architecture_of(nn::AnyDecoder& model) {
+  if (auto* const gpt = model.as<nn::GPTModel>()) return architecture_of(*gpt);
+  if (auto* const llama = model.as<nn::LlamaModel>()) return architecture_of(*llama);
+  fail("architecture", fmt::format("expected a GPT or a Llama, got {}", model->names().model));
 }
 
 }  // namespace tapegrad::tasks::architecture

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -161,28 +160,6 @@ std::string heads_html(const std::vector<HeadMap>& heads) {
   return out + (out.empty() ? "" : "</div>\n");
 }
 
-nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const HeadMap& head : heads) {
-    nlohmann::ordered_json weights = nlohmann::ordered_json::array();
-    const std::vector<bool> masked = head.masked();
-    for (std::size_t i = 0; i < masked.size(); ++i) {
-      const float weight = head.weights[i];
-      if (masked[i])
-        weights.push_back(nullptr);
-      else
-        weights.push_back(std::isfinite(weight) ? std::lround(weight * 1e4F) : 0);
-    }
-    all.push_back({{"name", head.label},
-                   {"group", head.heading},
-                   {"self", head.self},
-                   {"rows", head.row_tokens},
-                   {"columns", head.column_tokens},
-                   {"weights", weights}});
-  }
-  return {{"heads", all}};
-}
-
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
   constexpr double kMostCells = 250'000;
   const auto most = static_cast<int64_t>(
@@ -203,17 +180,6 @@ std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
     head.column_tokens.resize(static_cast<std::size_t>(columns));
   }
   return heads;
-}
-
-std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only) {
-  std::vector<HeadMap> found;
-  for (const HeadMap& head : heads)
-    if (head.name.find(only) != std::string::npos || head.label.find(only) != std::string::npos) found.push_back(head);
-  if (found.empty() && !heads.empty()) {
-    bad_request("--only", fmt::format("expected a part of a head's name, from \"{}\" to \"{}\", got \"{}\"",
-                                      heads.front().name, heads.back().name, only));
-  }
-  return found;
 }
 
 }  // namespace tapegrad::tasks

@@ -6,7 +6,6 @@
 #include <tapegrad/train/drawing/svg.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +37,6 @@ struct HeadMap {
 /// are not its tokens. Error if the attention has no weights.
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like);
 
-/// Those whose name or label contains `only`. BadRequest, with the names there are, if none does.
-std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view only);
-
 /// All heads in one drawing; masked positions are grey.
 drawing::Drawing draw(const std::vector<HeadMap>& heads);
 /// One line per head about its largest weights, then shaded maps of the group `shaded`; `about` is the sentence before
@@ -48,9 +44,6 @@ drawing::Drawing draw(const std::vector<HeadMap>& heads);
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
 /// The heads as HTML: for every group a heading with a scale up to its largest weight, and small maps.
 std::string heads_html(const std::vector<HeadMap>& heads);
-/// The heads for the widget touch/attention.js: {"heads": [{"name", "group", "self", "rows", "columns", "weights"}]},
-/// weights in ten-thousandths, null where masked.
-nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads);
 /// The first rows and columns of the heads, as many as a page can hold; `cut` is set if some were left out.
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut);
 

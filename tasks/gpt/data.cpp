@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/tasks/gpt/data.h>
-#include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 #include <tapegrad/train/data/utf8.h>

@@ -1,4 +1,4 @@
-// Trained GPTs and Llamas from files: ours, and Hugging Face's folders.
+// Trained GPTs and Llamas from files: ours, and Hugging Face's folders; and prompts for them.
 #pragma once
 
 #include <tapegrad/nn/adapter.h>
@@ -62,4 +62,12 @@ TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
 void add_lora(nn::AnyDecoder& model, const GPTOptions& options);
 // What PEFT calls the layers of a model that Hugging Face's GPT-2 has the form of; the model's own paths for others.
 nn::AdapterNames adapter_names(const nn::AnyDecoder& model);
+
+// The prompts of every line of the text `file`, except empty ones. BadRequest about --prompt-file.
+std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedGPT& trained);
+// The tokens of a prompt: those of `text`, after the one that the model expects before a text, or `ids`, "15496,11",
+// where they are given. BadRequest about --prompt or --prompt-ids for no tokens, ids that the model does not have, and
+// more than it reads.
+std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained);
+
 }  // namespace tapegrad::tasks

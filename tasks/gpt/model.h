@@ -1,11 +1,16 @@
-// Trained GPTs and Llamas into files: ours, and Hugging Face's folders.
+// Trained GPTs and Llamas into files: ours, and Hugging Face's folders; and training that starts from one (`--from`).
 #pragma once
 
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/nn/module.h>
 #include <tapegrad/tasks/gpt/loading.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -27,5 +32,20 @@ std::string other_model_in(const fs::path& folder, std::string_view run);
 void check_folder_files(const fs::path& folder);
 // Writes the updates of a run's model as a PEFT adapter into a folder.
 void save_gpt_adapter(const Destination& folder, const nn::AnyDecoder& model, const GPTOptions& options);
+
+// The model that options.from names, with the adapter that they name merged, in float32. BadRequest about --from or
+// --adapter, or an Error that names the file.
+TrainedGPT load_start(const GPTOptions& options, const Given& given);
+// Settings for training that starts from such a model: its own for its sizes and form, fine-tuning's rates, and
+// otherwise those of its preset, with those `given` in `asked` over them. BadRequest that names the first one given
+// that contradicts the model.
+GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& given);
+// The model's own tokenizer, or the one given; it is taken out of `start`. BadRequest where there is none, and where
+// its vocabulary is not the model's.
+std::unique_ptr<data::Tokenizer> take_tokenizer(TrainedGPT& start, const GPTOptions& options, const Given& given);
+
+// Freezes the parameters that fit the patterns (nn::matches). BadRequest about --freeze for a pattern that fits none,
+// and if nothing is left to train.
+void freeze_parameters(const std::vector<nn::NamedParameter>& parameters, const std::vector<std::string>& patterns);
 
 }  // namespace tapegrad::tasks

@@ -87,73 +87,47 @@ GPTOptions::GPTOptions() {
 }
 
 void TextSettings::list(Fields& f) {
-  f.add({.name = "text",
-         .help = "text or token file to train on (default: sums in words, generated here), or several token files, "
-                 "each with the number of times that its windows occur in an epoch: a.tokens:2,b.tokens:0.5",
-         .group = Group::data,
-         .type = "FILE[:WEIGHT],..."},
-        text);
-  f.add({.name = "tokenizer",
-         .help = "folder of a byte-pair vocabulary, or char: one token per character of the text",
-         .group = Group::data,
-         .type = "DIR"},
-        tokenizer);
-  f.add({.name = "seq-length",
-         .help = "tokens per window of the text",
-         .group = Group::data,
-         .limits = kCountOrNone,
-         .special = "0: the value of --context-length"},
-        seq_length);
-  f.add({.name = "stride",
-         .help = "tokens from the start of one window to the next",
-         .group = Group::data,
-         .limits = kCountOrNone,
-         .special = "0: the value of --seq-length"},
-        stride);
-  f.add(
-      {.name = "window-order",
-       .help =
-           "random order of the windows in an epoch: pytorch, the order of PyTorch's DataLoader, a list in memory; or "
-           "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
-       .group = Group::data,
-       .choices = kWindowOrders},
-      window_order);
-  f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
-         kShare},
-        train_ratio);
+  Options in_data(f, Group::data);
+  in_data("text",
+          "text or token file to train on (default: sums in words, generated here), or several token files, "
+          "each with the number of times that its windows occur in an epoch: a.tokens:2,b.tokens:0.5",
+          text)
+      .type("FILE[:WEIGHT],...");
+  in_data("tokenizer", "folder of a byte-pair vocabulary, or char: one token per character of the text", tokenizer)
+      .type("DIR");
+  in_data("seq-length", "tokens per window of the text", seq_length, kCountOrNone)
+      .special("0: the value of --context-length");
+  in_data("stride", "tokens from the start of one window to the next", stride, kCountOrNone)
+      .special("0: the value of --seq-length");
+  in_data("window-order",
+          "random order of the windows in an epoch: pytorch, the order of PyTorch's DataLoader, a list in memory; or "
+          "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
+          window_order)
+      .choices(kWindowOrders);
+  in_data("train-ratio", "share of the text, from its start, to train on; the rest is for validation", train_ratio,
+          kShare);
 }
 
 void StartSettings::list(Fields& f) {
-  f.add({.name = "from",
-         .help = "start from this model: a Hugging Face folder with GPT-2 or Llama, or a run's folder or model",
-         .group = Group::start,
-         .type = "FILE_OR_DIR"},
-        from, !from.empty());
-  f.add({.name = "adapter",
-         .help = "folder of an adapter in PEFT's format, merged into the weights of --from before training",
-         .group = Group::start,
-         .type = "DIR"},
-        adapter, !adapter.empty());
-  f.add({.name = "freeze",
-         .help = "freeze the parameters whose names match this pattern; may be repeated",
-         .group = Group::start},
-        freeze, !freeze.empty());
+  Options in_start(f, Group::start);
+  in_start("from", "start from this model: a Hugging Face folder with GPT-2 or Llama, or a run's folder or model", from,
+           Limits{}, !from.empty())
+      .type("FILE_OR_DIR");
+  in_start("adapter", "folder of an adapter in PEFT's format, merged into the weights of --from before training",
+           adapter, Limits{}, !adapter.empty())
+      .type("DIR");
+  in_start("freeze", "freeze the parameters whose names match this pattern; may be repeated", freeze, Limits{},
+           !freeze.empty());
   const bool lora = lora_rank > 0;
-  f.add({.name = "lora-rank",
-         .help = "train updates of this rank, and freeze the rest (LoRA)",
-         .group = Group::start,
-         .limits = kCountOrNone,
-         .special = "0: train the parameters themselves"},
-        lora_rank);
-  f.add({"lora-alpha", "the updates are multiplied by this value divided by the rank", Group::start, kPositive},
-        lora_alpha, lora);
-  f.add({.name = "lora-targets",
-         .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj by "
-                 "default) or tapegrad's",
-         .group = Group::start},
-        lora_targets, lora);
-  f.add({"lora-dropout", "dropout probability of the updates' inputs", Group::start, kProbability}, lora_dropout, lora);
-  f.add({"lora-merge", "write the model with the updates added to its weights", Group::start}, lora_merge, lora);
+  in_start("lora-rank", "train updates of this rank, and freeze the rest (LoRA)", lora_rank, kCountOrNone)
+      .special("0: train the parameters themselves");
+  in_start("lora-alpha", "the updates are multiplied by this value divided by the rank", lora_alpha, kPositive, lora);
+  in_start("lora-targets",
+           "linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj by "
+           "default) or tapegrad's",
+           lora_targets, Limits{}, lora);
+  in_start("lora-dropout", "dropout probability of the updates' inputs", lora_dropout, kProbability, lora);
+  in_start("lora-merge", "write the model with the updates added to its weights", lora_merge, Limits{}, lora);
 }
 
 void StartSettings::check() const {
@@ -164,35 +138,26 @@ void StartSettings::check() const {
 }
 
 void GPTOptions::list(Fields& f) {
-  f.add({.name = "preset", .help = "default sizes and rates", .group = Group::model, .choices = nn::gpt_presets()},
-        preset);
+  Options in_model(f, Group::model);
+  Options in_training(f, Group::training);
+  in_model("preset", "default sizes and rates", preset).choices(nn::gpt_presets());
   add_fields(f, std::visit([](auto& c) { return model_fields(c); }, config));
   add_fields(f, fields_of(attention));
-  f.add({"recompute", "gradient checkpointing: compute each block again in backward; same results, less memory",
-         Group::model},
-        recompute);
+  in_model("recompute", "gradient checkpointing: compute each block again in backward; same results, less memory",
+           recompute);
   PositionSettings::list(f);
   TextSettings::list(f);
   StartSettings::list(f);
   TrainingSettings::list(f);
-  f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
-  f.add({"eval-batches", "batches of each split of the text per evaluation", Group::training, kCount}, eval_batches);
-  f.add({.name = "patience",
-         .help = "stop after N evaluations in a row without a lower validation loss",
-         .group = Group::training,
-         .limits = kCountOrNone,
-         .special = "0: never"},
-        patience);
-  f.add({"start-context",
-         "start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
-         Group::training},
-        start_context);
-  f.add({.name = "sample-tokens",
-         .help = "tokens of that sample",
-         .group = Group::training,
-         .limits = kCountOrNone,
-         .special = "0: no sample"},
-        sample_tokens);
+  in_training("eval-interval", "steps between two evaluations", eval_interval, kCount);
+  in_training("eval-batches", "batches of each split of the text per evaluation", eval_batches, kCount);
+  in_training("patience", "stop after N evaluations in a row without a lower validation loss", patience, kCountOrNone)
+      .special("0: never");
+  in_training(
+      "start-context",
+      "start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
+      start_context);
+  in_training("sample-tokens", "tokens of that sample", sample_tokens, kCountOrNone).special("0: no sample");
 }
 
 DecoderSizes GPTOptions::sizes() const {

@@ -3,8 +3,7 @@
 
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/llama.h>
-#include <tapegrad/tasks/settings/attention.h>
-#include <tapegrad/tasks/settings/positions.h>
+#include <tapegrad/tasks/settings/model.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <cstdint>

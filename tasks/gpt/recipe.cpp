@@ -1,13 +1,12 @@
-// The data, the model and the loss of a run, and what it says.
+// The data, the model and the loss of a run, what it says, and its attention maps.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/architecture/architecture.h>
-#include <tapegrad/tasks/gpt/attention.h>
+#include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
-#include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/tokenizer_files.h>
@@ -85,21 +84,60 @@ std::string samples_html(const train::Metrics& metrics, int64_t steps_per_epoch)
 
 }  // namespace
 
+// --- attention maps ---
+
+std::string token_label(int64_t id, const data::Tokenizer* tokenizer) {
+  if (tokenizer == nullptr || id >= tokenizer->size()) return std::to_string(id);
+  constexpr std::size_t kMost = 12;
+  std::string out;
+  std::size_t characters = 0;
+  for (const char c : data::valid_utf8(tokenizer->decode({&id, 1}))) {
+    const bool starts = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // a character of UTF-8
+    if (starts && ++characters > kMost) break;
+    if (c == ' ' || c == '\n') {
+      out += c == ' ' ? "\u00b7" : "\u21b5";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += {'\xe2', '\x90', static_cast<char>(0x80 + c)};  // its picture, U+2400 and following ones
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids, const data::Tokenizer* tokenizer,
+                            Tensor* logits) {
+  nn::AttentionMaps maps;
+  const Tensor out = model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps);
+  if (logits != nullptr) *logits = out[0];
+  HeadMap like;
+  like.row_axis = translatable("token (query)");
+  like.column_axis = translatable("position of the key");
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    like.row_tokens.push_back(token_label(ids[i], tokenizer));
+    like.column_tokens.push_back(std::to_string(i));
+  }
+  std::vector<HeadMap> heads;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    like.layer = static_cast<int64_t>(i);
+    like.group = fmt::format("layer {}", like.layer);
+    like.heading = said("layer {}", like.layer);
+    for (HeadMap& head : heads_of(maps, i, like)) heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
 // --- settings ---
 
 void GPTRecipe::list_request(Fields& f) {
-  f.add({.name = "save-hugging-face",
-         .help = "also write the trained model into this folder as Hugging Face's GPT-2 or Llama",
-         .group = Group::run,
-         .type = "DIR"},
-        hugging_face_);
-  f.add({"keep-best", "also write best.safetensors, the model with the lowest validation loss", Group::run},
-        keep_best_);
-  f.add(
-      {"with-masks", "also save the causal masks, att.mask, which tutorial 000's code expects in a model", Group::run},
-      with_masks_);
-  f.add({"untrained-losses", "print the losses before the first step, over all batches", Group::run},
-        untrained_losses_);
+  Options in_run(f, Group::run);
+  in_run("save-hugging-face", "also write the trained model into this folder as Hugging Face's GPT-2 or Llama",
+         hugging_face_)
+      .type("DIR");
+  in_run("keep-best", "also write best.safetensors, the model with the lowest validation loss", keep_best_);
+  in_run("with-masks", "also save the causal masks, att.mask, which tutorial 000's code expects in a model",
+         with_masks_);
+  in_run("untrained-losses", "print the losses before the first step, over all batches", untrained_losses_);
 }
 
 void GPTRecipe::adapt(const Given& given) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/decoder.h>
+#include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/gpt/data.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/run/recipe.h>
@@ -87,5 +88,12 @@ class GPTRecipe final : public Recipe {
   std::optional<nn::AnyDecoder> model_;
   std::unique_ptr<train::RunFolder> folder_;  // of --save-hugging-face, in the first process
 };
+
+/// Every head of a decoder that reads `ids`, which fit into its context. Rows are labelled with the tokens' texts, or
+/// their ids where there is no tokenizer. `logits`: becomes [T, V], those of each token's successor.
+std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids, const data::Tokenizer* tokenizer,
+                            Tensor* logits = nullptr);
+/// The text of a token as a label of at most twelve characters; spaces and control characters are shown.
+std::string token_label(int64_t id, const data::Tokenizer* tokenizer);
 
 }  // namespace tapegrad::tasks

@@ -1,9 +1,8 @@
-// The verbs of a GPT: generate, attention, test, chat. Each returns the exit code: 0 done, 1 failed; a
+// The verbs of a GPT: generate, test, chat. Each returns the exit code: 0 done, 1 failed; a
 // BadRequest thrown is 2, any other Error 1.
 #pragma once
 
 #include <tapegrad/tasks/gpt/options.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 
 #include <string>
@@ -34,14 +33,6 @@ struct GPTGenerateRequest : GPTModelRequest, SamplingOptions, BeamOptions {
   Fields asked() { return fields_of(reach); }
 };
 int generate_gpt(const GPTGenerateRequest& request);
-
-struct GPTAttentionRequest : GPTModelRequest, AttentionOutput {
-  std::string prompt, prompt_ids;  // as above
-  int64_t max_new_tokens = 0;      // that the model adds to the prompt first, greedily
-
-  void list(Fields& fields);
-};
-int attention_gpt(const GPTAttentionRequest& request);
 
 struct GPTTestRequest : GPTModelRequest {
   std::string text;               // file, a text or tokens

@@ -13,7 +13,7 @@
 
 namespace tapegrad::tasks {
 
-/// A file by its path in the sources: "tasks/seq2seq/copy/explain.txt".
+/// A file by its path in the sources: "tutorials/explain/copy.txt".
 struct EmbeddedFile {
   std::string_view name, text;
 };

@@ -229,21 +229,15 @@ std::string page_of(std::span<const NamedRun> runs, const std::vector<drawing::D
 }  // namespace
 
 void PlotRequest::list(Fields& f) {
-  f.add({.name = "runs",
-         .help = "the folders of runs, or their metrics.jsonl files",
-         .type = "RUN...",
-         .positional = true},
-        runs);
-  f.add({.name = "out", .help = "folder for plot.svg and plot.html", .type = "DIR"}, out);
-  f.add({.name = "smooth",
-         .help = "how much of the exponential mean so far each step keeps, as 0.95",
-         .limits = kProbability,
-         .special = "0: no smoothing"},
-        smooth);
-  f.add({.name = "first-step", .help = "leave out earlier steps", .limits = {.least = 1}}, first_step);
-  f.add({.name = "log-loss", .help = "logarithmic axes of losses"}, log_loss);
-  f.add({.name = "only", .help = "only the charts whose title contains this, as Loss", .type = "TEXT"}, only);
-  f.add({.name = "quiet", .help = "write the plots, and print no table"}, quiet);
+  Options add(f);
+  add("runs", "the folders of runs, or their metrics.jsonl files", runs).type("RUN...").positional();
+  add("out", "folder for plot.svg and plot.html", out).type("DIR");
+  add("smooth", "how much of the exponential mean so far each step keeps, as 0.95", smooth, kProbability)
+      .special("0: no smoothing");
+  add("first-step", "leave out earlier steps", first_step, {.least = 1});
+  add("log-loss", "logarithmic axes of losses", log_loss);
+  add("only", "only the charts whose title contains this, as Loss", only).type("TEXT");
+  add("quiet", "write the plots, and print no table", quiet);
   add_json(f, json);
 }
 

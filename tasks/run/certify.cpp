@@ -80,21 +80,16 @@ std::string html_of(const nn::Certificate& page, const std::string& title) {
 }  // namespace
 
 void CertifyRequest::list(Fields& f) {
-  f.add({.name = "run", .help = "folder of a run", .type = "DIR", .positional = true}, run);
-  f.add({.name = "out", .help = "the page to write", .type = "FILE", .otherwise = "certificate.html in the folder"},
-        out);
-  f.add({.name = "numpy",
-         .help = "write parameters, direction and gradient as .npz, to check the numbers by other means",
-         .type = "FILE",
-         .otherwise = "none"},
-        numpy);
-  f.add({.name = "points",
-         .help = "how many: the trained parameters, the initial ones, then moved ones",
-         .limits = {.least = 1, .most = 100}},
-        points);
-  f.add({.name = "directions", .help = "random directions at each point", .limits = {.least = 1, .most = 1000}},
-        directions);
-  f.add({.name = "seed", .help = "random seed of directions and moves"}, seed);
+  Options add(f);
+  add("run", "folder of a run", run).type("DIR").positional();
+  add("out", "the page to write", out).type("FILE").otherwise("certificate.html in the folder");
+  add("numpy", "write parameters, direction and gradient as .npz, to check the numbers by other means", numpy)
+      .type("FILE")
+      .otherwise("none");
+  add("points", "how many: the trained parameters, the initial ones, then moved ones", points,
+      {.least = 1, .most = 100});
+  add("directions", "random directions at each point", directions, {.least = 1, .most = 1000});
+  add("seed", "random seed of directions and moves", seed);
 }
 
 int certify(const CertifyRequest& request) {

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/checkpoint.h>
 
+#include <memory>
 #include <optional>
 
 namespace tapegrad::tasks {
@@ -31,15 +32,13 @@ train::Checkpoint checkpoint_of(const std::string& run, std::string_view task) {
 }
 
 void GraphRequest::list(Fields& f) {
+  Options add(f);
   add_model(f, model);
   f["model"].otherwise = "a new model with the task's defaults";
-  f.add({.name = "out", .help = "write the graph into this .dot file", .type = "FILE", .otherwise = "standard output"},
-        out);
-  f.add({.name = "depth",
-         .help = "levels of modules; a module of the last level is one box (0: every operation)",
-         .limits = {.least = 0, .most = 100}},
-        depth);
-  f.add({.name = "all-layers", .help = "open every layer of a list, not only the first one"}, all_layers);
+  add("out", "write the graph into this .dot file", out).type("FILE").otherwise("standard output");
+  add("depth", "levels of modules; a module of the last level is one box (0: every operation)", depth,
+      {.least = 0, .most = 100});
+  add("all-layers", "open every layer of a list, not only the first one", all_layers);
 }
 
 // Records the loss of the first batch, and writes its graph. BadRequest for a model of another kind and for data that

@@ -1,10 +1,12 @@
 // Trained models in files: the parameters under PyTorch's names; in __metadata__ the settings as JSON ("config"), the
-// task, the steps trained, and what else the kind of run needs.
+// task, the steps trained, and what else the kind of run needs. And the end of `test`, for every kind of run.
 #pragma once
 
 #include <tapegrad/tasks/run/recipe.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 namespace tapegrad::tasks {
@@ -22,5 +24,19 @@ train::Checkpoint checkpoint_in(const fs::path& folder, std::string_view where);
 
 /// The text of a model file under this key. Error that names the file where there is none.
 const std::string& text_of(const ModelText& text, const fs::path& path, std::string_view key);
+
+/// What a test has found.
+struct Tested {
+  nlohmann::ordered_json json;
+  std::string text;          ///< the same for people; whole lines
+  std::string drawing = {};  ///< for --draw: the contents of the file
+  std::string failure = {};  ///< what is below its target; empty: nothing
+};
+
+/// Prints text or JSON, and writes the drawing into the file `draw`, unless that is empty. Returns the exit code 0.
+/// Error about `where` for a failure.
+int report_test(const Tested& tested, std::string_view where, bool json, const std::string& draw = "");
+/// BadRequest about --draw unless the file ends in one of the suffixes and can be written.
+void check_drawing(const std::string& draw, std::string_view suffix, std::string_view other_suffix = "");
 
 }  // namespace tapegrad::tasks

@@ -7,8 +7,8 @@
 
 #include <tapegrad/nn/module.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/training.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/loop.h>
 
 #include <cstdint>

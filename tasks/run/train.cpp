@@ -3,14 +3,15 @@
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/train.h>
-#include <tapegrad/tasks/settings/optimizers.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/training.h>
 #include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/internal/profile.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 
 namespace tapegrad::tasks {
 namespace {

@@ -50,19 +50,18 @@ RunOptions::RunOptions(const TaskInfo& task, std::any own) : info(&task), own(st
 }
 
 void RunOptions::list(Fields& f) {
-  f.add(
-      {.name = "preset",
-       .help = "default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
-       .group = Group::model,
-       .choices = names_of_sizes()},
-      preset);
+  Options in_training(f, Group::training);
+  Options{f, Group::model}(
+      "preset", "default sizes: tutorial (the sizes of the task's tutorial), base and big (Vaswani et al.), BERT or T5",
+      preset)
+      .choices(names_of_sizes());
   Fields model = model_fields(config);
   model.insert_after("max_position_embeddings", fields_of(attention));
   add_fields(f, model);
   PositionSettings::list(f);
   info->list(own, f);
   TrainingSettings::list(f);
-  f.add({"steps-per-epoch", "steps per epoch", Group::training, kCount}, steps_per_epoch);
+  in_training("steps-per-epoch", "steps per epoch", steps_per_epoch, kCount);
 }
 
 Fields model_fields(nn::TransformerConfig& config) {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/tasks/settings/attention.h>
-#include <tapegrad/tasks/settings/positions.h>
+#include <tapegrad/tasks/settings/model.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <any>
@@ -26,12 +25,10 @@ struct TaskInfo {
   int64_t (*longest)(const RunOptions&);
   void (*check)(const RunOptions&);
   void (*adapt)(RunOptions&, const Given& given);
-  void (*for_explain)(RunOptions&, std::string_view expression);
   std::unique_ptr<Task> (*make)(const RunOptions&);
   int64_t least_positions;
   bool takes_expressions;
   bool draws;
-  bool explains_many;
   int64_t test_count;
 };
 

@@ -8,7 +8,7 @@
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/report.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>

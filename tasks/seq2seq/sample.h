@@ -1,10 +1,11 @@
-// One example through a trained model: what it answers, and what every attention head looked at.
+// Examples through a trained model: what it answers, what every attention head looked at, and both as HTML that needs
+// nothing from outside.
 #pragma once
 
-#include <tapegrad/tasks/attention/decoding.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 
+#include <string>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -24,9 +25,19 @@ std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int6
 struct AttentionSample {
   Answer answer;
   std::vector<HeadMap> heads;
-  std::vector<DecodingStep> steps;  // in which the decoder wrote it
+  Tensor logits;  // [T, V]: what the decoder expected after each token that it read
+  Tokens output;  // [T]: the tokens that it wrote
 };
 inline constexpr const char* kCrossGroup = "cross-attention (decoder to encoder)";  // of heads
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);
+
+/// What a task adds to the report of its run: answers to new examples, and attention maps. The model is in eval mode.
+std::string report_sections(const Task& task, const RunOptions& options, const nn::Transformer& model);
+
+/// A page with one drawing.
+std::string drawing_html(std::string_view title, const drawing::Drawing& drawing);
+
+/// The attention maps of one example, and a sentence about them.
+std::string attention_maps(const Task& task, const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

@@ -33,21 +33,6 @@ Tensor shifted(const Task& task, const Tensor& target) {
   return cat({start, target.slice(1, kAll, -1)}, 1);
 }
 
-Tokens shifted(const Tokens& target) {
-  Tokens read{0};
-  read.insert(read.end(), target.begin(), target.end() - 1);
-  return read;
-}
-
-std::string causal_mask_text(std::size_t n) {
-  std::string out;
-  for (std::size_t row = 0; row < n; ++row) {
-    out += row == 0 ? "  " : "\n  ";
-    for (std::size_t column = 0; column < n; ++column) out += column <= row ? " 1" : " 0";
-  }
-  return out;
-}
-
 const char* true_or_false(bool b) { return b ? "True" : "False"; }
 
 double share(int64_t part, int64_t whole) {

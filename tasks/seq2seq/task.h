@@ -58,13 +58,10 @@ class Task {
   static constexpr int64_t kLeastPositions = 1;     // the least that --max-position-embeddings 0 means
   static constexpr bool kTakesExpressions = false;  // --expression, read by read_expression
   static constexpr bool kDraws = false;             // picture() returns drawings
-  static constexpr bool kExplainsMany = false;      // explain() shows every row of the example
   static constexpr int64_t kTestCount = 1000;       // examples of `test`
   static void check(const RunOptions&) {}           // BadRequest for settings that are not possible
   // Changes defaults that depend on the options that were given by name.
   static void adapt(RunOptions&, const Given&) {}
-  // Changes defaults for `explain`; `expression` is empty if none was given.
-  static void for_explain(RunOptions&, std::string_view /*expression*/) {}
 
   virtual ~Task() = default;
 
@@ -112,8 +109,6 @@ class Task {
   virtual std::optional<drawing::Drawing> picture_of_part(const Answer& /*answer*/, std::size_t /*written*/) const {
     return {};
   }
-  // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
-  virtual std::string explain(const Batch* example) const = 0;
   // What `test` reports in addition to the rates; predicted [N, T] answers `tests`.
   virtual ExtraMetrics extra_metrics(const nn::Transformer& /*model*/, const Batch& /*tests*/,
                                      const Tensor& /*predicted*/, Generator& /*generator*/) const {
@@ -125,10 +120,6 @@ class Task {
 
 // The decoder's input in training: the start token, then the target without its last token. [B, T].
 Tensor shifted(const Task& task, const Tensor& target);
-// The same of one target.
-Tokens shifted(const Tokens& target);
-// The causal mask of n tokens as rows of 1 (visible) and 0, without the end of the last one.
-std::string causal_mask_text(std::size_t n);
 const char* true_or_false(bool b);  // as Python prints it
 // part / whole; 0 of nothing.
 double share(int64_t part, int64_t whole);
@@ -140,6 +131,10 @@ Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& t
 // The rows of a batch with what was predicted for them, the first `count` of them, without padding at their ends.
 std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, int64_t count);
 
+/// All tasks, in the order of --help (tasks.cpp), and one of them. Error for a name that no task has.
+std::span<const TaskInfo* const> all_tasks();
+const TaskInfo& task_named(std::string_view name);
+
 /// The table of a task's static members.
 template <class T>
 constexpr TaskInfo info_of() {
@@ -150,12 +145,10 @@ constexpr TaskInfo info_of() {
           .longest = T::longest,
           .check = T::check,
           .adapt = T::adapt,
-          .for_explain = T::for_explain,
           .make = [](const RunOptions& options) -> std::unique_ptr<Task> { return std::make_unique<T>(options); },
           .least_positions = T::kLeastPositions,
           .takes_expressions = T::kTakesExpressions,
           .draws = T::kDraws,
-          .explains_many = T::kExplainsMany,
           .test_count = T::kTestCount};
 }
 

@@ -4,9 +4,7 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
-#include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>
@@ -130,22 +128,27 @@ void check(const TestRequest& request) {
 
 }  // namespace
 
+Fields ExampleRequest::asked() {
+  Fields fields = example_fields(options);
+  for (const Field& field : fields_of(reach)) fields.add(field);
+  return fields;
+}
+
+void ExampleRequest::list_examples(Fields& f, std::string_view otherwise) {
+  if (options.info->takes_expressions) Options{f}("expression", "use this example", expression).type("TEXT");
+  add_changes(f, example_fields(options), otherwise);
+}
+
 void TestRequest::list(Fields& f) {
+  Options add(f);
   add_model(f, model);
-  f.add({.name = "count", .help = "number of new examples to test", .limits = kCount}, count);
-  f.add({.name = "seed", .help = "random seed of these examples", .otherwise = "the run's seed + 1"}, seed);
-  f.add({.name = "target",
-         .help = "minimum exact-match rate; below it the exit status is 1",
-         .limits = nn::kShare,
-         .otherwise = "the task's"},
-        target);
+  add("count", "number of new examples to test", count, kCount);
+  add("seed", "random seed of these examples", seed).otherwise("the run's seed + 1");
+  add("target", "minimum exact-match rate; below it the exit status is 1", target, nn::kShare).otherwise("the task's");
   BeamOptions::list(f);
   add_json(f, json);
   if (options.info->draws)
-    f.add({.name = "draw",
-           .help = "write a plot of the answer to --expression to this .svg or .html file",
-           .type = "FILE"},
-          draw);
+    add("draw", "write a plot of the answer to --expression to this .svg or .html file", draw).type("FILE");
   list_examples(f);
   add_changes(f, fields_of(reach));
 }

@@ -1,9 +1,8 @@
-// The requests of the command's verbs, and the functions that do them. They return the exit code: 0, or 1 below the
-// target. A BadRequest becomes 2, any other Error 1.
+// The verb `test`, and what it has in common with the other verbs that show examples. They return the exit code: 0, or
+// 1 below the target. A BadRequest becomes 2, any other Error 1.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/options.h>
-#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 
 #include <cstdint>
@@ -39,24 +38,5 @@ struct TestRequest : ExampleRequest, BeamOptions {
   void list(Fields& fields);
 };
 int test(const TestRequest& request);
-
-struct ExplainRequest : ExampleRequest {
-  using ExampleRequest::ExampleRequest;
-  std::optional<uint64_t> seed;         // of a random example; otherwise the tutorial's
-  std::optional<int64_t> num_examples;  // random examples, for tasks that explain several
-
-  void list(Fields& fields);
-  Fields asked() { return example_fields(options); }
-};
-int explain(ExplainRequest request);
-
-struct AttentionRequest : ExampleRequest, AttentionOutput {
-  using ExampleRequest::ExampleRequest;
-  std::string model;
-  uint64_t seed = 1;
-
-  void list(Fields& fields);
-};
-int attention(const AttentionRequest& request);
 
 }  // namespace tapegrad::tasks

@@ -2,13 +2,15 @@
 // help, group and limits; the command line, range errors, JSON and the report's table all come from that declaration.
 //
 // A struct of settings lists its members in `void list(Fields& f)`:
-//   f.add({.name = "lr", .help = "learning rate", .group = Group::rate, .limits = kPositive}, lr);
+//   Options in_rate(f, Group::rate);
+//   in_rate("lr", "learning rate", lr, kPositive);
 #pragma once
 
 #include <tapegrad/nn/fields.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,46 @@ inline constexpr Limits kCount{.least = 1, .most = kMost};
 inline constexpr Limits kCountOrNone{.least = 0, .most = kMost};
 inline constexpr Limits kProbability{.least = 0, .most = 1, .open_above = true};  // of dropping
 inline constexpr Limits kBeams{.least = 1, .most = 1000};
+
+/// Declares members, each in a line, in a group of --help and the report:
+///   in_rate("clip-grad", "clip gradients to this norm", clip_grad, kNotNegative).special("0: no clipping");
+class Options {
+ public:
+  explicit Options(Fields& fields, std::string_view group = {}) : fields_(fields), group_(group) {}
+
+  template <class T>
+  Options& operator()(std::string_view name, std::string_view help, T& member, const Limits& limits = {},
+                      bool used = true) {
+    fields_.add({.name = name, .help = help, .group = group_, .limits = limits}, member, used);
+    last_ = name;
+    return *this;
+  }
+  /// A member whose value i is called names[i], of which `choices` are offered; empty: all.
+  template <class T>
+  Options& named(std::string_view name, std::string_view help, T& member, std::span<const std::string_view> names,
+                 std::span<const std::string_view> choices = {}) {
+    fields_.add_named({.name = name, .help = help, .group = group_, .choices = choices}, member, names);
+    return *this;
+  }
+
+  // More about the member that was declared last: as in Setting.
+  Options& choices(std::span<const std::string_view> names) { return set(&Setting::choices, names); }
+  Options& type(std::string_view type) { return set(&Setting::type, type); }
+  Options& special(std::string_view text) { return set(&Setting::special, text); }
+  Options& otherwise(std::string_view text) { return set(&Setting::otherwise, text); }
+  Options& example() { return set(&Setting::example, true); }
+  Options& positional() { return set(&Setting::positional, true); }
+
+ private:
+  template <class T>
+  Options& set(T Setting::*what, T value) {
+    fields_[last_].*what = value;
+    return *this;
+  }
+
+  Fields& fields_;
+  std::string_view group_, last_;
+};
 
 /// Adds the members of a configuration, in the group "Model" where they name none. What nn does not limit, a command
 /// does: whole numbers to kMost, and probabilities of dropping, which nn's kShare limits, to less than 1.

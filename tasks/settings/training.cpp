@@ -1,10 +1,22 @@
-// Declares the common settings of training runs.
+// Declares the common settings of training runs; schedules and update rules are a row each.
 #include <fmt/format.h>
-#include <tapegrad/tasks/settings/optimizers.h>
+#include <fmt/ranges.h>
+#include <tapegrad/optim/adadelta.h>
+#include <tapegrad/optim/adafactor.h>
+#include <tapegrad/optim/adagrad.h>
+#include <tapegrad/optim/adamax.h>
+#include <tapegrad/optim/asgd.h>
+#include <tapegrad/optim/lion.h>
+#include <tapegrad/optim/nadam.h>
+#include <tapegrad/optim/rmsprop.h>
+#include <tapegrad/optim/rprop.h>
+#include <tapegrad/optim/sgd.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
@@ -60,6 +72,44 @@ constexpr auto kTypes = [] {
 }();
 constexpr std::string_view kProductTypes[] = {"float32", "bfloat16"};
 
+enum class Decay { none, in_gradient, decoupled };  // where a rule applies its weight decay
+
+struct Rule {
+  std::string_view name;
+  std::unique_ptr<optim::Optimizer> (*make)(NamedTensors parameters, const optim::AdamWOptions& options);
+  Decay decay = Decay::in_gradient;
+};
+
+// A rule with the learning rate and the weight decay, betas and eps if it is a kind of Adam, and a momentum if it may
+// have one.
+template <class Optimizer, class Options>
+std::unique_ptr<optim::Optimizer> rule(NamedTensors parameters, const optim::AdamWOptions& options) {
+  Options own{.lr = options.lr};
+  if constexpr (requires { own.weight_decay; }) own.weight_decay = options.weight_decay.value_or(0);
+  if constexpr (requires { own.beta1 + own.eps; })
+    own.beta1 = options.beta1, own.beta2 = options.beta2, own.eps = options.eps;
+  if constexpr (requires { own.momentum; }) own.momentum = 0.9;
+  return std::make_unique<Optimizer>(std::move(parameters), own);
+}
+
+constexpr Rule kRules[] = {
+    {"adamw", rule<optim::AdamW, optim::AdamWOptions>, Decay::decoupled},
+    {"adam", rule<optim::Adam, optim::AdamOptions>},
+    {"adadelta", rule<optim::Adadelta, optim::AdadeltaOptions>},
+    {"adafactor", rule<optim::Adafactor, optim::AdafactorOptions>, Decay::decoupled},
+    {"adagrad", rule<optim::Adagrad, optim::AdagradOptions>},
+    {"adamax", rule<optim::Adamax, optim::AdamaxOptions>},
+    {"asgd", rule<optim::ASGD, optim::ASGDOptions>},
+    {"lion", rule<optim::Lion, optim::LionOptions>, Decay::decoupled},
+    {"nadam", rule<optim::NAdam, optim::NAdamOptions>},
+    {"radam", rule<optim::RAdam, optim::RAdamOptions>},
+    {"rmsprop", rule<optim::RMSprop, optim::RMSpropOptions>},
+    {"rprop", rule<optim::Rprop, optim::RpropOptions>, Decay::none},
+    {"sgd", rule<optim::SGD, optim::SGDOptions>},
+};
+
+const Rule& rule_named(std::string_view name) { return *std::ranges::find(kRules, name, &Rule::name); }
+
 }  // namespace
 
 void TrainingSettings::seed_draws() const {
@@ -68,70 +118,39 @@ void TrainingSettings::seed_draws() const {
 }
 
 void TrainingSettings::list(Fields& f) {
-  f.add({.name = "num-epochs",
-         .help = "number of epochs",
-         .group = Group::training,
-         .limits = kCountOrNone,
-         .special = "0: write the untrained model"},
-        num_epochs);
-  f.add({.name = "max-steps",
-         .help = "stop after N steps",
-         .group = Group::training,
-         .limits = kCountOrNone,
-         .special = "0: no limit"},
-        max_steps);
-  f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
-  f.add({"accumulate",
-         "batches per step, a multiple of the number of processes; their gradients are averaged",
-         Group::training,
-         {.least = 1, .most = 10'000}},
-        accumulate);
-  f.add_named(
-      {.name = "dtype",
-       .help =
-           "type of matrix multiplications; with bfloat16 their operands are rounded, weights and sums stay float32",
-       .group = Group::training,
-       .choices = kProductTypes},
-      dtype, kTypes);
-  f.add_named(
-      {.name = "wire",
-       .help = "type of the gradients that processes of mpirun exchange; bfloat16 halves their size, with rounding",
-       .group = Group::training,
-       .choices = kProductTypes},
-      wire, kTypes);
-  f.add({"seed", "seed of all random numbers", Group::training}, seed);
-  f.add_named(
-      {.name = "mask-stream",
-       .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
-       .group = Group::training},
+  Options in_training(f, Group::training);
+  in_training("num-epochs", "number of epochs", num_epochs, kCountOrNone).special("0: write the untrained model");
+  in_training("max-steps", "stop after N steps", max_steps, kCountOrNone).special("0: no limit");
+  in_training("batch-size", "sequences per batch", batch_size, kCount);
+  in_training("accumulate", "batches per step, a multiple of the number of processes; their gradients are averaged",
+              accumulate, {.least = 1, .most = 10'000});
+  in_training.named(
+      "dtype",
+      "type of matrix multiplications; with bfloat16 their operands are rounded, weights and sums stay float32", dtype,
+      kTypes, kProductTypes);
+  in_training.named(
+      "wire", "type of the gradients that processes of mpirun exchange; bfloat16 halves their size, with rounding",
+      wire, kTypes, kProductTypes);
+  in_training("seed", "seed of all random numbers", seed);
+  in_training.named(
+      "mask-stream",
+      "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
       mask_stream, kMaskStreams);
   list_rate(f);
 }
 
 void TrainingSettings::list_rate(Fields& f) {
-  f.add({"lr", "learning rate; with warmup-cosine the peak", Group::rate, kPositive}, lr);
-  f.add({.name = "schedule", .help = help_of_schedules(), .group = Group::rate, .choices = kScheduleNames}, schedule);
-  f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
-  f.add({"factor", "factor of the noam schedule", Group::rate, kPositive}, factor);
-  f.add({"min-lr", "rate at the end of the cosine", Group::rate, kNotNegative}, min_lr);
-  f.add({.name = "optimizer",
-         .help = "update rule; with sgd and rmsprop the momentum is 0.9",
-         .group = Group::rate,
-         .choices = optimizer_names()},
-        optimizer);
-  f.add({"weight-decay", help_of_weight_decay(), Group::rate, kNotNegative}, weight_decay);
-  f.add({.name = "clip-grad",
-         .help = "clip gradients to this norm",
-         .group = Group::rate,
-         .limits = kNotNegative,
-         .special = "0: no clipping"},
-        clip_grad);
-  f.add({.name = "clip-value",
-         .help = "clip every element of the gradients to [-X, X]",
-         .group = Group::rate,
-         .limits = kNotNegative,
-         .special = "0: no clipping"},
-        clip_value);
+  Options in_rate(f, Group::rate);
+  in_rate("lr", "learning rate; with warmup-cosine the peak", lr, kPositive);
+  in_rate("schedule", help_of_schedules(), schedule).choices(kScheduleNames);
+  in_rate("warmup", "steps over which the rate rises", warmup, kCountOrNone);
+  in_rate("factor", "factor of the noam schedule", factor, kPositive);
+  in_rate("min-lr", "rate at the end of the cosine", min_lr, kNotNegative);
+  in_rate("optimizer", "update rule; with sgd and rmsprop the momentum is 0.9", optimizer).choices(optimizer_names());
+  in_rate("weight-decay", help_of_weight_decay(), weight_decay, kNotNegative);
+  in_rate("clip-grad", "clip gradients to this norm", clip_grad, kNotNegative).special("0: no clipping");
+  in_rate("clip-value", "clip every element of the gradients to [-X, X]", clip_value, kNotNegative)
+      .special("0: no clipping");
 }
 
 void TrainingSettings::check() const {
@@ -158,5 +177,34 @@ std::vector<optim::GradientTransform> TrainingSettings::transforms() const {
 }
 
 int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }
+
+std::span<const std::string_view> optimizer_names() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, std::size(kRules)> names;
+    std::ranges::transform(kRules, names.begin(), &Rule::name);
+    return names;
+  }();
+  return kNames;
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(std::string_view name, NamedTensors parameters,
+                                                 const optim::AdamWOptions& options) {
+  return rule_named(name).make(std::move(parameters), options);
+}
+
+bool has_weight_decay(std::string_view name) { return rule_named(name).decay != Decay::none; }
+
+const std::string& help_of_weight_decay() {
+  static const std::string kHelp = [] {
+    std::vector<std::string_view> decoupled;
+    for (const Rule& rule : kRules)
+      if (rule.decay == Decay::decoupled) decoupled.push_back(rule.name);
+    const std::string_view last = decoupled.back();
+    decoupled.pop_back();
+    return fmt::format("decoupled weight decay with {} and {}, else added to the gradient", fmt::join(decoupled, ", "),
+                       last);
+  }();
+  return kHelp;
+}
 
 }  // namespace tapegrad::tasks

@@ -1,14 +1,18 @@
-// The settings that every training run has.
+// The settings that every training run has, and the update rules that it can choose.
 #pragma once
 
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/distributed/world.h>
+#include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/gradient_transform.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -51,5 +55,20 @@ struct TrainingSettings {
  private:
   void list_rate(Fields& fields);
 };
+
+/// Their names for --optimizer, "adamw" first. LBFGS, which evaluates the loss several times per step, and Muon, which
+/// is for matrices only, are not among them.
+std::span<const std::string_view> optimizer_names();
+
+/// The rule of this name. It has the learning rate and the weight decay of `options`, and their betas and eps if it is
+/// a kind of Adam; for everything else its own defaults, but a momentum of 0.9 for sgd and rmsprop.
+std::unique_ptr<optim::Optimizer> make_optimizer(std::string_view name, NamedTensors parameters,
+                                                 const optim::AdamWOptions& options);
+
+/// Whether it has a weight decay.
+bool has_weight_decay(std::string_view name);
+
+/// The help of --weight-decay, which names the rules that apply it to the parameter itself.
+const std::string& help_of_weight_decay();
 
 }  // namespace tapegrad::tasks

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
@@ -105,11 +106,8 @@ class AnswerTask final : public TextTask {
   }
 
   void list(TextOptions& o, Fields& f) const override {
-    f.add_named({.name = "encoder",
-                 .help = "flat: attention to the whole text; window: to nearby tokens",
-                 .group = Group::model,
-                 .choices = kEncoders},
-                o.config.encoder, kTextEncoderNames);
+    Options{f, Group::model}.named("encoder", "flat: attention to the whole text; window: to nearby tokens",
+                                   o.config.encoder, kTextEncoderNames, kEncoders);
     list_window(o, f);
   }
 

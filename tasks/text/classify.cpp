@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
@@ -65,16 +66,16 @@ class ClassifyTask final : public TextTask {
   void set_defaults(TextOptions& o) const override { o.config.encoder = TextEncoderKind::hierarchy; }
 
   void list(TextOptions& o, Fields& f) const override {
+    Options in_model(f, Group::model);
     TextModelConfig& c = o.config;
-    f.add_named(
-        {.name = "encoder",
-         .help = "flat: attention to the whole text; window: to nearby tokens; hierarchy: an encoder for each segment, "
-                 "and one over the segments",
-         .group = Group::model},
+    in_model.named(
+        "encoder",
+        "flat: attention to the whole text; window: to nearby tokens; hierarchy: an encoder for each segment, "
+        "and one over the segments",
         c.encoder, kTextEncoderNames);
     const bool cut = c.encoder == TextEncoderKind::hierarchy;
-    f.add({"segment", "hierarchy: tokens per segment", Group::model, kCount}, c.segment, cut);
-    f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, c.segment_layers, cut);
+    in_model("segment", "hierarchy: tokens per segment", c.segment, kCount, cut);
+    in_model("segment-layers", "hierarchy: layers over the segments", c.segment_layers, kCount, cut);
     list_window(o, f);
   }
 

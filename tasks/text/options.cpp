@@ -19,24 +19,22 @@ TextOptions::TextOptions(const TextTask& task) : task(&task) {
 }
 
 void TextOptions::list(Fields& f) {
+  Options in_model(f, Group::model);
+  Options in_data(f, Group::data);
+  Options in_training(f, Group::training);
   TextModelConfig& c = config;
-  f.add({"vocab-size", "size of the byte-pair vocabulary that is trained on the texts", Group::model, {300, 100'000}},
-        c.vocab_size);
-  f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, c.hidden_size);
-  f.add({"num-hidden-layers", "layers over the tokens", Group::model, kCount}, c.num_hidden_layers);
-  f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, c.num_attention_heads);
-  f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, c.intermediate_size);
-  f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, c.dropout);
-  f.add({"context", "maximum number of tokens of a text; the rest is cut off", Group::model, kCount}, c.context);
+  in_model("vocab-size", "size of the byte-pair vocabulary that is trained on the texts", c.vocab_size, {300, 100'000});
+  in_model("hidden-size", "width of the model; a multiple of the number of heads", c.hidden_size, kCount);
+  in_model("num-hidden-layers", "layers over the tokens", c.num_hidden_layers, kCount);
+  in_model("num-attention-heads", "heads per attention", c.num_attention_heads, kCount);
+  in_model("intermediate-size", "width inside the feed-forward blocks", c.intermediate_size, kCount);
+  in_model("dropout", "dropout probability, everywhere in the model", c.dropout, kProbability);
+  in_model("context", "maximum number of tokens of a text; the rest is cut off", c.context, kCount);
   task->list(*this, f);
-  f.add({.name = "data",
-         .help = "folder written by 'tapegrad data' (default: 200 synthetic records)",
-         .group = Group::data,
-         .type = "DIR"},
-        data);
+  in_data("data", "folder written by 'tapegrad data' (default: 200 synthetic records)", data).type("DIR");
   TrainingSettings::list(f);
-  f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
-  f.add({"eval-examples", "examples of the validation split per evaluation", Group::training, kCount}, eval_examples);
+  in_training("eval-interval", "steps between two evaluations", eval_interval, kCount);
+  in_training("eval-examples", "examples of the validation split per evaluation", eval_examples, kCount);
 }
 
 TextModelConfig TextOptions::model(int64_t vocab_size, int64_t classes) const {
@@ -47,8 +45,8 @@ TextModelConfig TextOptions::model(int64_t vocab_size, int64_t classes) const {
 }
 
 void list_window(TextOptions& o, Fields& f) {
-  f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, o.config.window,
-        o.config.encoder == TextEncoderKind::window);
+  Options{f, Group::model}("window", "window: tokens on each side that a token attends to", o.config.window, kCount,
+                           o.config.encoder == TextEncoderKind::window);
 }
 
 void resolve(TextOptions& o) {

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,5 +69,15 @@ class TextRecipe final : public Recipe {
 
 /// The first `count` examples, or all where there are fewer.
 std::span<const TextExample> first_of(const std::vector<TextExample>& examples, int64_t count);
+
+/// Encodes examples. For training (`complete`), those are left out whose target cannot be learned: a class that is not
+/// in `code.classes`, an answer beyond the context.
+EncodedExamples encode(const TextOptions& options, std::span<const TextExample> examples, const TextCode& code,
+                       bool complete);
+
+/// One prediction per example, with a beam search of that width where the task generates texts. The model is in eval
+/// mode; nothing is recorded.
+std::vector<std::string> predict(const TextModel& model, const TextOptions& options, const TextCode& code,
+                                 std::span<const TextExample> examples, int64_t beams = 1);
 
 }  // namespace tapegrad::tasks

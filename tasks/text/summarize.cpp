@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/task.h>
@@ -85,9 +86,9 @@ class SummarizeTask final : public TextTask {
   }
 
   void list(TextOptions& o, Fields& f) const override {
-    f.add({"summary-length", "maximum number of tokens of a summary", Group::model, kCount}, o.config.summary_context);
-    f.add({"no-copy", "generate all words from the vocabulary, and copy none from the text", Group::model},
-          o.config.no_copy);
+    Options in_model(f, Group::model);
+    in_model("summary-length", "maximum number of tokens of a summary", o.config.summary_context, kCount);
+    in_model("no-copy", "generate all words from the vocabulary, and copy none from the text", o.config.no_copy);
   }
 
   std::unique_ptr<TextModel> model(const TextModelConfig& config) const override {

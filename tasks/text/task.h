@@ -8,9 +8,7 @@
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tasks/text/corpus/encoded.h>
-#include <tapegrad/tasks/text/corpus/packages.h>
-#include <tapegrad/tasks/text/corpus/vocabulary.h>
+#include <tapegrad/tasks/text/corpus/examples.h>
 #include <tapegrad/train/loop.h>
 #include <tapegrad/train/metrics/classification.h>
 
@@ -24,6 +22,7 @@
 
 namespace tapegrad::tasks {
 
+struct Package;
 struct TextOptions;
 struct TextModelConfig;
 

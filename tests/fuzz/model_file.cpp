@@ -2,7 +2,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 using namespace tapegrad::fuzz;

@@ -1,11 +1,12 @@
 // Analysis of the heads: figures of attention maps against NumPy, the verb `attention` with --analyze, and a GPT's
 // maps.
-#include <tapegrad/tasks/attention/analysis.h>
-#include <tapegrad/tasks/gpt/attention.h>
+#include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/characters.h>
+#include <tapegrad/tutorials/attention/analysis.h>
+#include <tapegrad/tutorials/attention/decoding.h>
 
 namespace tapegrad::tasks {
 namespace {

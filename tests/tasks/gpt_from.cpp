@@ -1,5 +1,5 @@
 // Training that starts from others' weights: `train gpt --from`, `--freeze`, LoRA and PEFT adapters.
-#include <tapegrad/tasks/gpt/start_from.h>
+#include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/verdict_run.h>
 #include <tapegrad/tests/support/testing.h>

@@ -1,5 +1,5 @@
 // The verb gradcheck.
-#include <tapegrad/tasks/gradcheck.h>
+#include <tapegrad/tasks/tools.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tests/support/testing.h>
 

@@ -1,7 +1,7 @@
 // Options of the command that change how models are made, trained and decoded: presets, activations, norms, streams of
 // masks, the trap for NaN, profiles, samples, stops and penalties.
-#include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tasks/settings/optimizers.h>
+#include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/tasks/settings/training.h>
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>

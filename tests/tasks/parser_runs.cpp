@@ -3,6 +3,7 @@
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/tutorials/explain/explain.h>
 
 #include <chrono>
 

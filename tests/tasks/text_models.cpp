@@ -1,6 +1,5 @@
 // The text tasks: copies, hierarchies, spans, and short runs of train and test on the synthetic records.
 #include <tapegrad/tasks/text/models.h>
-#include <tapegrad/tasks/text/predict.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/in_training.h>

@@ -1,6 +1,7 @@
 // Tutorial 003, section 8.5.3: the parser's printed tokens and loss, and its first batches.
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/tutorials/explain/explain.h>
 
 namespace tapegrad::tasks {
 namespace {

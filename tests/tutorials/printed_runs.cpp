@@ -4,7 +4,7 @@
 // TAPEGRAD_LONG=1 whole runs of five seeds (of addition, one epoch of five seeds and six of one).
 // ctest: timeout=7200
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/testing.h>

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/limits.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/dataset.h>
+#include <tapegrad/train/data/tensor_dataset.h>
 
-namespace tapegrad::data::detail {
+#include <vector>
 
-void check_indices(std::span<const int64_t> indices, int64_t size) {
+namespace tapegrad::data {
+
+void detail::check_indices(std::span<const int64_t> indices, int64_t size) {
   for (const int64_t index : indices) {
     if (index < 0 || index >= size) {
       fail("data",
@@ -14,7 +18,8 @@ void check_indices(std::span<const int64_t> indices, int64_t size) {
   }
 }
 
-std::vector<std::vector<int64_t>> random_parts(std::span<const int64_t> sizes, int64_t size, Generator& generator) {
+std::vector<std::vector<int64_t>> detail::random_parts(std::span<const int64_t> sizes, int64_t size,
+                                                       Generator& generator) {
   int64_t sum = 0;
   for (const int64_t part : sizes) {
     require_in("random_split", "every size", part, kNotNegative);
@@ -32,4 +37,16 @@ std::vector<std::vector<int64_t>> random_parts(std::span<const int64_t> sizes, i
   return parts;
 }
 
-}  // namespace tapegrad::data::detail
+TensorDataset::TensorDataset(Tensor inputs, Tensor targets) : inputs_(std::move(inputs)), targets_(std::move(targets)) {
+  if (inputs_.dim() == 0 || targets_.dim() == 0 || inputs_.size(0) != targets_.size(0)) {
+    fail("TensorDataset", fmt::format("expected inputs and targets with one row per example, got {} and {}",
+                                      str(inputs_.shape()), str(targets_.shape())));
+  }
+}
+
+std::pair<Tensor, Tensor> TensorDataset::batch(std::span<const int64_t> rows) const {
+  const Tensor index = tensor(std::vector<int64_t>(rows.begin(), rows.end()), {static_cast<int64_t>(rows.size())});
+  return {index_select(inputs_, 0, index), index_select(targets_, 0, index)};
+}
+
+}  // namespace tapegrad::data

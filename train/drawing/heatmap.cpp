@@ -1,16 +1,79 @@
+// Heatmaps, and small images: cells in shades.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/train/drawing/detail/shades.h>
+#include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/drawing/heatmap.h>
+#include <tapegrad/train/drawing/images.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
 
 namespace tapegrad::drawing {
 namespace {
 
-using detail::fill_of;
-using detail::kShades;
+// --- cells in shades of one colour, or of two for signed values ---
+
+constexpr int kShades = 25;
+constexpr int kBlocked = 2 * kShades + 1;  // shades -kShades ... kShades have the indices 0 ... 2 kShades
+
+// The index of a value's shade.
+int shade_of(float value, bool is_signed) {
+  if (!std::isfinite(value)) return kBlocked;
+  return kShades + static_cast<int>(std::lround(std::clamp(value, is_signed ? -1.0F : 0.0F, 1.0F) * kShades));
+}
+
+// How much ink a shade has. The first one must differ from the blank of 0.
+double opacity_of(int shade) {
+  constexpr double kLeast = 0.06;
+  const double strength = static_cast<double>(std::abs(shade - kShades)) / kShades;
+  return strength == 0 ? 0 : kLeast + (1 - kLeast) * strength;
+}
+
+std::string fill_of(int shade, bool is_signed) {
+  if (shade == kBlocked) return "class=\"blocked\"";
+  return fmt::format("class=\"{}\" fill-opacity=\"{:.2f}\"", is_signed && shade > kShades ? "warm" : "heat",
+                     opacity_of(shade));
+}
+
+// Collects cells; those of the same shade become one path, which keeps files small.
+class ShadedCells {
+ public:
+  explicit ShadedCells(bool is_signed) : is_signed_(is_signed) {}
+
+  // A matrix of cells value(row, column); vertically adjacent cells of the same shade become one rectangle.
+  template <class Value>
+  void add(double x, double y, std::size_t rows, std::size_t columns, double cell_width, double cell_height,
+           const Value& value) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      for (std::size_t r = 0; r < rows;) {
+        const int shade = shade_of(value(r, c), is_signed_);
+        std::size_t end = r + 1;  // cells below of the same shade
+        while (end < rows && shade_of(value(end, c), is_signed_) == shade) ++end;
+        if (shade != kShades)  // a value of 0 leaves the background blank
+          fmt::format_to(std::back_inserter(paths_[static_cast<std::size_t>(shade)]), "M{:g} {:g}h{:g}v{:g}h-{:g}z",
+                         x + cell_width * static_cast<double>(c), y + cell_height * static_cast<double>(r), cell_width,
+                         cell_height * static_cast<double>(end - r), cell_width);
+        r = end;
+      }
+    }
+  }
+  void write(std::string& out) const {
+    for (int shade = 0; shade <= kBlocked; ++shade) {
+      const std::string& path = paths_[static_cast<std::size_t>(shade)];
+      if (!path.empty())
+        fmt::format_to(std::back_inserter(out), "<path {} d=\"{}\"/>\n", fill_of(shade, is_signed_), path);
+    }
+  }
+
+ private:
+  bool is_signed_;
+  std::array<std::string, kBlocked + 1> paths_;
+};
+
+// --- heatmaps ---
 
 double widest(const std::vector<std::string>& texts) {
   double width = 0;
@@ -64,7 +127,7 @@ void write_labels(std::string& out, const Heatmap& map, const Layout& at) {
 }
 
 void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
-  detail::ShadedCells cells(map.is_signed);
+  ShadedCells cells(map.is_signed);
   cells.add(at.left, at.top, at.rows, at.columns, at.cell_width, at.cell_height,
             [&](std::size_t row, std::size_t column) { return map.values[row * at.columns + column]; });
   cells.write(out);
@@ -76,8 +139,8 @@ void write_values(std::string& out, const Heatmap& map, const Layout& at) {
   constexpr double kDarkPage = 0.6, kLightPage = 0.775;
   std::string on_paper, on_mid, on_ink;
   for (std::size_t i = 0; i < map.texts.size(); ++i) {
-    const int shade = detail::shade_of(map.values[i], map.is_signed);
-    const double ink = shade == detail::kBlocked ? 0 : detail::opacity_of(shade);
+    const int shade = shade_of(map.values[i], map.is_signed);
+    const double ink = shade == kBlocked ? 0 : opacity_of(shade);
     write_text(ink < kDarkPage    ? on_paper
                : ink < kLightPage ? on_mid
                                   : on_ink,
@@ -103,6 +166,21 @@ void write_tips(std::string& out, const Heatmap& map, const Layout& at) {
                    std::isfinite(value) ? fmt::format("{:.4g}", value) : "-");
   }
   out += "</g>\n";
+}
+
+// --- images ---
+
+void check(const Images& what) {
+  const Tensor& x = what.images;
+  if (!is_floating(x.dtype()) || !(x.dim() == 3 || (x.dim() == 4 && x.size(1) == 1)))
+    fail("images", fmt::format("expected floating images [N, H, W] or [N, 1, H, W], got {}", str(x.shape())));
+  require_in("images", "columns", what.columns, {.least = 1});
+  const auto count = static_cast<std::size_t>(x.size(0));
+  if ((!what.captions.empty() && what.captions.size() != count) ||
+      (!what.marked.empty() && what.marked.size() != count)) {
+    fail("images", fmt::format("expected one caption and mark per image, got {} and {} for {} images",
+                               what.captions.size(), what.marked.size(), count));
+  }
 }
 
 }  // namespace
@@ -153,6 +231,50 @@ Drawing draw(const HeatScale& scale) {
   fmt::format_to(to, "<rect class=\"blocked\" x=\"{:g}\" y=\"2\" width=\"12\" height=\"12\"/>\n", end + 20);
   write_text(out.body, end + 37, 12, "start", scale.blocked, Type::small);
   out.width = end + 37 + text_width(scale.blocked, Type::small) + 4;
+  return out;
+}
+
+// --- images ---
+
+Drawing draw(const Images& what) {
+  check(what);
+  const auto count = static_cast<std::size_t>(what.images.size(0)), columns = static_cast<std::size_t>(what.columns);
+  const auto high = static_cast<std::size_t>(what.images.size(-2)),
+             wide = static_cast<std::size_t>(what.images.size(-1));
+  const std::vector<float> values = what.images.to(kFloat32).to_vector<float>();
+  const double image_width = what.pixel * static_cast<double>(wide),
+               image_height = what.pixel * static_cast<double>(high);
+  double cell = image_width;
+  for (const std::string& caption : what.captions) cell = std::max(cell, text_width(caption, Type::small));
+  const double step_x = cell + what.gap, step_y = image_height + what.gap + (what.captions.empty() ? 0 : 15);
+  const double left = 4, top = what.title.empty() ? 4 : 30;
+
+  ShadedCells cells(what.is_signed);
+  std::string frames, marks, texts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = left + step_x * static_cast<double>(i % columns) + (cell - image_width) / 2;
+    const double y = top + step_y * static_cast<double>(i / columns);
+    const float* const image = values.data() + i * high * wide;
+    cells.add(x, y, high, wide, what.pixel, what.pixel,
+              [&](std::size_t row, std::size_t column) { return image[row * wide + column]; });
+    const bool is_marked = !what.marked.empty() && what.marked[i];
+    fmt::format_to(std::back_inserter(is_marked ? marks : frames), "M{:g} {:g}h{:g}v{:g}h-{:g}z", x, y, image_width,
+                   image_height, image_width);
+    if (!what.captions.empty())
+      write_text(texts, x + image_width / 2, y + image_height + 12, "middle", what.captions[i], Type::small);
+  }
+
+  const std::size_t shown = std::min(count, columns), rows = (count + columns - 1) / columns;
+  Drawing out{left + step_x * static_cast<double>(shown) + 2, top + step_y * static_cast<double>(rows) + 2, {}};
+  if (!what.title.empty()) {
+    out.width = std::max(out.width, text_width(what.title, Type::title) + 8);
+    write_text(out.body, left, 18, "start", what.title, Type::title);
+  }
+  if (count == 0) return out;
+  cells.write(out.body);
+  if (!frames.empty()) out.body += fmt::format("<path class=\"frame\" d=\"{}\"/>\n", frames);
+  if (!marks.empty()) out.body += fmt::format("<path class=\"line c1\" d=\"{}\"/>\n", marks);
+  out.body += texts;
   return out;
 }
 

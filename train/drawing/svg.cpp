@@ -88,45 +88,6 @@ Drawing grid(const std::vector<Drawing>& parts, int columns) {
   return out;
 }
 
-// Plain colours without CSS variables, which viewers other than browsers do not support.
-std::string_view drawing_style() {
-  // The eight colours are those of Okabe and Ito, which the colour-blind tell apart, for a dark page lighter ones.
-  return R"(svg text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #5a6675; }
-svg text.title { font-size: 14px; font-weight: 600; fill: #1c2430; }
-svg text.small { font-size: 11px; } svg text.code { font: 11px ui-monospace, "DejaVu Sans Mono", monospace; }
-svg .on-paper text, svg .on-mid text { fill: #000000; } svg .on-ink text { fill: #ffffff; }
-svg .rule { stroke: #dfe4ea; fill: none; } svg .zero { stroke: #9aa5b1; fill: none; }
-svg .frame { stroke: #dfe4ea; fill: none; }
-svg .paper { fill: #ffffff; }
-svg .branch { stroke: #5a6675; fill: none; } svg text.label { fill: #1c2430; }
-svg .node { fill: #ffffff; stroke: #1f6fb4; } svg .node.wrong { stroke: #c2571a; stroke-width: 2.5; }
-svg .heat { fill: #0b5394; } svg .warm { fill: #a02c16; } svg .blocked { fill: #e9ecf0; }
-svg .heat, svg .warm, svg .blocked { shape-rendering: crispEdges; }
-svg .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
-svg .faint { stroke-width: 1; stroke-opacity: 0.5; } svg .band { fill-opacity: 0.25; }
-svg .line.c2 { stroke-dasharray: 9 3; } svg .line.c3 { stroke-dasharray: 2 3; } svg .line.c4 { stroke-dasharray: 9 3 2 3; }
-svg .line.c5 { stroke-dasharray: 14 4; } svg .line.c6 { stroke-dasharray: 5 2; } svg .line.c7 { stroke-dasharray: 1 4; }
-svg .branch.dashed, svg .line.dashed { stroke-dasharray: 6 4; }
-svg .c0 { stroke: #0072b2; } svg .c1 { stroke: #d55e00; } svg .c2 { stroke: #009e73; } svg .c3 { stroke: #cc79a7; }
-svg .c4 { stroke: #56b4e9; } svg .c5 { stroke: #e69f00; } svg .c6 { stroke: #000000; } svg .c7 { stroke: #7a5230; }
-svg .f0 { fill: #0072b2; } svg .f1 { fill: #d55e00; } svg .f2 { fill: #009e73; } svg .f3 { fill: #cc79a7; }
-svg .f4 { fill: #56b4e9; } svg .f5 { fill: #e69f00; } svg .f6 { fill: #000000; } svg .f7 { fill: #7a5230; }
-@media (prefers-color-scheme: dark) {
-  svg text { fill: #a3afbd; } svg text.title { fill: #e6eaf0; }
-  svg .on-paper text { fill: #ffffff; } svg .on-mid text, svg .on-ink text { fill: #000000; }
-  svg .rule { stroke: #353d48; } svg .zero { stroke: #6b7683; } svg .frame { stroke: #353d48; }
-  svg .paper { fill: #171b21; }
-  svg .branch { stroke: #a3afbd; } svg text.label { fill: #e6eaf0; }
-  svg .node { fill: #171b21; stroke: #63aef0; } svg .node.wrong { stroke: #f09a5c; }
-  svg .heat { fill: #6db8ff; } svg .warm { fill: #ff9a7a; } svg .blocked { fill: #2a313a; }
-  svg .c0 { stroke: #4aa3e0; } svg .c1 { stroke: #f09a5c; } svg .c2 { stroke: #019975; } svg .c3 { stroke: #faa8c1; }
-  svg .c4 { stroke: #cbd0ff; } svg .c5 { stroke: #f6f06e; } svg .c6 { stroke: #ffffff; } svg .c7 { stroke: #788397; }
-  svg .f0 { fill: #4aa3e0; } svg .f1 { fill: #f09a5c; } svg .f2 { fill: #019975; } svg .f3 { fill: #faa8c1; }
-  svg .f4 { fill: #cbd0ff; } svg .f5 { fill: #f6f06e; } svg .f6 { fill: #ffffff; } svg .f7 { fill: #788397; }
-}
-)";
-}
-
 std::string svg_element(const Drawing& drawing) {
   return fmt::format("<svg viewBox=\"0 0 {:g} {:g}\" width=\"{:g}\" height=\"{:g}\" role=\"img\">\n{}</svg>\n",
                      drawing.width, drawing.height, drawing.width, drawing.height, drawing.body);

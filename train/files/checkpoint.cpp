@@ -5,8 +5,9 @@
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/train/checkpoint.h>
 #include <tapegrad/train/data/utf8.h>
-
+#include <tapegrad/train/files/internal/checked_file.h>
 #include <utf8.h>
+
 #include <charconv>
 
 namespace tapegrad::train {
@@ -19,6 +20,15 @@ constexpr std::string_view kOldMagic = "tapegrad checkpoint 1\n";
 
 bool is_old(const std::string& path) {
   return kind_of_file(path) == FileKind::file && read_start_of_file(path, kOldMagic.size()) == kOldMagic;
+}
+
+// --- model files ---
+
+// The checksum of tapegrad 0.1.0: 16 hexadecimal digits and nothing else.
+bool has_old_checksum(const SafeTensorsFile& file) {
+  const auto found = file.metadata().find("checksum");
+  return found != file.metadata().end() && found->second.size() == 16 &&
+         found->second.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 }  // namespace
@@ -107,6 +117,22 @@ Checkpoint Checkpoint::load(const std::string& path) {
       out.tensors.push_back({entry.name, file.read(entry)});
     }
   }
+  return out;
+}
+
+// --- model files ---
+
+void save_checked(const Destination& to, const NamedTensors& tensors,
+                  const std::map<std::string, std::string>& metadata) {
+  save_safetensors(to, tensors, metadata, {.checksums = true});
+}
+
+SafeTensors load_checked(const std::string& path) {
+  const SafeTensorsFile file(path);
+  if (!file.has_checksums() && !has_old_checksum(file))
+    fail("model", fmt::format("{}: its header has no checksum (damaged, or not written by tapegrad?)", path));
+  SafeTensors out{{}, file.metadata()};
+  for (const SafeTensorsFile::Entry& entry : file.entries()) out.tensors.push_back({entry.name, file.read(entry)});
   return out;
 }
 

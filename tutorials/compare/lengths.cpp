@@ -96,11 +96,10 @@ constexpr ComparedTask kCompared[] = {
 }  // namespace
 
 void ComparedSizes::list(Fields& f) {
-  f.add({"max-digits", "maximum number of digits in training", Group::data, {.least = 1, .most = 16}}, max_digits);
-  f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
-  f.add(
-      {"longer", "additional digits, or levels of nesting, in the longer tests", Group::data, {.least = 1, .most = 16}},
-      longer);
+  Options in_data(f, Group::data);
+  in_data("max-digits", "maximum number of digits in training", max_digits, {.least = 1, .most = 16});
+  in_data("depth", "nesting depth of the expressions in training", depth, {.least = 1, .most = 4});
+  in_data("longer", "additional digits, or levels of nesting, in the longer tests", longer, {.least = 1, .most = 16});
 }
 
 std::span<const ComparedTask> compared_tasks() { return kCompared; }

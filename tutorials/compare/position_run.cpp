@@ -6,8 +6,8 @@
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
-#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tutorials/compare/positions.h>
+#include <tapegrad/tutorials/processor_time.h>
 
 #include <algorithm>
 #include <utility>

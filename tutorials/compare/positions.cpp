@@ -3,8 +3,6 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/tasks/settings/status.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/page.h>
@@ -244,12 +242,15 @@ ComparePositionsRequest::ComparePositionsRequest() {
 }
 
 void ComparePositionsRequest::list(Fields& f) {
-  f.add({.name = "tasks", .help = "addition, parser, or both", .group = Group::data, .type = "NAMES"}, tasks);
-  f.add({.name = "kinds",
-         .help = "positional encodings to compare, separated by commas (default: all but index, which equals none)",
-         .group = Group::positions,
-         .type = "NAMES"},
-        kinds);
+  Options in_data(f, Group::data);
+  Options in_positions(f, Group::positions);
+  Options in_training(f, Group::training);
+  Options in_run(f, Group::run);
+  in_data("tasks", "addition, parser, or both", tasks).type("NAMES");
+  in_positions("kinds",
+               "positional encodings to compare, separated by commas (default: all but index, which equals none)",
+               kinds)
+      .type("NAMES");
   Fields options;
   PositionSettings::list(options);
   options.erase("positions");
@@ -260,11 +261,11 @@ void ComparePositionsRequest::list(Fields& f) {
   add_fields(
       f, picked(model, {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "dropout"}));
   ComparedSizes::list(f);
-  f.add({"count", "test examples of each length", Group::data, kCount}, count);
-  f.add({"seeds", "runs per positional encoding", Group::training, {.least = 1, .most = 1000}}, seeds);
-  f.add({"steps", "steps per run", Group::training, kCount}, steps);
+  in_data("count", "test examples of each length", count, kCount);
+  in_training("seeds", "runs per positional encoding", seeds, {.least = 1, .most = 1000});
+  in_training("steps", "steps per run", steps, kCount);
   add_fields(f, picked(training, {"batch-size", "lr", "warmup"}));
-  f.add({.name = "out", .help = "folder for the results and the plots", .group = Group::run, .type = "DIR"}, out);
+  in_run("out", "folder for the results and the plots", out).type("DIR");
   add_json(f, json);
 }
 

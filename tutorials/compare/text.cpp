@@ -3,10 +3,10 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/compare/text.h>
+#include <tapegrad/tutorials/processor_time.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -150,19 +150,14 @@ int compare_text(const CompareTextRequest& request) {
 }
 
 void CompareTextRequest::list(Fields& f) {
-  f.add({.name = "data",
-         .help = "folder written by 'tapegrad data'",
-         .type = "DIR",
-         .otherwise = "200 synthetic records"},
-        data);
-  f.add({.name = "seconds",
-         .help = "processor time for training each model, in seconds",
-         .limits = {.least = 0, .most = 1e6, .open_below = true}},
-        seconds);
-  f.add({.name = "count", .help = "test on the first N examples; 0: all", .limits = kCountOrNone}, count);
-  f.add({.name = "seed", .help = "seed of all random numbers"}, seed);
-  f.add({.name = "out", .help = "folder for the plot", .type = "DIR"}, out);
-  f.add({.name = "json", .help = "print one JSON list"}, json);
+  Options add(f);
+  add("data", "folder written by 'tapegrad data'", data).type("DIR").otherwise("200 synthetic records");
+  add("seconds", "processor time for training each model, in seconds", seconds,
+      {.least = 0, .most = 1e6, .open_below = true});
+  add("count", "test on the first N examples; 0: all", count, kCountOrNone);
+  add("seed", "seed of all random numbers", seed);
+  add("out", "folder for the plot", out).type("DIR");
+  add("json", "print one JSON list", json);
 }
 
 }  // namespace tapegrad::tasks

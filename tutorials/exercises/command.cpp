@@ -98,15 +98,13 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
 }  // namespace
 
 void Request::list(Fields& f) {
-  f.add({.name = "exercise-and-file",
-         .help = "an exercise, and a C++ file to check: 004-31 mine.cpp",
-         .type = "EXERCISE [FILE]",
-         .positional = true},
-        words);
-  f.add({.name = "skeleton", .help = "print the file to begin with"}, skeleton);
-  f.add({.name = "compiler", .help = "program that compiles the file", .type = "PROGRAM"}, compiler);
-  f.add({.name = "lang", .help = "language of the text", .choices = kLanguagesOfText, .otherwise = "by the locale"},
-        language);
+  Options add(f);
+  add("exercise-and-file", "an exercise, and a C++ file to check: 004-31 mine.cpp", words)
+      .type("EXERCISE [FILE]")
+      .positional();
+  add("skeleton", "print the file to begin with", skeleton);
+  add("compiler", "program that compiles the file", compiler).type("PROGRAM");
+  add("lang", "language of the text", language).choices(kLanguagesOfText).otherwise("by the locale");
 }
 
 int run(const Request& request) {

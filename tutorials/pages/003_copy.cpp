@@ -10,9 +10,9 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/seq2seq/sample.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/train/drawing/charts.h>
+#include <tapegrad/tutorials/attention/decoding.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
@@ -194,8 +194,7 @@ std::vector<Figure> figures_of_copy() {
 std::string copying_as_player() {
   const std::unique_ptr<Task> task = task_named("copy").make(task_named("copy").defaults());
   const AttentionSample sample = attend(*task, trained_copy().model, {tokens_of_test(), tokens_of_test()});
-  return json::text_of(
-      player_json(sample.heads, {.group = kCrossGroup, .read = {}, .steps = sample.steps, .ends = true}));
+  return json::text_of(player_json(sample.heads, decoding_of(*task, sample)));
 }
 
 std::string loss_of_probabilities() {

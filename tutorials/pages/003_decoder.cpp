@@ -4,12 +4,12 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

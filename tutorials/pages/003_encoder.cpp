@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -11,6 +10,7 @@
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/depth.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

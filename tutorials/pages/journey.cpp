@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tutorials/attention/decoding.h>
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/attention.h>
 

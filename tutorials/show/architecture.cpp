@@ -1,6 +1,6 @@
 // The parts of a model (tutorial 003, section 8.4; tutorial 000): shapes, parameters, and the C++ that makes each.
-#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 #include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks {

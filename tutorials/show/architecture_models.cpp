@@ -1,16 +1,54 @@
-// Models to draw: that of the copy task, and those of trained models in files.
+// The table of a model, and models to draw: that of the copy task, and those of trained models in files.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 
 namespace tapegrad::tasks::architecture {
+namespace {
+
+// A part, after the line that begins its layers; the C++ is a line of its own.
+void rows(std::string& out, const Stack& stack, std::size_t index) {
+  const Part& part = stack.parts[index];
+  std::string_view indent;
+  for (const Layers& layers : stack.layers) {
+    if (index == layers.first) {
+      out += layers.times == 1 ? said("1 layer, {}:\n", note_of(stack, layers))
+                               : said("{} layers, {}:\n", layers.times, note_of(stack, layers));
+    }
+    if (index >= layers.first && index <= layers.last) indent = "  ";
+  }
+  const std::string_view name = part.step.adds ? part.step.code[0] : part.step.title;
+  // What acts next to the flow has no input, and may need the space of two columns.
+  const std::string shapes =
+      part.input.empty() ? part.step.output : fmt::format("{:<15}{}", part.input, part.step.output);
+  std::string line = fmt::format("{:<38}{:<30}{:>12}", fmt::format("{}{}", indent, name), shapes,
+                                 part.count > 0 ? drawing::grouped(part.count) : "");
+  line.erase(line.find_last_not_of(' ') + 1);
+  out += line + "\n";
+  if (part.step.adds) return;
+  for (const std::string& code : part.step.code)
+    out += drawing::wrapped(fmt::format("{}    {}\n", indent, code), indent.size() + 8);
+}
+
+}  // namespace
+
+std::string table_of(const Architecture& model) {
+  const std::string letters = letters_of(model);
+  std::string out = fmt::format("{}\n{}{}", title_of(model), letters, letters.empty() ? "" : "\n");
+  for (const Stack& stack : model.stacks) {
+    out += stack.name.empty() ? "" : fmt::format("\n{}: {}\n", stack.name, counted(parameters_of(stack)));
+    out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
+    for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(out, stack, i);
+  }
+  return out;
+}
 
 Architecture architecture_of_copy() {
   manual_seed(0);
@@ -18,12 +56,6 @@ Architecture architecture_of_copy() {
   resolve(options);
   nn::Transformer model(options.model());
   return architecture_of(model, said("Transformer of the copy task"));
-}
-
-Architecture architecture_of(nn::AnyDecoder& model) {
-  if (auto* const gpt = model.as<nn::GPTModel>()) return architecture_of(*gpt);
-  if (auto* const llama = model.as<nn::LlamaModel>()) return architecture_of(*llama);
-  fail("architecture", fmt::format("expected a GPT or a Llama, got {}", model->names().model));
 }
 
 Architecture architecture_of_file(const std::string& path) {

@@ -16,8 +16,8 @@
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/train/loop.h>
+#include <tapegrad/tutorials/processor_time.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

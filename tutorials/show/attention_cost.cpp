@@ -8,7 +8,7 @@
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tasks/settings/processor_time.h>
+#include <tapegrad/tutorials/processor_time.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

@@ -12,8 +12,8 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/train/loop.h>
+#include <tapegrad/tutorials/processor_time.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

@@ -6,9 +6,9 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/t5_bias.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/processor_time.h>
 #include <tapegrad/tutorials/show/relative_positions.h>
 #include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/show/toeplitz.h>

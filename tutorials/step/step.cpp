@@ -3,22 +3,22 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/gpt/prompt.h>
+#include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tasks/widgets/widget.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/train/files/internal/checked_file.h>
 #include <tapegrad/tutorials/step/step.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 #include <algorithm>
 #include <charconv>
@@ -184,23 +184,17 @@ std::string step_page(const nlohmann::ordered_json& json, tutorial::Language lan
 }
 
 void Request::list(Fields& f) {
+  Options add(f);
   add_model(f, model);
   f["model"].help = "model.safetensors of a run, or its folder; required";
   f["model"].otherwise = "none";
-  f.add({.name = "text",
-         .help = "the example: tokens (copy), an expression (addition, parser), or a text (gpt)",
-         .type = "TEXT",
-         .otherwise = "a sampled example; of a GPT required"},
-        text);
-  f.add({.name = "seed", .help = "random seed of a sampled example"}, seed);
-  f.add({.name = "out", .help = "folder for step.html", .type = "DIR", .otherwise = "the model's"}, out);
-  f.add({.name = "limit",
-         .help = "largest page to write, in MB",
-         .limits = {.least = 0, .most = 100, .open_below = true},
-         .type = "MB"},
-        limit);
-  f.add({.name = "lang", .help = "language of the page", .choices = kLanguages, .otherwise = "by the locale"},
-        language);
+  add("text", "the example: tokens (copy), an expression (addition, parser), or a text (gpt)", text)
+      .type("TEXT")
+      .otherwise("a sampled example; of a GPT required");
+  add("seed", "random seed of a sampled example", seed);
+  add("out", "folder for step.html", out).type("DIR").otherwise("the model's");
+  add("limit", "largest page to write, in MB", limit, {.least = 0, .most = 100, .open_below = true}).type("MB");
+  add("lang", "language of the page", language).choices(kLanguages).otherwise("by the locale");
 }
 
 Step read_step(const Request& request) {

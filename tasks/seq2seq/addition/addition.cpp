@@ -68,13 +68,10 @@ class ExpressionReader : TextReader {
 const TaskInfo AdditionTask::kInfo = info_of<AdditionTask>();
 
 void AdditionTask::Settings::list(Fields& f) {
-  f.add({.name = "max-digits",
-         .help = "digits of each operand, and of the answer",
-         .group = Group::data,
-         .limits = {.least = 1, .most = 17},  // sums fit into 64 bits
-         .example = true},
-        max_digits);
-  f.add({"tutorial-masks", "mask the zeros of the input, and train as the tutorial does", Group::data}, tutorial_masks);
+  Options in_data(f, Group::data);
+  constexpr Limits kDigits{.least = 1, .most = 17};  // sums fit into 64 bits
+  in_data("max-digits", "digits of each operand, and of the answer", max_digits, kDigits).example();
+  in_data("tutorial-masks", "mask the zeros of the input, and train as the tutorial does", tutorial_masks);
 }
 
 RunOptions AdditionTask::defaults() {

@@ -36,6 +36,7 @@ class AdditionTask : public Task {
   static int64_t longest(const RunOptions& options) { return 2 * options.of<AdditionTask>().max_digits + 1; }
 
   explicit AdditionTask(const RunOptions& options);
+  int64_t limit() const { return limit_; }  // operands are less
 
   Batch draw(int64_t count, Generator& generator) const override;
   // Records what it drew, for up to three digits.
@@ -55,7 +56,6 @@ class AdditionTask : public Task {
   std::string target_text(const Tokens& tokens) const override;  // "408"
   std::string answer_text(const Answer& answer) const override;
   std::string samples_text(const std::vector<Answer>& answers) const override;
-  std::string explain(const Batch* example) const override;
   // The sum in columns: its carries, the digits written so far, and how the next one comes about.
   std::optional<drawing::Drawing> picture_of_part(const Answer& answer, std::size_t written) const override;
   // Accuracy by digit position, by carries, and by the number of digits.
@@ -63,7 +63,7 @@ class AdditionTask : public Task {
                              Generator& generator) const override;
 
  private:
-  int64_t max_digits_, limit_;  // operands are less than the limit
+  int64_t max_digits_, limit_;
   bool tutorial_masks_;
   std::vector<std::byte> drawn_;  // one bit per pair of operands, or empty
 };

@@ -3,8 +3,6 @@
 
 #include <tapegrad/tasks/seq2seq/task.h>
 
-#include <string>
-
 namespace tapegrad::tasks {
 
 // Sequences of seq_length tokens, each drawn from 1 .. vocab_size - 1; source and target are the same tensor. Its loss
@@ -19,15 +17,12 @@ class CopyTask : public Task {
   };
   static RunOptions defaults() { return {kInfo, Settings{}}; }
   static int64_t longest(const RunOptions& options) { return options.of<CopyTask>().seq_length; }
-  // The tutorial explains the task with a shorter sequence than it trains with.
-  static void for_explain(RunOptions& options, std::string_view) { options.of<CopyTask>().seq_length = 5; }
 
   explicit CopyTask(const RunOptions& options)
       : vocab_size_(options.config.vocab_size), seq_length_(longest(options)) {}
   Batch draw(int64_t count, Generator& generator) const override;
   // The accuracy over the last ten batches of the tutorial's run: nine with 40 of 40 right, one with 38.
   double test_target() const override { return 0.995; }
-  std::string explain(const Batch* example) const override;
 
  private:
   int64_t vocab_size_, seq_length_;

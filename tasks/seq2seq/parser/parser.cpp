@@ -54,21 +54,6 @@ Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
   return out;
 }
 
-// Expressions of the flat form, made without building trees.
-Batch draw_flat_batch(int64_t count, NumpyRandom& stream) {
-  const Tensor source = Tensor::empty({count, 5}, kInt64), target = Tensor::empty({count, 5}, kInt64);
-  int64_t *in = source.mutable_data<int64_t>(), *out = target.mutable_data<int64_t>();
-  for (int64_t i = 0; i < count; ++i, in += 5, out += 5) {
-    const FlatDraw d = draw_flat(stream);
-    const int64_t expression[] = {T::kVariable + d.variable, T::kEquals, T::kDigit + d.left, T::kPlus + d.op,
-                                  T::kDigit + d.right};
-    const int64_t tree[] = {T::kAssign, expression[0], T::kAdd + d.op, expression[2], expression[4]};
-    std::copy_n(expression, 5, in);
-    std::copy_n(tree, 5, out);
-  }
-  return {source, target};
-}
-
 std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
   std::vector<Tree> trees;
   for (int64_t i = 0; i < count; ++i) trees.push_back(draw_expression(stream, depth));
@@ -98,23 +83,15 @@ std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth)
 const TaskInfo ParserTask::kInfo = info_of<ParserTask>();
 
 void ParserTask::Settings::list(Fields& f) {
-  f.add({"depth",
-         "nesting depth of operators; above 1: nested expressions, and trees with brackets",
-         Group::data,
-         {.least = 1, .most = kDeepest}},
-        depth);
-  f.add({.name = "data-seed",
-         .help = "seed of NumPy's random numbers, which make the expressions",
-         .group = Group::data,
-         .limits = {.least = -1, .most = 0xffffffff},  // what NumPy accepts
-         .special = "-1: the value of --seed"},
-        data_seed);
-  f.add({.name = "max-tokens",
-         .help = "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
-         .group = Group::data,
-         .limits = kCountOrNone,
-         .special = "0: the longest of a batch"},
-        max_tokens);
+  Options in_data(f, Group::data);
+  in_data("depth", "nesting depth of operators; above 1: nested expressions, and trees with brackets", depth,
+          {.least = 1, .most = kDeepest});
+  constexpr Limits kSeeds{.least = -1, .most = 0xffffffff};  // above 0: what NumPy accepts
+  in_data("data-seed", "seed of NumPy's random numbers, which make the expressions", data_seed, kSeeds)
+      .special("-1: the value of --seed");
+  in_data("max-tokens", "pad expressions and trees to N tokens; expressions of depth 1 have 5, as in the tutorial",
+          max_tokens, kCountOrNone)
+      .special("0: the longest of a batch");
 }
 
 RunOptions ParserTask::defaults() {
@@ -172,12 +149,6 @@ void ParserTask::adapt(RunOptions& o, const Given& given) {
   otherwise("warmup", o.warmup, int64_t{200});
 }
 
-void ParserTask::for_explain(RunOptions& o, std::string_view expression) {
-  if (expression.empty()) return;
-  o.of<ParserTask>().depth = operator_depth(parse_expression(expression));
-  adapt(o, {});
-}
-
 ParserTask::ParserTask(const RunOptions& o)
     : depth_(static_cast<int>(o.of<ParserTask>().depth)),
       form_(form_of(o)),
@@ -191,20 +162,20 @@ ParserTask::ParserTask(const RunOptions& o)
 
 Batch ParserTask::draw(int64_t count, Generator& generator) const {
   NumpyRandom stream(generator.random32());
-  return form_ == TreeForm::flat ? draw_flat_batch(count, stream) : batch_of(draw_trees(count, stream, depth_));
+  return batch_of(draw_trees(count, stream, depth_));
 }
 
-Batch ParserTask::draw_training(int64_t count, Generator&) {
-  return form_ == TreeForm::flat ? draw_flat_batch(count, stream_) : batch_of(draw_like_trees(count, stream_, depth_));
+std::vector<Tree> ParserTask::training_trees(NumpyRandom& stream, int64_t count) const {
+  return form_ == TreeForm::flat ? draw_trees(count, stream, 1) : draw_like_trees(count, stream, depth_);
 }
+
+Batch ParserTask::draw_training(int64_t count, Generator&) { return batch_of(training_trees(stream_, count)); }
 
 std::vector<std::string> ParserTask::training_expressions() const {
   NumpyRandom stream(data_seed_);
   std::vector<std::string> texts;
   for (int64_t batch = 1; batch <= batches_; ++batch) {
-    for (const Tree& tree :
-         form_ == TreeForm::flat ? draw_trees(batch_size_, stream, 1) : draw_like_trees(batch_size_, stream, depth_))
-      texts.push_back(expression_text(tree));
+    for (const Tree& tree : training_trees(stream, batch_size_)) texts.push_back(expression_text(tree));
     if (batch % 1024 != 0 && batch < batches_) continue;
     std::sort(texts.begin(), texts.end());
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());

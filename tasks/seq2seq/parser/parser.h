@@ -22,7 +22,6 @@ class ParserTask : public Task {
   static constexpr int64_t kLeastPositions = 10;
   static constexpr bool kTakesExpressions = true;
   static constexpr bool kDraws = true;
-  static constexpr bool kExplainsMany = true;
   static constexpr int64_t kTestCount = 10'000;
   static constexpr int64_t kDeepest = 5;
   struct Settings {
@@ -36,7 +35,6 @@ class ParserTask : public Task {
   static void check(const RunOptions& options);
   // Nested expressions need brackets in the vocabulary, and other defaults than the tutorial's.
   static void adapt(RunOptions& options, const Given& given);
-  static void for_explain(RunOptions& options, std::string_view expression);
 
   explicit ParserTask(const RunOptions& options);
   TreeForm form() const { return form_; }
@@ -63,7 +61,6 @@ class ParserTask : public Task {
   std::string target_text(const Tokens& tokens) const override;
   std::string answer_text(const Answer& answer) const override;
   std::string samples_text(const std::vector<Answer>& answers) const override;
-  std::string explain(const Batch* example) const override;
   ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                              Generator& generator) const override;
   RowStyle row_style() const override;
@@ -71,6 +68,8 @@ class ParserTask : public Task {
   std::optional<drawing::Drawing> picture_of_part(const Answer& answer, std::size_t written) const override;
 
  private:
+  std::vector<Tree> training_trees(NumpyRandom& stream, int64_t count) const;
+
   int depth_;
   TreeForm form_;
   int deepest_;  // of --expression: more than depth_ where the model's positions have no end
@@ -99,9 +98,5 @@ struct ParserScore {
   std::vector<Part> by_depth;  // [depth - 1]
 };
 ParserScore score_trees(TreeForm form, const std::vector<Answer>& answers);
-
-// The section's explanation: data, tokens, masks, and the loss computed by hand. With the tutorial's examples if none
-// are given.
-std::string explain_parser(const std::vector<Tree>& examples, TreeForm form);
 
 }  // namespace tapegrad::tasks

@@ -56,14 +56,6 @@ std::string ParserTask::samples_text(const std::vector<Answer>& answers) const {
   return drawing::wrapped(out, kIndent);
 }
 
-std::string ParserTask::explain(const Batch* example) const {
-  if (!example) return explain_parser({}, form_);
-  std::vector<Tree> trees;
-  for (const Answer& row : answers_of(*this, *example, example->target, example->target.size(0)))
-    trees.push_back(read_tree(row.target, form_).tree);
-  return explain_parser(trees, form_);
-}
-
 std::optional<drawing::Drawing> ParserTask::picture(const Answer& answer) const {
   const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);
   return draw_tree(predicted.tree, spaced_text(answer.input), &truth.tree);

@@ -1,6 +1,6 @@
 // The settings of tiny runs, and their command lines.
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
-#include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/report/texts.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -167,7 +167,7 @@ TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
   EXPECT_EQ(parts, 7);
   EXPECT_EQ(tasks::filled("{a} and {b}, {a}; {c}", {{"a", "{a}"}, {"b", std::vector{2, 3}}}),
             "{a} and [2, 3], {a}; {c}");
-  EXPECT_THROW(tasks::text_of_file("tasks/seq2seq/copy/explain.txt", "nothing"), Error);
+  EXPECT_THROW(tasks::text_of_file("tutorials/explain/copy.txt", "nothing"), Error);
   EXPECT_THROW(tasks::text_of_file("nothing.txt"), Error);
   for (const std::string task : {"copy", "addition", "parser"})
     EXPECT_EQ(pieces_of(run_command({"explain", task}).out, places), Pieces()) << "not computed";

@@ -4,7 +4,7 @@
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
@@ -183,7 +183,7 @@ TEST_F(AttentionPlayer, TheScriptShowsThem) {
     const json player = player_of(slurp(run + "/attention.html")), &steps = player["decoding"]["steps"];
     for (const std::string language : {"ko", "en"}) {
       const Ran ran = successful(run_program({"node", sources + "/tests/tasks/seeing/player.js",
-                                              sources + "/tasks/widgets", run + "/attention.html", language}));
+                                              sources + "/tutorials/widgets", run + "/attention.html", language}));
       const json shown = json::parse(ran.out), &states = shown["states"];
       EXPECT_EQ(shown["parts"].size(), 2u);
       const std::size_t first = states[0]["step"], last = states.back()["step"];

@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/flow.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 
 namespace tapegrad::tasks::architecture {
 namespace {

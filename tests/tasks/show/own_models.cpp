@@ -2,12 +2,12 @@
 // drawing is readable.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/tasks/show/own_models.h>
 #include <tapegrad/train/drawing/flow.h>
+#include <tapegrad/tutorials/show/architecture_models.h>
 
 #include <algorithm>
 #include <string>

@@ -6,7 +6,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
@@ -129,7 +129,7 @@ bool has_node() { return run_program({"sh", "-c", "command -v node"}).code == 0;
 // What the script finds on a page; its numbers equal those of the library.
 json replayed(const std::string& page, double tolerance = 1e-6) {
   const std::string sources = kSourceDir;
-  const Ran ran = run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tasks/widgets", page});
+  const Ran ran = run_program({"node", sources + "/tests/tasks/step/replay.js", sources + "/tutorials/widgets", page});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const json found = ran.code == 0 ? json::parse(ran.out) : json::object();
   EXPECT_LT(found.value("values", 1.), tolerance);

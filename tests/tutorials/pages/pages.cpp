@@ -1,9 +1,9 @@
 // The pages of `tapegrad tutorial`: every section and cell has one, in both languages with the same code and numbers,
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
-#include <tapegrad/tasks/widgets/widget.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>

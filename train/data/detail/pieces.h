@@ -42,14 +42,13 @@ class PieceTokenizer final : public Tokenizer {
  private:
   std::string normal(std::string_view text) const;  // after the normalizer
   void encode_ordinary(std::string_view text, bool at_start, std::vector<int64_t>& ids) const;
-  void merge(std::vector<int64_t>& ids, std::size_t from) const;
 
   BytePairs pairs_;
   PieceSpace space_;
+  detail::MergeRanks ranks_;
   std::unique_ptr<const detail::SpecialTokens> specials_, normalized_;
   std::vector<std::string> shown_;                        // the bytes of each token
   std::unordered_map<std::string_view, int64_t> pieces_;  // ids of single characters
-  std::unordered_map<uint64_t, std::size_t> ranks_;       // of merges, from pairs of ids
   std::array<int64_t, 256> byte_ids_;
 };
 

@@ -3,6 +3,7 @@
 #include <tapegrad/train/data/detail/special_tokens.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 namespace tapegrad::data::detail {
@@ -124,6 +125,13 @@ bool SpecialTokens::is_near(std::string_view text, std::size_t at) const {
     if (found >= 0 && i >= at && i + 1 - sizes_[static_cast<std::size_t>(found)] <= at + kAfter) return true;
   }
   return end == text.size() && end - static_cast<std::size_t>(forward_.depth(state)) <= at + kAfter;
+}
+
+int named_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
+  int byte = -1;
+  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
+  return error == std::errc() && end == token.data() + 5 ? byte : -1;
 }
 
 }  // namespace tapegrad::data::detail

@@ -75,6 +75,9 @@ class SpecialTokens {
   WordMatcher forward_, backward_;
 };
 
+// The byte that "<0xHH>" means; -1 for anything else.
+int named_byte(std::string_view token);
+
 // As word_cut of split.h.
 std::size_t word_cut(std::string_view text, std::size_t from, const SpecialTokens& special_tokens);
 

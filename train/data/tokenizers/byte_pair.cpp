@@ -57,7 +57,7 @@ std::array<unsigned char, 256> bytes_by_symbol() {
   return bytes;
 }
 
-// ---- Ranks ----
+// ---- Merges ----
 
 namespace {
 
@@ -69,7 +69,7 @@ uint64_t pair_key(int64_t left, int64_t right) {
 
 }  // namespace
 
-BytePairTokenizer::Ranks::Ranks(const std::vector<BytePairs::Merge>& merges) {
+detail::MergeRanks::MergeRanks(const std::vector<BytePairs::Merge>& merges) {
   const std::size_t slots = std::bit_ceil(2 * merges.size() + 2);
   shift_ = 64 - std::countr_zero(slots);
   slots_.assign(slots, {kNoPair, kNone});
@@ -81,7 +81,7 @@ BytePairTokenizer::Ranks::Ranks(const std::vector<BytePairs::Merge>& merges) {
   }
 }
 
-int32_t BytePairTokenizer::Ranks::operator()(int32_t left, int32_t right) const {
+int32_t detail::MergeRanks::operator()(int64_t left, int64_t right) const {
   const uint64_t pair = pair_key(left, right);
   for (std::size_t at = place(pair);; at = (at + 1) & (slots_.size() - 1)) {
     if (slots_[at].pair == pair) return slots_[at].rank;
@@ -89,20 +89,48 @@ int32_t BytePairTokenizer::Ranks::operator()(int32_t left, int32_t right) const 
   }
 }
 
+void detail::LongMerge::operator()(std::vector<int64_t>& ids, std::size_t from,
+                                   const std::vector<BytePairs::Merge>& merges, const MergeRanks& ranks) {
+  constexpr int32_t kNone = MergeRanks::kNone;
+  nodes_.clear();
+  heap_.clear();
+  const auto count = static_cast<int64_t>(ids.size() - from);
+  for (int64_t i = 0; i < count; ++i)
+    nodes_.push_back({ids[from + static_cast<std::size_t>(i)], kNone, i - 1, i + 1 < count ? i + 1 : -1});
+  const auto node = [&](int64_t i) -> Node& { return nodes_[static_cast<std::size_t>(i)]; };
+  const auto offer = [&](int64_t at) {
+    Node& left = node(at);
+    left.rank = left.next < 0 ? kNone : ranks(left.id, node(left.next).id);
+    if (left.rank == kNone) return false;
+    heap_.push_back({left.rank, at});
+    return true;
+  };
+  for (int64_t i = 0; i < count; ++i) offer(i);
+  std::make_heap(heap_.begin(), heap_.end());
+  while (!heap_.empty()) {
+    const Candidate best = heap_.front();
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
+    Node& left = node(best.at);
+    if (left.rank != best.rank) continue;  // one of the two tokens has been merged since
+    Node& right = node(left.next);
+    right.rank = kNone;
+    left.id = merges[static_cast<std::size_t>(best.rank)].becomes;
+    left.next = right.next;
+    if (left.next >= 0) node(left.next).previous = best.at;
+    if (offer(best.at)) std::push_heap(heap_.begin(), heap_.end());
+    if (left.previous >= 0 && offer(left.previous)) std::push_heap(heap_.begin(), heap_.end());
+  }
+  ids.resize(from);
+  for (int64_t i = count > 0 ? 0 : -1; i >= 0; i = node(i).next) ids.push_back(node(i).id);
+  constexpr std::size_t kKept = 1 << 16;
+  if (nodes_.size() > kKept) nodes_ = {}, heap_ = {};  // of a very long word
+}
+
 // ---- Encoding ----
 
 // The working memory of a call of encode, and the words that earlier calls met.
 struct BytePairTokenizer::Work {
-  // A token of the word, in a linked list whose first node is never merged away.
-  struct Node {
-    int32_t id, rank;  // rank: of the merge with the next one
-    int32_t previous, next;
-  };
-  // A possible merge. The heap has the one with the smallest rank on top, of these the leftmost.
-  struct Candidate {
-    int32_t rank, at;
-    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
-  };
   // A word with its ids. The fields fill one cache line.
   struct alignas(64) Known {
     static constexpr std::size_t kBytes = 22, kIds = 10;
@@ -120,8 +148,7 @@ struct BytePairTokenizer::Work {
 
   std::vector<int64_t> ids;  // the result
   std::vector<Known> known;  // each word has one place, where the last one that was met is
-  std::vector<Node> nodes;
-  std::vector<Candidate> heap;
+  detail::LongMerge merge;
 };
 
 // Of 1 to 24 bytes, from overlapping words of 8, 4 or 1.
@@ -190,7 +217,7 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   while (count > 1) {
     const auto best = static_cast<std::size_t>(
         std::min_element(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count - 1)) - ranks.begin());
-    if (ranks[best] == kNone) break;
+    if (ranks[best] == detail::MergeRanks::kNone) break;
     ids[best] = static_cast<int32_t>(pairs_.merges[static_cast<std::size_t>(ranks[best])].becomes);
     --count;
     for (std::size_t i = best + 1; i < count; ++i) ids[i] = ids[i + 1];
@@ -201,47 +228,14 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   work.ids.insert(work.ids.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-// The same with a heap of merges: n log n for n bytes.
 void BytePairTokenizer::merge_long(std::string_view word, Work& work) const {
   if (word.size() >= INT32_MAX) {
     fail(kBytePair,
          fmt::format("a word may have up to 2^31 - 2 bytes, got {} (a text without white space?)", word.size()));
   }
-  auto& nodes = work.nodes;
-  nodes.clear();
-  work.heap.clear();
-  const auto count = static_cast<int32_t>(word.size());
-  for (int32_t i = 0; i < count; ++i) {
-    const int32_t id = byte_id(word[static_cast<std::size_t>(i)]);
-    nodes.push_back({id, kNone, i - 1, i + 1 < count ? i + 1 : -1});
-  }
-  const auto node = [&](int32_t i) -> Work::Node& { return nodes[static_cast<std::size_t>(i)]; };
-  const auto offer = [&](int32_t at) {
-    Work::Node& left = node(at);
-    left.rank = left.next < 0 ? kNone : ranks_(left.id, node(left.next).id);
-    if (left.rank == kNone) return false;
-    work.heap.push_back({left.rank, at});
-    return true;
-  };
-  for (int32_t i = 0; i < count; ++i) offer(i);
-  std::make_heap(work.heap.begin(), work.heap.end());
-  while (!work.heap.empty()) {
-    const Work::Candidate best = work.heap.front();
-    std::pop_heap(work.heap.begin(), work.heap.end());
-    work.heap.pop_back();
-    Work::Node& left = node(best.at);
-    if (left.rank != best.rank) continue;  // one of the two tokens has been merged since
-    Work::Node& right = node(left.next);
-    right.rank = kNone;
-    left.id = static_cast<int32_t>(pairs_.merges[static_cast<std::size_t>(best.rank)].becomes);
-    left.next = right.next;
-    if (left.next >= 0) node(left.next).previous = best.at;
-    if (offer(best.at)) std::push_heap(work.heap.begin(), work.heap.end());
-    if (left.previous >= 0 && offer(left.previous)) std::push_heap(work.heap.begin(), work.heap.end());
-  }
-  for (int32_t i = 0; i >= 0; i = node(i).next) work.ids.push_back(node(i).id);
-  constexpr std::size_t kKept = 1 << 16;
-  if (nodes.size() > kKept) nodes = {}, work.heap = {};  // of a very long word
+  const std::size_t from = work.ids.size();
+  for (const char byte : word) work.ids.push_back(byte_id(byte));
+  work.merge(work.ids, from, pairs_.merges, ranks_);
 }
 
 void BytePairTokenizer::encode_ordinary(std::string_view text, Work& work) const {

@@ -31,6 +31,51 @@ struct BytePairs {
   std::string source = {};  ///< the tokenizer.json that it was read from, if that has more than json() writes
 };
 
+namespace detail {
+
+// From a pair of ids to the rank of its merge. A hash table with open addressing, at most half full.
+class MergeRanks {
+ public:
+  static constexpr int32_t kNone = INT32_MAX;
+  explicit MergeRanks(const std::vector<BytePairs::Merge>& merges);
+  int32_t operator()(int64_t left, int64_t right) const;  // kNone where the pair is not merged
+
+ private:
+  struct Slot {
+    uint64_t pair;
+    int32_t rank;
+  };
+  std::size_t place(uint64_t pair) const { return static_cast<std::size_t>(pair * 0x9e3779b97f4a7c15u >> shift_); }
+  std::vector<Slot> slots_;
+  int shift_;
+};
+
+// Merges ids in place, in n log n for n of them. Its working memory is kept for the next call.
+class LongMerge {
+ public:
+  // Those from `from` on.
+  void operator()(std::vector<int64_t>& ids, std::size_t from, const std::vector<BytePairs::Merge>& merges,
+                  const MergeRanks& ranks);
+
+ private:
+  // A token in a linked list whose first node is never merged away.
+  struct Node {
+    int64_t id;
+    int32_t rank;  // of the merge with the next one
+    int64_t previous, next;
+  };
+  // A possible merge. The heap has the one with the smallest rank on top, of these the leftmost.
+  struct Candidate {
+    int32_t rank;
+    int64_t at;
+    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
+  };
+  std::vector<Node> nodes_;
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace detail
+
 /// The printable character that vocabulary files use for a byte: the byte itself, or a character from U+0100 on.
 std::string byte_symbol(unsigned char byte);
 /// The bytes of a token that is written in such characters; nothing where it has another character.
@@ -59,23 +104,7 @@ class BytePairTokenizer final : public Tokenizer {
   std::string json() const override;
 
  private:
-  // From a pair of ids to the rank of its merge. A hash table with open addressing, at most half full.
-  class Ranks {
-   public:
-    explicit Ranks(const std::vector<BytePairs::Merge>& merges);
-    int32_t operator()(int32_t left, int32_t right) const;  // kNone where the pair is not merged
-
-   private:
-    struct Slot {
-      uint64_t pair;
-      int32_t rank;
-    };
-    std::size_t place(uint64_t pair) const { return static_cast<std::size_t>(pair * 0x9e3779b97f4a7c15u >> shift_); }
-    std::vector<Slot> slots_;
-    int shift_;
-  };
   struct Work;
-  static constexpr int32_t kNone = INT32_MAX;
 
   std::unique_ptr<Work> take_work() const;
   void encode_ordinary(std::string_view text, Work& work) const;
@@ -84,7 +113,7 @@ class BytePairTokenizer final : public Tokenizer {
   int32_t byte_id(char byte) const;
 
   BytePairs pairs_;
-  Ranks ranks_;
+  detail::MergeRanks ranks_;
   std::unique_ptr<const detail::SpecialTokens> specials_;
   std::unordered_map<std::string_view, int64_t> words_;  // of tokens, if whole_words
   std::array<int64_t, 256> byte_ids_;                    // -1: no token

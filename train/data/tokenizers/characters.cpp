@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <tapegrad/train/data/characters.h>
+#include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,14 +11,6 @@ namespace tapegrad::data {
 namespace {
 
 constexpr std::string_view kCharacters = "tokenizer";
-
-// The byte that "<0xHH>" means; -1 for anything else.
-int named_byte(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
-  int byte = -1;
-  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
-  return error == std::errc() && end == token.data() + 5 ? byte : -1;
-}
 
 bool is_character(std::string_view token) {
   if (token.empty()) return false;
@@ -47,7 +39,7 @@ CharacterTokenizer::CharacterTokenizer(const std::unordered_map<std::string, int
                                        const std::string& where) {
   byte_ids_.fill(-1);
   for (const auto& [token, id] : vocabulary) {
-    const int byte = named_byte(token);
+    const int byte = detail::named_byte(token);
     if (byte < 0 && !is_character(token)) {
       fail(kCharacters, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
                                     nlohmann::json(token).dump()));

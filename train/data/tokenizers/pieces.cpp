@@ -4,26 +4,11 @@
 #include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
-#include <charconv>
-#include <queue>
 
 namespace tapegrad::data {
 namespace {
 
 constexpr std::string_view kPieces = "tokenizer";
-
-uint64_t piece_pair(int64_t left, int64_t right) {
-  return static_cast<uint64_t>(left) << 32 | static_cast<uint64_t>(right);
-}
-
-// "<0xE2>" -> 0xE2.
-std::optional<unsigned char> byte_of_piece(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return {};
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, value, 16);
-  if (error != std::errc() || end != token.data() + 5) return {};
-  return static_cast<unsigned char>(value);
-}
 
 std::string with_spaces(std::string_view token) {
   std::string text;
@@ -37,7 +22,8 @@ std::string with_spaces(std::string_view token) {
 
 }  // namespace
 
-PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::move(pairs)), space_(space) {
+PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space)
+    : pairs_(std::move(pairs)), space_(space), ranks_(pairs_.merges) {
   byte_ids_.fill(-1);
   std::vector<bool> special(pairs_.tokens.size()), normalized(pairs_.tokens.size());
   for (const int64_t id : pairs_.normalized) normalized[static_cast<std::size_t>(id)] = true;
@@ -55,18 +41,14 @@ PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::
     const std::string& token = pairs_.tokens[id];
     shown_.push_back(token);
     if (special[id]) continue;
-    if (const auto byte = byte_of_piece(token)) {
-      shown_.back() = static_cast<char>(*byte);
-      byte_ids_[*byte] = static_cast<int64_t>(id);
+    if (const int byte = detail::named_byte(token); byte >= 0) {
+      shown_.back() = static_cast<char>(byte);
+      byte_ids_[static_cast<std::size_t>(byte)] = static_cast<int64_t>(id);
     } else {
       shown_.back() = with_spaces(token);
     }
     const bool single = !token.empty() && static_cast<std::size_t>(first_character(token).bytes) == token.size();
     if (single) pieces_.emplace(token, static_cast<int64_t>(id));
-  }
-  for (std::size_t rank = 0; rank < pairs_.merges.size(); ++rank) {
-    const BytePairs::Merge& merge = pairs_.merges[rank];
-    ranks_[piece_pair(merge.left, merge.right)] = rank;
   }
   const auto* missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1);
   if (missing != byte_ids_.end()) {
@@ -75,46 +57,6 @@ PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::
 }
 
 PieceTokenizer::~PieceTokenizer() = default;
-
-// Merges the ids from `from` on. A heap makes this n log n for n characters.
-void PieceTokenizer::merge(std::vector<int64_t>& ids, std::size_t from) const {
-  struct Candidate {
-    std::size_t rank, left, right;  // places in `ids`
-    int64_t becomes_of_left, becomes_of_right;
-    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
-  };
-  constexpr std::size_t kEnd = SIZE_MAX;
-  constexpr int64_t kGone = -1;
-  const std::size_t count = ids.size() - from;
-  std::vector<std::size_t> next(count), previous(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    next[i] = i + 1 < count ? i + 1 : kEnd;
-    previous[i] = i > 0 ? i - 1 : kEnd;
-  }
-  int64_t* const id = ids.data() + from;
-  std::priority_queue<Candidate> heap;
-  const auto offer = [&](std::size_t left) {
-    const std::size_t right = left == kEnd ? kEnd : next[left];
-    if (right == kEnd) return;
-    const auto found = ranks_.find(piece_pair(id[left], id[right]));
-    if (found != ranks_.end()) heap.push({found->second, left, right, id[left], id[right]});
-  };
-  for (std::size_t i = 0; i < count; ++i) offer(i);
-  while (!heap.empty()) {
-    const Candidate best = heap.top();
-    heap.pop();
-    const bool current = id[best.left] == best.becomes_of_left && id[best.right] == best.becomes_of_right &&
-                         next[best.left] == best.right;
-    if (!current) continue;  // one of the two has been merged since
-    id[best.left] = pairs_.merges[best.rank].becomes;
-    id[best.right] = kGone;
-    next[best.left] = next[best.right];
-    if (next[best.left] != kEnd) previous[next[best.left]] = best.left;
-    offer(best.left);
-    offer(previous[best.left]);
-  }
-  ids.erase(std::remove(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.end(), kGone), ids.end());
-}
 
 std::string PieceTokenizer::normal(std::string_view text) const {
   if (space_ != PieceSpace::each || text.empty()) return std::string(text);
@@ -137,7 +79,7 @@ void PieceTokenizer::encode_ordinary(std::string_view text, bool at_start, std::
     put(text[at] == ' ' ? kPieceSpace : text.substr(at, bytes));
     at += bytes;
   }
-  merge(ids, from);
+  detail::LongMerge()(ids, from, pairs_.merges, ranks_);
 }
 
 std::vector<int64_t> PieceTokenizer::encode(std::string_view text) const {

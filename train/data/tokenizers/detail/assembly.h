@@ -1,18 +1,41 @@
-// Assembles a byte-pair tokenizer from the parts of its files, with errors that name the file.
+// Assembles a byte-pair tokenizer from the parts of its files, with errors that name the file: a vocabulary or a
+// tokenizer.json, and what is next to it, tokenizer_config.json, special_tokens_map.json and added_tokens.json.
 #pragma once
 
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/train/data/byte_pair.h>
-#include <tapegrad/train/data/tokenizers/detail/folder_tokens.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace tapegrad::data::detail {
+
+inline constexpr int64_t kMostIds = int64_t{1} << 22;  // bounds the memory that a damaged id can take
+
+// A token that is matched as a whole.
+struct FolderToken {
+  std::string content;
+  std::optional<int64_t> id;  // none: that of the vocabulary
+  std::string file;           // that names it
+  bool normalized = false;    // matched in the normalised text
+};
+
+struct FolderTokens {
+  std::vector<FolderToken> tokens;
+  std::optional<bool> prefix_space = {};  // "add_prefix_space"
+  std::string file = {};                  // that has the settings
+};
+
+// Error that names the file and the key for what the tokenizers here do not do. `alone`: without a tokenizer.json,
+// whose template says which tokens begin and end a text, and whose parts say which class of tokenizer it is.
+FolderTokens folder_tokens(const std::filesystem::path& folder, bool alone);
 
 using Vocabulary = std::unordered_map<std::string, int64_t>;
 

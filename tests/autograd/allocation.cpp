@@ -1,37 +1,14 @@
 // From the third training step on, no memory is requested from the system, and memory does not grow over many steps.
 // ctest: threads unsanitized products
 // build: alone
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/activation.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/convolution.h>
-#include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/pooling.h>
-#include <tapegrad/nn/recurrent.h>
-#include <tapegrad/nn/reshape.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/gradient_transform.h>
-#include <tapegrad/optim/nadam.h>
-#include <tapegrad/optim/sgd.h>
-
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <thread>
 
 // Every allocation of any library goes through these functions.
 namespace {

@@ -1,29 +1,8 @@
 // Products in bfloat16: all forms against one scalar rule bit by bit, and Autocast, which asks for them.
 // ctest: products
-#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/optim/adafactor.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/lbfgs.h>
-#include <tapegrad/optim/muon.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <array>
-#include <atomic>
-#include <bit>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <typeinfo>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

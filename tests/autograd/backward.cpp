@@ -1,13 +1,5 @@
 // What takes gradients during backward, and what an operation may know of the pass.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/on_grad.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <optional>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

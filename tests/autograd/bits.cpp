@@ -1,15 +1,6 @@
 // The hash of tensors.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cstring>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

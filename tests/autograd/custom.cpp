@@ -1,11 +1,5 @@
 // Custom operations: record() and custom().
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

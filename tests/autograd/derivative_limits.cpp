@@ -1,22 +1,7 @@
 // Elementwise functions and their derivatives to third order at 0, tiny and huge arguments, where exponentials overflow
 // and branches that are not taken must not count, against exact values; as operations and as formulas of fuse.
 // ctest: families
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/fuse.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/special.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

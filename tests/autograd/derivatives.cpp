@@ -1,11 +1,6 @@
 // Derivatives as functions: against closed forms, finite differences and each other, to third order.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

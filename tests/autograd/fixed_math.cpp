@@ -1,20 +1,8 @@
 // Elementary functions of single numbers: their errors, their special values, and their bits, which are the same on
 // every machine. The exact values are those of long double, which must have at least 64 bits.
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/internal/rough_log.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tensor.h>
-#include <tapegrad/tests/support/limits.h>
-
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

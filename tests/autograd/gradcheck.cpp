@@ -1,12 +1,5 @@
 // Tests gradcheck: it must detect each of these wrong operations, at the right order.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <memory>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,19 +1,6 @@
 // The graph of a tape: every operation, parameter and edge of it, frames and boxes of modules, names in quotes.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/graph.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/module.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/dot.h>
-
-#include <algorithm>
-#include <set>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

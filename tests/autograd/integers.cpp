@@ -1,14 +1,6 @@
 // Integer tensors with numbers that float64 does not hold: every function that takes a number computes with the
 // integer.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/index.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,22 +1,9 @@
 // parallel_for: every element once, errors reach the caller, and the number of threads.
 // ctest: threads
 // build: alone
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/sanitized.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,11 +1,5 @@
 // How tensors print: the texts are PyTorch's, except "torch." before a type.
-#include <gtest/gtest.h>
-#include <tapegrad/tapegrad.h>
-#include <tapegrad/tests/support/limits.h>
-
-#include <cmath>
-#include <limits>
-#include <sstream>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

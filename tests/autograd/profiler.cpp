@@ -1,25 +1,7 @@
 // The profiler: counts of arithmetic against counts by hand, times that add up, modules of operations, and a trace that
 // is well-formed and nested.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/profile_log.h>
-#include <tapegrad/autograd/profiler.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
-#include <tuple>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,17 +1,5 @@
 // Derivatives of every row of a batch at once: batch_jacobian and backward per example, against one row at a time.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/convolution.h>
-#include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/per_example.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/recurrent.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <functional>
-#include <span>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,22 +1,6 @@
 // Special functions: their distance from exact values, also next to zeros and poles; their edges; errors.
 // ctest: families
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/special.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <functional>
-#include <limits>
-#include <map>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

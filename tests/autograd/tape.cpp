@@ -1,17 +1,7 @@
 // The tape: what it records, the results of backward, views, and its end.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
 #include <chrono>
-#include <cmath>
-#include <memory>
-#include <stdexcept>
-#include <thread>
-#include <vector>
 
 namespace tapegrad::tests {
 namespace {

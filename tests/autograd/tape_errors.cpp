@@ -1,14 +1,5 @@
 // What a tape rejects, word for word.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/module.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <memory>
-#include <thread>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,16 +1,9 @@
 // bfloat16, the type of weights for generation: conversions, products and models. (Storage, and that no other operation
 // accepts it: types.cpp.)
-#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <bit>
 #include <cstdio>
-#include <filesystem>
-#include <limits>
 
 namespace tapegrad {
 namespace {

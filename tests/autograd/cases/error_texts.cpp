@@ -1,16 +1,7 @@
 // The errors of operations, word for word: error_texts/FAMILY.txt has a line with a call (tests/support/call_text.h),
 // and below it, with two spaces before it, the text.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/call_text.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,12 +1,5 @@
 // The errors of tensors and of operands with NaN, word for word; those of operations: error_texts.cpp.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <string>
-#include <utility>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

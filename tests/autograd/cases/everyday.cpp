@@ -1,17 +1,6 @@
 // Everyday operations where samples and golden values do not reach: derivatives of second order at special
 // points, and blocks.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <array>
-#include <cmath>
-#include <functional>
-#include <numbers>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

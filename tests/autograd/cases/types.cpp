@@ -1,22 +1,7 @@
 // uint8, int32 and float16: values against PyTorch's, and that no operation takes them for another type.
-#include <tapegrad/autograd/io/files.h>
-#include <tapegrad/autograd/io/numpy.h>
-#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/simd/float16.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/segment.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/weight.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/limits.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <bit>
-#include <cmath>
-#include <limits>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

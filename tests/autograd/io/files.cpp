@@ -1,25 +1,13 @@
 // Atomic files: written completely or not at all, in the place of regular files alone, and without leftover temporary
 // files. Readers that never wait for what has no end.
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <tapegrad/autograd/io/files.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/profiler.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/special_files.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <functional>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
 
 namespace tapegrad {
 namespace {

@@ -1,23 +1,10 @@
 // NumPy's files: those that NumPy wrote, files that must have NumPy's bytes, and damage of every kind.
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/io/detail/zip.h>
-#include <tapegrad/autograd/io/files.h>
-#include <tapegrad/autograd/io/numpy.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/special_files.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <string>
 
 namespace tapegrad {
 namespace {

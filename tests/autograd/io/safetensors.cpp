@@ -1,23 +1,12 @@
 // Safetensors files: round trips, files of other writers, models in several files, bytes and checksums.
 #include <fcntl.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
 #include <tapegrad/tests/support/safetensors_test.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <limits>
-#include <string>
-#include <vector>
 
 namespace tapegrad {
 namespace {

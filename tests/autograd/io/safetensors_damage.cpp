@@ -1,17 +1,11 @@
 // Invalid safetensors files, each with its error, and writing that fails.
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/tests/support/safetensors_test.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <iterator>
-#include <string>
 
 namespace tapegrad {
 namespace {

@@ -1,20 +1,9 @@
 // Attention against its definition, and the effect of its masks.
 // ctest: families products
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
 #include <tapegrad/autograd/ops/detail/matrices.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,16 +1,6 @@
 // What attention must not see: later positions of a cache, and NaN behind masks.
 // ctest: families products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

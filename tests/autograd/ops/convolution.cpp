@@ -1,18 +1,6 @@
 // Convolutions: comparison with plain loops, for shapes that reach every path through the kernels.
 // ctest: families products
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/convolution.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <functional>
-#include <optional>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

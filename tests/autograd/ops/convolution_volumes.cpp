@@ -1,17 +1,6 @@
 // Convolutions of volumes have the bits of those of images whose channels are the depths of a window.
 // ctest: families products
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/convolution.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/limits.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

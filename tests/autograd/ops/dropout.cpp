@@ -1,12 +1,5 @@
 // Dropout: PyTorch's masks and its arithmetic.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,15 +1,7 @@
 // Elementwise operations: what the table of cases does not show: powers and kinks, types, strides, sizes.
 // ctest: families
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/processor.h>
-#include <tapegrad/tapegrad.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

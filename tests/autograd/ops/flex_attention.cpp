@@ -1,20 +1,7 @@
 // flex_attention against composed operations, packed documents against each alone, masks, memory and errors. Values and
 // gradients against PyTorch's are golden.
 // ctest: families threads
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/flex_attention.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/autograd/window_attention.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <atomic>
-#include <cmath>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,13 +1,5 @@
 // Functions, remainders, isclose and activations: cases that the golden files do not cover.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/limits.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <functional>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

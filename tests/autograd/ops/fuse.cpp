@@ -1,20 +1,6 @@
 // fuse: formulas as one operation. Values, gradients and goldens of the formulas of checks/cases are checked
 // with all other operations. ctest: threads families
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/fuse.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

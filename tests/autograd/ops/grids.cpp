@@ -1,14 +1,6 @@
 // Patches of images, and images at the positions of a grid: special cases, errors.
 // ctest: families
-#include <tapegrad/autograd/grid_sample.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/patches.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

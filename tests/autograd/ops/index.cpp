@@ -1,12 +1,5 @@
 // Joining, cutting, indexing, sorting: what the table of cases does not show.
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <array>
-#include <optional>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tg = tapegrad;
 using namespace tg::tests;

@@ -1,12 +1,5 @@
 // x(...): reading and writing by entries, and x += y. PyTorch's rules; the values are 100 i + 10 j + k at x[i, j, k].
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <string>
-#include <type_traits>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

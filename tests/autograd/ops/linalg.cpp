@@ -1,21 +1,8 @@
 // einsum and tensordot: orders of multiplication, views and gradients. Linear algebra: large matrices, equal values
 // and arbitrary signs.
 // ctest: families
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <array>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

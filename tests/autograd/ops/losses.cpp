@@ -1,15 +1,6 @@
 // Losses that are made of recorded operations, and options of the fused ones: derivatives to the second order, values
 // at limits, and rejected broadcasts and gradients.
-#include <fmt/format.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/limits.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <array>
-#include <functional>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,14 +1,6 @@
 // Pooling, interpolation and normalisation per channel: special cases, memory order of gradients.
 // ctest: families
-#include <tapegrad/autograd/pooling.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,22 +1,8 @@
 // The one order of sums along k: a product has the bits of a plain loop, whatever its shape, layout, kernels and
 // number of threads. So a row has the same bits among any other rows.
 // ctest: products families
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/inference.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <random>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -1,16 +1,6 @@
 // Reductions and scans: values, special cases, errors, derivatives.
 // ctest: threads families
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <functional>
-#include <limits>
-#include <string>
-#include <tuple>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tg = tapegrad;
 using tg::tests::error_of;

@@ -1,10 +1,5 @@
 // Norms, running results, extremes with positions and losses: cases that PyTorch's answers do not cover.
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <functional>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

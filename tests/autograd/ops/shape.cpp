@@ -1,10 +1,5 @@
 // Shape operations, regions, and writing by index: examples, views and special cases.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,15 +1,6 @@
 // softmax, norms and losses at limits, in long rows and in memory; fused and recorded gradients.
 // ctest: threads families
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <initializer_list>
-#include <limits>
-#include <string>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tg = tapegrad;
 using tg::tests::error_of;

@@ -1,26 +1,9 @@
 // Distributions against torch.distributions: densities, entropies, moments, their gradients, and draws
 // with the same seed.
 // ctest: families
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/dist.h>
-#include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/internal/draw_log.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/special.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/autograd/random/distribution_cases.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,19 +1,7 @@
 // Divergences of distributions against torch.distributions, within a family and between two, and their derivatives.
 // ctest: families
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/dist.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/autograd/random/distribution_cases.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cmath>
-#include <numbers>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

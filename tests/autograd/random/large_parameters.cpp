@@ -1,15 +1,5 @@
 // Densities, entropies and divergences with parameters from 1e-3 to 1e12, and their gradients, against 60 digits.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/dist.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

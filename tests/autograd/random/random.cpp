@@ -1,20 +1,5 @@
 // The random streams against PyTorch's and NumPy's, number for number.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

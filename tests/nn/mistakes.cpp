@@ -86,23 +86,19 @@ TEST(Mistakes, AnOptimiserOfOtherParametersSaysWhy) {
   EXPECT_EQ(rejected([](TwoLayers& model, auto step) { step(nn::clone(model)); }),
             all + named + "(this optimiser was made for another model of the same names: is the loss of a clone?)");
   // Without other leaves, as before; a parameter that is gone says so.
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              struct First {
-                const nn::Linear& up;
-                Tensor operator()(const Tensor& x) const { return up(x); }
-              };
-              step(First{model.up});
-            }),
-            "[optimizer] \"down.weight\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
-            "parameters as they are; call nn::to before the optimiser is made)");
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              nn::Parameter both(zeros({2}));
-              tie(both, model.down.bias);
-              both.freeze();
-              step(model);
-            }),
-            "[optimizer] \"down.bias\" has no gradient: no module has it any more (was its layer replaced, or tied to "
-            "another, after this optimiser was made?)");
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    struct First {
+      const nn::Linear& up;
+      Tensor operator()(const Tensor& x) const { return up(x); }
+    };
+    step(First{model.up});
+  }));
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    nn::Parameter both(zeros({2}));
+    tie(both, model.down.bias);
+    both.freeze();
+    step(model);
+  }));
 }
 
 TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
@@ -147,9 +143,7 @@ TEST(Mistakes, AHiddenStateOfTheStepBeforeMustBeDetached) {
     return tape.backward(sum(hidden))[weight].to_vector<float>();
   };
   EXPECT_EQ(step(), (std::vector<float>{1, 1}));
-  EXPECT_EQ(error_of(step),
-            "[tape] a tensor of shape [2] was computed on a tape that has ended, and no gradient can flow to what it "
-            "was computed from (detach() makes it a constant)");
+  EXPECT_TEXT(error_of(step));
   hidden = hidden.detach();
   EXPECT_EQ(step(), (std::vector<float>{3, 3}));
 }
@@ -162,12 +156,11 @@ TEST(Mistakes, TheRootOfASumOfSquaresHasNoGradientAtZeroButTheNormHas) {
   };
   EXPECT_TRUE(std::isnan(gradient([&] { return sqrt(sum(x * x)); })[0]));
   EXPECT_EQ(gradient([&] { return norm(x); }), (std::vector<float>{0, 0}));
-  EXPECT_EQ(error_of([&] {
-              Tape tape;
-              tape.trap_nan();
-              tape.backward(sqrt(sum(x * x)));
-            }),
-            "[sqrt] the gradient of input 0 is not finite at position 3 of the tape: shape [] float32, inputs []");
+  EXPECT_TEXT(error_of([&] {
+    Tape tape;
+    tape.trap_nan();
+    tape.backward(sqrt(sum(x * x)));
+  }));
 }
 
 struct Deep {
@@ -197,8 +190,7 @@ TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
   model.layers.pop_back();  // removes its names
   Tape tape;
   tape.trap_nan();
-  EXPECT_EQ(error_of([&] { leaf * 2; }),
-            "[mul] the value is not finite at position 1 of the tape: shape [2] float32, inputs [2]");
+  EXPECT_ERROR(leaf * 2);
 }
 
 }  // namespace

@@ -144,11 +144,7 @@ TEST(Ownership, ALeafThatATapeHasRecordedDoesNotChange) {
   Tape tape;
   const Tensor loss = sum(w * w);
   step(sgd, twin);
-  EXPECT_EQ(error_of([&] {
-              w.set(tensor({0., 0.}));
-            }),
-            "[parameter] a parameter of shape [2] cannot be changed while a live tape has recorded it (run backward or "
-            "end the tape first)");
+  EXPECT_ERROR(w.set(tensor({0., 0.})));
   EXPECT_EQ(values_of(tape.backward(loss)[w]), (Values{2, 4}));
   EXPECT_EQ(values_of(twin), (Values{-9, -8}));
 }
@@ -185,8 +181,7 @@ TEST(Ownership, ALoadThatIsRejectedChangesNothing) {
             "[load_state_dict] \"b\"" + why);
   EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[nn::to] \"b\"" + why);
   EXPECT_EQ(values_of(model.a), (Values{1, 2}));
-  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }),
-            "[nn::to] expected float32, float64, bfloat16 or float16, got int64");
+  EXPECT_ERROR(nn::to(model, kInt64));
   EXPECT_EQ(values_of(model.c), (Values{5, 6}));
 }
 
@@ -207,8 +202,7 @@ TEST(Ownership, ASubstituteOfAnyLayoutIsOverwrittenInOrder) {
     EXPECT_EQ(values_of(w), (Values{5, 6, 7, 8}));
   }
   nn::Parameter w(zeros({2}));
-  EXPECT_EQ(error_of([&] { w.substitute(zeros({2}, kInt64)); }),
-            "[parameter] expected float32 or float64 values to substitute for a parameter, got int64");
+  EXPECT_ERROR(w.substitute(zeros({2}, kInt64)));
 }
 
 }  // namespace

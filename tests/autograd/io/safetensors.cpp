@@ -171,8 +171,7 @@ TEST_F(Shards, AreReadByTheirIndexOrTheirFolder) {
 
 TEST_F(Shards, InvalidIndexes) {
   EXPECT_EQ(error_of([&] { load_safetensors(path_); }), "[file] cannot read " + path_ + ": No such file or directory");
-  EXPECT_EQ(refusal(index(kSecond).substr(0, 40)),
-            "is not complete JSON: it ends after 40 bytes (was its download interrupted?)");
+  EXPECT_TEXT(refusal(index(kSecond).substr(0, 40)));
   EXPECT_EQ(refusal("[-1e999]"), "holds a number that is too large");
   EXPECT_EQ(refusal("{}"), "has no \"weight_map\" from tensors to files");
   EXPECT_EQ(refusal("[]"), "has no \"weight_map\" from tensors to files");
@@ -180,16 +179,13 @@ TEST_F(Shards, InvalidIndexes) {
   for (const char* name : {"3", "\"\"", "\"../x.safetensors\"", "\"..\""}) {
     EXPECT_EQ(refusal(index(name)), "the weight_map of tensor \"b\" is not the name of a file in its folder");
   }
-  EXPECT_EQ(refusal(index("\"model-00003.safetensors\"")),
-            "the file model-00003.safetensors, one of 2 that it names, does not exist (was the download interrupted?)");
-  EXPECT_EQ(refusal(index("\"model-00001-of-00002.safetensors\"")),
-            "the tensor \"b\" is not in model-00001-of-00002.safetensors");
+  EXPECT_TEXT(refusal(index("\"model-00003.safetensors\"")));
+  EXPECT_TEXT(refusal(index("\"model-00001-of-00002.safetensors\"")));
   write(index(kSecond));
   const fs::path second = folder_ / "model-00002-of-00002.safetensors";
   fs::resize_file(second, fs::file_size(second) - 5);
   path_ = second.string();
-  EXPECT_EQ(message([&] { load_safetensors(folder_.path().string()); }),
-            "tensor \"b\" ends at byte 12 of the data, of which there are 7 (truncated?)");
+  EXPECT_TEXT(message([&] { load_safetensors(folder_.path().string()); }));
 }
 
 // ---- Many tensors ----
@@ -229,10 +225,7 @@ TEST_F(SafeTensorsTest, BytesAreEntriesOfTypeU8) {
   EXPECT_EQ(file.read(state).to_vector<uint8_t>(), (std::vector<uint8_t>{0, 255, 7}));
   EXPECT_TRUE(file.read_bytes(*file.find("none")).empty());
   EXPECT_FALSE(file.has_checksums());
-  EXPECT_EQ(message([&] {
-              save_safetensors(path_, {{"x", ones({2})}}, {}, {.bytes = {{"x", some_bytes()}}});
-            }),
-            "two tensors are named \"x\"");
+  EXPECT_TEXT(message([&] { save_safetensors(path_, {{"x", ones({2})}}, {}, {.bytes = {{"x", some_bytes()}}}); }));
 }
 
 // The checksums are XXH3 by its specification, at the positions that the format describes.

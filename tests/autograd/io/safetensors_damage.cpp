@@ -17,30 +17,23 @@ TEST_F(SafeTensorsTest, InvalidFrames) {
   EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open: No such file or directory");
   EXPECT_EQ(refusal(""), "has 0 bytes, expected at least the 8 of the header's length");
   EXPECT_EQ(refusal("1234567"), "has 7 bytes, expected at least the 8 of the header's length");
-  EXPECT_EQ(refusal(std::string("\x01\0\0\0\0\0\0\x01{", 9)),
-            "the header has 72057594037927937 bytes by its length, at most 100000000 are allowed");
-  EXPECT_EQ(refusal(compose("{" + kOne + "}").substr(0, 30)),
-            "the header has 54 bytes by its length, only 22 follow (truncated?)");
+  EXPECT_TEXT(refusal(std::string("\x01\0\0\0\0\0\0\x01{", 9)));
+  EXPECT_TEXT(refusal(compose("{" + kOne + "}").substr(0, 30)));
   EXPECT_EQ(refusal(compose("")), "the header does not start with '{' (is this a safetensors file?)");
   EXPECT_EQ(refusal(compose(" {}")), "the header does not start with '{' (is this a safetensors file?)");
   EXPECT_EQ(refusal(compose("{\"x\":}")), "the header is not JSON (at byte 13)");
-  EXPECT_EQ(refusal(compose("{" + kOne, kOneData)),
-            "the header is not complete JSON: it ends after 53 bytes (was its download interrupted?)");
-  EXPECT_EQ(refusal(compose("{\"\xff\":1}")),
-            "the header is not UTF-8: byte 10 is 0xFF (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
+  EXPECT_TEXT(refusal(compose("{" + kOne, kOneData)));
+  EXPECT_TEXT(refusal(compose("{\"\xff\":1}")));
   EXPECT_EQ(refusal(compose("{\"x\":1e400}")), "the header holds a number that is too large");
   EXPECT_EQ(refusal(compose("{} {}")), "the header is not JSON (at byte 11)");
   for (const std::string& tail : {std::string(1, '\0'), std::string("\0{}", 3), std::string("\0x", 2)})
-    EXPECT_EQ(refusal(compose("{" + kOne + "}" + tail, kOneData)),
-              "the header has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
+    EXPECT_TEXT(refusal(compose("{" + kOne + "}" + tail, kOneData)));
   EXPECT_EQ(refusal(compose("{" + kOne + "}  \n", kOneData)), "no error");
-  EXPECT_EQ(refusal(compose("{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
-            "the header is nested deeper than 8 levels");
+  EXPECT_TEXT(refusal(compose("{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}")));
   fs::remove(path_);
   fs::create_directory(path_);
   EXPECT_EQ(message([&] { SafeTensorsFile file(path_); }), "is not a regular file");
-  EXPECT_EQ(message([&] { load_safetensors(path_); }),
-            "the folder has neither model.safetensors nor model.safetensors.index.json");
+  EXPECT_TEXT(message([&] { load_safetensors(path_); }));
 }
 
 TEST_F(SafeTensorsTest, InvalidHeaders) {
@@ -56,8 +49,7 @@ TEST_F(SafeTensorsTest, FilesOfAnotherKind) {
   EXPECT_EQ(refusal("404: Not Found\nmore"), got + "a text that begins with \"404: Not Found\"");
   EXPECT_EQ(refusal("PK\3\4" + std::string(200, '\1')), got + "a ZIP archive (unzip it first)");
   // What is cut is not taken for another file because of the length of its header.
-  EXPECT_EQ(refusal(std::string("\x80\x02\0\0\0\0\0\0{\"x\"", 12)),
-            "the header has 640 bytes by its length, only 4 follow (truncated?)");
+  EXPECT_TEXT(refusal(std::string("\x80\x02\0\0\0\0\0\0{\"x\"", 12)));
   fs::remove(path_);
   spill(folder_ / "model.bin", "x");
   EXPECT_EQ(message([&] { load_safetensors(path_); }),
@@ -80,8 +72,7 @@ TEST_F(SafeTensorsTest, InvalidData) {
   EXPECT_EQ(refusal(two("[0,4]", "[0,4]", 4)), "tensors \"x\" and \"y\" overlap at byte 0 of the data");
   EXPECT_EQ(refusal(two("[0,4]", "[6,10]", 10)), "bytes 4 to 5 of the data, before tensor \"y\", belong to no tensor");
   EXPECT_EQ(refusal(two("[5,9]", "[1,5]", 9)), "bytes 0 to 0 of the data, before tensor \"y\", belong to no tensor");
-  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 7)),
-            "tensor \"y\" ends at byte 8 of the data, of which there are 7 (truncated?)");
+  EXPECT_TEXT(refusal(two("[0,4]", "[4,8]", 7)));
   EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 11)), "3 bytes follow the last tensor");
   EXPECT_EQ(refusal(compose("{}", "12")), "2 bytes follow the last tensor");
   EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\x01\x02")),

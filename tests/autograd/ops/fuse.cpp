@@ -185,28 +185,18 @@ TEST(Fuse, LongFormulas) {
 TEST(Fuse, Errors) {
   const Tensor x = ones({2, 3});
   const auto add_formula = [](auto a, auto b) { return a + b; };
-  EXPECT_EQ(error_of([&] { (void)fuse(add_formula, x, ones({4})); }),
-            "[fuse] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (expected equal sizes, or 1)");
-  EXPECT_EQ(
-      error_of([&] { (void)fuse(add_formula, x, ones({3}, kInt64)); }),
-      "[fuse] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and int64 of shape [3] "
-      "(convert with to(kFloat32))");
-  EXPECT_EQ(
-      error_of([&] { (void)fuse(add_formula, x, ones({3}, kFloat64)); }),
-      "[fuse] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
-      "[3] (convert with to(kFloat32))");
+  EXPECT_ERROR(fuse(add_formula, x, ones({4})));
+  EXPECT_ERROR(fuse(add_formula, x, ones({3}, kInt64)));
+  EXPECT_ERROR(fuse(add_formula, x, ones({3}, kFloat64)));
   EXPECT_EQ(fuse(add_formula, x, scalar(1, kFloat64)).dtype(), kFloat32);
   EXPECT_EQ(fuse(add_formula, scalar(1), ones({3}, kFloat64)).dtype(), kFloat64);
-  EXPECT_EQ(error_of([&] { (void)fuse([](auto a) { return a + exp(Symbol(1)); }, x); }),
-            "[fuse] expected an argument of the formula, got numbers only (use the functions of <cmath>)");
-  EXPECT_EQ(error_of([&] { (void)fuse([](auto a) { return clamp(a, std::nullopt, std::nullopt); }, x); }),
-            "[fuse] expected a lower bound of clamp, an upper bound or both");
+  EXPECT_ERROR(fuse([](auto a) { return a + exp(Symbol(1)); }, x));
+  EXPECT_ERROR(fuse([](auto a) { return clamp(a, std::nullopt, std::nullopt); }, x));
   const auto nested = [&](auto a) {
     (void)fuse([&](auto b) { return a + b; }, x);
     return a;
   };
-  EXPECT_EQ(error_of([&] { (void)fuse(nested, x); }),
-            "[fuse] expected symbols of one formula, got one of another formula");
+  EXPECT_ERROR(fuse(nested, x));
 }
 
 TEST(Fuse, ASymbolEndsWithItsCall) {

@@ -312,25 +312,18 @@ TEST(RandomTensors, BadArgumentsOfDerivedDraws) {
   EXPECT_EQ(error_of([&] { randn_like(ids); }), "[randn_like] expected float32 or float64, got int64");
   EXPECT_EQ(error_of([] { exponential({2}, 0); }), "[exponential] expected a positive rate, got 0");
   EXPECT_EQ(error_of([] { gumbel({2}, kInt64); }), "[gumbel] expected float32 or float64, got int64");
-  EXPECT_EQ(error_of([] { truncated_normal({2}, 0, 0); }),
-            "[truncated_normal] expected a positive standard deviation, got 0");
+  EXPECT_ERROR(truncated_normal({2}, 0, 0));
   EXPECT_EQ(error_of([] { truncated_normal({2}, 0, 1, 2, 2); }), "[truncated_normal] expected low < high, got 2 and 2");
-  EXPECT_EQ(error_of([] { truncated_normal({2}, 0, 1, -2, 2, kInt64); }),
-            "[truncated_normal] expected float32 or float64, got int64");
+  EXPECT_ERROR(truncated_normal({2}, 0, 1, -2, 2, kInt64));
   EXPECT_EQ(error_of([] { gumbel_softmax(zeros({2}), 0); }), "[gumbel_softmax] expected a positive temperature, got 0");
-  EXPECT_EQ(error_of([] { gumbel_softmax(zeros({2}), 1, false, 1); }),
-            "[softmax] axis 1 is out of range for shape [2] (axes go from -1 to 0)");
-  EXPECT_EQ(error_of([&] { gumbel_softmax(ids); }),
-            "[gumbel_softmax] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
+  EXPECT_ERROR(gumbel_softmax(zeros({2}), 1, false, 1));
+  EXPECT_ERROR(gumbel_softmax(ids));
 }
 
 TEST(RandomTensors, BadArguments) {
   EXPECT_EQ(error_of([] { rand({2}, kInt64); }), "[rand] expected float32 or float64, got int64");
   EXPECT_EQ(error_of([] { bernoulli(ones({2}, kInt64)); }), "[bernoulli] expected float32 or float64, got int64");
-  EXPECT_EQ(error_of([] {
-              multinomial(ones({2, 2, 2}), 1);
-            }),
-            "[multinomial] expected weights [n] or [rows, n], got [2, 2, 2]");
+  EXPECT_ERROR(multinomial(ones({2, 2, 2}), 1));
   EXPECT_EQ(error_of([] { randint(2, 2, {3}); }), "[randint] expected low < high, got 2 and 2");
   EXPECT_EQ(error_of([] { randperm(-1); }), "[randperm] expected a length of 0 or more, got -1");
 }
@@ -356,18 +349,13 @@ TEST(Random, BadArguments) {
   EXPECT_EQ(error_of([&] { g.keep_mask(b, 4, 1.5); }), "[bernoulli] expected the probability in [0, 1], got 1.5");
   EXPECT_NE(error_of([&] { g.keep_mask(b, 4, kNan); }), "no error");
   const float negative[2] = {1, -1}, zero[2] = {0, 0}, one[2] = {0, 2};
-  EXPECT_EQ(error_of([&] { g.multinomial(k, 1, negative, 2); }),
-            "[multinomial] expected finite weights of 0 or more, got -1 at index 1");
-  EXPECT_EQ(error_of([&] { g.multinomial(k, 1, zero, 2); }),
-            "[multinomial] expected at least 1 positive weights to sample 1 without replacement, got 0 of 2");
-  EXPECT_EQ(error_of([&] { g.multinomial(k, 2, one, 2); }),
-            "[multinomial] expected at least 2 positive weights to sample 2 without replacement, got 1 of 2");
-  EXPECT_EQ(error_of([&] { g.multinomial(k, 3, zero, 2, true); }),
-            "[multinomial] expected at least 1 positive weights to sample 3, got 0 of 2");
+  EXPECT_ERROR(g.multinomial(k, 1, negative, 2));
+  EXPECT_ERROR(g.multinomial(k, 1, zero, 2));
+  EXPECT_ERROR(g.multinomial(k, 2, one, 2));
+  EXPECT_ERROR(g.multinomial(k, 3, zero, 2, true));
   EXPECT_EQ(error_of([&] { g.multinomial(k, 0, one, 2); }), "[multinomial] expected at least 1 sample, got 0");
   EXPECT_EQ(error_of([] { NumpyRandom(1).randint(2, 2); }), "[NumpyRandom.randint] expected low < high, got 2 and 2");
-  EXPECT_EQ(error_of([] { NumpyRandom(1).choice_index(0); }),
-            "[NumpyRandom.choice_index] expected a list of at least 1 element, got 0");
+  EXPECT_ERROR(NumpyRandom(1).choice_index(0));
   EXPECT_EQ(before, state_hash(g));
 }
 

@@ -148,19 +148,14 @@ TEST(ChannelNorms, WithoutBias) {
 TEST(ChannelNorms, ErrorTexts) {
   const auto text = [](auto module, const Shape& shape) { return error_of([&] { module(zeros(shape)); }); };
   EXPECT_EQ(text(nn::BatchNorm(3), {2, 4}), "[batch_norm] expected x [N, 3, ...], got shape [2, 4]");
-  EXPECT_EQ(text(nn::BatchNorm1d(3), {2, 3, 4, 5}),
-            "[batch_norm1d] expected x [N, C] or [N, C, L], got shape [2, 3, 4, 5]");
+  EXPECT_TEXT(text(nn::BatchNorm1d(3), {2, 3, 4, 5}));
   EXPECT_EQ(text(nn::BatchNorm2d(3), {2, 3}), "[batch_norm2d] expected x [N, C, H, W], got shape [2, 3]");
   EXPECT_EQ(text(nn::InstanceNorm1d(3), {3}), "[instance_norm1d] expected x [N, C, L] or [C, L], got shape [3]");
-  EXPECT_EQ(text(nn::InstanceNorm2d(3), {3, 4}),
-            "[instance_norm2d] expected x [N, C, H, W] or [C, H, W], got shape [3, 4]");
-  EXPECT_EQ(text(nn::InstanceNorm1d(3, {.track_running_stats = true}), {2, 4, 5}),
-            "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
+  EXPECT_TEXT(text(nn::InstanceNorm2d(3), {3, 4}));
+  EXPECT_TEXT(text(nn::InstanceNorm1d(3, {.track_running_stats = true}), {2, 4, 5}));
   EXPECT_EQ(text(nn::InstanceNorm(3), {2, 4, 5}), "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
-  EXPECT_EQ(text(nn::InstanceNorm(3, {.affine = true}), {2, 4, 5}),
-            "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
-  EXPECT_EQ(text(nn::GroupNorm(2, 4, 1e-5, false), {2, 6, 5}),
-            "[group_norm] expected x [N, 4, ...], got shape [2, 6, 5]");
+  EXPECT_TEXT(text(nn::InstanceNorm(3, {.affine = true}), {2, 4, 5}));
+  EXPECT_TEXT(text(nn::GroupNorm(2, 4, 1e-5, false), {2, 6, 5}));
   EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] expected the number of channels > 0, got 0");
   EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] expected the number of channels > 0, got 0");
   EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected groups that divide the 4 channels, got 3");

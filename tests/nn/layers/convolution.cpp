@@ -63,18 +63,12 @@ TEST(Convolution, CloneKeepsTheOptions) {
 }
 
 TEST(ConvolutionErrors, OfLayers) {
-  // clang-format off
-  expect_texts({
-      {"[conv2d] expected the number of input channels > 0, got 0", [] { nn::Conv2d(0, 3, 3); }},
-      {"[conv1d] expected the number of output channels > 0, got -1", [] { nn::Conv1d(3, -1, 3); }},
-      {"[conv_transpose2d] expected the size of the kernel > 0, got 0", [] { nn::ConvTranspose2d(3, 3, {3, 0}); }},
-      {"[conv_transpose1d] expected the number of groups > 0, got 0",
-       [] { nn::ConvTranspose1d(3, 3, 3, {.groups = 0}); }},
-      {"[conv2d] expected groups that divide 4 input and 6 output channels, got 4 groups",
-       [] { nn::Conv2d(4, 6, 3, {.groups = 4}); }},
-      {"[conv2d] expected kernel_size as one number or 2 numbers, got 3", [] { nn::Conv2d(4, 6, {1, 2, 3}); }},
-  });
-  // clang-format on
+  EXPECT_ERROR(nn::Conv2d(0, 3, 3));
+  EXPECT_ERROR(nn::Conv1d(3, -1, 3));
+  EXPECT_ERROR(nn::ConvTranspose2d(3, 3, {3, 0}));
+  EXPECT_ERROR(nn::ConvTranspose1d(3, 3, 3, {.groups = 0}));
+  EXPECT_ERROR(nn::Conv2d(4, 6, 3, {.groups = 4}));
+  EXPECT_ERROR(nn::Conv2d(4, 6, {1, 2, 3}));
 }
 
 }  // namespace

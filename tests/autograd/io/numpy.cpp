@@ -6,10 +6,9 @@
 
 #include <cerrno>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
-using namespace tests;
 using Json = nlohmann::json;
 
 void expect_array(const Tensor& x, const Json& expected, const std::string& what) {
@@ -199,46 +198,9 @@ TEST_F(NumPy, DamagedArrays) {
 }
 
 TEST_F(NumPy, DamagedHeaders) {
-  const auto wrong = [](const std::string& header, int at) {
-    return "expected a header with descr, fortran_order and shape, got \"" + header + "\" (wrong at byte " +
-           std::to_string(at) + ")";
-  };
-  const std::vector<std::pair<std::string, int>> headers{
-      {"", 0},
-      {"{}", 2},
-      {"{'descr': '<f4', 'fortran_order': False}", 40},
-      {"{'descr': '<f4', 'descr': '<f4'}", 25},
-      {"{'other': 3}", 9},
-      {"{'descr: '<f4'", 10},
-      {"{'descr': <f4}", 10},
-      {"{'descr' '<f4'}", 9},
-      {"{'shape': (2 3)}", 13},
-      {"{'shape': (-2,)}", 11},
-      {"{'shape': (99999999999999999999,)}", 11},
-      {"{'shape': [2]}", 10},
-      {"{'fortran_order': 1}", 18},
-      {"{'fortran_order': False 'shape': ()}", 24},
-      {kGood.substr(0, kGood.size() - 1) + "x", 57},
-      {"{'shape': (2,", 13},
-  };
-  for (const auto& [header, at] : headers) EXPECT_EQ(header_error(header), wrong(header, at));
-  const auto typed = [](const std::string& descr) {
-    return "{'descr': " + descr + ", 'fortran_order': False, 'shape': (1,), }";
-  };
-  const std::string types = "expected numbers of type f2, f4, f8, b1, i1, i2, i4, i8, u1, u2, u4 or u8, got ";
-  EXPECT_EQ(header_error(typed("'<c8'")), types + "\"<c8\"");
-  EXPECT_EQ(header_error(typed("'f4'")), types + "\"f4\"");
-  EXPECT_EQ(header_error(typed("''")), types + "\"\"");
-  EXPECT_EQ(header_error(typed("'<U5'")), types + "\"<U5\"");
-  EXPECT_EQ(header_error(typed("'|O'")), "expected an array of numbers, got one of Python objects");
-  EXPECT_TEXT(header_error(typed("[('a', '<f4')]")));
-  const auto shaped = [](const std::string& shape) {
-    return "{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + ", }";
-  };
-  EXPECT_EQ(header_error(shaped("(1, 1, 1, 1, 1, 1, 1, 1, 1)")), "expected an array of at most 8 axes");
-  EXPECT_EQ(header_error(shaped("(4294967296, 4294967296)")), "the shape [4294967296, 4294967296] overflows 64 bits");
-  EXPECT_EQ(header_error(shaped("(0, 9223372036854775807)")), "the shape [0, 9223372036854775807] overflows 64 bits");
-  EXPECT_TEXT(header_error(shaped("(1000000000000,)")));
+  EXPECT_TEXT(header_error(""));
+  for (const auto& [header, text] : pairs_of_lines("data/numpy_headers.txt"))
+    EXPECT_EQ(header_error(header), text) << header;
 }
 
 // With checksums of all values, and everything else compared, no changed byte of an array is read as another array.
@@ -344,4 +306,4 @@ TEST_F(NumPy, WhatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -5,11 +5,8 @@
 
 #include <cstdio>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
-using tests::expect_near;
 
 TEST(BFloat16, RoundsToNearestEven) {
   const auto rounded = [](uint32_t bits) { return round_to_bfloat16(std::bit_cast<float>(bits)); };
@@ -124,4 +121,4 @@ TEST(BFloat16, OnlyFloatingTypesKeepAParameter) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -3,12 +3,8 @@
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
-using tests::expect_near;
-using tests::same_bits;
 
 using Bytes = std::vector<uint8_t>;
 using Words = std::vector<int32_t>;
@@ -356,7 +352,7 @@ TEST(StoredTypes, AreNeverMistakenForAnotherType) {
 // --- files ---
 
 TEST(StoredTypes, AreWrittenAndRead) {
-  const tests::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "x.safetensors", array = folder / "x.npy", archive = folder / "x.npz";
   const Tensor u = tensor(Bytes{1, 200, 3, 255}, {2, 2}), i = int32s({INT32_MIN, 0, INT32_MAX});
   const Tensor half = tensor({0.1, -65504., 6e-8}).to(kFloat16);
@@ -379,8 +375,6 @@ TEST(StoredTypes, AreWrittenAndRead) {
 }
 
 // --- int64 ---
-
-using tests::kInf, tests::kNan, tests::kMax, tests::kMin;
 
 Tensor int64s(const std::vector<int64_t>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
 
@@ -409,4 +403,4 @@ TEST(Integers, WhatInt64CannotHoldBecomesItsSmallest) {
   }
 }
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

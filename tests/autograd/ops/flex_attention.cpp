@@ -6,19 +6,11 @@
 namespace tapegrad::tests {
 namespace {
 
-Tensor flex_normal(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  Generator generator(seed);
-  return randn(shape, dtype, &generator);
-}
-
 // y, dq, dk and dv.
 template <class F>
 std::vector<Tensor> flex_results(const F& f, const std::vector<Tensor>& x) {
-  const Tensor q = x[0].as_leaf(), k = x[1].as_leaf(), v = x[2].as_leaf();
-  Tape tape;
-  const Tensor y = f(q, k, v);
-  const Gradients grads = tape.backward(sum(y * flex_normal(y.shape(), 77, y.dtype())));
-  return {y.detach(), grads[q], grads[k], grads[v]};
+  return value_and_gradients([&](auto& qkv) { return f(qkv[0], qkv[1], qkv[2]); }, x,
+                             [](const Tensor& y) { return normal_of(y.shape(), 77, y.dtype()); });
 }
 
 void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double most = 1e-12) {
@@ -26,8 +18,8 @@ void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, do
 }
 
 std::vector<Tensor> flex_qkv(int64_t batch, int64_t heads, int64_t t, DType dtype = kFloat64) {
-  return {flex_normal({batch, heads, t, 8}, 1, dtype), flex_normal({batch, heads, t, 8}, 2, dtype),
-          flex_normal({batch, heads, t, 6}, 3, dtype)};
+  return {normal_of({batch, heads, t, 8}, 1, dtype), normal_of({batch, heads, t, 8}, 2, dtype),
+          normal_of({batch, heads, t, 6}, 3, dtype)};
 }
 
 const auto kFlexCausal = [](auto, auto, auto q, auto k) { return q >= k; };
@@ -66,7 +58,7 @@ TEST(FlexAttention, OfPackedDocumentsIsThatOfEachAlone) {
   EXPECT_NEAR(mask.sparsity(), 7 / 15., 1e-12);  // 5 x 3 blocks of 64 x 128
   const auto together =
       flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x);
-  const Tensor dy = flex_normal({1, 2, 300, 6}, 77);
+  const Tensor dy = normal_of({1, 2, 300, 6}, 77);
   first = 0;
   for (const int64_t n : lengths) {
     const auto part = [first, n](const Tensor& a) { return a.slice(2, first, first + n); };
@@ -92,8 +84,7 @@ TEST(FlexAttention, OfAWindowIsWindowAttention) {
 }
 
 TEST(FlexAttention, GroupsHeads) {
-  const std::vector<Tensor> x{flex_normal({2, 6, 90, 4}, 1), flex_normal({2, 3, 150, 4}, 2),
-                              flex_normal({2, 3, 150, 5}, 3)};
+  const std::vector<Tensor> x{normal_of({2, 6, 90, 4}, 1), normal_of({2, 3, 150, 4}, 2), normal_of({2, 3, 150, 5}, 3)};
   expect_close(
       flex_results([](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.enable_gqa = true}); }, x),
       flex_results(
@@ -135,9 +126,7 @@ TEST(FlexAttention, HiddenNanHasNoInfluence) {
       options.mask_mod = [](auto, auto, auto q, auto k) { return q >= k && k != 150; };
     }
     const auto x = flex_qkv(1, 2, 200, kFloat32);
-    const auto attend = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
-      return flex_attention(q, k, v, options);
-    };
+    const auto attend = [&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, options); };
     const Tensor hidden = (arange(200) == 150).unsqueeze(1);
     const auto with = [&](double key, double value) {
       return flex_results(attend, {x[0], masked_fill(x[1], hidden, key), masked_fill(x[2], hidden, value)});
@@ -203,9 +192,8 @@ TEST(FlexAttention, HasTheSameBitsForAnyNumberOfThreads) {
 TEST(FlexAttention, NeedsNoMatrixOfScores) {
   constexpr int64_t kTokens = 8192;  // a matrix of scores, even of one byte each, is 64 MiB
   const BlockMask mask = block_mask([](auto, auto, auto q, auto k) { return q >= k && q - k < 500; }, kTokens, kTokens);
-  const std::vector<Tensor> x{flex_normal({1, 1, kTokens, 8}, 1, kFloat32),
-                              flex_normal({1, 1, kTokens, 8}, 2, kFloat32),
-                              flex_normal({1, 1, kTokens, 8}, 3, kFloat32)};
+  const std::vector<Tensor> x{normal_of({1, 1, kTokens, 8}, 1, kFloat32), normal_of({1, 1, kTokens, 8}, 2, kFloat32),
+                              normal_of({1, 1, kTokens, 8}, 3, kFloat32)};
   pool::reset_peak();
   const int64_t before = pool::peak();
   flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x);
@@ -213,13 +201,11 @@ TEST(FlexAttention, NeedsNoMatrixOfScores) {
 }
 
 TEST(FlexAttention, HasTheDerivativesOfItsFormulas) {
-  const std::vector<Tensor> x{flex_normal({1, 2, 4, 3}, 1), flex_normal({1, 2, 20, 3}, 2),
-                              flex_normal({1, 2, 20, 2}, 3)};
+  const std::vector<Tensor> x{normal_of({1, 2, 4, 3}, 1), normal_of({1, 2, 20, 3}, 2), normal_of({1, 2, 20, 2}, 3)};
   const auto expect_right = [&](const ScoreMod& formula) {
-    const GradcheckReport report =
-        gradcheck([&](std::span<const Tensor> v) { return flex_attention(v[0], v[1], v[2], {.score_mod = formula}); },
-                  x, {.refuses = "flex_attention"});
-    EXPECT_TRUE(report.ok) << report.text;
+    EXPECT_TRUE(gradients_match(
+        [&](std::span<const Tensor> v) { return flex_attention(v[0], v[1], v[2], {.score_mod = formula}); }, x,
+        {.refuses = "flex_attention"}));
   };
   expect_right([](auto s, auto, auto, auto, auto) { return -s * s / (2 + s * s); });
   expect_right([](auto s, auto, auto, auto, auto) { return 1 / (3 + exp(s)) + log(2 + sigmoid(s)); });
@@ -270,8 +256,7 @@ TEST(FlexAttention, Errors) {
   });
   const Tensor leaf = q.as_leaf();
   EXPECT_EQ(error_of([&] {
-              Tape tape;
-              tape.backward(sum(flex_attention(leaf, q, q)), {.create_graph = true});
+              Tape().backward(sum(flex_attention(leaf, q, q)), {.create_graph = true});
             }).find("[flex_attention]"),
             0u);
 }

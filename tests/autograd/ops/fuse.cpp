@@ -2,11 +2,8 @@
 // with all other operations. ctest: threads families
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
-using tests::expect_near;
 
 // No idioms: each action is an operation on tensors.
 constexpr auto kMany = [](auto x, auto y) {
@@ -24,8 +21,7 @@ std::vector<uint64_t> fused_bits(const Tensor& x) {
 
 std::pair<Tensor, Tensor> gradients_of_formula(const auto& f, const Tensor& x, const Tensor& y) {
   const Tensor a = x.as_leaf(), b = y.as_leaf();
-  Tape tape;
-  const Gradients grads = tape.backward(sum(f(a, b)));
+  const Gradients grads = Tape().backward(sum(f(a, b)));
   return {grads[a], grads[b]};
 }
 
@@ -100,7 +96,7 @@ TEST(Fuse, TakesNumbers) {
   const auto with = [&](double factor) { return fuse(scaled, x, scalar(factor)).to_vector<float>(); };
   for (double factor : {0.5, 2.0, 0.5}) {
     const auto captured = [factor](auto v) { return factor * v + std::exp(factor); };
-    tests::expect_near(fuse(captured, x), x * factor + std::exp(factor));
+    expect_near(fuse(captured, x), x * factor + std::exp(factor));
     EXPECT_EQ(fuse([](auto v, auto by) { return v * by; }, x, factor).to_vector<float>(),
               (x * factor).to_vector<float>());
     EXPECT_EQ(with(factor), (x * factor + exp(scalar(factor))).to_vector<float>());
@@ -156,9 +152,8 @@ TEST(Fuse, EveryFunction) {
 TEST(Fuse, TheGradientOfAStepIsZero) {
   const Tensor x = tensor({-1.5, 0.0, 2.5}).as_leaf(), z = ones({2, 3}).as_leaf();
   for (const bool again : {false, true}) {
-    Tape tape;
-    const Tensor y = fuse([](auto a, auto b) { return floor(a) + b; }, x, z);
-    const Gradients grads = tape.backward(sum(y), {.create_graph = again});
+    const Gradients grads =
+        Tape().backward(sum(fuse([](auto a, auto b) { return floor(a) + b; }, x, z)), {.create_graph = again});
     EXPECT_EQ(grads[x].to_vector<float>(), (std::vector<float>{0, 0, 0}));
     EXPECT_EQ(grads[z].to_vector<float>(), std::vector<float>(6, 1));
   }
@@ -238,4 +233,4 @@ TEST(Fuse, AFormulaMayCallItsOwnType) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

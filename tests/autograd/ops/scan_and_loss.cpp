@@ -5,8 +5,7 @@ namespace tapegrad::tests {
 namespace {
 
 void expect_all_gradients(const std::function<Tensor(std::span<const Tensor>)>& f, const std::vector<Tensor>& inputs) {
-  const GradcheckReport report = gradcheck(f, inputs);
-  EXPECT_TRUE(report.ok) << report.text;
+  EXPECT_TRUE(gradients_match(f, inputs));
 }
 
 TEST(Norm, HasNoGradientAtZeroVectors) {

@@ -1,27 +1,11 @@
 // Clones are deep, whatever holds the modules: values, names, modes, ties and frozen parameters are kept.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/dict.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/variant.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <array>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using namespace tests;
 
 // Every parameter and buffer of the clone has the values, name and frozen state of the model's, and its own memory. The
 // clone keeps them when the model changes.
@@ -283,4 +267,4 @@ TEST(Clone, OfAVariantWithoutAValueIsAnError) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

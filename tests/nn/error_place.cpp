@@ -1,10 +1,8 @@
 // The place in a model that ends the text of an error.
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
 
 struct PlacedBlock {
   nn::LayerNorm norm{4};
@@ -96,4 +94,4 @@ TEST(ErrorPlace, OfBackwardIsTheNearestParameter) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

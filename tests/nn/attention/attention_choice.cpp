@@ -4,7 +4,7 @@
 
 #include <variant>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nn::AttentionChoice;
@@ -13,21 +13,16 @@ using nn::PerformerAttention;
 using nn::Positions;
 using nn::ReformerAttention;
 using nn::WindowAttention;
-using tests::error_of;
-using tests::expect_near;
 
 constexpr WindowAttention kWindow{.window = 2, .dilation = 2, .global_tokens = 1};
 
 nn::GPTModel some_gpt(const AttentionChoice& choice, Positions positions = Positions::learned, int64_t kv_heads = 0) {
   manual_seed(3);
-  nn::GPTModel model({.vocab_size = 11,
-                      .context_length = 20,
-                      .emb_dim = 16,
-                      .n_heads = 4,
-                      .n_layers = 2,
-                      .positions = positions,
-                      .n_kv_heads = kv_heads,
-                      .attention = choice});
+  nn::GPTConfig config{.vocab_size = 11, .context_length = 20, .emb_dim = 16, .n_heads = 4, .n_layers = 2};
+  config.positions = positions;
+  config.n_kv_heads = kv_heads;
+  config.attention = choice;
+  nn::GPTModel model(config);
   nn::eval(model);
   return model;
 }
@@ -303,4 +298,4 @@ TEST(AttentionChoices, MasksOfCallsAreInMaps) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

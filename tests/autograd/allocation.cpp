@@ -1,37 +1,14 @@
 // From the third training step on, no memory is requested from the system, and memory does not grow over many steps.
 // ctest: threads unsanitized products
 // build: alone
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/activation.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/convolution.h>
-#include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/pooling.h>
-#include <tapegrad/nn/recurrent.h>
-#include <tapegrad/nn/reshape.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/gradient_transform.h>
-#include <tapegrad/optim/nadam.h>
-#include <tapegrad/optim/sgd.h>
-
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <thread>
 
 // Every allocation of any library goes through these functions.
 namespace {
@@ -48,26 +25,11 @@ void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* block, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 
-void* malloc(std::size_t bytes) {
-  count();
-  return __libc_malloc(bytes);
-}
-void* calloc(std::size_t n, std::size_t bytes) {
-  count();
-  return __libc_calloc(n, bytes);
-}
-void* realloc(void* block, std::size_t bytes) {
-  count();
-  return __libc_realloc(block, bytes);
-}
-void* memalign(std::size_t alignment, std::size_t bytes) {
-  count();
-  return __libc_memalign(alignment, bytes);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  count();
-  return __libc_memalign(alignment, bytes);
-}
+void* malloc(std::size_t bytes) { return count(), __libc_malloc(bytes); }
+void* calloc(std::size_t n, std::size_t bytes) { return count(), __libc_calloc(n, bytes); }
+void* realloc(void* block, std::size_t bytes) { return count(), __libc_realloc(block, bytes); }
+void* memalign(std::size_t alignment, std::size_t bytes) { return count(), __libc_memalign(alignment, bytes); }
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) { return count(), __libc_memalign(alignment, bytes); }
 int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
   count();
   *block = __libc_memalign(alignment, bytes);
@@ -101,24 +63,17 @@ int64_t resident_bytes() {
 }
 
 struct Mlp {
-  nn::Linear up, down;
-  explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
+  nn::Linear up{32, 128}, down{128, 32};
   Tensor operator()(const Tensor& x) const { return x + down(gelu(up(x))); }
-  void visit(auto&& field) {
-    field("up", up);
-    field("down", down);
-  }
 };
 
 // One step of training a model of 64 x 32 numbers.
 struct MlpStep {
-  Mlp model{32};
+  Mlp model;
   optim::Adam adam{nn::parameters(model)};
   Tensor x = randn({64, 32}), y = randn({64, 32});
   void operator()() {
-    Tape tape;
-    const Tensor loss = mse_loss(model(x), y);
-    Gradients grads = tape.backward(loss);
+    Gradients grads = Tape().backward(mse_loss(model(x), y));
     optim::clip_grad_norm(grads, 1.0);
     adam.step(grads);
   }
@@ -130,8 +85,7 @@ struct TransformedStep : MlpStep {
       optim::ClipNorm{1}, optim::ClipValue{0.1}, optim::GradientNoise{1e-3},
       [](optim::StepGradients& grads) { grads.map([](auto x) { return x / 2; }); }};
   void operator()() {
-    Tape tape;
-    Gradients grads = tape.backward(mse_loss(model(x), y));
+    Gradients grads = Tape().backward(mse_loss(model(x), y));
     optim::StepGradients step(grads, adam);
     for (const optim::GradientTransform& transform : transforms) transform(step);
     adam.step(grads);
@@ -196,10 +150,7 @@ struct ConvolutionStep {
             nn::Linear(64, 10)};
   optim::SGD sgd{nn::parameters(model), {.lr = 0.1, .momentum = 0.9}};
   Tensor x = randn({16, 1, 16, 16}), y = randint(0, 10, {16});
-  void operator()() {
-    Tape tape;
-    sgd.step(tape.backward(cross_entropy(model(x), y)));
-  }
+  void operator()() { sgd.step(Tape().backward(cross_entropy(model(x), y))); }
 };
 
 // Grouped queries with few keys, and with a mask that broadcasts.
@@ -217,10 +168,7 @@ struct GroupedQueriesStep {
 struct VocabularyStep {
   Tensor x = randn({100, 4}).as_leaf(), weight = randn({50257, 4}).as_leaf(), bias = zeros({50257}).as_leaf();
   Tensor target = randint(0, 50257, {100});
-  void operator()() {
-    Tape tape;
-    tape.backward(linear_cross_entropy(x, weight, target, {.bias = bias}));
-  }
+  void operator()() { Tape().backward(linear_cross_entropy(x, weight, target, {.bias = bias})); }
 };
 
 // Two layers in both directions on sequences of several lengths, and one of another kind on their outputs.
@@ -231,10 +179,6 @@ struct RecurrentModel {
     const auto [output, hidden, cell] = lstm(x, {}, lengths);
     return sum(gru(output).hidden) + sum(cell);
   }
-  void visit(auto&& field) {
-    field("lstm", lstm);
-    field("gru", gru);
-  }
 };
 
 // One step of training it.
@@ -242,10 +186,7 @@ struct RecurrentTraining {
   RecurrentModel model;
   optim::Adam adam{nn::parameters(model)};
   Tensor x = randn({7, 13, 8}), lengths = tensor({7, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6});
-  void operator()() {
-    Tape tape;
-    adam.step(tape.backward(model(x, lengths)));
-  }
+  void operator()() { adam.step(Tape().backward(model(x, lengths))); }
 };
 
 // One step with einsum and with factorizations.
@@ -297,32 +238,17 @@ class Steps : public testing::Test {
 };
 
 template <class Step>
-void expect_no_requests() {
-  Step step;
+class StepsOf : public Steps {};
+using AllSteps = testing::Types<ElementwiseStep, MlpStep, TransformedStep, TransformerStep, ImageStep, ConvolutionStep,
+                                GroupedQueriesStep, VocabularyStep, RecurrentTraining, LinearAlgebraStep>;
+TYPED_TEST_SUITE(StepsOf, AllSteps);
+
+TYPED_TEST(StepsOf, TheModelRequestNoMemory) {
+  TypeParam step;
   step();
   step();
   for (int i = 3; i <= 10; ++i) EXPECT_EQ(requests_of(step), 0) << "in step " << i;
 }
-
-TEST_F(Steps, OfElementwiseOperationsRequestNoMemory) { expect_no_requests<ElementwiseStep>(); }
-
-TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
-
-TEST_F(Steps, WithGradientTransformsRequestNoMemory) { expect_no_requests<TransformedStep>(); }
-
-TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerStep>(); }
-
-TEST_F(Steps, OfImagesRequestNoMemory) { expect_no_requests<ImageStep>(); }
-
-TEST_F(Steps, OfConvolutionsRequestNoMemory) { expect_no_requests<ConvolutionStep>(); }
-
-TEST_F(Steps, OfGroupedQueriesRequestNoMemory) { expect_no_requests<GroupedQueriesStep>(); }
-
-TEST_F(Steps, OfLargeVocabulariesRequestNoMemory) { expect_no_requests<VocabularyStep>(); }
-
-TEST_F(Steps, OfRecurrentLayersRequestNoMemory) { expect_no_requests<RecurrentTraining>(); }
-
-TEST_F(Steps, OfLinearAlgebraRequestNoMemory) { expect_no_requests<LinearAlgebraStep>(); }
 
 struct NAdamStep {
   Tensor p = ones({4}).as_leaf(), q = ones({3}).as_leaf();
@@ -330,8 +256,7 @@ struct NAdamStep {
   int64_t step = 0;
   void operator()() {
     q.set_frozen(++step % 3 == 0);  // so that the parameters have taken different numbers of steps
-    Tape tape;
-    nadam.step(tape.backward(sum(p * p) + sum(q * q)));
+    nadam.step(Tape().backward(sum(p * p) + sum(q * q)));
   }
 };
 
@@ -357,10 +282,7 @@ TEST_F(Steps, UseConstantMemory) {
 
 TEST_F(Steps, OfDifferentShapesUseBoundedMemory) {
   const Tensor weight = randn({64, 64}).as_leaf();
-  const auto step = [&](int64_t rows) {
-    Tape tape;
-    tape.backward(sum(gelu(matmul(randn({rows, 64}), weight))));
-  };
+  const auto step = [&](int64_t rows) { Tape().backward(sum(gelu(matmul(randn({rows, 64}), weight)))); };
   for (int64_t rows = 1; rows <= 200; ++rows) step(rows);
   const int64_t reserved = pool::stats().reserved;
   for (int round = 0; round < 5; ++round) {

@@ -1,34 +1,11 @@
 // Products in bfloat16: all forms against one scalar rule bit by bit, and Autocast, which asks for them.
 // ctest: products
-#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/optim/adafactor.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/lbfgs.h>
-#include <tapegrad/optim/muon.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <array>
-#include <atomic>
-#include <bit>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <typeinfo>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
 
 // ---- The rule ----
 
@@ -90,8 +67,8 @@ float expected_sum(const Matrix& a, const Matrix& b, int64_t i, int64_t j, float
 }
 
 // Whether `form` gives the bits of the rule for all elements, or for some of a large C; nothing else is written.
-void check(const rounded_product::Form& form, int64_t m, int64_t n, int64_t k, int a_layout, int b_layout, int c_layout,
-           Kind kind, bool add, bool narrow) {
+void check_form(const rounded_product::Form& form, int64_t m, int64_t n, int64_t k, int a_layout, int b_layout,
+                int c_layout, Kind kind, bool add, bool narrow) {
   SCOPED_TRACE(testing::Message() << form.name << " " << m << " " << n << " " << k << " layouts " << a_layout
                                   << b_layout << c_layout << (kind == Kind::extreme ? " extreme" : "")
                                   << (add ? " add" : "") << (narrow ? " narrow" : ""));
@@ -140,13 +117,13 @@ TEST(RoundedProduct, EveryFormSumsByTheRule) {
     int turn = 0;
     for (const auto& [m, n, k] : sizes) {
       for (int layouts = 0; layouts < 27; ++layouts, ++turn) {
-        check(*form, m, n, k, layouts % 3, layouts / 3 % 3, layouts / 9, turn % 2 ? Kind::extreme : Kind::ordinary,
-              turn / 2 % 2, turn / 4 % 2);
+        check_form(*form, m, n, k, layouts % 3, layouts / 3 % 3, layouts / 9, turn % 2 ? Kind::extreme : Kind::ordinary,
+                   turn / 2 % 2, turn / 4 % 2);
       }
     }
-    check(*form, 130, 200, 900, 0, 1, 0, Kind::ordinary, false, true);   // cut along the columns
-    check(*form, 300, 100, 390, 1, 0, 0, Kind::extreme, true, false);    // along the rows
-    check(*form, 290, 110, 200, 0, 1, 1, Kind::ordinary, false, false);  // columns of C
+    check_form(*form, 130, 200, 900, 0, 1, 0, Kind::ordinary, false, true);   // cut along the columns
+    check_form(*form, 300, 100, 390, 1, 0, 0, Kind::extreme, true, false);    // along the rows
+    check_form(*form, 290, 110, 200, 0, 1, 1, Kind::ordinary, false, false);  // columns of C
   }
 }
 
@@ -172,22 +149,20 @@ TEST(RoundedProduct, SameBitsForAnyNumberOfThreads) {
   Generator generator(5);
   const Tensor x = randn({150, 700}, kFloat32, &generator), w = randn({430, 700}, kFloat32, &generator);
   const Tensor heads = randn({6, 90, 64}, kFloat32, &generator);
-  tests::expect_same_with_any_threads([&] {
+  expect_same_with_any_threads([&] {
     const Autocast autocast(kBFloat16);
     const Tensor leaf = x.as_leaf(), weight = w.as_leaf(), q = heads.as_leaf();
-    Tape tape;
-    const Tensor loss = sum(square(linear(leaf, weight))) + sum(square(matmul(q, q.t()))) +
-                        sum(square(scaled_dot_product_attention(q, q, q, {.causal = true})));
-    const Gradients grads = tape.backward(loss);
+    const Gradients grads = Tape().backward(sum(square(linear(leaf, weight))) + sum(square(matmul(q, q.t()))) +
+                                            sum(square(scaled_dot_product_attention(q, q, q, {.causal = true}))));
     return std::vector<Tensor>{grads[leaf], grads[weight], grads[q]};
   });
 }
 
 // ---- The guard ----
 
-Tensor narrow(const Tensor& x) { return x.detach().to(kFloat32).to(kBFloat16).to(kFloat64); }
+Tensor rounded(const Tensor& x) { return x.detach().to(kFloat32).to(kBFloat16).to(kFloat64); }
 
-void expect_close(const Tensor& x, const Tensor& expected) {
+void expect_rounded(const Tensor& x, const Tensor& expected) {
   EXPECT_EQ(x.dtype(), kFloat32);
   ASSERT_EQ(x.shape(), expected.shape());
   EXPECT_LT(amax(abs(x.to(kFloat64) - expected)).item(), 2e-6 * (1 + amax(abs(expected)).item()));
@@ -225,13 +200,13 @@ TEST(Autocast, RoundsTheOperandsOfBothDirections) {
     EXPECT_EQ(matmul(x.to(kFloat64), w.to(kFloat64).t()).dtype(), kFloat64);
     EXPECT_TRUE(einsum("btc,hc->bth", {x, w}).to_vector<float>() == linear(x, w).to_vector<float>());
   }
-  expect_close(y, linear(narrow(x), narrow(w), bias.to(kFloat64)));
-  expect_close(product, matmul(narrow(y), narrow(w)));
+  expect_rounded(y, linear(rounded(x), rounded(w), bias.to(kFloat64)));
+  expect_rounded(product, matmul(rounded(y), rounded(w)));
   const Gradients grads = tape.backward(sum(y * dy));  // outside
   const Tensor flat = dy.reshape({15, 4});
-  expect_close(grads[leaf], matmul(narrow(dy), narrow(w)));
-  expect_close(grads[weight], matmul(narrow(flat).t(), narrow(x).reshape({15, 7})));
-  expect_close(grads[b], sum(flat.to(kFloat64), 0));
+  expect_rounded(grads[leaf], matmul(rounded(dy), rounded(w)));
+  expect_rounded(grads[weight], matmul(rounded(flat).t(), rounded(x).reshape({15, 7})));
+  expect_rounded(grads[b], sum(flat.to(kFloat64), 0));
 }
 
 TEST(Autocast, LeavesFloat64Alone) {
@@ -423,4 +398,4 @@ TEST(Autocast, TrapsNaN) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

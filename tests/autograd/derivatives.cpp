@@ -1,21 +1,14 @@
 // Derivatives as functions: against closed forms, finite differences and each other, to third order.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
-Tensor drawn(const Shape& shape, uint64_t seed = 3) {
+Tensor drawn_values(const Shape& shape, uint64_t seed = 3) {
   Generator generator(seed);
   return uniform(shape, -1.5, 1.5, kFloat64, &generator);
 }
-
-using tests::error_of;
 
 void expect_within(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
   ASSERT_EQ(str(a.shape()), str(b.shape()));
@@ -27,7 +20,7 @@ void expect_within(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
 const auto cubes = [](const Tensor& x) { return sum(x * x * x); };
 
 TEST(Derivatives, OfOneTensor) {
-  const Tensor x = drawn({2, 3});
+  const Tensor x = drawn_values({2, 3});
   expect_within(grad(cubes)(x), 3 * x * x);
   const auto [value, dx] = value_and_grad(cubes)(x);
   expect_within(value, cubes(x));
@@ -37,12 +30,11 @@ TEST(Derivatives, OfOneTensor) {
 }
 
 TEST(Derivatives, OfSeveralTensorsAndOfSpans) {
-  const Tensor a = drawn({3}), b = drawn({3}, 5);
+  const Tensor a = drawn_values({3}), b = drawn_values({3}, 5);
   const auto [da, db] = grad([](const Tensor& x, const Tensor& y) { return sum(x * x * y); })(a, b);
   expect_within(da, 2 * a * b);
   expect_within(db, a * a);
-  const auto [value, grads] =
-      value_and_grad([](const Tensor& x, const Tensor& y, const Tensor&) { return sum(x / y); })(a, b, a);
+  const auto [value, grads] = value_and_grad([](auto& x, auto& y, const Tensor&) { return sum(x / y); })(a, b, a);
   expect_within(value, sum(a / b));
   ASSERT_EQ(grads.size(), 3u);
   expect_within(grads[1], -a / (b * b));
@@ -65,7 +57,7 @@ TEST(Derivatives, OfAnyOrder) {
 }
 
 TEST(Derivatives, ThirdOrderOfATensor) {
-  const Tensor x = drawn({4}), v = drawn({4}, 8);
+  const Tensor x = drawn_values({4}), v = drawn_values({4}, 8);
   const auto f = [](const Tensor& y) { return sum(tanh(y) * y); };
   const auto along = [&](const Tensor& y) { return sum(hvp(f, y, v).product * v); };  // v^T H v
   const Tensor third = grad(along)(x);
@@ -79,7 +71,8 @@ TEST(Derivatives, ThirdOrderOfATensor) {
 }
 
 TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
-  const Tensor w = drawn({3, 4}, 1), x = drawn({4}, 2), v = drawn({4}, 6), u = drawn({3}, 7);
+  const Tensor w = drawn_values({3, 4}, 1), x = drawn_values({4}, 2), v = drawn_values({4}, 6),
+               u = drawn_values({3}, 7);
   const auto f = [&](const Tensor& y) { return tanh(matmul(w, y)); };
   const Tensor j = jacobian(f, x);  // [3, 4]
   expect_within(j, (1 - f(x) * f(x)).reshape({3, 1}) * w);
@@ -98,7 +91,7 @@ TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
 }
 
 TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
-  const Tensor x = drawn({2, 3});
+  const Tensor x = drawn_values({2, 3});
   const Tensor j = jacobian([](const Tensor& y) { return y.t() * 2; }, x);
   ASSERT_EQ(str(j.shape()), "[3, 2, 2, 3]");
   EXPECT_EQ(sum(j).item(), 12);
@@ -108,7 +101,7 @@ TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
 }
 
 TEST(Derivatives, OfListsOfTensors) {
-  const std::vector<Tensor> x{drawn({2}), drawn({3}, 4)}, v{drawn({2}, 5), drawn({3}, 6)};
+  const std::vector<Tensor> x{drawn_values({2}), drawn_values({3}, 4)}, v{drawn_values({2}, 5), drawn_values({3}, 6)};
   const auto f = [](const Tensor& a, const Tensor& b) { return sum(a * a) * sum(b * b * b); };
   const std::vector<std::vector<Tensor>> h = hessian(f, x);
   expect_within(h[0][1], (2 * x[0]).reshape({2, 1}) * (3 * x[1] * x[1]));
@@ -122,12 +115,11 @@ TEST(Derivatives, OfListsOfTensors) {
 
 // A loss made of derivatives, as in physics-informed networks: its gradient reaches the captured tensors.
 TEST(Derivatives, AreRecordedOnATape) {
-  const Tensor w = drawn({3}).as_leaf(), x = drawn({3}, 9);
+  const Tensor w = drawn_values({3}).as_leaf(), x = drawn_values({3}, 9);
   Tape tape;
   const auto f = [&](const Tensor& y) { return sum(sin(w * y)); };
-  const Tensor slope = grad(f)(x);  // w cos(w x)
-  const Tensor curve =
-      jvp([&](const Tensor& y) { return grad(f)(y); }, x, ones({3}, kFloat64)).product;  // -w^2 sin(w x)
+  const Tensor slope = grad(f)(x);                                                                // w cos(w x)
+  const Tensor curve = jvp([&](auto& y) { return grad(f)(y); }, x, ones({3}, kFloat64)).product;  // -w^2 sin(w x)
   const Gradients grads = tape.backward(sum(slope + curve));
   EXPECT_EQ(grads.size(), 1u);  // only of w: the points of the derivatives are not leaves
   const Tensor wx = w.detach() * x, v = w.detach();
@@ -135,14 +127,14 @@ TEST(Derivatives, AreRecordedOnATape) {
 }
 
 TEST(Derivatives, FlowIntoTheirPoint) {
-  const Tensor x = drawn({3}).as_leaf();
+  const Tensor x = drawn_values({3}).as_leaf();
   Tape tape;
   const Tensor loss = sum(grad(cubes)(x * 2));  // 12 x^2
   expect_within(tape.backward(loss)[x], 24 * x.detach());
 }
 
 TEST(Derivatives, LeaveNothingBehind) {
-  const Tensor x = drawn({3});
+  const Tensor x = drawn_values({3});
   const Tensor g = grad(cubes)(x);
   EXPECT_EQ(Tape::current(), nullptr);
   EXPECT_EQ(g.tape_index().tape, 0u);
@@ -152,26 +144,21 @@ TEST(Derivatives, LeaveNothingBehind) {
 }
 
 TEST(Derivatives, Errors) {
-  const Tensor x = drawn({3});
+  const Tensor x = drawn_values({3});
   const auto same = [](const Tensor& y) { return y * 2; };
   EXPECT_EQ(error_of([&] { grad(same)(x); }), "[grad] expected a function whose result has one element, got shape [3]");
-  EXPECT_EQ(error_of([&] { hessian(same, x); }),
-            "[hessian] expected a function whose result has one element, got shape [3]");
+  EXPECT_ERROR(hessian(same, x));
   EXPECT_EQ(error_of([&] { grad(cubes)(arange(3)); }), "[grad] expected float32 or float64 arguments, got int64");
-  EXPECT_EQ(error_of([&] { vjp(same, x, drawn({2})); }),
-            "[vjp] expected v to be float64 [3], as the function's result, got float64 [2]");
-  EXPECT_EQ(error_of([&] { jvp(same, x, x.to(kFloat32)); }),
-            "[jvp] expected v to be float64 [3], as the argument, got float32 [3]");
-  EXPECT_EQ(error_of([&] { jvp(same, std::vector<Tensor>{x}, std::vector<Tensor>{}); }),
-            "[jvp] expected one v per argument, got 0 for 1");
-  EXPECT_EQ(error_of([&] { jacobian(same, std::vector<Tensor>{}); }),
-            "[jacobian] expected at least one tensor to differentiate with respect to, got none");
+  EXPECT_ERROR(vjp(same, x, drawn_values({2})));
+  EXPECT_ERROR(jvp(same, x, x.to(kFloat32)));
+  EXPECT_ERROR(jvp(same, std::vector<Tensor>{x}, std::vector<Tensor>{}));
+  EXPECT_ERROR(jacobian(same, std::vector<Tensor>{}));
 }
 
 // --- the options of backward that they use ---
 
 TEST(BackwardOptions, RetainGraphRunsAgain) {
-  const Tensor x = drawn({3}).as_leaf();
+  const Tensor x = drawn_values({3}).as_leaf();
   Tape tape;
   const Tensor y = sum(exp(x) * x);
   const Tensor first = tape.backward(y, {.retain_graph = true})[x];
@@ -194,7 +181,7 @@ TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
       Tape tape;
       const Tensor y = sample.f(inputs);
       if (tape.position_of(y) < 0) continue;
-      const Tensor dy = drawn(y.shape());
+      const Tensor dy = drawn_values(y.shape());
       std::vector<std::vector<double>> first;
       for (int pass = 0; pass < 3; ++pass) {
         const Gradients grads = tape.backward(y, {.retain_graph = pass < 2, .grad_output = dy});
@@ -211,7 +198,8 @@ TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
 }
 
 TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {
-  const Tensor x = drawn({3}).as_leaf(), w = drawn({3}, 2).as_leaf(), unused = drawn({2}).as_leaf();
+  const Tensor x = drawn_values({3}).as_leaf(), w = drawn_values({3}, 2).as_leaf(),
+               unused = drawn_values({2}).as_leaf();
   int calls = 0;
   static const Op kCounted{"counted"};
   const auto counted = [&](const Tensor& v) {
@@ -239,17 +227,13 @@ TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {
 
 TEST(BackwardOptions, Errors) {
   EXPECT_EQ(error_of([] { Tape::variable(ones({2})); }), "[variable] expected a tape that records, got none");
-  const Tensor x = drawn({3}).as_leaf();
-  Tape tape;
-  const Tensor y = sum(x);
-  EXPECT_EQ(error_of([&] { tape.backward(y, {.only = {ones({2})}}); }),
-            "[backward] expected tensors of this tape in only, got one of shape [2] that is not on it");
-  EXPECT_EQ(error_of([] {
-              Tape inner;
-              Tape::variable(arange(2));
-            }),
-            "[variable] expected float32 or float64, got int64");
+  const Tensor x = drawn_values({3}).as_leaf();
+  EXPECT_ERROR(Tape().backward(sum(x), {.only = {ones({2})}}));
+  EXPECT_TEXT(error_of([] {
+    Tape inner;
+    Tape::variable(arange(2));
+  }));
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,25 +1,11 @@
 // Elementary functions of single numbers: their errors, their special values, and their bits, which are the same on
 // every machine. The exact values are those of long double, which must have at least 64 bits.
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/internal/rough_log.h>
-#include <tapegrad/autograd/io/bits.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tensor.h>
-#include <tapegrad/tests/support/limits.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::kInf, tests::kNan;
 
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
@@ -47,63 +33,52 @@ class Draws {
   Generator generator_{7};
 };
 
-constexpr int kMany = 200'000;
+constexpr int kManyDraws = 200'000;
 
-template <class F, class Exact, class Draw>
-double worst(const F& f, const Exact& exact, const Draw& draw) {
-  double most = 0;
-  for (int i = 0; i < kMany; ++i) {
-    const double x = draw();
-    most = std::max(most, error(f(x), exact(static_cast<Real>(x))));
+// A function and its exact values.
+struct Exactly {
+  double (*f)(double);
+  Real (*exact)(Real);
+  template <class Draw>
+  double worst(const Draw& draw) const {
+    double most = 0;
+    for (int i = 0; i < kManyDraws; ++i) {
+      const double x = draw();
+      most = std::max(most, error(f(x), exact(static_cast<Real>(x))));
+    }
+    return most;
   }
-  return most;
-}
-
-const auto kExp = [](double x) { return fixed::exp(x); };
-const auto kLog = [](double x) { return fixed::log(x); };
-const auto kSin = [](double x) { return fixed::sin(x); };
-const auto kCos = [](double x) { return fixed::cos(x); };
-const auto kTan = [](double x) { return fixed::tan(x); };
+};
+constexpr Exactly kExp{[](double x) { return fixed::exp(x); }, [](Real x) { return std::exp(x); }};
+constexpr Exactly kLog{[](double x) { return fixed::log(x); }, [](Real x) { return std::log(x); }};
+constexpr Exactly kSin{[](double x) { return fixed::sin(x); }, [](Real x) { return std::sin(x); }};
+constexpr Exactly kCos{[](double x) { return fixed::cos(x); }, [](Real x) { return std::cos(x); }};
+constexpr Exactly kTan{[](double x) { return fixed::tan(x); }, [](Real x) { return std::tan(x); }};
+constexpr Exactly kErf{[](double x) { return fixed::erf(x); }, [](Real x) { return std::erf(x); }};
+constexpr Exactly kErfc{[](double x) { return fixed::erfc(x); }, [](Real x) { return std::erfc(x); }};
 
 TEST(FixedMath, ExpAndLogAreNearlyRounded) {
   Draws d;
-  const auto exact_exp = [](Real x) { return std::exp(x); };
-  const auto exact_log = [](Real x) { return std::log(x); };
-  EXPECT_LT(worst(kExp, exact_exp, [&] { return d.even(-1, 1); }), 0.56);
-  EXPECT_LT(worst(kExp, exact_exp, [&] { return d.even(-708, 709.7); }), 0.56);
-  EXPECT_LT(worst(kExp, exact_exp, [&] { return d.any_size(1e-20, 1); }), 0.56);
-  EXPECT_LT(worst(kExp, exact_exp, [&] { return d.even(-745, -708); }), 1.01) << "denormal numbers, rounded twice";
-  EXPECT_LT(worst(kLog, exact_log, [&] { return d.even(0.5, 2); }), 0.51);
-  EXPECT_LT(worst(kLog, exact_log, [&] { return 1 + d.even(-1e-3, 1e-3); }), 0.51);
-  EXPECT_LT(worst(kLog, exact_log, [&] { return d.any_size(1e-307, 1e307); }), 0.51);
-  EXPECT_LT(worst(kLog, exact_log, [&] { return d.any_size(1e-322, 1e-308); }), 0.51);
+  EXPECT_LT(kExp.worst([&] { return d.even(-1, 1); }), 0.56);
+  EXPECT_LT(kExp.worst([&] { return d.even(-708, 709.7); }), 0.56);
+  EXPECT_LT(kExp.worst([&] { return d.any_size(1e-20, 1); }), 0.56);
+  EXPECT_LT(kExp.worst([&] { return d.even(-745, -708); }), 1.01) << "denormal numbers, rounded twice";
+  EXPECT_LT(kLog.worst([&] { return d.even(0.5, 2); }), 0.51);
+  EXPECT_LT(kLog.worst([&] { return 1 + d.even(-1e-3, 1e-3); }), 0.51);
+  EXPECT_LT(kLog.worst([&] { return d.any_size(1e-307, 1e307); }), 0.51);
+  EXPECT_LT(kLog.worst([&] { return d.any_size(1e-322, 1e-308); }), 0.51);
 }
 
 TEST(FixedMath, CircularFunctionsAreNearlyRounded) {
   Draws d;
   for (const double most : {1.0, 10.0, 1e3, 1e6, 1e9}) {
-    EXPECT_LT(worst(
-                  kSin, [](Real x) { return std::sin(x); }, [&] { return d.even(-most, most); }),
-              0.56)
-        << most;
-    EXPECT_LT(worst(
-                  kCos, [](Real x) { return std::cos(x); }, [&] { return d.even(-most, most); }),
-              0.56)
-        << most;
-    EXPECT_LT(worst(
-                  kTan, [](Real x) { return std::tan(x); }, [&] { return d.even(-most, most); }),
-              0.58)
-        << most;
+    EXPECT_LT(kSin.worst([&] { return d.even(-most, most); }), 0.56) << most;
+    EXPECT_LT(kCos.worst([&] { return d.even(-most, most); }), 0.56) << most;
+    EXPECT_LT(kTan.worst([&] { return d.even(-most, most); }), 0.58) << most;
   }
-  EXPECT_LT(worst(
-                kSin, [](Real x) { return std::sin(x); }, [&] { return d.any_size(1e-300, 1); }),
-            0.56);
-  EXPECT_LT(worst(
-                kSin, [](Real x) { return std::sin(x); }, [&] { return d.any_size(1e9, 1e308); }),
-            0.56);
-  EXPECT_LT(worst(
-                kCos, [](Real x) { return std::cos(x); }, [&] { return -d.any_size(1e9, 1e308); }),
-            0.56);
+  EXPECT_LT(kSin.worst([&] { return d.any_size(1e-300, 1); }), 0.56);
+  EXPECT_LT(kSin.worst([&] { return d.any_size(1e9, 1e308); }), 0.56);
+  EXPECT_LT(kCos.worst([&] { return -d.any_size(1e9, 1e308); }), 0.56);
 }
 
 // Numbers next to multiples of pi / 2, the worst of all doubles among them (Kahan): the digits of 2 / pi must suffice.
@@ -125,7 +100,7 @@ TEST(FixedMath, CircularFunctionsAreRightNextToTheirZeros) {
 TEST(FixedMath, PowAndHypotAreNearlyRounded) {
   Draws d;
   double most = 0, most_large = 0, most_hypot = 0;
-  for (int i = 0; i < kMany; ++i) {
+  for (int i = 0; i < kManyDraws; ++i) {
     const double x = d.any_size(1e-3, 1e3), y = d.even(-8, 8), far = d.any_size(1e-30, 1e30), z = d.even(-10, 10);
     most = std::max(most, error(fixed::pow(x, y), std::pow(static_cast<Real>(x), static_cast<Real>(y))));
     most_large =
@@ -144,20 +119,14 @@ TEST(FixedMath, PowAndHypotAreNearlyRounded) {
 
 TEST(FixedMath, ErfAndErfcAreWithinFewUnits) {
   Draws d;
-  const auto erf = [](double x) { return fixed::erf(x); };
-  const auto erfc = [](double x) { return fixed::erfc(x); };
-  EXPECT_LT(worst(
-                erf, [](Real x) { return std::erf(x); }, [&] { return d.even(-7, 7); }),
-            2);
-  EXPECT_LT(worst(
-                erfc, [](Real x) { return std::erfc(x); }, [&] { return d.even(0.5, 26); }),
-            6);
+  EXPECT_LT(kErf.worst([&] { return d.even(-7, 7); }), 2);
+  EXPECT_LT(kErfc.worst([&] { return d.even(0.5, 26); }), 6);
 }
 
 TEST(FixedMath, FloatsAreRoundedOnce) {
   Draws d;
   double most = 0;
-  for (int i = 0; i < kMany; ++i) {
+  for (int i = 0; i < kManyDraws; ++i) {
     const auto x = static_cast<float>(d.even(-80, 80)), y = static_cast<float>(d.any_size(1e-30, 1e30));
     EXPECT_EQ(fixed::exp(x), static_cast<float>(fixed::exp(static_cast<double>(x)))) << x;  // shorter ways
     EXPECT_EQ(fixed::log(y), static_cast<float>(fixed::log(static_cast<double>(y)))) << y;
@@ -260,4 +229,4 @@ TEST(FixedMath, SignsOfRoughSumsAreThoseOfExactOnes) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

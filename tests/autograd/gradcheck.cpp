@@ -1,20 +1,11 @@
 // Tests gradcheck: it must detect each of these wrong operations, at the right order.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
-#include <memory>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
-using tests::error_of;
-
 const Op kPlanted{"planted"};
-const Op kFused{"planted_fused", false};
+const Op kPlantedFused{"planted_fused", false};
 
 const Tensor kX = tensor({{0.3, -1.2, 0.7}, {1.9, 0.4, -0.6}}, kFloat64);
 const Tensor kRow = tensor({0.9, -0.2, 1.4}, kFloat64);
@@ -22,15 +13,14 @@ const Tensor kRow = tensor({0.9, -0.2, 1.4}, kFloat64);
 // Records f(x), computed without recording, with the backward of the test.
 template <class F, class B>
 Tensor planted(const Tensor& x, F f, B backward, const Op& op = kPlanted) {
-  return record(op, f(x.detach()).detach(), {x}, [x, backward](const Tensor& dy) -> Grads { return backward(dy, x); });
+  const Tensor constant = x.detach();
+  return record(op, f(constant).detach(), {x}, [x, backward](const Tensor& dy) -> Grads { return backward(dy, x); });
 }
 
 Tensor cube(const Tensor& x) { return x * x * x; }
 
 TEST(Gradcheck, PassesCorrectOperations) {
-  const auto right = [](const Tensor& x) {
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; });
-  };
+  const auto right = [](auto& x) { return planted(x, cube, [](auto& dy, auto& x) { return dy * x * x * 3; }); };
   const GradcheckReport report = gradcheck(right, {kX});
   EXPECT_TRUE(report.ok) << report.text;
   EXPECT_EQ(report.order, 0);
@@ -40,9 +30,7 @@ TEST(Gradcheck, PassesCorrectOperations) {
 }
 
 TEST(Gradcheck, CatchesAFactorOfAThousandth) {
-  const auto wrong = [](const Tensor& x) {
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3.003; });
-  };
+  const auto wrong = [](auto& x) { return planted(x, cube, [](auto& dy, auto& x) { return dy * x * x * 3.003; }); };
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_FALSE(report.ok);
   EXPECT_EQ(report.order, 1);
@@ -52,10 +40,9 @@ TEST(Gradcheck, CatchesAFactorOfAThousandth) {
 }
 
 TEST(Gradcheck, CatchesASmallMissingTerm) {
-  const auto wrong = [](const Tensor& x) {
+  const auto wrong = [](auto& x) {
     return planted(
-        x, [](const Tensor& v) { return cube(v) + v * 1e-6; },
-        [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; });
+        x, [](auto& v) { return cube(v) + v * 1e-6; }, [](auto& dy, auto& x) { return dy * x * x * 3; });
   };
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_EQ(report.order, 1);
@@ -63,16 +50,16 @@ TEST(Gradcheck, CatchesASmallMissingTerm) {
 }
 
 TEST(Gradcheck, CatchesTheWrongSecondDerivative) {
-  const auto forgets_itself = [](const Tensor& x) {  // the slope taken as a constant
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * (x * x * 3).detach(); });
+  const auto forgets_itself = [](auto& x) {  // the slope taken as a constant
+    return planted(x, cube, [](auto& dy, auto& x) { return dy * (x * x * 3).detach(); });
   };
   EXPECT_TRUE(gradcheck(forgets_itself, {kX}, {.order = 1}));
   EXPECT_EQ(gradcheck(forgets_itself, {kX}).order, 2);
 
-  const auto off_by_a_thousandth = [](const Tensor& x) {
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
-      const auto square = [](const Tensor& v) { return v * v; };
-      return dy * 3 * planted(x, square, [](const Tensor& g, const Tensor& v) { return g * v * 2.002; });
+  const auto off_by_a_thousandth = [](auto& x) {
+    return planted(x, cube, [](auto& dy, auto& x) {
+      const auto square = [](auto& v) { return v * v; };
+      return dy * 3 * planted(x, square, [](auto& g, auto& v) { return g * v * 2.002; });
     });
   };
   EXPECT_TRUE(gradcheck(off_by_a_thousandth, {kX}, {.order = 1}));
@@ -83,14 +70,14 @@ TEST(Gradcheck, CatchesTheWrongSecondDerivative) {
   EXPECT_NEAR(report.analytic / report.numerical, 1.001, 1e-9);
   // Large factors excuse nothing.
   for (const double size : {1e-3, 1.0, 1e3, 1e6}) {
-    const auto scaled = [&](const Tensor& x, const Tensor& w) { return off_by_a_thousandth(x) * w; };
+    const auto scaled = [&](auto& x, auto& w) { return off_by_a_thousandth(x) * w; };
     EXPECT_EQ(gradcheck(scaled, {kX, full_like(kX, size)}).order, 2) << size;
   }
 }
 
 TEST(Gradcheck, CatchesALostDependenceOnDy) {
-  const auto wrong = [](const Tensor& x) {
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy.detach() * x * x * 3; });
+  const auto wrong = [](auto& x) {
+    return planted(x, cube, [](auto& dy, auto& x) { return dy.detach() * x * x * 3; });
   };
   EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
   const GradcheckReport report = gradcheck(wrong, {kX});
@@ -100,9 +87,8 @@ TEST(Gradcheck, CatchesALostDependenceOnDy) {
 }
 
 TEST(Gradcheck, CatchesAnotherFormulaUnderCreateGraph) {
-  const auto wrong = [](const Tensor& x) {
-    return planted(x, cube,
-                   [](const Tensor& dy, const Tensor& x) { return dy * x * x * (Tape::current() ? 3.003 : 3); });
+  const auto wrong = [](auto& x) {
+    return planted(x, cube, [](auto& dy, auto& x) { return dy * x * x * (Tape::current() ? 3.003 : 3); });
   };
   EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
   const GradcheckReport report = gradcheck(wrong, {kX});
@@ -111,7 +97,7 @@ TEST(Gradcheck, CatchesAnotherFormulaUnderCreateGraph) {
 }
 
 TEST(Gradcheck, CatchesMistakesUnderBroadcasting) {
-  const auto wrong = [](const Tensor& a, const Tensor& b) {
+  const auto wrong = [](auto& a, auto& b) {
     return record(kPlanted, (a.detach() * b.detach()), {a, b}, [a, b](const Tensor& dy) -> Grads {
       const bool stretched = !(a.shape() == b.shape());
       return {dy * b, stretched ? dy * a * 0.5 : dy * a};
@@ -127,27 +113,25 @@ TEST(Gradcheck, CatchesMistakesForStridedInputs) {
   const auto in_order_of_memory = [](const Tensor& x) {
     return from_data(x.data<double>(), x.numel(), x.shape(), kFloat64);
   };
-  const auto wrong_value = [&](const Tensor& x) {
+  const auto wrong_value = [&](auto& x) {
     return planted(
-        x, [&](const Tensor& v) { return cube(in_order_of_memory(v)); },
-        [](const Tensor& dy, const Tensor& v) { return dy * v * v * 3; });
+        x, [&](auto& v) { return cube(in_order_of_memory(v)); }, [](auto& dy, auto& v) { return dy * v * v * 3; });
   };
-  const auto wrong_slope = [&](const Tensor& x) {
-    return planted(x, cube, [&](const Tensor& dy, const Tensor& v) {
+  const auto wrong_slope = [&](auto& x) {
+    return planted(x, cube, [&](auto& dy, auto& v) {
       const Tensor misread = in_order_of_memory(v);
       return dy * misread * misread * 3;
     });
   };
   EXPECT_TRUE(gradcheck(wrong_value, {kX}));
-  EXPECT_EQ(gradcheck(wrong_value, {kX.t()}).text,
-            "output [0, 1] is -1.728, but 6.858999999999999 for contiguous copies of the inputs");
+  EXPECT_TEXT(gradcheck(wrong_value, {kX.t()}).text);
   EXPECT_TRUE(gradcheck(wrong_slope, {kX}, {.order = 1}));
   EXPECT_EQ(gradcheck(wrong_slope, {kX.t()}, {.order = 1}).order, 1);
 }
 
 TEST(Gradcheck, CatchesOneWrongElement) {
-  const auto wrong = [](const Tensor& x) {
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
+  const auto wrong = [](auto& x) {
+    return planted(x, cube, [](auto& dy, auto& x) {
       const Tensor grad = (dy * x * x * 3).detach();
       const Tensor copy = from_data(grad.data<double>(), grad.numel(), grad.shape(), kFloat64);
       copy.mutable_data<double>()[grad.numel() - 1] *= 1.001;
@@ -161,7 +145,7 @@ TEST(Gradcheck, CatchesOneWrongElement) {
 }
 
 TEST(Gradcheck, CatchesABackwardThatMisreadsDy) {
-  const auto wrong = [](const Tensor& x) {
+  const auto wrong = [](auto& x) {
     return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
       return from_data(dy.data<double>(), dy.numel(), dy.shape(), kFloat64) * x * x * 3;
     });
@@ -172,7 +156,7 @@ TEST(Gradcheck, CatchesABackwardThatMisreadsDy) {
 }
 
 TEST(Gradcheck, CatchesAGradientThatDependsOnOtherLeaves) {
-  const auto wrong = [](const Tensor& a, const Tensor& b) {
+  const auto wrong = [](auto& a, auto& b) {
     const double factor = needs_grad(b) ? 1 : 2;
     return record(kPlanted, a.detach() * b.detach(), {a, b}, [a, b, factor](const Tensor& dy) -> Grads {
       return {dy * b * factor, dy * a};
@@ -186,9 +170,8 @@ TEST(Gradcheck, CatchesAGradientThatDependsOnOtherLeaves) {
 
 TEST(Gradcheck, CatchesFunctionsThatAreNotDeterministic) {
   int calls = 0;
-  const auto random = [&](const Tensor& x) { return x * ++calls; };
-  EXPECT_EQ(gradcheck(random, {kX}).text,
-            "the function gives different values when it is called again (fix its random numbers)");
+  const auto random = [&](auto& x) { return x * ++calls; };
+  EXPECT_TEXT(gradcheck(random, {kX}).text);
 
   const Tensor mine = tensor({1.0, 2.0}, kFloat64);
   const auto writes = [](const Tensor& x) {
@@ -202,16 +185,15 @@ TEST(Gradcheck, CatchesFunctionsThatAreNotDeterministic) {
 TEST(Gradcheck, CatchesWhatIsWrongNowAndThen) {
   for (const int order : {1, 2}) {
     int calls = 0;
-    const auto wrong = [&](const Tensor& x) {
-      return planted(x, cube,
-                     [&](const Tensor& dy, const Tensor& v) { return dy * v * v * (++calls % 50 == 0 ? 3.03 : 3); });
+    const auto wrong = [&](auto& x) {
+      return planted(x, cube, [&](auto& dy, auto& v) { return dy * v * v * (++calls % 50 == 0 ? 3.03 : 3); });
     };
     EXPECT_FALSE(gradcheck(wrong, {order == 1 ? tensor({0.3, 1.2, 0.7, 0.2, 0.1, 0.6, 0.9}, kFloat64) : kX}).ok);
   }
 }
 
 TEST(Gradcheck, CatchesASecondBackwardThatDiffers) {
-  const auto wrong = [](const Tensor& x) {
+  const auto wrong = [](auto& x) {
     const auto times = std::make_shared<int>(0);
     return planted(x, cube, [times](const Tensor& dy, const Tensor& v) { return dy * v * v * ((*times)++ ? 6 : 3); });
   };
@@ -219,7 +201,7 @@ TEST(Gradcheck, CatchesASecondBackwardThatDiffers) {
 }
 
 TEST(Gradcheck, CatchesAGradientThatDependsOnWhatIsWanted) {
-  const auto wrong = [](const Tensor& a, const Tensor& b) {
+  const auto wrong = [](auto& a, auto& b) {
     return record(kPlanted, a.detach() * b.detach(), {a, b},
                   [a, b](const Tensor& dy, const BackwardPass& pass) -> Grads {
                     return {dy * b, dy * a * (pass.wants(0) ? 1.0 : 2.0)};
@@ -230,33 +212,27 @@ TEST(Gradcheck, CatchesAGradientThatDependsOnWhatIsWanted) {
 }
 
 TEST(Gradcheck, NamesTheFirstNaN) {
-  const auto wrong = [](const Tensor& x) {
-    return planted(x, cube,
-                   [](const Tensor& dy, const Tensor& v) { return masked_fill(dy * v * v * 3, gt(v, 0.6), NAN); });
+  const auto wrong = [](auto& x) {
+    return planted(x, cube, [](auto& dy, auto& v) { return masked_fill(dy * v * v * 3, gt(v, 0.6), NAN); });
   };
   EXPECT_EQ(gradcheck(wrong, {kX}).text, "order 1: output [0, 0] by input 0 at [0, 2]: analytic nan, numerical 0");
 }
 
 TEST(Gradcheck, NoticesAGradientThatIsZero) {
-  const auto zero = [](const Tensor& x) { return x * 0.0; };
-  EXPECT_EQ(gradcheck(zero, {kX}).text,
-            "order 1: the numerical gradient of input 0 is zero everywhere (set zero_gradient if that is correct)");
+  const auto zero = [](auto& x) { return x * 0.0; };
+  EXPECT_TEXT(gradcheck(zero, {kX}).text);
   EXPECT_TRUE(gradcheck(zero, {kX}, {.zero_gradient = true}));
-  EXPECT_EQ(gradcheck([](const Tensor& x) { return x * x; }, {kX}, {.zero_gradient = true}).text,
-            "order 1: zero_gradient is set, but the gradient is not zero");
+  EXPECT_TEXT(gradcheck([](auto& x) { return x * x; }, {kX}, {.zero_gradient = true}).text);
 }
 
 TEST(Gradcheck, RequiresThatFusedOperationsRejectCreateGraph) {
-  const auto slope = [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; };
-  const auto fused = [&](const Tensor& x) { return planted(x, cube, slope, kFused); };
+  const auto slope = [](auto& dy, auto& x) { return dy * x * x * 3; };
+  const auto fused = [&](auto& x) { return planted(x, cube, slope, kPlantedFused); };
   EXPECT_TRUE(gradcheck(fused, {kX}, {.refuses = "planted_fused"}));
-  EXPECT_EQ(gradcheck(fused, {kX}).text,
-            "order 2: [planted_fused] cannot be differentiated twice: its backward is a fused kernel (compose it of "
-            "plain operations); here: name it in GradcheckOptions::refuses, or use order = 1");
+  EXPECT_TEXT(gradcheck(fused, {kX}).text);
   EXPECT_TRUE(gradcheck(fused, {kX}, {.order = 1}));
-  const auto plain = [&](const Tensor& x) { return planted(x, cube, slope); };
-  EXPECT_EQ(gradcheck(plain, {kX}, {.refuses = "planted_fused"}).text,
-            "order 2: planted_fused must reject create_graph, but does not");
+  const auto plain = [&](auto& x) { return planted(x, cube, slope); };
+  EXPECT_TEXT(gradcheck(plain, {kX}, {.refuses = "planted_fused"}).text);
 }
 
 TEST(Gradcheck, PassesNearKinksAndWhereTheFunctionIsSteep) {
@@ -266,15 +242,15 @@ TEST(Gradcheck, PassesNearKinksAndWhereTheFunctionIsSteep) {
     EXPECT_EQ(report.undecidable, 0) << report.note;
   };
   for (const double at : {1e-2, 6e-4, -6e-4, 1e-5, -1e-7}) {
-    expect_passes([](const Tensor& x) { return relu(x); }, at);
-    expect_passes([](const Tensor& x) { return abs(x) + x * x; }, at);
-    expect_passes([](const Tensor& x) { return relu(x) * x; }, at);
-    expect_passes([](const Tensor& x) { return maximum(x, -x) - clamp(x, 0, 1); }, at);
+    expect_passes([](auto& x) { return relu(x); }, at);
+    expect_passes([](auto& x) { return abs(x) + x * x; }, at);
+    expect_passes([](auto& x) { return relu(x) * x; }, at);
+    expect_passes([](auto& x) { return maximum(x, -x) - clamp(x, 0, 1); }, at);
   }
-  expect_passes([](const Tensor& x) { return maximum(x, 0.5 - x); }, 0.2503);
-  expect_passes([](const Tensor& x) { return exp(100 * x); }, 0);
-  expect_passes([](const Tensor& x) { return sin(1e6 * x); }, 0.3);
-  expect_passes([](const Tensor& x) { return (1e6 + x) - 1e6; }, 0.3);  // in steps of 1e-10
+  expect_passes([](auto& x) { return maximum(x, 0.5 - x); }, 0.2503);
+  expect_passes([](auto& x) { return exp(100 * x); }, 0);
+  expect_passes([](auto& x) { return sin(1e6 * x); }, 0.3);
+  expect_passes([](auto& x) { return (1e6 + x) - 1e6; }, 0.3);  // in steps of 1e-10
 }
 
 TEST(Gradcheck, DifferencesThatContradictEachOtherDecideNothing) {
@@ -310,45 +286,41 @@ TEST(Gradcheck, AtAKinkTheDerivativeLiesBetweenTheSlopes) {
   const auto check = [](auto f, int order = 1) {
     return gradcheck(f, {tensor({0.5, 0.0, -0.7}, kFloat64)}, {.order = order});
   };
-  const GradcheckReport report = check([](const Tensor& x) { return relu(x); });
+  const GradcheckReport report = check([](auto& x) { return relu(x); });
   EXPECT_TRUE(report.ok) << report.text;
   EXPECT_EQ(report.undecidable, 1);
-  EXPECT_EQ(report.note,
-            "order 1: output [1] by input 0 at [1]: undecidable: the derivative lies between the two slopes (analytic "
-            "0, numerical 0 below and 1 above)");
-  EXPECT_TRUE(check([](const Tensor& x) { return abs(x); }).ok);
-  EXPECT_EQ(check([](const Tensor& x) { return floor(x) + x; }).undecidable, 1) << "a jump";
-  const GradcheckReport second = check([](const Tensor& x) { return relu(x) + abs(x) + x * x; }, 2);
+  EXPECT_TEXT(report.note);
+  EXPECT_TRUE(check([](auto& x) { return abs(x); }).ok);
+  EXPECT_EQ(check([](auto& x) { return floor(x) + x; }).undecidable, 1) << "a jump";
+  const GradcheckReport second = check([](auto& x) { return relu(x) + abs(x) + x * x; }, 2);
   EXPECT_TRUE(second.ok) << second.text;
   EXPECT_GE(second.undecidable, 2) << "the gradient jumps there";
-  const GradcheckReport ties =
-      gradcheck([](const Tensor& x) { return max(x, 0).values; }, {ones({3}, kFloat64)}, {.order = 1});
+  const GradcheckReport ties = gradcheck([](auto& x) { return max(x, 0).values; }, {ones({3}, kFloat64)}, {.order = 1});
   EXPECT_TRUE(ties.ok) << ties.text;
   EXPECT_EQ(ties.undecidable, 3);
 }
 
 TEST(Gradcheck, SmoothFunctionsOfEverySize) {
   const auto wrong = [](auto f, double factor) {
-    return [=](const Tensor& x) {
+    return [=](auto& x) {
       return custom(
-          kPlanted, {x}, [=](const Tensor& v) { return f(v); },
-          [=](const Tensor& dy) -> Grads { return vjp(f, x.detach(), dy.detach()).product * factor; });
+          kPlanted, {x}, [=](auto& v) { return f(v); },
+          [=](auto& dy) -> Grads { return vjp(f, x.detach(), dy.detach()).product * factor; });
     };
   };
   for (const double size : {1e-6, 1e-3, 1e3, 1e6}) {
     for (const double out : {1e-6, 1e6}) {
       const auto expect = [&](const char* name, auto f) {
-        const GradcheckReport report = gradcheck(f, {abs(kX) * size});
-        EXPECT_TRUE(report.ok) << name << " at " << size << " times " << out << ": " << report.text;
+        EXPECT_TRUE(gradients_match(f, {abs(kX) * size})) << name << " at " << size << " times " << out;
         EXPECT_FALSE(gradcheck(wrong(f, 1 + 1e-5), {abs(kX) * size}, {.order = 1}).ok) << name << " at " << size;
       };
-      expect("cube", [=](const Tensor& x) { return x * x * x * out; });
-      expect("log", [=](const Tensor& x) { return log(x) * out; });
-      expect("sin", [=](const Tensor& x) { return sin(x / size) * out; });
-      expect("logsumexp", [=](const Tensor& x) { return logsumexp(x / size, -1) * out; });
+      expect("cube", [=](auto& x) { return x * x * x * out; });
+      expect("log", [=](auto& x) { return log(x) * out; });
+      expect("sin", [=](auto& x) { return sin(x / size) * out; });
+      expect("logsumexp", [=](auto& x) { return logsumexp(x / size, -1) * out; });
     }
   }
-  EXPECT_TRUE(gradcheck([](const Tensor& x) { return tanh(x); }, {kX * 1e6}).ok) << "saturated";
+  EXPECT_TRUE(gradcheck([](auto& x) { return tanh(x); }, {kX * 1e6}).ok) << "saturated";
 }
 
 TEST(Gradcheck, DoesNotExcuseWrongGradients) {
@@ -379,28 +351,21 @@ TEST(Gradcheck, DoesNotExcuseWrongGradients) {
 
 TEST(Gradcheck, TakesSeveralInputsAndTypes) {
   const Tensor ids = tensor({0, 1, 0});
-  const auto f = [](const Tensor& a, const Tensor& b, const Tensor& c) { return a * b + c.to(kFloat64); };
+  const auto f = [](auto& a, auto& b, auto& c) { return a * b + c.to(kFloat64); };
   EXPECT_TRUE(gradcheck(f, {kX, kRow, ids}));
   EXPECT_TRUE(gradcheck([](std::span<const Tensor> x) { return x[0] * x[1]; }, {kX, kRow}));
-  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {zeros({0, 3}, kFloat64)}));
-  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {scalar(1.5, kFloat64)}));
-  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {kRow.expand({2, 3})}));
-  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {kX.slice(1, kAll, kAll, -2)}));
+  EXPECT_TRUE(gradcheck([](auto& x) { return x * x; }, {zeros({0, 3}, kFloat64)}));
+  EXPECT_TRUE(gradcheck([](auto& x) { return x * x; }, {scalar(1.5, kFloat64)}));
+  EXPECT_TRUE(gradcheck([](auto& x) { return x * x; }, {kRow.expand({2, 3})}));
+  EXPECT_TRUE(gradcheck([](auto& x) { return x * x; }, {kX.slice(1, kAll, kAll, -2)}));
 }
 
 TEST(Gradcheck, RejectsWhatItCannotCheck) {
-  const auto square = [](const Tensor& x) { return x * x; };
-  EXPECT_EQ(error_of([&] { gradcheck(square, {ones({2})}); }),
-            "[gradcheck] expected float64 for input 0, got float32, in which finite differences are mostly rounding "
-            "(convert it by to(kFloat64))");
-  EXPECT_EQ(error_of([&] { gradcheck(square, {arange(3)}); }),
-            "[gradcheck] no input is float64: there is nothing to differentiate");
-  EXPECT_EQ(error_of([&] { gradcheck([](const Tensor& x) { return x.to(kFloat32); }, {kX}); }),
-            "[gradcheck] expected the function to return float64, got float32");
-  EXPECT_EQ(error_of([&] {
-              gradcheck(square, {kX, kX});
-            }),
-            "[gradcheck] expected as many inputs as the function takes, got 2");
+  const auto square = [](auto& x) { return x * x; };
+  EXPECT_ERROR(gradcheck(square, {ones({2})}));
+  EXPECT_ERROR(gradcheck(square, {arange(3)}));
+  EXPECT_ERROR(gradcheck([](auto& x) { return x.to(kFloat32); }, {kX}));
+  EXPECT_ERROR(gradcheck(square, {kX, kX}));
   EXPECT_EQ(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }), "[gradcheck] expected order 1 or 2, got 3");
 }
 
@@ -409,9 +374,9 @@ TEST(Gradcheck, DoesNotChangeALiveTape) {
   const Tensor x = kX.as_leaf();
   const Tensor y = x * x;
   const int64_t size = tape.size();
-  EXPECT_TRUE(gradcheck([](const Tensor& v) { return v * v; }, {y}));
+  EXPECT_TRUE(gradcheck([](auto& v) { return v * v; }, {y}));
   EXPECT_EQ(tape.size(), size);
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,28 +1,15 @@
 // parallel_for: every element once, errors reach the caller, and the number of threads.
 // ctest: threads
 // build: alone
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/sanitized.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
-#include <string>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 TEST(Parallel, EveryElementOnceForAnyNumberOfThreads) {
-  const tests::KeepThreads restore;
+  const KeepThreads restore;
   for (int threads : {1, 2, 3, 7}) {
     set_num_threads(threads);
     EXPECT_EQ(num_threads(), threads);
@@ -40,7 +27,7 @@ TEST(Parallel, EveryElementOnceForAnyNumberOfThreads) {
 }
 
 TEST(Parallel, TheNumberOfThreadsDoesNotChangeInsideALoop) {
-  const tests::KeepThreads restore;
+  const KeepThreads restore;
   for (int threads : {1, 2}) {
     set_num_threads(threads);
     std::string error = "no error";
@@ -57,7 +44,7 @@ TEST(Parallel, TheNumberOfThreadsDoesNotChangeInsideALoop) {
 }
 
 TEST(Parallel, ErrorsReachTheCaller) {
-  const tests::KeepThreads restore;
+  const KeepThreads restore;
   for (int threads : {1, 2, 7}) {
     set_num_threads(threads);
     EXPECT_THROW(parallel_for(100, 1,
@@ -80,7 +67,7 @@ int64_t threads_of_this_process() {
 // In a process of its own, which ends with 0.
 [[noreturn]] void train_without_threads() {
   const bool none = threads_of_this_process() == 1;  // the library is loaded
-  const bool refused = tests::refuse_threads();
+  const bool refused = refuse_threads();
   set_num_threads(7);
   const Tensor w = full({300, 300}, 0.01).as_leaf();
   optim::SGD sgd({{"w", w}}, {.lr = 1});
@@ -96,11 +83,11 @@ int64_t threads_of_this_process() {
 
 TEST(ParallelDeathTest, OneThreadDoesWhereTheSystemMakesNoOther) {
   // The system refuses every new thread, and the process must have one: a sanitizer makes another for itself.
-  if (tests::kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
-  if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
+  if (kSanitized) GTEST_SKIP() << "sanitizers make threads of their own";
+  if (!can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(train_without_threads(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

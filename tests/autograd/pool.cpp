@@ -1,21 +1,9 @@
 // The memory pool: blocks are reused for other sizes, and it works after a fork.
 // ctest: unsanitized
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
-
-#include <atomic>
-#include <cstring>
-#include <random>
-#include <thread>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,25 +1,7 @@
 // The profiler: counts of arithmetic against counts by hand, times that add up, modules of operations, and a trace that
 // is well-formed and nested.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/profile_log.h>
-#include <tapegrad/autograd/profiler.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
-#include <tuple>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -42,8 +24,7 @@ const ProfileRow& row_of(const std::vector<ProfileRow>& rows, std::string_view n
 template <class F>
 std::pair<double, double> flops_of(std::string_view op, F f) {
   const Profiler profiler(quick());
-  Tape tape;
-  tape.backward(sum(f()));
+  Tape().backward(sum(f()));
   const ProfileReport report = profiler.report();
   return {row_of(report.operations, op).flops, row_of(report.operations, op, ProfilePhase::backward).flops};
 }
@@ -87,28 +68,17 @@ TEST(Profiler, CountsArithmeticAsByHand) {
 }
 
 struct Block {
-  nn::Linear up, down;
-  nn::LayerNorm norm;
-  Block() : up(4, 8), down(8, 4), norm(4) {}
+  nn::Linear up{4, 8}, down{8, 4};
+  nn::LayerNorm norm{4};
   Tensor operator()(const Tensor& x) const { return x + down(tanh(up(norm(x)))); }
-  void visit(auto&& field) {
-    field("up", up);
-    field("down", down);
-    field("norm", norm);
-  }
 };
 struct Model {
-  nn::Embedding table;
-  nn::List<Block> layers;
-  Model() : table(10, 4), layers(nn::repeat<Block>(3)) {}
+  nn::Embedding table{10, 4};
+  nn::List<Block> layers = nn::repeat<Block>(3);
   Tensor operator()(const Tensor& ids) const {
     Tensor x = table(ids);
     for (const Block& layer : layers) x = layer(x);
     return x;
-  }
-  void visit(auto&& field) {
-    field("table", table);
-    field("layers", layers);
   }
 };
 
@@ -120,9 +90,7 @@ struct Profiled {
     const Tensor ids = tensor({1, 2, 3, 4, 5, 6});
     const Profiler profiler(options);
     for (int i = 0; i < steps; ++i) {
-      Tape tape;
-      const Tensor loss = mean(square(model(ids)));
-      sgd.step(tape.backward(loss));
+      sgd.step(Tape().backward(mean(square(model(ids)))));
     }
     {
       const ProfileScope scope(ProfilePhase::evaluation);
@@ -285,11 +253,9 @@ TEST(Profiler, TimesOperationsWithoutATimer) {
 }
 
 TEST(Profiler, HasErrorsThatSayWhatIsWrong) {
-  EXPECT_EQ(error_of([] { const Profiler profiler({.max_events = -1}); }),
-            "[profiler] expected max_events of 0 or more, got -1");
+  EXPECT_TEXT(error_of([] { const Profiler profiler({.max_events = -1}); }));
   Profiler profiler(quick());
-  EXPECT_EQ(error_of([] { const Profiler second; }),
-            "[profiler] expected one profiler at a time, got a second one (end the first one's scope)");
+  EXPECT_TEXT(error_of([] { const Profiler second; }));
   const std::string error = error_of([&] { profiler.write_trace("/nowhere/trace.json"); });
   EXPECT_TRUE(error.starts_with("[file] ")) << error;
   EXPECT_NE(error.find("/nowhere"), std::string::npos) << error;
@@ -326,9 +292,7 @@ TEST(Profiler, TheExampleOfItsHeader) {
   std::ostringstream out;
   Profiler profiler(quick());
   for (int step = 0; step < 20; ++step) {
-    Tape tape;
-    const Tensor loss = cross_entropy(model(x), y);
-    adam.step(tape.backward(loss));
+    adam.step(Tape().backward(cross_entropy(model(x), y)));
   }
   out << profiler.report();
   profiler.write_trace(path);

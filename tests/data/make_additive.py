@@ -1,5 +1,5 @@
 """Writes additive.json: additive attention (Bahdanau et al. 2015) as a composition of PyTorch's operations, for
-tests/nn/attention/additive.cpp. Written with torch 2.x; runs in 1.13, too.
+tests/nn/attention/self_attention.cpp. Written with torch 2.x; runs in 1.13, too.
 
 The loss is the sum of the result times weights that rise evenly from 0.5 to 1.5.
 """

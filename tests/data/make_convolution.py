@@ -1,4 +1,4 @@
-"""Writes convolution.json: PyTorch's layers of convolution, for tests/nn/layers/convolution.cpp. Needs torch 1.13.1.
+"""Writes convolution.json: PyTorch's layers of convolution, for tests/nn/layers/torch_layers.cpp. Needs torch 1.13.1.
 
 For each layer: its first parameters after manual_seed(123), and its result for x with element i = ((37 i) mod 257 - 128) / 256.
 """

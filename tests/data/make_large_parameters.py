@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/large_parameters.json: densities with parameters from 1e-3 to 1e12, read by
-tests/autograd/random/large_parameters.cpp.
+tests/autograd/random/divergences.cpp.
 
     python3 tests/data/make_large_parameters.py      (needs mpmath; takes a minute)
 

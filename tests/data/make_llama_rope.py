@@ -1,5 +1,5 @@
 """Writes llama_rope.json: what transformers computes with the weights of llama2_tiny/ under every form of rope_scaling (transformers 4)
-and rope_parameters (5) in config.json, for tests/nn/models/hugging_face.cpp. Needs transformers 5 and torch from PyPI."""
+and rope_parameters (5) in config.json, for tests/nn/models/llama.cpp. Needs transformers 5 and torch from PyPI."""
 import json
 import pathlib
 import shutil

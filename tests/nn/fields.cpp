@@ -1,10 +1,8 @@
 // The declarations of a configuration's members: limits, names, texts, and what follows from them.
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
 
 enum class Colour : uint8_t { red, green, blue };
 constexpr std::string_view kColours[] = {"red", "green", "blue"}, kWarm[] = {"red"}, kOrders[] = {"pre", "post"};
@@ -122,4 +120,4 @@ TEST(Fields, WhoUsesADeclarationMaySayWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

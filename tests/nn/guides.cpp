@@ -1,14 +1,7 @@
 // The code in docs/guides/models.md and optimisers.md: here word for word, compiled and run.
-#include <gtest/gtest.h>
-#include <tapegrad/nn/gradcheck_gtest.h>
-#include <tapegrad/tapegrad.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 namespace tg = tapegrad;
 namespace nn = tg::nn;

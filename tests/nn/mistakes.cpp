@@ -1,10 +1,8 @@
 // Mistakes that are detected: forgotten layers, masks of numbers, trapped NaNs.
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
 
 struct Forgetful {
   nn::Linear up{2, 3}, down{3, 2};
@@ -15,10 +13,7 @@ struct Forgetful {
 TEST(Mistakes, AForgottenLayerIsFoundByTheFirstStep) {
   Forgetful model;
   optim::SGD sgd(nn::parameters(model.up), {.lr = 1});  // without NDEBUG, parameters(model) is an error already
-  const auto grads_of = [&] {
-    Tape tape;
-    return tape.backward(sum(model(ones({1, 2}))));
-  };
+  const auto grads_of = [&] { return Tape().backward(sum(model(ones({1, 2})))); };
   EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
             "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [2, 3], [2] (does a visit leave "
             "out a member? ignore(nn::parameters(other)) is for the parameters of another model)");
@@ -56,53 +51,34 @@ TEST(Mistakes, AnOptimiserOfOtherParametersSaysWhy) {
     }
     return with_gradients;
   };
-  const std::string all =
-                        "[optimizer] \"up.weight\" has no gradient, but 4 of the gradients belong to no parameter of "
-                        "this optimiser: ",
-                    named = "\"up.weight\" [3, 2], \"up.bias\" [3], \"down.weight\" [2, 3], \"down.bias\" [2] ",
-                    unnamed = "[3, 2], [3], [2, 3], [2] ",
-                    replaced =
-                        "(its layer or model was replaced after this optimiser was made: make it again, of "
-                        "nn::parameters(model))";
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              nn::to(model, kFloat64);
-              step(model);
-            }),
-            all + named + "(nn::to has converted it to float64 since this optimiser was made: call nn::to first)");
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              model = TwoLayers();
-              step(model);
-            }),
-            all + unnamed + replaced);
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              model.down = nn::Linear(3, 4);
-              step(model);
-            }),
-            "[optimizer] \"down.weight\" has no gradient, but 2 of the gradients belong to no parameter of this "
-            "optimiser: [4, 3], [4] " +
-                replaced);
-  EXPECT_EQ(rejected([](TwoLayers&, auto step) { step(TwoLayers()); }),
-            all + unnamed + "(this optimiser was made for another model, or a visit leaves out a member)");
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) { step(nn::clone(model)); }),
-            all + named + "(this optimiser was made for another model of the same names: is the loss of a clone?)");
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    nn::to(model, kFloat64);
+    step(model);
+  }));
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    model = TwoLayers();
+    step(model);
+  }));
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    model.down = nn::Linear(3, 4);
+    step(model);
+  }));
+  EXPECT_TEXT(rejected([](TwoLayers&, auto step) { step(TwoLayers()); }));
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) { step(nn::clone(model)); }));
   // Without other leaves, as before; a parameter that is gone says so.
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              struct First {
-                const nn::Linear& up;
-                Tensor operator()(const Tensor& x) const { return up(x); }
-              };
-              step(First{model.up});
-            }),
-            "[optimizer] \"down.weight\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
-            "parameters as they are; call nn::to before the optimiser is made)");
-  EXPECT_EQ(rejected([](TwoLayers& model, auto step) {
-              nn::Parameter both(zeros({2}));
-              tie(both, model.down.bias);
-              both.freeze();
-              step(model);
-            }),
-            "[optimizer] \"down.bias\" has no gradient: no module has it any more (was its layer replaced, or tied to "
-            "another, after this optimiser was made?)");
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    struct First {
+      const nn::Linear& up;
+      Tensor operator()(const Tensor& x) const { return up(x); }
+    };
+    step(First{model.up});
+  }));
+  EXPECT_TEXT(rejected([](TwoLayers& model, auto step) {
+    nn::Parameter both(zeros({2}));
+    tie(both, model.down.bias);
+    both.freeze();
+    step(model);
+  }));
 }
 
 TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
@@ -147,32 +123,25 @@ TEST(Mistakes, AHiddenStateOfTheStepBeforeMustBeDetached) {
     return tape.backward(sum(hidden))[weight].to_vector<float>();
   };
   EXPECT_EQ(step(), (std::vector<float>{1, 1}));
-  EXPECT_EQ(error_of(step),
-            "[tape] a tensor of shape [2] was computed on a tape that has ended, and no gradient can flow to what it "
-            "was computed from (detach() makes it a constant)");
+  EXPECT_TEXT(error_of(step));
   hidden = hidden.detach();
   EXPECT_EQ(step(), (std::vector<float>{3, 3}));
 }
 
 TEST(Mistakes, TheRootOfASumOfSquaresHasNoGradientAtZeroButTheNormHas) {
   const Tensor x = zeros({2}).as_leaf();
-  const auto gradient = [&](auto f) {
-    Tape tape;
-    return tape.backward(f())[x].template to_vector<float>();
-  };
+  const auto gradient = [&](auto f) { return Tape().backward(f())[x].template to_vector<float>(); };
   EXPECT_TRUE(std::isnan(gradient([&] { return sqrt(sum(x * x)); })[0]));
   EXPECT_EQ(gradient([&] { return norm(x); }), (std::vector<float>{0, 0}));
-  EXPECT_EQ(error_of([&] {
-              Tape tape;
-              tape.trap_nan();
-              tape.backward(sqrt(sum(x * x)));
-            }),
-            "[sqrt] the gradient of input 0 is not finite at position 3 of the tape: shape [] float32, inputs []");
+  EXPECT_TEXT(error_of([&] {
+    Tape tape;
+    tape.trap_nan();
+    tape.backward(sqrt(sum(x * x)));
+  }));
 }
 
 struct Deep {
   nn::List<nn::Linear> layers = nn::repeat<nn::Linear>(3, 2, 2);
-  void visit(auto&& field) { field("layers", layers); }
 };
 
 TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
@@ -197,9 +166,8 @@ TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
   model.layers.pop_back();  // removes its names
   Tape tape;
   tape.trap_nan();
-  EXPECT_EQ(error_of([&] { leaf * 2; }),
-            "[mul] the value is not finite at position 1 of the tape: shape [2] float32, inputs [2]");
+  EXPECT_ERROR(leaf * 2);
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

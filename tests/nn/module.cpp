@@ -1,25 +1,13 @@
 // Module machinery on structs as users write them: names, state, clones, modes.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/attention.h>
-#include <tapegrad/nn/feed_forward.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <type_traits>
-
-namespace tg = tapegrad;
-namespace nn = tg::nn;
-
+namespace tapegrad::tests {
 namespace {
-
-using tg::tests::error_of;
 
 struct TestMlp {
   nn::Linear up, down;
   explicit TestMlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
-  tg::Tensor operator()(const tg::Tensor& x) const { return x + down(tg::relu(up(x))); }
+  Tensor operator()(const Tensor& x) const { return x + down(relu(up(x))); }
   void visit(auto&& field) {
     field("up", up);
     field("down", down);
@@ -27,7 +15,7 @@ struct TestMlp {
 };
 
 struct Model {
-  explicit Model(int64_t depth) : table(tg::zeros({2, 3})) {
+  explicit Model(int64_t depth) : table(zeros({2, 3})) {
     for (int64_t i = 0; i < depth; ++i) blocks.emplace_back(3);
   }
   void visit(auto&& field) {
@@ -56,14 +44,11 @@ TEST(Module, NamesInTheOrderOfTheVisits) {
     names.push_back(name);
     EXPECT_EQ(parameter.name(), name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"blocks.0.up.weight", "blocks.0.up.bias", "blocks.0.down.weight",
-                                             "blocks.0.down.bias", "blocks.1.up.weight", "blocks.1.up.bias",
-                                             "blocks.1.down.weight", "blocks.1.down.bias", "head.0.weight",
-                                             "head.0.bias", "head.1.weight"}));
+  EXPECT_TEXT(names);
   ASSERT_EQ(nn::named_buffers(model).size(), 1U);
   EXPECT_EQ(nn::named_buffers(model)[0].name, "table");
   EXPECT_EQ(nn::count_parameters(model), 2 * (12 * 3 + 12 + 3 * 12 + 3) + 2 * 3 + 2 + 2);
-  EXPECT_EQ(model.blocks[0].up.weight->shape(), (tg::Shape{12, 3}));
+  EXPECT_EQ(model.blocks[0].up.weight->shape(), (Shape{12, 3}));
 }
 
 TEST(Module, VisitReachesEveryParameterMade) {
@@ -98,11 +83,10 @@ TEST(Module, CloneIsDeepAndExplicit) {
     EXPECT_FALSE(ours[i].parameter->storage() == theirs[i].parameter->storage());
   }
   nn::init::ones(copy.blocks[1].up.bias);
-  copy.table.set(tg::ones({2, 3}));
+  copy.table.set(ones({2, 3}));
   EXPECT_NE(model.blocks[1].up.bias->to_vector<float>(), copy.blocks[1].up.bias->to_vector<float>());
   EXPECT_EQ(model.table->to_vector<float>(), std::vector<float>(6, 0));
-  EXPECT_EQ(error_of([&] { const TestMlp silent = model.blocks[0]; }),
-            "[parameter] expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
+  EXPECT_TEXT(error_of([&] { const TestMlp silent = model.blocks[0]; }));
 }
 
 struct Gated {
@@ -142,34 +126,29 @@ struct SameNames {
 TEST(Module, AParameterThatIsVisitedTwiceIsTied) {
   Tied tied;
   EXPECT_EQ(nn::count_parameters(tied), 16);
-  const tg::NamedTensors leaves = nn::parameters(tied), state = nn::state_dict(tied);
+  const NamedTensors leaves = nn::parameters(tied), state = nn::state_dict(tied);
   ASSERT_EQ(leaves.size(), 2U);
   ASSERT_EQ(state.size(), 2U);
   EXPECT_EQ(leaves[0].name, "table.weight");
   EXPECT_EQ(state[1].name, "table.bias");
-  tg::NamedTensors both = state;
+  NamedTensors both = state;
   both.push_back({"head.weight", state[0].tensor});
   nn::load_state_dict(tied, both);
-  both.back().tensor = tg::zeros({4, 3});
-  EXPECT_EQ(error_of([&] { nn::load_state_dict(tied, both); }),
-            "[load_state_dict] the state does not fit the model: \"table.weight\" and \"head.weight\" are tied, but "
-            "their values differ");
+  both.back().tensor = zeros({4, 3});
+  EXPECT_ERROR(nn::load_state_dict(tied, both));
   tied.head = &tied.other;
   EXPECT_EQ(nn::parameters(tied).size(), 4U);
   SameNames same;
-  EXPECT_EQ(error_of([&] { nn::named_parameters(same); }),
-            "[visit] expected a different name for each member of a visit, got two members named \"w.weight\"");
+  EXPECT_ERROR(nn::named_parameters(same));
 }
 
 TEST(Module, AnUnusedParameterIsNamed) {
   TestMlp idle(2);
-  tg::Tape tape;
-  const tg::Gradients grads = tape.backward(tg::sum(idle.up(tg::ones({1, 2}))));
+  const Gradients grads = Tape().backward(sum(idle.up(ones({1, 2}))));
   EXPECT_EQ(grads[idle.up.bias].numel(), 8);
   EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }), "[gradients] the leaf of shape [2] took no part in the loss");
   nn::named_parameters(idle);
-  EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }),
-            "[gradients] the leaf \"down.bias\" of shape [2] took no part in the loss");
+  EXPECT_ERROR(grads[idle.down.bias]);
 }
 
 TEST(Module, TrainAndEvalReachEveryDropout) {
@@ -177,7 +156,7 @@ TEST(Module, TrainAndEvalReachEveryDropout) {
   model.extra.emplace(0.1);
   nn::eval(model);
   EXPECT_FALSE(model.drop.training || model.extra->training);
-  const tg::Tensor x = tg::ones({4, 3});
+  const Tensor x = ones({4, 3});
   EXPECT_EQ(model.drop(x).to_vector<float>(), x.to_vector<float>());
   nn::train(model);
   EXPECT_TRUE(model.drop.training && model.extra->training);
@@ -196,51 +175,46 @@ TEST(Module, EvalModeRestoresTheModeOfEachModule) {
       EXPECT_FALSE(model.drop.training || model.extra->training);
     }
     EXPECT_TRUE(model.drop.training && model.extra->training);
-    tg::fail("test", "an evaluation that fails");
-  } catch (const tg::Error&) {
+    fail("test", "an evaluation that fails");
+  } catch (const Error&) {
   }
   EXPECT_TRUE(model.drop.training);
   EXPECT_FALSE(model.extra->training);
 }
 
 TEST(Module, AParameterIsALeaf) {
-  const tg::Tensor values = tg::ones({2});
+  const Tensor values = ones({2});
   nn::Parameter p(values);
-  p.set(tg::zeros({2}));
+  p.set(zeros({2}));
   EXPECT_EQ(values.to_vector<float>(), (std::vector<float>{1, 1}));
-  tg::Tape tape;
-  const tg::Tensor y = tg::sum(p * p);
-  EXPECT_EQ(
-      error_of([&] { p.set(tg::ones({2})); }),
-      "[parameter] a parameter of shape [2] cannot be changed while a live tape has recorded it (run backward or end "
-      "the tape first)");
+  Tape tape;
+  const Tensor y = sum(p * p);
+  EXPECT_ERROR(p.set(ones({2})));
   p.set_name("w");
-  EXPECT_EQ(
-      error_of([&] { nn::init::ones(p); }),
-      "[parameter] \"w\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
-  const tg::Gradients grads = tape.backward(y);
+  EXPECT_ERROR(nn::init::ones(p));
+  const Gradients grads = tape.backward(y);
   EXPECT_EQ(grads[p].to_vector<float>(), (std::vector<float>{0, 0}));
-  p.set(tg::ones({2}));
-  EXPECT_EQ(error_of([&] { p.set(tg::ones({3})); }), "[parameter] expected values of shape [2] for \"w\", got [3]");
+  p.set(ones({2}));
+  EXPECT_EQ(error_of([&] { p.set(ones({3})); }), "[parameter] expected values of shape [2] for \"w\", got [3]");
 }
 
 TEST(Module, AParameterIsIndexedAsATensor) {
-  const nn::Parameter p(tg::tensor({{1., 2., 3.}, {4., 5., 6.}}));
+  const nn::Parameter p(tensor({{1., 2., 3.}, {4., 5., 6.}}));
   const nn::Buffer b(p.tensor().detach());
-  EXPECT_EQ(p(1, tg::all).to_vector<float>(), (std::vector<float>{4, 5, 6}));
-  EXPECT_EQ(p({}, tg::range(0, 2)).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
-  EXPECT_EQ(b(tg::all, tg::range(1, 2), tg::newaxis).shape(), (tg::Shape{2, 1, 1}));
+  EXPECT_EQ(p(1, all).to_vector<float>(), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(p({}, range(0, 2)).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(b(all, range(1, 2), newaxis).shape(), (Shape{2, 1, 1}));
 }
 
 TEST(Module, StateRoundTrips) {
   Model from(2), to(2);
-  from.table.set(tg::full({2, 3}, 7));
-  const tg::NamedTensors state = nn::state_dict(from);
+  from.table.set(full({2, 3}, 7));
+  const NamedTensors state = nn::state_dict(from);
   ASSERT_EQ(state.size(), 12U);
   EXPECT_EQ(state.back().name, "table");
   const nn::LoadReport report = nn::load_state_dict(to, state);
   EXPECT_TRUE(report.missing.empty() && report.unexpected.empty());
-  const tg::NamedTensors loaded = nn::state_dict(to);
+  const NamedTensors loaded = nn::state_dict(to);
   for (std::size_t i = 0; i < state.size(); ++i) {
     EXPECT_EQ(loaded[i].tensor.to_vector<float>(), state[i].tensor.to_vector<float>()) << state[i].name;
   }
@@ -248,17 +222,14 @@ TEST(Module, StateRoundTrips) {
 
 TEST(Module, StateErrorsNameTheEntries) {
   Model model(1);
-  tg::NamedTensors state = nn::state_dict(nn::clone(model));
+  NamedTensors state = nn::state_dict(nn::clone(model));
   state[0].name = "blocks.0.upp.weight";
-  state[1].tensor = tg::zeros({5});
+  state[1].tensor = zeros({5});
   const std::vector<float> before = model.blocks[0].down.weight->to_vector<float>();
-  state[2].tensor = tg::zeros({3, 12});
-  EXPECT_EQ(
-      error_of([&] { nn::load_state_dict(model, state); }),
-      "[load_state_dict] the state does not fit the model: expected shape [12] for \"blocks.0.up.bias\", got [5]; "
-      "\"blocks.0.up.weight\" is missing; \"blocks.0.upp.weight\" is unexpected");
+  state[2].tensor = zeros({3, 12});
+  EXPECT_ERROR(nn::load_state_dict(model, state));
   EXPECT_EQ(model.blocks[0].down.weight->to_vector<float>(), before);
-  state[1].tensor = tg::ones({12});
+  state[1].tensor = ones({12});
   const nn::LoadReport report = nn::load_state_dict(model, state, false);
   EXPECT_EQ(report.missing, std::vector<std::string>{"blocks.0.up.weight"});
   EXPECT_EQ(report.unexpected, std::vector<std::string>{"blocks.0.upp.weight"});
@@ -273,18 +244,18 @@ TEST(Module, StateErrorsNameTheEntries) {
 
 TEST(Module, ConvertsToDouble) {
   TestMlp model(2);
-  nn::to(model, tg::kFloat64);
-  EXPECT_EQ(model.up.weight->dtype(), tg::kFloat64);
+  nn::to(model, kFloat64);
+  EXPECT_EQ(model.up.weight->dtype(), kFloat64);
   EXPECT_TRUE(model.up.weight->is_leaf());
-  EXPECT_EQ(model(tg::ones({1, 2}, tg::kFloat64)).dtype(), tg::kFloat64);
+  EXPECT_EQ(model(ones({1, 2}, kFloat64)).dtype(), kFloat64);
 }
 
 TEST(Module, GradientsByParameter) {
   const TestMlp model(2);
-  tg::Tape tape;
-  const tg::Gradients grads = tape.backward(tg::sum(model(tg::ones({3, 2}))));
-  EXPECT_EQ(grads[model.up.weight].shape(), (tg::Shape{8, 2}));
+  const Gradients grads = Tape().backward(sum(model(ones({3, 2}))));
+  EXPECT_EQ(grads[model.up.weight].shape(), (Shape{8, 2}));
   EXPECT_EQ(grads[model.down.bias].to_vector<float>(), (std::vector<float>{3, 3}));
 }
 
 }  // namespace
+}  // namespace tapegrad::tests

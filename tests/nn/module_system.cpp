@@ -1,17 +1,10 @@
 // Composition of modules and functions of modules: Sequential, ties, freezing.
-#include <gtest/gtest.h>
-#include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/nn/tied_language.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <string>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using namespace tests;
 
 // --- Sequential ---
 
@@ -109,8 +102,7 @@ TEST(Sequential, StateRoundTrips) {
 TEST(Sequential, AnEmptyAnyModuleIsAnError) {
   const nn::AnyModule none;
   EXPECT_FALSE(none.defined());
-  EXPECT_EQ(error_of([&] { none(ones({2})); }),
-            "[any_module] expected a module, got an empty handle (assign a module first)");
+  EXPECT_ERROR(none(ones({2})));
 }
 
 TEST(Reshape, FlattenUnflattenAndIdentity) {
@@ -126,16 +118,9 @@ TEST(Reshape, FlattenUnflattenAndIdentity) {
   EXPECT_EQ(nn::Unflatten(0, {-1})(flat).shape(), (Shape{2, 60}));
   EXPECT_EQ(nn::Unflatten(1, {0, 4})(zeros({2, 0})).shape(), (Shape{2, 0, 4}));
   EXPECT_EQ(nn::Unflatten(1, {4, -1})(zeros({2, 0})).shape(), (Shape{2, 4, 0}));
-  // clang-format off
-  expect_texts({
-      {"[unflatten] expected sizes whose product is axis 1 of [2, 60], at most one of them -1 (the rest), got [7, -1]",
-       [&] { nn::Unflatten(1, {7, -1})(flat); }},
-      {"[unflatten] expected sizes whose product is axis 1 of [2, 60], at most one of them -1 (the rest), got [-1, -1]",
-       [&] { nn::Unflatten(1, {-1, -1})(flat); }},
-      {"[unflatten] axis 2 is out of range for shape [2, 60] (axes go from -2 to 1)",
-       [&] { nn::Unflatten(2, {2})(flat); }},
-  });
-  // clang-format on
+  EXPECT_ERROR(nn::Unflatten(1, {7, -1})(flat));
+  EXPECT_ERROR(nn::Unflatten(1, {-1, -1})(flat));
+  EXPECT_ERROR(nn::Unflatten(2, {2})(flat));
 }
 
 // --- ties ---
@@ -149,8 +134,7 @@ TEST(Ties, TwoParametersShareOneLeaf) {
   EXPECT_EQ(names_of(model), (Names{"table.weight", "middle.weight", "middle.bias", "head.bias"}));
   EXPECT_EQ(nn::count_parameters(model), 15 + 12 + 5);
   EXPECT_EQ(model.head.weight.name(), "table.weight");
-  Tape tape;
-  const Gradients grads = tape.backward(loss_of(model));
+  const Gradients grads = Tape().backward(loss_of(model));
   EXPECT_EQ(grads.size(), 4U);
   // The sum of the gradients that two leaves of the same values get.
   Language apart = nn::clone(model);
@@ -183,15 +167,11 @@ TEST(Ties, OptimisersUpdateTheLeafOnce) {
   Language model = tied_language();
   Language again = nn::clone(model);
   optim::SGD sgd(nn::parameters(model), {.lr = 0.5});
-  Tape tape;
-  const Gradients grads = tape.backward(loss_of(model));
+  const Gradients grads = Tape().backward(loss_of(model));
   const Tensor expected = again.table.weight - grads[model.table.weight] * 0.5;
   sgd.step(grads);
   expect_near(model.head.weight, expected);
-  EXPECT_EQ(error_of([&] {
-              optim::SGD({{"a", model.table.weight}, {"b", model.head.weight}}, {});
-            }),
-            "[optimizer] \"a\" is given twice");
+  EXPECT_ERROR(optim::SGD({{"a", model.table.weight}, {"b", model.head.weight}}, {}));
 }
 
 TEST(Ties, StateHasTheFirstNameAndLoadsUnderAny) {
@@ -211,36 +191,24 @@ TEST(Ties, StateHasTheFirstNameAndLoadsUnderAny) {
   EXPECT_EQ(values_of(model.table.weight), Values(15, 2));
   nn::load_state_dict(model, with({{"head.weight", one.to(kFloat64)}, {"table.weight", one}}));
   EXPECT_EQ(values_of(model.table.weight), Values(15, 1));
-  EXPECT_EQ(error_of([&] {
-              nn::load_state_dict(model, with({{"head.weight", two}, {"table.weight", one}}));
-            }),
-            "[load_state_dict] the state does not fit the model: \"table.weight\" and \"head.weight\" are tied, but "
-            "their values differ");
-  EXPECT_EQ(error_of([&] {
-              nn::load_state_dict(model, with({{"head.weight", ones({3})}, {"table.weight", one}}));
-            }),
-            "[load_state_dict] the state does not fit the model: expected shape [5, 3] for \"head.weight\", got [3]");
-  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, with({})); }),
-            "[load_state_dict] the state does not fit the model: \"table.weight\" is missing");
+  EXPECT_ERROR(nn::load_state_dict(model, with({{"head.weight", two}, {"table.weight", one}})));
+  EXPECT_ERROR(nn::load_state_dict(model, with({{"head.weight", ones({3})}, {"table.weight", one}})));
+  EXPECT_ERROR(nn::load_state_dict(model, with({})));
   EXPECT_EQ(values_of(model.table.weight), Values(15, 1));
 }
 
 TEST(Ties, AreRejectedWhereTheyDoNotFit) {
   nn::Linear a(2, 3), b(3, 2), c(2, 3, false);
-  EXPECT_EQ(error_of([&] { tie(a.weight, b.weight); }),
-            "[tie] expected two parameters of one shape, got [3, 2] and [2, 3]");
+  EXPECT_ERROR(tie(a.weight, b.weight));
   EXPECT_EQ(error_of([&] { tie(a.bias, c.bias); }), "[tie] expected two parameters with values, got one without");
   Tape tape;
   const Tensor y = sum(c(ones({1, 2})));
-  EXPECT_EQ(error_of([&] { tie(a.weight, c.weight); }),
-            "[tie] a parameter of shape [3, 2] cannot be changed while a live tape has recorded it (run backward or "
-            "end the tape first)");
+  EXPECT_ERROR(tie(a.weight, c.weight));
 }
 
 TEST(Ties, AreCheckedByGradcheck) {
   const auto call = [](const Language& model, std::span<const Tensor> x) { return model(x[0]); };
-  const GradcheckReport report = nn::gradcheck(tied_language(), {tensor({{0, 1, 3}})}, call);
-  EXPECT_TRUE(report.ok) << report.text;
+  EXPECT_TRUE(nn::gradients_match(tied_language(), {tensor({{0, 1, 3}})}, call));
 }
 
 // --- freezing ---
@@ -268,8 +236,7 @@ TEST(Freeze, FrozenParametersGetNoGradientAndRecordNothing) {
   EXPECT_EQ(error_of([&] { some[model.head.bias]; }), "[gradients] the leaf \"head.bias\" of shape [5] is frozen");
   nn::unfreeze(model);
   EXPECT_EQ(nn::count_trainable_parameters(model), nn::count_parameters(model));
-  Tape tape;
-  const Gradients all = tape.backward(loss_of(model));
+  const Gradients all = Tape().backward(loss_of(model));
   EXPECT_EQ(all.size(), 5U);
 }
 
@@ -291,10 +258,7 @@ TEST(Freeze, BackwardComputesNoGradientsOfFrozenWeights) {
 
 TEST(Freeze, GradientsOfTheOthersAreTheSame) {
   Language model = tied_language();
-  const auto grads_of = [&] {
-    Tape tape;
-    return tape.backward(loss_of(model));
-  };
+  const auto grads_of = [&] { return Tape().backward(loss_of(model)); };
   const Gradients all = grads_of();
   nn::freeze(model.head.weight);  // and with it the table
   const Gradients some = grads_of();
@@ -309,10 +273,7 @@ TEST(Freeze, OptimisersIgnoreFrozenParametersUntilTheyAreUnfrozen) {
   model.bias.set(ones({1}));
   nn::freeze(model.weight);
   optim::Adam adam(nn::parameters(model), {.lr = 0.1, .weight_decay = 0.5});
-  const auto step = [&] {
-    Tape tape;
-    adam.step(tape.backward(sum(model(ones({1, 2})))));
-  };
+  const auto step = [&] { adam.step(Tape().backward(sum(model(ones({1, 2}))))); };
   step();
   EXPECT_EQ(values_of(model.weight), (Values{1, 1}));
   expect_near(model.bias, {0.9});
@@ -324,8 +285,7 @@ TEST(Freeze, OptimisersIgnoreFrozenParametersUntilTheyAreUnfrozen) {
   expect_near(model.weight, {0.9, 0.9});  // the first update of the weight: its own bias correction
   const Values bias = values_of(model.bias);
   nn::freeze(model);
-  EXPECT_EQ(error_of([&] { step(); }),
-            "[backward] the loss was not recorded on this tape: every parameter that was used is frozen");
+  EXPECT_ERROR(step());
   EXPECT_EQ(values_of(model.bias), bias);
 }
 
@@ -354,9 +314,7 @@ TEST(Freeze, AFrozenParameterKeepsItsValuesWhileATapeMayNeedThem) {
   {
     Tape tape;
     const Tensor loss = sum(w * x);
-    EXPECT_EQ(error_of([&] { w.set(zeros({2})); }),
-              "[parameter] a parameter of shape [2] cannot be changed while a live tape has recorded it (run backward "
-              "or end the tape first)");
+    EXPECT_ERROR(w.set(zeros({2})));
     EXPECT_EQ(values_of(tape.backward(loss)[x]), (Values{1, 2}));
     w.set(tensor({5., 6.}));
   }
@@ -387,4 +345,4 @@ TEST(Freeze, IsKeptByClonesConversionAndState) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,15 +1,6 @@
 // Writing a parameter changes that leaf only; all other tensors keep their values.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/module.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <utility>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -17,18 +8,10 @@ namespace {
 struct Two {
   nn::Parameter a{tensor({1., 2.})}, b{tensor({3., 4.})};
   nn::Buffer c{tensor({5., 6.})};
-  void visit(auto&& field) {
-    field("a", a);
-    field("b", b);
-    field("c", c);
-  }
 };
 
 // leaf -= 10
-void step(optim::Optimizer& optimizer, const Tensor& leaf) {
-  Tape tape;
-  optimizer.step(tape.backward(sum(leaf * 10)));
-}
+void step(optim::Optimizer& optimizer, const Tensor& leaf) { optimizer.step(Tape().backward(sum(leaf * 10))); }
 
 TEST(Ownership, AnOptimizerDoesNotChangeConstantsOfATape) {
   nn::Parameter w(tensor({2., 3.}));
@@ -53,8 +36,7 @@ TEST(Ownership, AnOptimizerDoesNotChangeTheTensorOfALeaf) {
 TEST(Ownership, TwoLeavesOfOneTensorAreTrainedSeparately) {
   const Tensor x = tensor({1., 2.}), a = x.as_leaf(), b = x.as_leaf();
   optim::SGD sgd({{"a", a}, {"b", b}}, {.lr = 1});
-  Tape tape;
-  sgd.step(tape.backward(sum(a * 10) + sum(b * 100)));
+  sgd.step(Tape().backward(sum(a * 10) + sum(b * 100)));
   EXPECT_EQ(values_of(a), (Values{-9, -8}));
   EXPECT_EQ(values_of(b), (Values{-99, -98}));
   EXPECT_EQ(values_of(x), (Values{1, 2}));
@@ -64,11 +46,9 @@ TEST(Ownership, AGradientMayBeAParameter) {
   static const Op kDot{"dot"};
   nn::Parameter a(tensor({1., 2.})), b(tensor({3., 4.}));
   optim::SGD sgd({{"a", a}, {"b", b}}, {.lr = 1});
-  Tape tape;
-  const Tensor y = record(kDot, sum(a * b).detach(), {a.tensor(), b.tensor()}, [&](const Tensor&) -> Grads {
+  sgd.step(Tape().backward(record(kDot, sum(a * b).detach(), {a.tensor(), b.tensor()}, [&](const Tensor&) -> Grads {
     return {b.tensor(), a.tensor()};
-  });
-  sgd.step(tape.backward(y));
+  })));
   EXPECT_EQ(values_of(a), (Values{-2, -2}));
   EXPECT_EQ(values_of(b), (Values{2, 2}));
 }
@@ -104,10 +84,7 @@ TEST(Ownership, AStateIsASnapshotAndMayBeLoadedSwapped) {
 TEST(Ownership, AnOptimizersStateIsASnapshotAndMayBeLoadedSwapped) {
   nn::Parameter a(tensor({1., 2.})), b(tensor({3., 4.}));
   optim::Adam adam({{"a", a}, {"b", b}}, {.lr = 0.1});
-  const auto train = [&] {
-    Tape tape;
-    adam.step(tape.backward(sum(a * 10) + sum(b * 100)));
-  };
+  const auto train = [&] { adam.step(Tape().backward(sum(a * 10) + sum(b * 100))); };
   train();
   const auto find = [](const NamedTensors& state, std::string_view name) {
     return std::find_if(state.begin(), state.end(), [&](const NamedTensor& t) { return t.name == name; })->tensor;
@@ -144,11 +121,7 @@ TEST(Ownership, ALeafThatATapeHasRecordedDoesNotChange) {
   Tape tape;
   const Tensor loss = sum(w * w);
   step(sgd, twin);
-  EXPECT_EQ(error_of([&] {
-              w.set(tensor({0., 0.}));
-            }),
-            "[parameter] a parameter of shape [2] cannot be changed while a live tape has recorded it (run backward or "
-            "end the tape first)");
+  EXPECT_ERROR(w.set(tensor({0., 0.})));
   EXPECT_EQ(values_of(tape.backward(loss)[w]), (Values{2, 4}));
   EXPECT_EQ(values_of(twin), (Values{-9, -8}));
 }
@@ -185,8 +158,7 @@ TEST(Ownership, ALoadThatIsRejectedChangesNothing) {
             "[load_state_dict] \"b\"" + why);
   EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[nn::to] \"b\"" + why);
   EXPECT_EQ(values_of(model.a), (Values{1, 2}));
-  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }),
-            "[nn::to] expected float32, float64, bfloat16 or float16, got int64");
+  EXPECT_ERROR(nn::to(model, kInt64));
   EXPECT_EQ(values_of(model.c), (Values{5, 6}));
 }
 
@@ -207,8 +179,7 @@ TEST(Ownership, ASubstituteOfAnyLayoutIsOverwrittenInOrder) {
     EXPECT_EQ(values_of(w), (Values{5, 6, 7, 8}));
   }
   nn::Parameter w(zeros({2}));
-  EXPECT_EQ(error_of([&] { w.substitute(zeros({2}, kInt64)); }),
-            "[parameter] expected float32 or float64 values to substitute for a parameter, got int64");
+  EXPECT_ERROR(w.substitute(zeros({2}, kInt64)));
 }
 
 }  // namespace

@@ -66,12 +66,6 @@ struct PrivateNet {
   GroupNorm norm{2, 6};
   Linear last{6, 5};
   Tensor operator()(const Tensor& x) const { return last(mean(norm(relu(second(tanh(first(x))))), {-2, -1})); }
-  void visit(auto&& field) {
-    field("first", first);
-    field("second", second);
-    field("norm", norm);
-    field("last", last);
-  }
 };
 
 TEST(PerExampleModel, Images) {
@@ -87,11 +81,7 @@ TEST(PerExampleModel, AnOperationThatCannotIsNamed) {
   manual_seed(4);
   BatchNorm1d norm(3);
   const NamedTensors named = parameters(norm);
-  Tape tape;
-  const Tensor losses = sum(norm(drawn_rows({4, 3}, 1, kFloat32)), 1);
-  EXPECT_EQ(tests::error_of([&] { tape.backward(losses, {.per_example = true}); }),
-            "[batch_norm_training] cannot compute gradients per example for a leaf of shape [3]: expected one gradient "
-            "per example, got one of shape [3] for all 4 (near weight)");
+  EXPECT_ERROR(Tape().backward(sum(norm(drawn_rows({4, 3}, 1, kFloat32)), 1), {.per_example = true}));
 }
 
 // --- DP-SGD ---
@@ -101,8 +91,7 @@ TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
   const Tensor w = drawn_rows({4, 3}, 1).as_leaf(), scale = drawn_rows({4}, 2).as_leaf();
   const auto of = [&](const std::function<Tensor(const Tensor&)>& losses, int64_t steps) {
     const std::string text = tests::error_of([&] {
-      Tape tape;
-      tape.backward(losses(drawn_rows({3, steps, 3}, 3)), {.per_example = true});
+      Tape().backward(losses(drawn_rows({3, steps, 3}, 3)), {.per_example = true});
     });
     const std::size_t example = text.find("for example ");
     return example == std::string::npos ? text : text.substr(0, example + 12) + text.substr(example + 13);
@@ -154,14 +143,6 @@ struct Square {  // all sizes are those of the batch
     const Tensor y = norm(gelu(first(x))) + attention(x, x, x);
     return sum(square(last(matmul(y, second.weight))), {1, 2});
   }
-  void visit(auto&& field) {
-    field("words", words);
-    field("first", first);
-    field("second", second);
-    field("norm", norm);
-    field("last", last);
-    field("attention", attention);
-  }
 };
 
 struct SquareImages {
@@ -169,17 +150,11 @@ struct SquareImages {
   ConvTranspose2d up{4, 4, 1};
   GroupNorm norm{4, 4};
   Tensor operator()(const Tensor& x) const { return sum(square(up(tanh(norm(conv(x))))), {1, 2, 3}); }
-  void visit(auto&& field) {
-    field("conv", conv);
-    field("up", up);
-    field("norm", norm);
-  }
 };
 
 struct PrivateTokens {
   GPTModel model{{.vocab_size = 4, .context_length = 4, .emb_dim = 4, .n_heads = 2, .n_layers = 1, .drop_rate = 0}};
   Tensor operator()(const Tensor& ids) const { return next_token_losses(model(ids), ids); }
-  void visit(auto&& field) { field("model", model); }
 };
 
 // Gradients of a tape that is kept: once, again, and of single leaves.
@@ -237,8 +212,7 @@ TEST(PerExampleModel, PrivateStep) {
   for (const NamedTensor& p : parameters(model)) expected.push_back(zeros_like(p.tensor));
   int clipped = 0;
   for (int64_t i = 0; i < 4; ++i) {
-    Tape tape;
-    Gradients grads = tape.backward(cross_entropy(model(x.slice(0, i, i + 1)), y.slice(0, i, i + 1)));
+    Gradients grads = Tape().backward(cross_entropy(model(x.slice(0, i, i + 1)), y.slice(0, i, i + 1)));
     clipped += optim::clip_grad_norm(grads, max_norm) > max_norm;
     std::size_t at = 0;
     for (const NamedTensor& p : parameters(model)) {
@@ -275,23 +249,18 @@ TEST(PerExampleModel, ClippingErrors) {
     });
   };
   EXPECT_EQ(clip(ones({2}), ones({2}), 0), "[clip_per_example] expected max_norm > 0, got 0");
-  EXPECT_EQ(clip(ones({2}), ones({2}), 1),
-            "[clip_per_example] expected gradients per example, [2, ...], got shape [3, 2]");
-  EXPECT_EQ(tests::error_of([] {
-              Gradients none;
-              optim::add_noise(none, -1);
-            }),
-            "[add_noise] expected a standard deviation of at least 0, got -1");
-  Tape tape;
-  Gradients grads = tape.backward(mean(full({3, 2}, INFINITY) * w, 1), {.per_example = true});
-  EXPECT_EQ(tests::error_of([&] { optim::clip_per_example(grads, 1); }),
-            "[clip_per_example] the norm of the gradients of example 0 is inf (Tape::trap_nan finds the operation)");
+  EXPECT_TEXT(clip(ones({2}), ones({2}), 1));
+  EXPECT_TEXT(tests::error_of([] {
+    Gradients none;
+    optim::add_noise(none, -1);
+  }));
+  Gradients grads = Tape().backward(mean(full({3, 2}, INFINITY) * w, 1), {.per_example = true});
+  EXPECT_ERROR(optim::clip_per_example(grads, 1));
 }
 
 TEST(PerExampleModel, NormsAreThoseOfAllLeaves) {
   const Tensor w = drawn_rows({3, 2}, 1).as_leaf(), b = drawn_rows({3}, 2).as_leaf(), x = drawn_rows({5, 2}, 3);
-  Tape tape;
-  Gradients grads = tape.backward(sum(linear(x, w, b), 1), {.per_example = true});
+  Gradients grads = Tape().backward(sum(linear(x, w, b), 1), {.per_example = true});
   const Tensor norms = tensor(optim::clip_per_example(grads, 1.5), {5});  // of rows [x; 1], three times
   tests::expect_near(norms, sqrt(3 * (sum(x * x, 1) + 1)));
   const Tensor factors = minimum(1.5 / (norms + 1e-6), ones({5}, kFloat64));

@@ -2,9 +2,6 @@
 // ctest: threads
 #include <tapegrad/tests/support/testing.h>
 
-#include <atomic>
-#include <thread>
-
 namespace tapegrad::tests {
 namespace {
 
@@ -83,8 +80,7 @@ TEST(Recompute, ABackwardMayDrawNumbersOfItsOwn) {
   const Tensor x = tensor({1., 2.}).as_leaf();
   expect_same_recomputed([&](bool again) {
     manual_seed(1);
-    Tape tape;
-    return std::vector<Tensor>{tape.backward(sum(maybe_recomputed(again, x, noisy)))[x]};
+    return std::vector<Tensor>{Tape().backward(sum(maybe_recomputed(again, x, noisy)))[x]};
   });
   EXPECT_EQ(error_of([&] { nn::recompute(x, {}); }), "[recompute] expected a function, got an empty one");
 }
@@ -133,13 +129,11 @@ TEST(Recompute, DetectsThatTheFunctionChanged) {
   int calls = 0;
   Tape tape;
   const Tensor y = nn::recompute(x, [&](const Tensor& in) { return ++calls == 1 ? in * 2 : dropout(in, 0.5); });
-  EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }),
-            "[recompute] the function samples more random numbers in backward than in forward");
+  EXPECT_ERROR(tape.backward(sum(y)));
   calls = 0;
   Tape second;
   const Tensor z = nn::recompute(x, [&](const Tensor& in) { return ++calls == 1 ? dropout(in, 0.5) : in * 2; });
-  EXPECT_EQ(error_of([&] { second.backward(sum(z)); }),
-            "[recompute] the function samples fewer random numbers in backward than in forward");
+  EXPECT_ERROR(second.backward(sum(z)));
 }
 
 nn::GPTModel small_gpt() {
@@ -177,8 +171,7 @@ TEST(Recompute, RunsOneConstModelInTwoThreads) {  // for the thread sanitizer
   const nn::GPTModel& shared = model;
   const auto work = [&] {
     for (int i = 0; i < 20; ++i) {
-      Tape tape;
-      tape.backward(sum(shared(tensor({1, 2, 3}).reshape({1, 3}))));
+      Tape().backward(sum(shared(tensor({1, 2, 3}).reshape({1, 3}))));
       nn::parameters(shared);
     }
   };

@@ -12,11 +12,6 @@ struct Language {
   nn::Embedding table{5, 3};
   nn::Linear middle{3, 3}, head{3, 5};
   Tensor operator()(const Tensor& ids) const { return head(tanh(middle(table(ids)))); }
-  void visit(auto&& field) {
-    field("table", table);
-    field("middle", middle);
-    field("head", head);
-  }
 };
 
 inline Language tied_language() {

@@ -1,15 +1,10 @@
-// nn::watch: the members of a model, the operations of one pass, and the C++ that makes each module.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/leaf_names.h>
-#include <tapegrad/nn/watch.h>
-#include <tapegrad/tapegrad.h>
+// nn::watch: the members of a model, the operations of one pass, and the C++ that makes each module. The summary of a
+// module.
+#include <tapegrad/tests/nn/tied_language.h>
 #include <tapegrad/tests/support/contents.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
-#include <string>
 #include <variant>
-#include <vector>
 
 namespace tapegrad::watch_tests {
 namespace {
@@ -74,10 +69,7 @@ TEST(Watch, HasEveryOperationWithItsModuleInputsAndValue) {
     ASSERT_EQ(op.constants.size(), op.inputs.size());
     if (op.name != "leaf") ran.push_back(op.module + ": " + std::string(op.name));
   }
-  EXPECT_EQ(ran, (std::vector<std::string>{"table: embedding", "blocks.0.norm: layer_norm", "blocks.0.up: linear",
-                                           "blocks.0: relu", "blocks.0.down: linear", "blocks.0: add",
-                                           "blocks.1.norm: layer_norm", "blocks.1.up: linear", "blocks.1: relu",
-                                           "blocks.1.down: linear", "blocks.1: add"}));
+  EXPECT_TEXT(ran);
   const nn::WatchedOperation &sum = seen.operations.back(),
                              &down = seen.operations[static_cast<std::size_t>(sum.inputs[1])];
   EXPECT_EQ(down.module, "blocks.1.down");
@@ -201,6 +193,55 @@ TEST(Watch, CodeOfPositionsCompiles) {
   }
   EXPECT_EQ(nn::code_of(nn::Positions::conv_multiscale), "nn::Positions::conv_multiscale");
   EXPECT_EQ(nn::code_of(OwnKind().positions()), "nn::positions_named(\"log-bias\")");
+}
+
+struct Classifier {
+  nn::Sequential<nn::Linear, nn::Dropout, nn::LayerNorm> stem{nn::Linear(6, 4), nn::Dropout(0.5), nn::LayerNorm(4)};
+  nn::List<nn::Linear> layers = nn::repeat<nn::Linear>(2, 4, 4);
+  nn::Hooked<nn::Linear> head{4, 4, false};
+  nn::Buffer steps{zeros({3})};
+  Tensor operator()(const Tensor& x) const {
+    EXPECT_FALSE(stem.get<1>().training);
+    Tensor y = stem(x);
+    for (const nn::Linear& layer : layers) y = layer(y);
+    return head(y).flatten();
+  }
+};
+
+TEST(Summary, IsATreeWithMarks) {
+  Classifier model;
+  nn::tie(model.layers[0].weight, model.head.weight);
+  nn::freeze(model.stem);
+  EXPECT_TEXT(nn::summary(model));
+}
+
+TEST(Summary, HasTheShapesOfOutputs) {
+  Classifier model;
+  nn::freeze(model.layers[1]);
+  const Tensor x = randn({2, 6});
+  manual_seed(9);
+  const Tensor expected = rand({3});
+  manual_seed(9);
+  EXPECT_TEXT(nn::summary(model, {x}));
+  EXPECT_EQ(values_of(rand({3})), values_of(expected)) << "the generator goes on as before";
+  EXPECT_TRUE(model.stem.get<1>().training);
+  EXPECT_TRUE(model.layers[1].weight.frozen());
+  EXPECT_ERROR(nn::summary(model, {randn({2, 5})}));
+  EXPECT_TRUE(model.stem.get<1>().training);
+}
+
+TEST(Summary, ATiedParameterDoesNotTellWhichModuleUsedIt) {
+  Language model = tied_language();
+  const std::string text = nn::summary(model, {tensor({{0, 1}})});
+  EXPECT_NE(text.find("\nLanguage               -> [1, 2, 5]"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  table     Embedding                   15"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  middle    Linear     -> [1, 2, 3]"), std::string::npos) << text;
+}
+
+TEST(Summary, OfAPartAndOfOneParameter) {
+  const Language model;
+  EXPECT_TEXT(nn::summary(model.middle));
+  EXPECT_TEXT(nn::summary(model.middle.weight));
 }
 
 }  // namespace

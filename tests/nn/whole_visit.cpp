@@ -1,23 +1,11 @@
-// What a visit forgets is found.
-#include <tapegrad/nn/dict.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/gradcheck.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/tests/support/near.h>
+// What a visit forgets is found. Plain structs are modules without a visit: their members and names are found by the
+// compiler.
+#include <tapegrad/tests/support/testing.h>
 
-#include <cstddef>
-#include <cstring>
 #include <new>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
 
 struct ForgetsALayer {
   nn::Linear up{2, 3}, down{3, 2};
@@ -61,8 +49,7 @@ TEST(WholeVisit, NamesWhatIsForgottenAndWhere) {
                   " of the ForgetsALayer; a parameter of shape [2] at byte " + offset(layer.down.bias) +
                   " of the ForgetsALayer are"));
   ForgetsADropout dropout;
-  tests::expect_parts(error_of([&] { nn::state_dict(dropout); }),
-                      {"a module with a training mode, as Dropout is, at byte"});
+  expect_parts(error_of([&] { nn::state_dict(dropout); }), {"a module with a training mode, as Dropout is, at byte"});
   ForgetsABuffer buffer;
   EXPECT_EQ(error_of([&] { nn::state_dict(buffer); }),
             found("a buffer of shape [4] at byte 0 of the ForgetsABuffer is"));
@@ -167,7 +154,7 @@ TEST(WholeVisit, ModulesOfAContainerMayBeNamedOneByOne) {
   NamesElements model;
   EXPECT_EQ(nn::state_dict(model).size(), 4u);
   model.layers.emplace_back(1, 1);
-  tests::expect_parts(error_of([&] { nn::state_dict(model); }), {"a container that holds the parameter \"2.weight\""});
+  expect_parts(error_of([&] { nn::state_dict(model); }), {"a container that holds the parameter \"2.weight\""});
 }
 
 TEST(WholeVisit, LeftOutOnPurposeOrElsewhereIsNoError) {
@@ -181,5 +168,91 @@ TEST(WholeVisit, LeftOutOnPurposeOrElsewhereIsNoError) {
   EXPECT_THROW(nn::require_whole_visit(other), Error);
 }
 
+std::vector<std::string> names_in(auto& model) {
+  std::vector<std::string> names;
+  for (const NamedTensor& t : nn::state_dict(model)) names.push_back(t.name);
+  return names;
+}
+
+enum class Kind { small, large };
+
+struct FirstAndSecond {  // as a pair has
+  nn::Linear first{1, 1};
+  int second = 0;
+};
+static_assert(nn::detail::PlainModule<FirstAndSecond>);
+
+struct PlainBlock {
+  nn::Linear up{2, 3}, down{3, 2};
+  nn::Dropout dropout{0.5};
+  double scale = 2;  // what is no module is left alone
+  Tensor operator()(const Tensor& x) const { return x + dropout(down(tanh(up(x)))) * scale; }
+};
+
+struct PlainModel {
+  nn::List<PlainBlock> blocks;
+  nn::Optional<nn::Linear> head;
+  nn::Sequential<nn::Linear, PlainBlock> tail{nn::Linear(2, 2), PlainBlock()};
+  nn::AnyModule any{PlainBlock()};
+  nn::Parameter shift{zeros({2})};
+  nn::Buffer table{ones({2})};
+  std::string title = "a model";
+  std::vector<int> sizes = {1, 2};
+  std::map<std::string, int> places;
+  std::array<int, 2> pair{};
+  std::function<double(double)> rate;
+  Kind kind = Kind::small;
+  bool flag = false;
+  const PlainBlock* shared = nullptr;
+  Tensor operator()(const Tensor& x) const { return any(tail(blocks[0](x))) + shift; }
+};
+
+TEST(PlainModule, HasTheNamesOfItsMembers) {
+  PlainModel model;
+  model.blocks.emplace_back();
+  EXPECT_TEXT(names_in(model));
+  struct OfAFunction {
+    nn::Linear one{1, 1}, two_words{1, 1};
+  } local;
+  EXPECT_TEXT(names_in(local));
+}
+
+TEST(PlainModule, IsAModuleForEverything) {
+  PlainModel model;
+  model.blocks.emplace_back();
+  nn::eval(model);
+  EXPECT_FALSE(model.blocks[0].dropout.training);
+  const Tensor x = ones({1, 2});
+  PlainModel copy = nn::clone(model);
+  EXPECT_TRUE(equal(copy(x), model(x)));
+  copy.shift.set(ones({2}));
+  EXPECT_FALSE(equal(copy(x), model(x)));
+  nn::load_state_dict(copy, nn::state_dict(model));
+  EXPECT_TRUE(equal(copy(x), model(x)));
+  EXPECT_TRUE(nn::gradients_match(model, {x}));
+}
+
+struct SizedBlock {
+  int64_t in, out = in;
+  nn::Linear layer{in, out};
+};
+
+TEST(PlainModule, IsRepeatedWithTheValuesOfItsFirstMembers) {
+  nn::List<SizedBlock> blocks = nn::repeat<SizedBlock>(2, 3, 4);
+  ASSERT_EQ(blocks.size(), 2U);
+  EXPECT_EQ(blocks[1].layer.weight.shape(), (Shape{4, 3}));
+  EXPECT_EQ(nn::repeat<SizedBlock>(1, 3)[0].layer.weight.shape(), (Shape{3, 3}));
+  EXPECT_EQ(nn::count_parameters(blocks), 2 * 16);
+}
+
+// Indices that a module keeps.
+TEST(Buffer, IsAnEntryOfAnIndex) {
+  const nn::Buffer ids(tensor({2, 0}));
+  Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, kFloat32);
+  expect_near(x(all, ids), {3, 1, 6, 4});
+  x(0, ids) = 0;
+  expect_near(x, {0, 2, 0, 4, 5, 6});
+}
+
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,8 +1,12 @@
-// Gradients of functions of one tensor; with `again`, computed by the recorded backward.
+// Gradients of functions of one tensor or several; with `again`, computed by the recorded backward.
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+
+#include <cstdint>
+#include <vector>
 
 namespace tapegrad::tests {
 
@@ -24,6 +28,25 @@ Tensor gradient(F f, const Tensor& x, bool again = false) {
         return y * arange(1, static_cast<double>(y.numel()) + 1, 1, y.dtype()).reshape(y.shape());
       },
       x, again);
+}
+
+// The value of f(x...) and the gradients of the inputs x, under grad_output(value).
+template <class F, class Seed>
+std::vector<Tensor> value_and_gradients(F f, const std::vector<Tensor>& x, Seed grad_output, bool again = false) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& one : x) leaves.push_back(one.as_leaf());
+  Tape tape;
+  const Tensor y = f(leaves);
+  const Gradients grads = tape.backward(y, {.create_graph = again, .grad_output = grad_output(y.detach())});
+  std::vector<Tensor> all{y.detach()};
+  for (const Tensor& leaf : leaves) all.push_back(grads[leaf].detach());
+  return all;
+}
+
+// Numbers of a normal distribution, by a generator with this seed.
+inline Tensor normal_of(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
+  Generator generator(seed);
+  return randn(shape, dtype, &generator);
 }
 
 }  // namespace tapegrad::tests

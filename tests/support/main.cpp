@@ -1,6 +1,7 @@
 // main of the test programs: --file=PATH runs the tests of one source file, which a program has several of. A
 // --gtest_filter that only leaves tests out, "-*DeathTest.*", leaves them out of these; any other replaces --file.
 #include <gtest/gtest.h>
+#include <tapegrad/tests/support/texts.h>
 
 #include <cstdio>
 #include <cstring>
@@ -24,10 +25,15 @@ std::string tests_of(std::string_view file) {
   return filter;
 }
 
+struct TextsAreUsed : testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo&) override { tapegrad::tests::expect_all_texts_used(); }
+};
+
 }  // namespace
 
 int main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);
+  testing::UnitTest::GetInstance()->listeners().Append(new TextsAreUsed);
   if (count > 1 && std::strncmp(arguments[1], "--file=", 7) == 0) {
     const std::string filter = tests_of(arguments[1] + 7);
     if (filter.empty()) {

@@ -1,22 +1,12 @@
 // bfloat16, the type of weights for generation: conversions, products and models. (Storage, and that no other operation
 // accepts it: types.cpp.)
-#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <bit>
 #include <cstdio>
-#include <filesystem>
-#include <limits>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using tests::error_of;
-using tests::expect_near;
 
 TEST(BFloat16, RoundsToNearestEven) {
   const auto rounded = [](uint32_t bits) { return round_to_bfloat16(std::bit_cast<float>(bits)); };
@@ -131,4 +121,4 @@ TEST(BFloat16, OnlyFloatingTypesKeepAParameter) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

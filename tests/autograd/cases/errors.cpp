@@ -1,12 +1,7 @@
-// The errors of tensors and of operands with NaN, word for word; those of operations: error_texts.cpp.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <string>
-#include <utility>
+// The errors of tensors and of operands with NaN, word for word; those of operations: error_texts/FAMILY.txt has a line
+// with a call (tests/support/call_text.h), and below it, with two spaces before it, the text.
+#include <tapegrad/tests/support/call_text.h>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -14,8 +9,7 @@ namespace {
 const Tensor kMatrix = zeros({2, 3});
 
 TEST(Errors, AreOneLine) {
-  EXPECT_EQ(error_text("config.json", "got \"a\nb\tc\r\x1b[1m\x7f\""),
-            "[config.json] got \"a\\nb\\tc\\r\\x1b[1m\\x7f\"");
+  EXPECT_TEXT(error_text("config.json", "got \"a\nb\tc\r\x1b[1m\x7f\""));
   EXPECT_EQ(error_text("a\x1b[2J/config.json", "x"), "[a\\x1b[2J/config.json] x");
   EXPECT_EQ(printable("a\n\tb\r\x1b", "\n\t"), "a\n\tb\\r\\x1b");
   EXPECT_EQ(printable("\xc2\x9b"
@@ -34,23 +28,16 @@ TEST(Errors, AreOneLine) {
 }
 
 TEST(Errors, OfTensors) {
-  // clang-format off
-  expect_texts({
-      {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { Tensor().shape(); }},
-      {"[item] expected one element, got shape [2, 3] with 6", [] { kMatrix.item(); }},
-      {"[data] expected a tensor of float64, got float32 (convert with to())", [] { kMatrix.data<double>(); }},
-      {"[to_vector] expected a tensor of float64, got float32 (convert with to())",
-       [] { kMatrix.to_vector<double>(); }},
-      {"[to_vector] expected a tensor of bool, got float32 (convert with to())", [] { kMatrix.to_vector<bool>(); }},
-      {"[to_vector] expected a tensor of int64, got float32 (convert with to())",
-       [] { kMatrix.slice(0, 0, 0).to_vector<int64_t>(); }},
-      {"[size] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kMatrix.size(2); }},
-      {"[shape] expected at most 8 axes, got 9", [] { return zeros({1, 1, 1, 1, 1, 1, 1, 1, 1}); }},
-      {"[tensor] expected 4 values for shape [2, 2], got 3",
-       [] { return tensor(std::vector<double>{1, 2, 3}, {2, 2}); }},
-      {"[tensor] expected rows of equal length, got 2 and 1 values", [] { return tensor({{1.0, 2.0}, {3.0}}); }},
-  });
-  // clang-format on
+  EXPECT_ERROR(Tensor().shape());
+  EXPECT_ERROR(kMatrix.item());
+  EXPECT_ERROR(kMatrix.data<double>());
+  EXPECT_ERROR(kMatrix.to_vector<double>());
+  EXPECT_ERROR(kMatrix.to_vector<bool>());
+  EXPECT_ERROR(kMatrix.slice(0, 0, 0).to_vector<int64_t>());
+  EXPECT_ERROR(kMatrix.size(2));
+  EXPECT_ERROR(zeros({1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_ERROR(tensor(std::vector<double>{1, 2, 3}, {2, 2}));
+  EXPECT_ERROR(tensor({{1.0, 2.0}, {3.0}}));
 }
 
 // JSON, and so error_texts/, has no NaN.
@@ -65,10 +52,39 @@ TEST(Errors, OfNan) {
   EXPECT_EQ(error_of([=] { svdvals(x); }), "[svdvals] " + diverges);
   EXPECT_EQ(error_of([=] { norm(x, kNan); }), "[norm] expected a p other than NaN");
   EXPECT_EQ(error_of([=] { histogram(x, 2); }), "[histogram] expected a finite range, got nan to nan");
-  EXPECT_EQ(error_of([] {
-              binary_cross_entropy(tensor({0., kNan}), zeros({2}));
-            }),
-            "[binary_cross_entropy] expected probabilities between 0 and 1, got nan at [1]");
+  EXPECT_ERROR(binary_cross_entropy(tensor({0., kNan}), zeros({2})));
+}
+
+const std::string kErrorTexts = std::string(kTestsDir) + "/autograd/cases/error_texts/";
+
+std::vector<std::string> error_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kErrorTexts)) names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class ErrorTexts : public testing::TestWithParam<std::string> {};
+
+TEST_P(ErrorTexts, OfCalls) {
+  const auto calls = pairs_of_lines("autograd/cases/error_texts/" + GetParam() + ".txt");
+  EXPECT_GT(calls.size(), 5U);
+  for (const auto& [call, text] : calls) EXPECT_EQ(error_of([&, &line = call] { called(line); }), text) << call;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ErrorTexts, testing::ValuesIn(error_files()),
+                         [](const auto& family) { return family.param; });
+
+// An error in a file must not pass because its call is read wrongly.
+TEST(CallText, IsReadAsWritten) {
+  EXPECT_EQ(arguments_in("int64 [2, 3], [[1, 2]], axis: 0, mode: \"a, b\""),
+            (std::vector<std::string>{"int64 [2, 3]", "[[1, 2]]", "axis: 0", "mode: \"a, b\""}));
+  EXPECT_TRUE(same_bits(operand_of("[[0, 5], [1, 2]]"), tensor({{0, 5}, {1, 2}})));
+  EXPECT_TRUE(same_bits(operand_of("[true, false]"), tensor({true, false})));
+  EXPECT_TRUE(same_bits(operand_of("[0, 0.5]"), tensor({0, 0.5})));
+  EXPECT_TRUE(same_bits(operand_of("1.0"), scalar(1)));
+  EXPECT_TRUE(same_bits(operand_of("float64 [2]"), zeros({2}, kFloat64)));
+  EXPECT_EQ(error_of([] { called("flip(float32 [2, 3], axes: 1)"); }), "no error");
 }
 
 }  // namespace

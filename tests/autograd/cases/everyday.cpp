@@ -1,17 +1,6 @@
 // Everyday operations where samples and golden values do not reach: derivatives of second order at special
 // points, and blocks.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <array>
-#include <cmath>
-#include <functional>
-#include <numbers>
-#include <utility>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -58,12 +47,8 @@ TEST(Everyday, DistancesOfEqualPointsHaveNoGradient) {
 TEST(Everyday, DistancesAreTheSameInBlocks) {
   const Tensor a = sin(arange(1200).to(kFloat32)).reshape({400, 3}),
                b = cos(arange(9000).to(kFloat32)).reshape({3000, 3});
-  const auto results = [&](const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
-    Tape tape;
-    const Tensor x = a.as_leaf(), z = b.as_leaf();
-    const Tensor y = f(x, z);
-    const Gradients grads = tape.backward(sum(y * y.detach()));
-    return std::vector<Tensor>{y.detach(), grads[x], grads[z]};
+  const auto results = [&](auto f) {
+    return value_and_gradients([&](auto& x) { return f(x[0], x[1]); }, {a, b}, [](const Tensor& y) { return y; });
   };
   const auto whole = results([](const Tensor& x, const Tensor& z) { return cdist(x, z); });
   const auto parts = results([](const Tensor& x, const Tensor& z) {
@@ -82,11 +67,8 @@ Tensor distances_by_operations(const Tensor& a, const Tensor& b, double p) {
 // The value of f(a, b), and the gradients; with create_graph, these are operations, too.
 template <class F>
 std::vector<Tensor> with_gradients(F f, const Tensor& a, const Tensor& b, bool create_graph = false) {
-  Tape tape;
-  const Tensor x = a.as_leaf(), z = b.as_leaf(), y = f(x, z);
-  const Tensor weights = sin(arange(y.numel()).to(y.dtype())).reshape(y.shape());
-  const Gradients grads = tape.backward(y, {.create_graph = create_graph, .grad_output = weights});
-  return {y.detach(), grads[x].detach(), grads[z].detach()};
+  const auto weights = [](const Tensor& y) { return sin(arange(y.numel()).to(y.dtype())).reshape(y.shape()); };
+  return value_and_gradients([&](auto& x) { return f(x[0], x[1]); }, {a, b}, weights, create_graph);
 }
 
 void expect_distances_of_operations(const Tensor& a, const Tensor& b) {

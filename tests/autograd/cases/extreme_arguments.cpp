@@ -1,28 +1,8 @@
 // Every function with sizes, positions or numbers as arguments, on extreme ones: it returns, or throws an Error. Under
 // the sanitizers (PRESET=asan) also: without undefined behaviour.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/internal/int8.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/long_attention.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/patches.h>
-#include <tapegrad/autograd/pooling.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/recurrent.h>
-#include <tapegrad/autograd/scan.h>
-#include <tapegrad/autograd/segment.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/autograd/window_attention.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/call_text.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <fstream>
-#include <limits>
-#include <regex>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,21 +1,9 @@
 // Every operation on extreme operands, and every function with sizes or numbers on extreme arguments: it returns, or
 // throws an Error. Under the sanitizers (PRESET=asan) also: without undefined behaviour.
 // build: alone
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/sanitized.h>
-
-#include <cstring>
-#include <functional>
-#include <limits>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

@@ -1,23 +1,9 @@
 // Values and gradients of every operation against PyTorch's, within the tolerances of torch.testing.assert_close.
 // ctest: families products
 // build: alone
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-#include <string_view>
-#include <utility>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

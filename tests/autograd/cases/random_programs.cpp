@@ -139,8 +139,8 @@ const Op kPlanted{"planted"};
 
 Rule planted(const std::string& name, std::function<Tensor(const Tensor&)> f,
              std::function<Tensor(const Tensor&, const Tensor&)> backward) {
-  const auto draw = [](const Draw& d, Call& c) { return d.operand(c); };
-  const auto run = [=](const Arguments& a) {
+  const auto draw = [](auto& d, Call& c) { return d.operand(c); };
+  const auto run = [=](auto& a) {
     return custom(kPlanted, {a.t[0]}, f, [x = a.t[0], backward](const Tensor& dy) -> Grads { return backward(dy, x); });
   };
   return {name + "({t0})", name + "({t0})", draw, run, {}};
@@ -169,30 +169,24 @@ TEST(RandomPrograms, FindUpdatesThatComeTooEarly) {
 }
 
 TEST(RandomPrograms, FindWrongOperations) {
-  const auto cube = [](const Tensor& x) { return x * x * x; };
+  const auto cube = [](auto& x) { return x * x * x; };
   const auto expect_found = [](const std::string& text, std::string_view fault) {
     EXPECT_EQ(text.substr(0, fault.size()), fault) << text;
     EXPECT_NE(text.find("= wrong(x[0]);"), std::string::npos) << text;
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 18) << text;
   };
-  expect_found(found(planted("wrong", cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3.003; })),
-               "order 1");
-  expect_found(
-      found(planted("wrong", cube, [](const Tensor& dy, const Tensor& x) { return dy * (x * x * 3).detach(); })),
-      "order 2");
+  expect_found(found(planted("wrong", cube, [](auto& dy, auto& x) { return dy * x * x * 3.003; })), "order 1");
+  expect_found(found(planted("wrong", cube, [](auto& dy, auto& x) { return dy * (x * x * 3).detach(); })), "order 2");
   // Right only for contiguous tensors: elements of others come in another order.
-  const auto packed = [](const Tensor& x) {
-    return x.is_contiguous() ? x : roll(x.reshape({-1}), 1, 0).reshape(x.shape());
-  };
+  const auto packed = [](auto& x) { return x.is_contiguous() ? x : roll(x.reshape({-1}), 1, 0).reshape(x.shape()); };
   const std::string strided = found(planted(
-      "wrong", [=](const Tensor& x) { return packed(x) * 2; }, [](const Tensor& dy, const Tensor&) { return dy * 2; }));
+      "wrong", [=](auto& x) { return packed(x) * 2; }, [](auto& dy, const Tensor&) { return dy * 2; }));
   EXPECT_NE(strided.find("wrong("), std::string::npos) << strided;
   // Right only in float64.
-  const auto imprecise = [](const Tensor& x) { return x.dtype() == kFloat32 ? sin(x) * 1.01 : sin(x); };
-  expect_found(found(planted("wrong", imprecise, [](const Tensor& dy, const Tensor& x) { return dy * cos(x); })),
+  const auto imprecise = [](auto& x) { return x.dtype() == kFloat32 ? sin(x) * 1.01 : sin(x); };
+  expect_found(found(planted("wrong", imprecise, [](auto& dy, auto& x) { return dy * cos(x); })),
                "float32 and float64 differ");
-  EXPECT_EQ(found(planted("right", cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; })),
-            "no fault");
+  EXPECT_EQ(found(planted("right", cube, [](auto& dy, auto& x) { return dy * x * x * 3; })), "no fault");
 }
 
 }  // namespace

@@ -2,21 +2,11 @@
 // the machine has processors, on tensors that are divided into pieces, and with every kernel family.
 // ctest: threads
 // build: alone
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <iostream>
-#include <map>
-#include <set>
-#include <sstream>
 
 namespace tapegrad::tests {
 namespace {

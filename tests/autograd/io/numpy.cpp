@@ -1,28 +1,14 @@
 // NumPy's files: those that NumPy wrote, files that must have NumPy's bytes, and damage of every kind.
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/io/detail/zip.h>
-#include <tapegrad/autograd/io/files.h>
-#include <tapegrad/autograd/io/numpy.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/special_files.h>
-#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/testing.h>
 
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <string>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
-using namespace tests;
 using Json = nlohmann::json;
 
 void expect_array(const Tensor& x, const Json& expected, const std::string& what) {
@@ -108,8 +94,7 @@ TEST_F(NumPy, ReadsItsArchives) {
       EXPECT_TRUE(same_bits(load_npz(path_, each.name), each.tensor));
     }
   }
-  EXPECT_EQ(said([&] { load_npz(path_, "none "); }).substr(0, 51),
-            "expected an array \"none \", got \"weight\", \"layers.0.");
+  EXPECT_TEXT(said([&] { load_npz(path_, "none "); }).substr(0, 51));
 }
 
 TEST_F(NumPy, WritesArchivesThatItReads) {
@@ -202,64 +187,20 @@ TEST_F(NumPy, DamagedArrays) {
   EXPECT_EQ(npy_error(std::string("\x93NUMPY\x04\x00", 8)), "expected version 1.0, 2.0 or 3.0 of the format, got 4.0");
   EXPECT_EQ(npy_error(std::string("\x93NUMPY\x01\x01", 8)), "expected version 1.0, 2.0 or 3.0 of the format, got 1.1");
   EXPECT_EQ(npy_error(std::string("\x93NUMPY\x02\x00\x10\x00", 10)), "ends after 10 bytes, in its header");
-  EXPECT_EQ(npy_error(std::string("\x93NUMPY\x01\x00\x10\x00{", 11)),
-            "the header has 16 bytes by its length, only 1 follow (truncated?)");
-  EXPECT_EQ(npy_error(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13)),
-            "the header has 4294967295 bytes by its length, at most 1000000 are allowed");
-  EXPECT_EQ(npy_error(array(kGood, "1234567")),
-            "the shape [2] of f4 needs 8 bytes, only 7 follow the header (truncated?)");
+  EXPECT_TEXT(npy_error(std::string("\x93NUMPY\x01\x00\x10\x00{", 11)));
+  EXPECT_TEXT(npy_error(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13)));
+  EXPECT_TEXT(npy_error(array(kGood, "1234567")));
   EXPECT_EQ(npy_error(array(kGood, "123456789")), "the shape [2] of f4 needs 8 bytes, 9 follow the header");
-  EXPECT_EQ(npy_error(array("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\x01\x02")),
-            "element 1 is the byte 2, expected 0 or 1 for a bool");
-  EXPECT_EQ(npy_error(array("{'descr': '>u8', 'fortran_order': False, 'shape': (), }", "\x80 234567")),
-            "element 0 is 2^63 or more, which int64 does not hold");
+  EXPECT_TEXT(npy_error(array("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\x01\x02")));
+  EXPECT_TEXT(npy_error(array("{'descr': '>u8', 'fortran_order': False, 'shape': (), }", "\x80 234567")));
   EXPECT_EQ(error_of([&] { load_npy(folder_ / "none"); }),
             "[file] cannot read " + (folder_ / "none") + ": No such file or directory");
 }
 
 TEST_F(NumPy, DamagedHeaders) {
-  const auto wrong = [](const std::string& header, int at) {
-    return "expected a header with descr, fortran_order and shape, got \"" + header + "\" (wrong at byte " +
-           std::to_string(at) + ")";
-  };
-  const std::vector<std::pair<std::string, int>> headers{
-      {"", 0},
-      {"{}", 2},
-      {"{'descr': '<f4', 'fortran_order': False}", 40},
-      {"{'descr': '<f4', 'descr': '<f4'}", 25},
-      {"{'other': 3}", 9},
-      {"{'descr: '<f4'", 10},
-      {"{'descr': <f4}", 10},
-      {"{'descr' '<f4'}", 9},
-      {"{'shape': (2 3)}", 13},
-      {"{'shape': (-2,)}", 11},
-      {"{'shape': (99999999999999999999,)}", 11},
-      {"{'shape': [2]}", 10},
-      {"{'fortran_order': 1}", 18},
-      {"{'fortran_order': False 'shape': ()}", 24},
-      {kGood.substr(0, kGood.size() - 1) + "x", 57},
-      {"{'shape': (2,", 13},
-  };
-  for (const auto& [header, at] : headers) EXPECT_EQ(header_error(header), wrong(header, at));
-  const auto typed = [](const std::string& descr) {
-    return "{'descr': " + descr + ", 'fortran_order': False, 'shape': (1,), }";
-  };
-  const std::string types = "expected numbers of type f2, f4, f8, b1, i1, i2, i4, i8, u1, u2, u4 or u8, got ";
-  EXPECT_EQ(header_error(typed("'<c8'")), types + "\"<c8\"");
-  EXPECT_EQ(header_error(typed("'f4'")), types + "\"f4\"");
-  EXPECT_EQ(header_error(typed("''")), types + "\"\"");
-  EXPECT_EQ(header_error(typed("'<U5'")), types + "\"<U5\"");
-  EXPECT_EQ(header_error(typed("'|O'")), "expected an array of numbers, got one of Python objects");
-  EXPECT_EQ(header_error(typed("[('a', '<f4')]")),
-            "expected an array of numbers, got one of records (a structured dtype)");
-  const auto shaped = [](const std::string& shape) {
-    return "{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + ", }";
-  };
-  EXPECT_EQ(header_error(shaped("(1, 1, 1, 1, 1, 1, 1, 1, 1)")), "expected an array of at most 8 axes");
-  EXPECT_EQ(header_error(shaped("(4294967296, 4294967296)")), "the shape [4294967296, 4294967296] overflows 64 bits");
-  EXPECT_EQ(header_error(shaped("(0, 9223372036854775807)")), "the shape [0, 9223372036854775807] overflows 64 bits");
-  EXPECT_EQ(header_error(shaped("(1000000000000,)")),
-            "the shape [1000000000000] of f8 needs 8000000000000 bytes, only 0 follow the header (truncated?)");
+  EXPECT_TEXT(header_error(""));
+  for (const auto& [header, text] : pairs_of_lines("data/numpy_headers.txt"))
+    EXPECT_EQ(header_error(header), text) << header;
 }
 
 // With checksums of all values, and everything else compared, no changed byte of an array is read as another array.
@@ -302,11 +243,9 @@ TEST_F(NumPy, DamagedArchives) {
   EXPECT_EQ(npz_error(with(end + 10, std::string(1, '\0'))), "damaged: 51 bytes follow the entries of its directory");
   EXPECT_EQ(npz_error(with(directory, "x")), "damaged: entry 0 of its directory");
   EXPECT_EQ(npz_error(with(directory + 8, "\x01")), "\"x.npy\" is encrypted");
-  EXPECT_EQ(npz_error(with(directory + 10, "\x0c")),
-            "\"x.npy\": expected compression by method 0 or 8 (deflate), got 12");
+  EXPECT_TEXT(npz_error(with(directory + 10, "\x0c")));
   EXPECT_EQ(npz_error(with(directory + 24, "\x91")), "damaged: \"x.npy\" has 145 bytes, 144 of them in the archive");
-  EXPECT_EQ(npz_error(with(directory + 27, "\x01")),
-            "damaged: \"x.npy\" has 16777360 bytes, 144 of them in the archive");
+  EXPECT_TEXT(npz_error(with(directory + 27, "\x01")));
   EXPECT_EQ(npz_error(with(directory + 10, "\x08")), "damaged: \"x.npy\" has fewer bytes than its entry says");
   EXPECT_EQ(npz_error(with(directory + 42, "\x01")), "damaged: the header of \"x.npy\"");
   EXPECT_EQ(npz_error(with(30, "y")), "damaged: the header of \"x.npy\"");
@@ -358,10 +297,7 @@ TEST_F(NumPy, WhatCannotBeWritten) {
   EXPECT_EQ(said([&] { save_npz(path_, {{"x", one}, {"x", one}}); }), "two tensors are named \"x\"");
   EXPECT_EQ(said([&] { save_npz(path_, {{std::string("a\0b", 3), one}}); }), "the name \"a\\x00b\" has a NUL byte");
   EXPECT_EQ(said([&] { save_npz(path_, {{"\xff", one}}); }), "a name is not UTF-8");
-  EXPECT_EQ(said([&] {
-              save_npz(path_, {{std::string(60'001, 'x'), one}});
-            }),
-            "a name has 60001 bytes, at most 60000 are allowed");
+  EXPECT_TEXT(said([&] { save_npz(path_, {{std::string(60'001, 'x'), one}}); }));
   EXPECT_FALSE(std::filesystem::exists(path_));
   save_npz(path_, {{"x", one}, {"y", one}});
   std::string twice = slurp(path_);
@@ -370,4 +306,4 @@ TEST_F(NumPy, WhatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

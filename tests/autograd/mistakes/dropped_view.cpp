@@ -1,7 +1,4 @@
 // ignoring return(ed)? value of
 #include <tapegrad/autograd/ops.h>
 
-int main() {
-  const tapegrad::Tensor x = tapegrad::zeros({2, 3});
-  x.reshape({3, 2});
-}
+void mistake(const tapegrad::Tensor& x) { x.reshape({3, 2}); }

@@ -1,6 +1,4 @@
 // ignoring return(ed)? value of|ignoring temporary
 #include <tapegrad/autograd/tape.h>
 
-int main() {
-  tapegrad::Tape();  // ends at once: Tape tape; was meant
-}
+void mistake() { tapegrad::Tape(); }  // ends at once: Tape tape; was meant

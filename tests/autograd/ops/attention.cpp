@@ -1,92 +1,66 @@
-// Attention against its definition, and the effect of its masks.
+// Attention against its definition, the effect of its masks, and what it must not see: later positions of a cache, and
+// NaN behind masks.
 // ctest: families products
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
 #include <tapegrad/autograd/ops/detail/matrices.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
-struct Case {
+struct AttentionShapes {
   Shape query, key, value;
 };
-
-Tensor normal(const Shape& shape, DType dtype, uint64_t seed) {
-  Generator generator(seed);
-  const Tensor x = Tensor::empty(shape, dtype);
-  with_floating_type(dtype, [&](auto t) { generator.normal(x.mutable_data<decltype(t)>(), x.numel()); });
-  return x;
-}
 
 // Of causal queries, which are the last of s positions, or the first if they are more.
 Tensor later_keys(int64_t t, int64_t s) { return triu(ones({t, s}, kBool), 1 + std::max<int64_t>(0, s - t)); }
 
 Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  const double nothing = -std::numeric_limits<double>::infinity();
   Tensor scores = matmul(q, k.t()) * options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
   if (options.mask.defined()) {
-    scores = options.mask.dtype() == kBool ? masked_fill(scores, !options.mask, nothing) : scores + options.mask;
+    scores = options.mask.dtype() == kBool ? masked_fill(scores, !options.mask, -kInf) : scores + options.mask;
   }
-  if (options.causal) scores = masked_fill(scores, later_keys(q.size(-2), k.size(-2)), nothing);
+  if (options.causal) scores = masked_fill(scores, later_keys(q.size(-2), k.size(-2)), -kInf);
   return matmul(softmax(scores, -1), v);
 }
 
-class AttentionOfShape : public testing::TestWithParam<Case> {};
+// The values and the gradients for query, key and value.
+template <class Ours, class Theirs>
+void expect_same_attention(const Ours& ours, const Theirs& theirs, const std::vector<Tensor>& qkv) {
+  const auto with_gradients = [&](const auto& f) {
+    return value_and_gradients([&](auto& x) { return f(x[0], x[1], x[2]); }, qkv,
+                               [](const Tensor& y) { return cos(y) - y * sin(y); });
+  };
+  const std::vector<Tensor> found = with_gradients(ours), expected = with_gradients(theirs);
+  EXPECT_LT(largest_difference(found[0], expected[0]), 1e-13);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_LT(largest_difference(found[i], expected[i]), 1e-12) << i;
+}
 
-TEST_P(AttentionOfShape, EqualsItsDefinitionWithGradients) {
-  const Case& c = GetParam();
-  const int64_t t = c.query[-2], s = c.key[-2];
-  Generator generator(3);
-  const Tensor allowed = normal({t, s}, kFloat64, 9) > -0.8;
-  for (int form = 0; form < 4; ++form) {
-    AttentionOptions options;
-    if (form == 1) options.mask = allowed;
-    if (form == 2) options.mask = normal({1, s}, kFloat64, 4);
-    if (form == 3) options.causal = true;
-    const Tensor q = normal(c.query, kFloat64, 0).as_leaf(), k = normal(c.key, kFloat64, 1).as_leaf();
-    const Tensor v = normal(c.value, kFloat64, 2).as_leaf();
-    Gradients ours, theirs;
-    Tensor y, expected;
-    {
-      Tape tape;
-      y = scaled_dot_product_attention(q, k, v, options);
-      ours = tape.backward(sum(y * cos(y)));
+TEST(Attention, EqualsItsDefinitionWithGradients) {
+  for (const AttentionShapes& c :
+       std::vector<AttentionShapes>{{{5, 4}, {7, 4}, {7, 3}},
+                                    {{2, 3, 6, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}},
+                                    {{2, 1, 33, 5}, {1, 3, 17, 5}, {17, 6}},
+                                    {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+                                    {{4, 20, 32}, {4, 20, 32}, {4, 20, 32}},
+                                    {{2, 150, 8}, {2, 300, 8}, {2, 300, 5}},  // several blocks of queries
+                                    {{300, 6}, {130, 6}, {130, 6}},
+                                    {{2, 3, 100, 4}, {2, 1, 600, 4}, {2, 1, 600, 5}},  // several blocks of keys
+                                    {{600, 6}, {270, 6}, {270, 3}}}) {
+    const Tensor allowed = normal_of({c.query[-2], c.key[-2]}, 9) > -0.8;
+    for (const AttentionOptions& options : std::vector<AttentionOptions>{
+             {}, {.mask = allowed}, {.mask = normal_of({1, c.key[-2]}, 4)}, {.causal = true}}) {
+      SCOPED_TRACE(str(c.query) + str(c.key) + (options.mask.defined() ? name(options.mask.dtype()).data() : ""));
+      expect_same_attention([&](auto&... x) { return scaled_dot_product_attention(x..., options); },
+                            [&](auto&... x) { return by_definition(x..., options); },
+                            {normal_of(c.query, 0), normal_of(c.key, 1), normal_of(c.value, 2)});
     }
-    {
-      Tape tape;
-      expected = by_definition(q, k, v, options);
-      theirs = tape.backward(sum(expected * cos(expected)));
-    }
-    EXPECT_LT(tests::largest_difference(y, expected), 1e-13) << form;
-    for (const Tensor& x : {q, k, v}) EXPECT_LT(tests::largest_difference(ours[x], theirs[x]), 1e-12) << form;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOfShape,
-                         testing::Values(Case{{5, 4}, {7, 4}, {7, 3}}, Case{{2, 3, 6, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}},
-                                         Case{{2, 1, 33, 5}, {1, 3, 17, 5}, {17, 6}},
-                                         Case{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-                                         Case{{4, 20, 32}, {4, 20, 32}, {4, 20, 32}},
-                                         Case{{2, 150, 8}, {2, 300, 8}, {2, 300, 5}},  // several blocks of queries
-                                         Case{{300, 6}, {130, 6}, {130, 6}},
-                                         // several blocks of keys
-                                         Case{{2, 3, 100, 4}, {2, 1, 600, 4}, {2, 1, 600, 5}},
-                                         Case{{600, 6}, {270, 6}, {270, 3}}));
-
 TEST(Attention, BackwardOfAHeadViewCopiesNothing) {
-  const Tensor x = normal({2, 5, 12}, kFloat32, 0);
+  const Tensor x = normal_of({2, 5, 12}, 0, kFloat32);
   const Tensor heads = x.reshape({2, 5, 3, 4}).transpose(1, 2);
   const Tensor y = scaled_dot_product_attention(heads, heads, heads);
   EXPECT_EQ(str(y.shape()), "[2, 3, 5, 4]");
@@ -94,10 +68,10 @@ TEST(Attention, BackwardOfAHeadViewCopiesNothing) {
 }
 
 TEST(Attention, LaterKeysHaveNoInfluence) {
-  const Tensor q = normal({3, 9, 4}, kFloat32, 0), k = normal({3, 9, 4}, kFloat32, 1),
-               v = normal({3, 9, 4}, kFloat32, 2);
-  const Tensor other_k = cat({k.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 7)}, 1);
-  const Tensor other_v = cat({v.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 8)}, 1);
+  const Tensor q = normal_of({3, 9, 4}, 0, kFloat32), k = normal_of({3, 9, 4}, 1, kFloat32),
+               v = normal_of({3, 9, 4}, 2, kFloat32);
+  const Tensor other_k = cat({k.slice(1, 0, 5), normal_of({3, 4, 4}, 7, kFloat32)}, 1);
+  const Tensor other_v = cat({v.slice(1, 0, 5), normal_of({3, 4, 4}, 8, kFloat32)}, 1);
   const AttentionOptions causal{.causal = true};
   const Tensor y = scaled_dot_product_attention(q, k, v, causal).slice(1, 0, 5);
   const Tensor other = scaled_dot_product_attention(q, other_k, other_v, causal).slice(1, 0, 5);
@@ -105,11 +79,10 @@ TEST(Attention, LaterKeysHaveNoInfluence) {
 }
 
 TEST(Attention, AFullyMaskedQueryGivesZerosAndNoGradient) {
-  const Tensor q = normal({2, 3, 4}, kFloat32, 0).as_leaf(), k = normal({2, 3, 4}, kFloat32, 1).as_leaf();
-  const Tensor v = normal({2, 3, 4}, kFloat32, 2).as_leaf();
-  const double nothing = -std::numeric_limits<double>::infinity();
+  const Tensor q = normal_of({2, 3, 4}, 0, kFloat32).as_leaf(), k = normal_of({2, 3, 4}, 1, kFloat32).as_leaf();
+  const Tensor v = normal_of({2, 3, 4}, 2, kFloat32).as_leaf();
   const Tensor hidden = tensor({{true, true, true}, {false, false, false}, {true, false, true}});
-  for (const Tensor& mask : {hidden, where(hidden, zeros({3, 3}), nothing)}) {
+  for (const Tensor& mask : {hidden, where(hidden, zeros({3, 3}), -kInf)}) {
     Tape tape;
     tape.trap_nan();
     const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
@@ -121,7 +94,7 @@ TEST(Attention, AFullyMaskedQueryGivesZerosAndNoGradient) {
 }
 
 TEST(Attention, WeightsAreThoseBeforeDropoutWhichDrawsOneNumberPerWeight) {
-  const Tensor q = normal({2, 4, 4}, kFloat32, 0), k = normal({2, 4, 4}, kFloat32, 1);
+  const Tensor q = normal_of({2, 4, 4}, 0, kFloat32), k = normal_of({2, 4, 4}, 1, kFloat32);
   const Tensor identity = eye(4);
   Generator generator(5), same(5);
   const auto [y, weights] =
@@ -134,8 +107,6 @@ TEST(Attention, WeightsAreThoseBeforeDropoutWhichDrawsOneNumberPerWeight) {
 }
 
 void expect_dropout_by_definition(int64_t t, int64_t s) {
-  const Tensor q = normal({2, t, 4}, kFloat64, 0).as_leaf(), k = normal({2, s, 4}, kFloat64, 1).as_leaf();
-  const Tensor v = normal({2, s, 3}, kFloat64, 2).as_leaf();
   for (const double p : {0.3, 1.0}) {
     for (const bool causal : {false, true}) {
       Generator generator(5), same(5);
@@ -143,22 +114,15 @@ void expect_dropout_by_definition(int64_t t, int64_t s) {
       if (p < 1) same.keep_mask(keep.data(), 2 * t * s, 1 - p);
       const std::vector<double> factors(keep.begin(), keep.end());
       const Tensor factor = tensor(factors, {2, t, s}) / (p < 1 ? 1 - p : 1);
-      Gradients ours, theirs;
-      Tensor y, expected;
-      {
-        Tape tape;
-        y = scaled_dot_product_attention(q, k, v, {.causal = causal, .dropout = p, .generator = &generator});
-        ours = tape.backward(sum(y * cos(y)));
-      }
-      {
-        Tape tape;
-        Tensor scores = matmul(q, k.t()) / 2;
-        if (causal) scores = masked_fill(scores, later_keys(t, s), -std::numeric_limits<double>::infinity());
-        expected = matmul(softmax(scores, -1) * factor, v);
-        theirs = tape.backward(sum(expected * cos(expected)));
-      }
-      EXPECT_LT(tests::largest_difference(y, expected), 1e-13);
-      for (const Tensor& x : {q, k, v}) EXPECT_LT(tests::largest_difference(ours[x], theirs[x]), 1e-12);
+      expect_same_attention(
+          [&](auto&... x) {
+            return scaled_dot_product_attention(x..., {.causal = causal, .dropout = p, .generator = &generator});
+          },
+          [&](auto& q, auto& k, auto& v) {
+            const Tensor scores = matmul(q, k.t()) / 2;
+            return matmul(softmax(causal ? masked_fill(scores, later_keys(t, s), -kInf) : scores, -1) * factor, v);
+          },
+          {normal_of({2, t, 4}, 0), normal_of({2, s, 4}, 1), normal_of({2, s, 3}, 2)});
       EXPECT_EQ(generator.random32(), same.random32());
     }
   }
@@ -172,18 +136,18 @@ TEST(Attention, DropoutOverSeveralBlocksEqualsItsDefinition) {
 
 TEST(Attention, AFullyMaskedQueryOfManyKeysGivesZerosAndNoGradient) {
   const int64_t t = 70, s = 600;
-  const Tensor q = normal({t, 4}, kFloat32, 0).as_leaf(), k = normal({s, 4}, kFloat32, 1).as_leaf();
-  const Tensor v = normal({s, 4}, kFloat32, 2).as_leaf();
+  const Tensor q = normal_of({t, 4}, 0, kFloat32).as_leaf(), k = normal_of({s, 4}, 1, kFloat32).as_leaf();
+  const Tensor v = normal_of({s, 4}, 2, kFloat32).as_leaf();
   // Query 1 sees nothing, query 2 nothing in the first blocks of keys.
   const Tensor row = arange(t).unsqueeze(1), column = arange(s).unsqueeze(0);
   const Tensor seen = (row != 1) && ((row != 2) || (column >= 590));
-  for (const Tensor& mask : {seen, where(seen, zeros({t, s}), -std::numeric_limits<double>::infinity())}) {
+  for (const Tensor& mask : {seen, where(seen, zeros({t, s}), -kInf)}) {
     const Tensor expected = by_definition(q, k, v, {.mask = mask});
     Tape tape;
     tape.trap_nan();
     const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
     EXPECT_EQ(y.select(0, 1).to_vector<float>(), std::vector<float>(4, 0.0f));
-    EXPECT_LT(tests::largest_difference(y.slice(0, 2), expected.slice(0, 2)), 1e-6);
+    EXPECT_LT(largest_difference(y.slice(0, 2), expected.slice(0, 2)), 1e-6);
     const Gradients grads = tape.backward(sum(y * y));
     EXPECT_EQ(grads[q].select(0, 1).to_vector<float>(), std::vector<float>(4, 0.0f));
     for (const Tensor& x : {q, k, v}) EXPECT_TRUE(all_finite(grads[x]));
@@ -193,18 +157,17 @@ TEST(Attention, AFullyMaskedQueryOfManyKeysGivesZerosAndNoGradient) {
 TEST(Attention, KeepsNoWeights) {
   const int64_t length = 4096;  // whose weights would take 64 MB
   const int64_t before = pool::stats().reserved;
-  const Tensor q = normal({length, 8}, kFloat32, 0).as_leaf();
-  Tape tape;
-  tape.backward(sum(scaled_dot_product_attention(q, q, q, {.causal = true})));
+  const Tensor q = normal_of({length, 8}, 0, kFloat32).as_leaf();
+  Tape().backward(sum(scaled_dot_product_attention(q, q, q, {.causal = true})));
   EXPECT_LT(pool::stats().reserved - before, int64_t{16} << 20);
 }
 
 // Views that a kernel makes for itself are not recorded.
 TEST(Attention, RecordsItselfAloneWithAnyNumberOfThreads) {
   const Shape shape{8, 16, 128, 64};
-  const Tensor q = normal(shape, kFloat32, 1).as_leaf(), k = normal(shape, kFloat32, 2).as_leaf();
-  const Tensor weight = normal({8, 64}, kFloat32, 3).as_leaf(), bias = normal({8}, kFloat32, 4).as_leaf();
-  const tests::KeepThreads restore;
+  const Tensor q = normal_of(shape, 1, kFloat32).as_leaf(), k = normal_of(shape, 2, kFloat32).as_leaf();
+  const Tensor weight = normal_of({8, 64}, 3, kFloat32).as_leaf(), bias = normal_of({8}, 4, kFloat32).as_leaf();
+  const KeepThreads restore;
   for (int threads : {1, 2, 4}) {
     set_num_threads(threads);
     Tape tape;
@@ -228,7 +191,7 @@ struct ManyKeys {
 
 Attention call_of(const ManyKeys& c) {
   const auto operand = [&](const Shape& shape, uint64_t seed) {
-    const Tensor x = normal(shape, c.dtype, seed);
+    const Tensor x = normal_of(shape, seed, c.dtype);
     return c.columns ? x.t().contiguous().t() : x;
   };
   Attention a;
@@ -241,9 +204,9 @@ Attention call_of(const ManyKeys& c) {
   a.causal = c.causal;
   const Shape cells = with_axes(a.batch, {a.rows(), a.columns()});
   if (c.mask != kInt64) {
-    const Tensor allowed = (normal({a.rows(), a.columns()}, c.dtype, 4) > -0.8) && (arange(a.rows()).unsqueeze(1) != 5);
-    const double nothing = -std::numeric_limits<double>::infinity();
-    a.mask = c.mask == kBool ? allowed : where(allowed, normal(allowed.shape(), c.dtype, 5), nothing);
+    const Tensor allowed =
+        (normal_of({a.rows(), a.columns()}, 4, c.dtype) > -0.8) && (arange(a.rows()).unsqueeze(1) != 5);
+    a.mask = c.mask == kBool ? allowed : where(allowed, normal_of(allowed.shape(), 5, c.dtype), -kInf);
     a.mask = a.mask.expand(cells);
   }
   if (c.dropout > 0) {
@@ -255,6 +218,7 @@ Attention call_of(const ManyKeys& c) {
 }
 
 TEST(AttentionByBlocks, HasTheBitsOfHeadByHead) {
+  const Shape x{2, 300, 12}, v{2, 300, 6};
   const std::vector<ManyKeys> cases = {
       {.query = {2, 3, 700, 64}, .key = {2, 3, 700, 64}, .value = {2, 3, 700, 64}, .causal = true, .scale = 0.125},
       {.query = {2, 100, 16}, .key = {2, 600, 16}, .value = {2, 600, 20}},
@@ -262,24 +226,14 @@ TEST(AttentionByBlocks, HasTheBitsOfHeadByHead) {
       {.query = {2, 77, 300}, .key = {2, 320, 300}, .value = {2, 320, 5}, .causal = true},  // several sums along D
       {.query = {2, 4, 300, 8}, .key = {2, 1, 300, 8}, .value = {2, 1, 300, 8}, .causal = true},
       {.query = {1, 3, 130, 12}, .key = {2, 1, 515, 12}, .value = {2, 1, 515, 6}, .mask = kBool, .dropout = 0.3},
-      {.query = {2, 300, 12}, .key = {2, 300, 12}, .value = {2, 300, 6}, .mask = kFloat32, .causal = true},
-      {.query = {2, 300, 12}, .key = {2, 300, 12}, .value = {2, 300, 6}, .causal = true, .scale = 20},  // tiny weights
-      {.query = {2, 300, 12},
-       .key = {2, 300, 12},
-       .value = {2, 300, 6},
-       .causal = true,
-       .dropout = 0.1,
-       .columns = true},
+      {.query = x, .key = x, .value = v, .mask = kFloat32, .causal = true},
+      {.query = x, .key = x, .value = v, .causal = true, .scale = 20},  // tiny weights
+      {.query = x, .key = x, .value = v, .causal = true, .dropout = 0.1, .columns = true},
       {.query = {80, 4}, .key = {5000, 4}, .value = {5000, 4}},
-      {.query = {2, 300, 12},
-       .key = {2, 300, 12},
-       .value = {2, 300, 6},
-       .dtype = kFloat64,
-       .causal = true,
-       .scale = 60},
+      {.query = x, .key = x, .value = v, .dtype = kFloat64, .causal = true, .scale = 60},
       {.query = {70, 12}, .key = {900, 12}, .value = {900, 6}, .dtype = kFloat64, .mask = kFloat64, .dropout = 0.3},
   };
-  const tests::KeepThreads restore;
+  const KeepThreads restore;
   for (const ManyKeys& c : cases) {
     SCOPED_TRACE(str(c.query) + str(c.key) + str(c.value));
     const Attention a = call_of(c);
@@ -291,7 +245,7 @@ TEST(AttentionByBlocks, HasTheBitsOfHeadByHead) {
     for (int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
       attention_by_blocks(a, y, Tensor::empty({2, a.heads(), a.rows()}, c.dtype));
-      EXPECT_TRUE(tests::same_bits(y, expected)) << threads << " threads";
+      EXPECT_TRUE(same_bits(y, expected)) << threads << " threads";
     }
   }
 }
@@ -311,8 +265,8 @@ struct FewKeys {
 // y, dq, dk, dv of query, key and value as `given` lays them out.
 template <class Layout>
 std::vector<Tensor> attend(const FewKeys& c, const Layout& given) {
-  const Tensor q = normal(c.query, kFloat32, 1).as_leaf(), k = normal(c.key, kFloat32, 2).as_leaf();
-  const Tensor v = normal(c.value, kFloat32, 3).as_leaf();
+  const Tensor q = normal_of(c.query, 1, kFloat32).as_leaf(), k = normal_of(c.key, 2, kFloat32).as_leaf();
+  const Tensor v = normal_of(c.value, 3, kFloat32).as_leaf();
   Generator generator(5);
   AttentionOptions options{.dropout = c.dropout};
   options.training = true;
@@ -320,12 +274,12 @@ std::vector<Tensor> attend(const FewKeys& c, const Layout& given) {
   options.scale = c.scale;
   options.generator = &generator;
   if (!c.mask.empty()) {
-    options.mask = normal(c.mask, kFloat32, 4);
+    options.mask = normal_of(c.mask, 4, kFloat32);
     if (c.bool_mask) options.mask = options.mask > 0.2;  // with queries that see no key
   }
   Tape tape;
   const Tensor y = scaled_dot_product_attention(given(q), given(k), given(v), options);
-  const Gradients grads = tape.backward(sum(y * normal(y.shape(), kFloat32, 6)));
+  const Gradients grads = tape.backward(sum(y * normal_of(y.shape(), 6, kFloat32)));
   return {y.detach().contiguous(), grads[q], grads[k], grads[v]};
 }
 
@@ -342,7 +296,7 @@ TEST(AttentionInLanes, HasTheBitsOfHeadByHead) {
       {{3, 7, 8, 16}, {3, 7, 19, 16}, {3, 7, 19, 16}, {3, 1, 8, 19}, false, true, 0.3},
       {{5, 4, 6, 8}, {1, 1, 6, 8}, {5, 1, 6, 8}, {}, false, false, 0},  // heads that share keys
   };
-  const tests::KeepThreads restore;
+  const KeepThreads restore;
   for (const FewKeys& c : cases) {
     SCOPED_TRACE(str(c.query) + str(c.key) + str(c.mask));
     set_num_threads(1);
@@ -361,8 +315,8 @@ TEST(AttentionInLanes, HasTheBitsOfHeadByHead) {
 TEST(AttentionInLanes, IsForManyHeadsWithFewKeys) {
   const auto suits = [](const Shape& query, const Shape& key, bool rows = true) {
     Attention a;
-    a.query = normal(query, kFloat32, 1);
-    a.key = a.value = normal(key, kFloat32, 2);
+    a.query = normal_of(query, 1, kFloat32);
+    a.key = a.value = normal_of(key, 2, kFloat32);
     if (!rows) a.query = by_columns(a.query);
     a.batch = leading_axes(a.query);
     return suits_lanes(a);
@@ -376,5 +330,91 @@ TEST(AttentionInLanes, IsForManyHeadsWithFewKeys) {
   EXPECT_FALSE(suits({5, 4, 6, 8}, {5, 1, 6, 8}));      // shared keys
 }
 
+// With more keys than queries, as from a cache, causal counts from the end: the last queries of all have the same bits.
+TEST(Attention, CausalQueriesAreTheLastPositions) {
+  for (const int64_t s : {9, 300}) {
+    const auto of = [&](uint64_t seed) { return normal_of({16, s, 4}, seed).to(kFloat32); };
+    const Tensor q = of(0), k = of(1), v = of(2), y = scaled_dot_product_attention(q, k, v, {.causal = true});
+    for (const int64_t t : {int64_t{1}, int64_t{5}, s - 200}) {
+      if (t < 1) continue;
+      const Tensor last = q.slice(1, s - t), part = y.slice(1, s - t);
+      EXPECT_TRUE(same_bits(scaled_dot_product_attention(last, k, v, {.causal = true}), part)) << t;
+      EXPECT_TRUE(same_bits(attention_with_weights(last, k, v, {.causal = true}).first, part)) << t;
+      const Tensor grouped =
+          scaled_dot_product_attention(last, k.slice(0, 0, 4), v.slice(0, 0, 4), {.causal = true, .enable_gqa = true});
+      const auto copied = [](const Tensor& x) { return repeat_interleave(x.slice(0, 0, 4), 4, 0); };
+      expect_near(grouped, scaled_dot_product_attention(last, copied(k), copied(v), {.causal = true}));
+    }
+  }
+}
+
+// NaN and infinities that a mask hides have no influence on results or gradients; those that are seen do.
+// Of some of y, dq, dk and dv: the last query may see the last key, and then all keys have its NaN.
+void expect_hidden(const Shape& lead, int64_t t, int64_t s, const AttentionOptions& options, DType dtype = kFloat32) {
+  const std::size_t results = options.mask.defined() ? 4 : 2;
+  SCOPED_TRACE(str(lead) + " " + std::to_string(t) + " x " + std::to_string(s));
+  const auto shape_of = [&](int64_t rows, int64_t width) {
+    Shape shape = lead;
+    shape.push_back(rows);
+    shape.push_back(width);
+    return shape;
+  };
+  const auto operand = [&](int64_t rows, int64_t width, uint64_t seed) {
+    return normal_of(shape_of(rows, width), seed).to(dtype);
+  };
+  const Tensor q = operand(t, 8, 1), k = operand(s, 8, 2), v = operand(s, 6, 3);
+  const Tensor last = arange(s).unsqueeze(1) == s - 1, broken = where(arange(8) == 3, kNan, full({8}, kInf));
+  const auto run = [&](const Tensor& keys, const Tensor& values, bool again, bool weights) {
+    const Tensor a = q.as_leaf(), b = keys.as_leaf(), c = values.as_leaf();
+    Tape tape;
+    const Tensor y =
+        weights ? attention_with_weights(a, b, c, options).first : scaled_dot_product_attention(a, b, c, options);
+    const Gradients g = tape.backward(sum(y.slice(-2, 0, t - 1) * 2), {.create_graph = again});
+    return std::vector<Tensor>{y.detach().slice(-2, 0, t - 1), g[a].detach().slice(-2, 0, t - 1), g[b].detach(),
+                               g[c].detach()};
+  };
+  const Tensor zero_k = masked_fill(k, last, 0), zero_v = masked_fill(v, last, 0);
+  const Tensor bad_k = where(last, broken.to(dtype), k), bad_v = where(last, kNan, v);
+  for (const bool again : {false, true}) {
+    for (const bool weights : {false, true}) {
+      const std::vector<Tensor> expected = run(zero_k, zero_v, again, weights);
+      for (const auto& [keys, values] : {std::pair{bad_k, zero_v}, {zero_k, bad_v}, {bad_k, bad_v}}) {
+        const std::vector<Tensor> found = run(keys, values, again, weights);
+        for (std::size_t i = 0; i < results; ++i)
+          EXPECT_LE(largest_difference(found[i], expected[i]), 1e-5) << i << again << weights;
+      }
+    }
+  }
+  EXPECT_TRUE(all(isnan(scaled_dot_product_attention(q, bad_k, v).select(-2, 0))));
+}
+
+TEST(Attention, HiddenNanHasNoInfluence) {
+  const double nothing = -kInf;
+  for (const auto& [lead, t, s] : {std::tuple{Shape{2, 3}, 5, 7}, {Shape{20, 2}, 6, 9}, {Shape{2}, 70, 300}}) {
+    const Tensor allowed = arange(s) < s - 1;
+    for (const DType dtype : {kFloat32, kFloat64}) {
+      expect_hidden(lead, t, s, {.mask = allowed}, dtype);
+      expect_hidden(lead, t, s, {.mask = where(allowed, zeros({s}), nothing)}, dtype);
+    }
+    expect_hidden(lead, t, s, {.mask = allowed, .causal = true});
+    expect_hidden(lead, s, s, {.causal = true});
+    expect_hidden(lead, t, s, {.causal = true});
+  }
+  const Autocast autocast(kBFloat16);
+  expect_hidden({2, 3}, 5, 7, {.mask = arange(7) < 6});
+}
+
+TEST(Attention, SeenNanSpreads) {
+  const Tensor q = normal_of({1, 6, 4}, 1).to(kFloat32).as_leaf(), k = normal_of({1, 6, 4}, 2).to(kFloat32);
+  const Tensor bad = where(arange(6).unsqueeze(1) == 3, kNan, k).as_leaf(),
+               v = normal_of({1, 6, 4}, 3).to(kFloat32).as_leaf();
+  Tape tape;
+  const Tensor y = scaled_dot_product_attention(q, bad, v, {.causal = true});
+  const Gradients g = tape.backward(sum(y));
+  const Tensor late = (arange(6) >= 3).unsqueeze(1);
+  for (const Tensor& x : {y.detach(), g[q]}) EXPECT_TRUE(all(isnan(x[0]) == late.expand({6, 4})));
+  EXPECT_TRUE(all(isnan(g[bad])));
+}
+
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,29 +1,18 @@
-// Elementwise operations: what the table of cases does not show: powers and kinks, types, strides, sizes.
+// Elementwise operations: what the table of cases does not show: powers and kinks, types, strides, sizes. Functions,
+// remainders, isclose and activations: cases that the golden files do not cover. Dropout: PyTorch's masks and
+// arithmetic.
 // ctest: families
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/processor.h>
-#include <tapegrad/tapegrad.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
-using tests::error_of;
-using tests::kInf;
-using tests::kNan;
-using tests::slope;
-
-std::vector<double> numbers(const Tensor& x) { return x.to(kFloat64).to_vector<double>(); }
+std::vector<double> doubles_of(const Tensor& x) { return x.to(kFloat64).to_vector<double>(); }
 
 // Equal within `tolerance`, NaN to NaN, infinities to themselves.
 void expect_values(const Tensor& x, const std::vector<double>& wanted, double tolerance = 1e-6) {
-  const std::vector<double> have = numbers(x);
+  const std::vector<double> have = doubles_of(x);
   ASSERT_EQ(have.size(), wanted.size()) << str(x);
   for (std::size_t i = 0; i < have.size(); ++i) {
     if (std::isnan(wanted[i])) {
@@ -41,16 +30,14 @@ TEST(Elementwise, PowersAtSpecialValues) {
   const Tensor exponent = tensor({0., 1., -1., 3., 0., 2., 1. / 3, 0.}, kFloat64);
   expect_values(pow(base, exponent), {1, 0, kInf, -8, 1, 0, kNan, 1});
   const Tensor a = base.as_leaf(), b = exponent.as_leaf();
-  Tape tape;
-  const Gradients grads = tape.backward(pow(a, b), {.grad_output = ones({8}, kFloat64)});
+  const Gradients grads = Tape().backward(pow(a, b), {.grad_output = ones({8}, kFloat64)});
   expect_values(grads[a], {0, 1, -kInf, 12, 0, 0, kNan, 0});  // as PyTorch
   expect_values(grads[b], {0, 0, -kInf, kNan, std::log(2), 0, kNan, kNan});
   expect_values(slope([](const Tensor& x) { return pow(x, 0.); }, tensor({0., kNan})), {0, 0});
   expect_values(pow(tensor({2, -3, 0}), 3.), {8, -27, 0});
   // The slope in the base is 0 at an exponent of 0, but it depends on the exponent there: d2/dadb a^b = 1 / a.
   const auto power = [](const Tensor& x, const Tensor& e) { return pow(x, e); };
-  const GradcheckReport report = gradcheck(power, {tensor({0.7, 2., 1.3}, kFloat64), tensor({0., 0., 1.5}, kFloat64)});
-  EXPECT_TRUE(report.ok) << report.text;
+  EXPECT_TRUE(gradients_match(power, {tensor({0.7, 2., 1.3}, kFloat64), tensor({0., 0., 1.5}, kFloat64)}));
 }
 
 TEST(Elementwise, GradientsAtKinks) {
@@ -64,8 +51,7 @@ TEST(Elementwise, GradientsAtKinks) {
 
   const Tensor a = tensor({1., 2., 3., kNan}).as_leaf(), b = tensor({2., 2., 2., 2.}).as_leaf();
   for (const bool larger : {true, false}) {
-    Tape tape;
-    const Gradients grads = tape.backward(larger ? maximum(a, b) : minimum(a, b), {.grad_output = ones({4})});
+    const Gradients grads = Tape().backward(larger ? maximum(a, b) : minimum(a, b), {.grad_output = ones({4})});
     expect_values(grads[a], larger ? std::vector<double>{0, 0.5, 1, 1} : std::vector<double>{1, 0.5, 0, 1});
     expect_values(grads[b], larger ? std::vector<double>{1, 0.5, 0, 1} : std::vector<double>{0, 0.5, 1, 1});
   }
@@ -73,8 +59,7 @@ TEST(Elementwise, GradientsAtKinks) {
 
 TEST(Elementwise, OnlyNeededGradientsAreKept) {
   const Tensor a = tensor({1., 2.}).as_leaf(), constant = tensor({3., 4.});
-  Tape tape;
-  const Gradients grads = tape.backward(a * constant / constant, {.grad_output = ones({2})});
+  const Gradients grads = Tape().backward(a * constant / constant, {.grad_output = ones({2})});
   EXPECT_EQ(grads.size(), 1u);
   expect_values(grads[a], {1, 1});
 }
@@ -129,8 +114,7 @@ TEST(Elementwise, TypesPromote) {
   expect_values(clamp(whole, -1., 2.), {2, -1});
 
   const Tensor leaf = real.as_leaf();
-  Tape tape;
-  const Tensor g = tape.backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
+  const Tensor g = Tape().backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
   EXPECT_EQ(g.dtype(), kFloat32);
   expect_values(g, {0.5, 2});
 }
@@ -252,5 +236,202 @@ TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
   }
 }
 
+using Function = std::function<Tensor(const Tensor&)>;
+
+// The first and the second derivative of f at x, both recorded, elementwise.
+std::pair<Tensor, Tensor> derivatives(const Function& f, const Tensor& x) {
+  const Tensor leaf = x.as_leaf(), dy = ones_like(x);
+  Tape tape;
+  const Tensor first = tape.backward(f(leaf), {.create_graph = true, .grad_output = dy, .keep = {}})[leaf];
+  const Gradients second = tape.backward(first, {.grad_output = dy});
+  const Tensor* found = second.find(leaf);
+  return {first.detach(), found ? *found : zeros_like(x)};
+}
+
+// Derivatives far from 0, where a formula could overflow: the limits are exact.
+TEST(Functions, DerivativesOfActivationsAtLargeNumbers) {
+  const Tensor x = tensor({-500., -90., -30., 30., 90., 500.}, kFloat64);
+  const struct {
+    Function f;
+    std::vector<double> first;
+  } cases[] = {
+      {[](const Tensor& v) { return tapegrad::softplus(v); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) { return softplus(v, 2, 1e9); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) { return log_sigmoid(v); }, {1, 1, 1, 0, 0, 0}},
+      {[](const Tensor& v) { return mish(v); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) { return elu(v); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) {
+         return swiglu(cat({v, ones_like(v)}));
+       },
+       {0, 0, 0, 1, 1, 1}},
+  };
+  for (const auto& c : cases) {
+    const auto [first, second] = derivatives(c.f, x);
+    expect_near(first, c.first);
+    expect_near(second, std::vector<double>(6, 0));
+  }
+  expect_near(softplus(x, 1, 1e9), {0, 0, 0, 30, 90, 500});
+  expect_near(softplus(tensor({800.}), 1, 1e9), std::vector<double>{800});
+}
+
+TEST(Functions, GatesAreTheirFormulas) {
+  const Tensor x = tensor({{0.5, -1.0, 2.0, -0.25}, {3.0, 0.1, -2.0, 1.0}}, kFloat64);
+  const Tensor a = x.slice(1, 0, 2), b = x.slice(1, 2, 4);
+  EXPECT_TRUE(allclose(glu(x), a * sigmoid(b), 1e-15));
+  EXPECT_TRUE(allclose(swiglu(x), silu(a) * b, 1e-15));
+  EXPECT_TRUE(allclose(glu(x, 0), x[0].unsqueeze(0) * sigmoid(x[1])));
+  EXPECT_EQ(glu(zeros({2, 6, 3}), -2).shape(), Shape({2, 3, 3}));
+}
+
+TEST(Functions, RemaindersOfIntegers) {
+  const Tensor a = tensor({7, -7, 7, -7, 6}), b = tensor({3, 3, -3, -3, 3});
+  expect_near(fmod(a, b), {1, -1, 1, -1, 0});
+  expect_near(remainder(a, b), {1, 2, -2, -1, 0});
+  const Tensor least = tensor(std::vector<int64_t>{INT64_MIN}, {1});
+  EXPECT_EQ(fmod(least, -1).item<int64_t>(), 0);
+  EXPECT_EQ(remainder(least, -1).item<int64_t>(), 0);
+  EXPECT_EQ(fmod(a, 2).dtype(), kInt64);
+  EXPECT_EQ(remainder(a, 2.5).dtype(), kFloat32);
+  EXPECT_EQ(remainder(a, tensor({0.5}, kFloat64)).dtype(), kFloat64);
+}
+
+TEST(Functions, LerpIsExactAtItsEnds) {
+  const Tensor a = tensor({0.1, 1e30, -3.7}), b = tensor({0.7, 1., 1e10});
+  EXPECT_TRUE(equal(lerp(a, b, 0), a));
+  EXPECT_TRUE(equal(lerp(a, b, 1), b));
+  EXPECT_TRUE(equal(lerp(a, b, tensor({0., 1., 1.})), tensor({0.1, 1., 1e10})));
+}
+
+TEST(Functions, Atan2KnowsTheQuadrant) {
+  const Tensor y = tensor({0., -0., 0., -0., 1., -1., kInf, -kInf}, kFloat64);
+  const Tensor x = tensor({1., 1., -1., -1., -0., 0., -kInf, kInf}, kFloat64);
+  const std::vector<double> angle = atan2(y, x).to_vector<double>();
+  for (std::size_t i = 0; i < angle.size(); ++i) {
+    const double exact = std::atan2(y.to_vector<double>()[i], x.to_vector<double>()[i]);
+    EXPECT_EQ(angle[i], exact);
+    EXPECT_EQ(std::signbit(angle[i]), std::signbit(exact));
+  }
+}
+
+TEST(Functions, RoundingsLeaveIntegersAlone) {
+  const Tensor x = tensor({3, -4});
+  for (const Tensor& y : {floor(x), ceil(x), round(x), trunc(x), nan_to_num(x)}) EXPECT_TRUE(y.same(x));
+  EXPECT_TRUE(equal(square(x), tensor({9, 16})));
+  const std::vector<double> halves = round(tensor({-0.5, 0.5, 1.5, 2.5, -0.2}, kFloat64)).to_vector<double>();
+  EXPECT_EQ(halves, std::vector<double>({0, 0, 2, 2, 0}));
+  EXPECT_TRUE(std::signbit(halves[0]) && std::signbit(halves[4]));
+}
+
+// a / b may round up to an integer that the quotient does not reach: 5.5 / 1.1 is 5, but 1.1 is left.
+TEST(Functions, DivisorsOfRemaindersHaveTheQuotientOfTheValue) {
+  const Tensor a = tensor({5.5, 25., 7.5, -5.5, 5.5, -7.5, 6., -6., 0., 1., -1., 1e300}, kFloat64);
+  const Tensor b = tensor({1.1, 0.1, 2., 1.1, -1.1, -2., 2., 2., 3., kInf, kInf, 1.}, kFloat64);
+  const std::vector<double> truncated = {4, 249, 3, -4, -4, 3, 3, -3, 0, 0, 0, 1e300},
+                            floored = {4, 249, 3, -5, -5, 3, 3, -3, 0, 0, -1, 1e300};
+  for (const bool again : {false, true}) {
+    const Tensor of_fmod = slope([&](const Tensor& v) { return fmod(a, v); }, b, again);
+    const Tensor of_remainder = slope([&](const Tensor& v) { return remainder(a, v); }, b, again);
+    for (std::size_t i = 0; i < truncated.size(); ++i) {
+      EXPECT_EQ(-of_fmod.to_vector<double>()[i], truncated[i]) << i;
+      EXPECT_EQ(-of_remainder.to_vector<double>()[i], floored[i]) << i;
+    }
+  }
+  // In float32, too, a - quotient b is the value.
+  const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1);
+  const Tensor exact = x.to(kFloat64), step = y.to(kFloat64);
+  const Tensor quotient = slope([&](const Tensor& v) { return remainder(x, v); }, y).to(kFloat64);
+  EXPECT_LE(max(abs(exact + quotient * step - remainder(exact, step))).item(), 1e-12);
+}
+
+TEST(Functions, TheAngleOfTheOriginHasNoSlope) {
+  for (const DType type : {kFloat32, kFloat64}) {
+    const Tensor y = tensor({0., 3., -0., 0.}).to(type), x = tensor({0., 4., 0., -0.}).to(type);
+    for (const bool again : {false, true}) {
+      expect_near(slope([&](const Tensor& v) { return atan2(v, x); }, y, again), {0, 0.16, 0, 0});
+      expect_near(slope([&](const Tensor& v) { return atan2(y, v); }, x, again), {0, -0.12, 0, 0});
+    }
+    const auto [first, second] = derivatives([&](const Tensor& v) { return atan2(v, x); }, y);
+    expect_near(second, {0, -2 * 3 * 4. / 625, 0, 0});
+  }
+}
+
+TEST(Functions, Closeness) {
+  const Tensor x = tensor({1., 2., kNan, kInf});
+  EXPECT_FALSE(allclose(x, x));
+  EXPECT_TRUE(allclose(x, x, 0, 0, true));
+  EXPECT_FALSE(equal(x, x));
+  expect_near(isclose(x, tensor({1.000001, 2.1, kNan, -kInf})), {1, 0, 0, 0});
+  expect_near(isclose(tensor({1., kInf}), tensor({kInf, 1.}), 1, 1), {0, 0});
+  EXPECT_TRUE(allclose(tensor({1, 2}), tensor({1., 2.000001})));
+  EXPECT_TRUE(allclose(tensor({true}), tensor({1})));
+  EXPECT_FALSE(equal(zeros({2, 3}), zeros({3, 2})));
+  EXPECT_FALSE(equal(zeros({1}), zeros({})));
+  EXPECT_TRUE(equal(zeros({0, 3}), zeros({0, 3}, kInt64)));
+  EXPECT_TRUE(equal(tensor({1, 2}), tensor({1., 2.})));
+  const Tensor large = arange(1 << 20).to(kFloat32).reshape({1024, 1024});
+  EXPECT_TRUE(allclose(large, large.t().contiguous().t()));
+}
+
+// The generators are at equal positions: neither has drawn more than the other.
+bool equal_streams(const Generator& a, const Generator& b) { return a.state() == b.state(); }
+
+TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const int64_t n : {1, 7, 8, 36, 1000, 70001}) {
+      Generator g(3), same(3);
+      const Tensor x = randn({n}, dtype, &g);
+      randn({n}, dtype, &same);
+      std::vector<uint8_t> keep(static_cast<std::size_t>(n));
+      same.keep_mask(keep.data(), n, 0.9);
+      const Tensor y = dropout(x, 0.1, true, &g);
+      EXPECT_TRUE(equal_streams(g, same));
+      with_floating_type(dtype, [&](auto t) {
+        using T = decltype(t);
+        const T scale = T{1} / static_cast<T>(0.9);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(y.data<T>()[i], x.data<T>()[i] * (keep[static_cast<std::size_t>(i)] ? scale : T{0})) << i;
+        }
+      });
+    }
+  }
+}
+
+TEST(Dropout, FigureOfTutorial004Seed123) {
+  manual_seed(123);
+  const std::vector<float> y = dropout(ones({6, 6}), 0.5).to_vector<float>();
+  std::string digits;
+  for (const float v : y) digits += static_cast<char>('0' + static_cast<int>(v));
+  EXPECT_EQ(digits, "220220000202222202022002020202022220");
+}
+
+TEST(Dropout, DrawsInRowMajorOrderWhateverTheStrides) {
+  Generator a(5), b(5);
+  const Tensor x = randn({40, 30}, kFloat32, &a);
+  randn({40, 30}, kFloat32, &b);
+  const std::vector<float> turned = dropout(x.t(), 0.3, true, &a).to_vector<float>();
+  EXPECT_EQ(turned, dropout(x.t().contiguous(), 0.3, true, &b).to_vector<float>());
+}
+
+TEST(Dropout, DrawsNothingIfNothingIsDropped) {
+  Generator g(1);
+  const Generator before = g;
+  const Tensor x = ones({4});
+  EXPECT_TRUE(dropout(x, 0.5, false, &g).same(x));
+  EXPECT_TRUE(dropout(x, 0, true, &g).same(x));
+  EXPECT_EQ(dropout(Tensor::empty({0, 3}), 0.5, true, &g).numel(), 0);
+  EXPECT_EQ(dropout(x, 1, true, &g).to_vector<float>(), std::vector<float>(4));
+  EXPECT_TRUE(equal_streams(g, before));
+}
+
+TEST(Dropout, DroppedNanAndInfinityPropagate) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor y = dropout(full({64}, inf), 0.5);
+  int infinite = 0, nan = 0;
+  for (const float v : y.to_vector<float>()) std::isnan(v) ? ++nan : ++infinite;
+  EXPECT_GT(infinite, 0);
+  EXPECT_GT(nan, 0);
+  EXPECT_EQ(infinite + nan, 64);
+}
+
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

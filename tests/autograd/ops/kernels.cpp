@@ -263,22 +263,11 @@ TEST(Simd, ElementaryFunctionsOfDouble) {
 template <class T, class F>
 void check_of_two(const F& run) {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> some{0,
-                      1,
-                      2,
-                      3,
-                      T(0.1),
-                      T(0.5),
-                      T(1e-3),
-                      T(7.5),
-                      T(1e10),
-                      Limits::denorm_min(),
-                      Limits::min(),
-                      Limits::max(),
-                      Limits::epsilon(),
-                      Limits::infinity(),
-                      Limits::quiet_NaN()};
-  for (std::size_t i = 0, n = some.size(); i < n; ++i) some.push_back(-some[i]);
+  std::vector<T> some;
+  for (T s : {T(0), T(1), T(2), T(3), T(0.1), T(0.5), T(1e-3), T(7.5), T(1e10), Limits::denorm_min(), Limits::min(),
+              Limits::max(), Limits::epsilon(), Limits::infinity(), Limits::quiet_NaN()}) {
+    some.insert(some.end(), {s, -s});
+  }
   std::vector<T> a, b;
   for (T x : some) {
     for (T y : some) a.push_back(x), b.push_back(y);

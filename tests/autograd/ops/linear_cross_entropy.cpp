@@ -1,17 +1,6 @@
 // linear_cross_entropy against cross_entropy of linear: values, gradients, memory, threads, bfloat16, single examples.
 // ctest: threads products
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <cmath>
-#include <limits>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -151,8 +140,7 @@ TEST(LinearCrossEntropy, NeedsAFifthOfTheMemoryOfTheLogits) {
   pool::reset_peak();
   const int64_t before = pool::peak();
   {
-    Tape tape;
-    const Gradients grads = tape.backward(c.fused(x, weight, {}));
+    const Gradients grads = Tape().backward(c.fused(x, weight, {}));
     EXPECT_TRUE(std::isfinite(sum(grads[weight]).item()));
   }
   EXPECT_LE((pool::peak() - before) * 5, rows * kManyClasses * 4);

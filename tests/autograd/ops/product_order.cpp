@@ -1,24 +1,10 @@
 // The one order of sums along k: a product has the bits of a plain loop, whatever its shape, layout, kernels and
 // number of threads. So a row has the same bits among any other rows.
 // ctest: products families
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/inference.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/autograd/weight_format.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <random>
-#include <vector>
-
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 // Blocks of 256, each in order from 0, added in order: beta c + block + block ... Of more than 65,536 terms, the sum of
@@ -41,7 +27,7 @@ T in_order(int64_t k, T alpha, const T* a, int64_t a_step, const T* b, int64_t b
 }
 
 template <class T>
-std::vector<T> drawn(int64_t n, std::mt19937& draw) {
+std::vector<T> drawn_numbers(int64_t n, std::mt19937& draw) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   std::vector<T> values(static_cast<std::size_t>(n));
   for (T& x : values) x = static_cast<T>(uniform(draw));
@@ -55,7 +41,8 @@ void expect_order(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_row
                                   << (b_by_rows ? ", B by rows" : ", B by columns") << ", alpha " << alpha << ", beta "
                                   << beta << (sizeof(T) == 4 ? ", float" : ", double"));
   std::mt19937 draw(static_cast<unsigned>(m * 31 + n * 7 + k));
-  const std::vector<T> a = drawn<T>(m * k, draw), b = drawn<T>(k * n, draw), before = drawn<T>(m * n, draw);
+  const std::vector<T> a = drawn_numbers<T>(m * k, draw), b = drawn_numbers<T>(k * n, draw),
+                       before = drawn_numbers<T>(m * n, draw);
   const MatrixView<const T> a_view{a.data(), a_by_rows ? k : 1, a_by_rows ? 1 : m};
   const MatrixView<const T> b_view{b.data(), b_by_rows ? n : 1, b_by_rows ? 1 : k};
   std::vector<T> expected = before;
@@ -75,7 +62,7 @@ void expect_order(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_row
 }
 
 TEST(ProductOrder, AnyNumberOfRows) {
-  const tests::KeepThreads keep;
+  const KeepThreads keep;
   for (const int64_t m : {1, 2, 3, 4, 5, 8, 9, 16, 17}) {
     for (const int64_t n : {1, 8, 15, 16, 17, 50}) {
       for (const int64_t k : {1, 3, 4, 17, 64, 255, 256, 257, 300, 513, 771}) {
@@ -92,7 +79,7 @@ TEST(ProductOrder, AnyNumberOfRows) {
 }
 
 TEST(ProductOrder, LargeProducts) {
-  const tests::KeepThreads keep;
+  const KeepThreads keep;
   for (const bool a_by_rows : {true, false}) {
     for (const bool b_by_rows : {true, false}) {
       expect_order<float>(1, 1100, 1030, a_by_rows, b_by_rows, 1, 0);
@@ -107,7 +94,7 @@ TEST(ProductOrder, LargeProducts) {
 }
 
 TEST(ProductOrder, LongSums) {
-  const tests::KeepThreads keep;
+  const KeepThreads keep;
   for (const int64_t k : {65536, 65537, 131072, 200000, 400123}) {
     expect_order<float>(1, 1, k, true, false, 1, 0);
     expect_order<float>(1, 3, k, true, true, -0.3F, 0.7F);
@@ -117,7 +104,7 @@ TEST(ProductOrder, LongSums) {
   expect_order<double>(3, 5, 70001, true, true, 1, 0);
   std::mt19937 draw(7);
   const int64_t k = 200000;
-  const std::vector<float> a = drawn<float>(2 * k, draw), b = drawn<float>(5 * k, draw);
+  const std::vector<float> a = drawn_numbers<float>(2 * k, draw), b = drawn_numbers<float>(5 * k, draw);
   const PackedMatrix<float> packed(k, 5, {b.data(), 5, 1});
   for (const int64_t depth : {k, k - 1, int64_t{70001}, int64_t{256}}) {
     std::vector<float> c(10);
@@ -141,7 +128,7 @@ TEST(ProductOrder, LongSumsAreAccurate) {
 
 // linear() while a tape records, without one, and several weights at once.
 TEST(ProductOrder, LinearInTrainingAndGeneration) {
-  const tests::KeepThreads keep;
+  const KeepThreads keep;
   Generator draws(1);
   for (const int64_t in : {5, 64, 300, 776, 1030}) {
     for (const int64_t out : {1, 7, 16, 33, 300}) {
@@ -179,4 +166,4 @@ TEST(ProductOrder, LinearInTrainingAndGeneration) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,21 +1,5 @@
 // Segments, sparse matrices, linear recurrences, sets and counts: what samples and PyTorch's values do not show.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/scan.h>
-#include <tapegrad/autograd/segment.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/autograd/sparse.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <numeric>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -159,8 +143,7 @@ TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
 
 TEST(LinearScan, OfNoStepsHasGradientsOfZero) {
   const Tensor a = zeros({2, 0, 3}).as_leaf(), initial = ones({2, 3}).as_leaf();
-  Tape tape;
-  const Gradients gradients = tape.backward(sum(linear_scan(a, ones({2, 0, 3}), 1, initial)));
+  const Gradients gradients = Tape().backward(sum(linear_scan(a, ones({2, 0, 3}), 1, initial)));
   EXPECT_EQ(gradients[a].shape(), a.shape());
   expect_near(gradients[initial], zeros({2, 3}));
 }

@@ -1,25 +1,10 @@
 // Window attention against full attention with a mask, with gradients; its costs and draws.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/autograd/window_attention.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/threads.h>
-
-#include <algorithm>
-#include <cstring>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
 
 using Options = WindowAttentionOptions;
-
-Tensor normal(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  Generator generator(seed);
-  return randn(shape, dtype, &generator);
-}
 
 // The keys that queries see, [T, S], from the definition.
 Tensor visible(int64_t queries, int64_t keys, const Options& options) {
@@ -47,11 +32,8 @@ Tensor by_mask(const Tensor& q, const Tensor& k, const Tensor& v, const Options&
 // y, dq, dk and dv.
 template <class F>
 std::vector<Tensor> run(const F& f, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const Tensor leaves[] = {q.detach().as_leaf(), k.detach().as_leaf(), v.detach().as_leaf()};
-  Tape tape;
-  const Tensor y = f(leaves[0], leaves[1], leaves[2]);
-  const Gradients grads = tape.backward(sum(y * normal(y.shape(), 77, y.dtype())));
-  return {y.detach(), grads[leaves[0]], grads[leaves[1]], grads[leaves[2]]};
+  return value_and_gradients([&](auto& x) { return f(x[0], x[1], x[2]); }, {q, k, v},
+                             [](const Tensor& y) { return normal_of(y.shape(), 77, y.dtype()); });
 }
 
 void expect_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double room, const std::string& what) {
@@ -111,8 +93,8 @@ TEST(WindowAttention, EqualsFullAttentionBehindAMask) {
         shape.push_back(columns);
         return shape;
       };
-      const Tensor q = normal(shaped(c.queries, 8), 1), k = normal(shaped(c.keys, 8), 2);
-      const Tensor v = normal(shaped(c.keys, 5), 3);
+      const Tensor q = normal_of(shaped(c.queries, 8), 1), k = normal_of(shaped(c.keys, 8), 2);
+      const Tensor v = normal_of(shaped(c.keys, 5), 3);
       expect_full_attention(q, k, v, c.options, 1e-10, c.name);
       expect_full_attention(q.to(kFloat32), k.to(kFloat32), v.to(kFloat32), c.options, 1e-4, c.name + ", float32");
     }
@@ -121,17 +103,18 @@ TEST(WindowAttention, EqualsFullAttentionBehindAMask) {
 
 TEST(WindowAttention, TakesMasksAndBroadcasts) {
   for (const WindowCase& c : cases()) {
-    const Tensor q = normal({2, 3, c.queries, 4}, 1), k = normal({2, 1, c.keys, 4}, 2), v = normal({c.keys, 4}, 3);
+    const Tensor q = normal_of({2, 3, c.queries, 4}, 1), k = normal_of({2, 1, c.keys, 4}, 2),
+                 v = normal_of({c.keys, 4}, 3);
     for (const Shape& shape : {Shape{2, 1, 1, c.keys}, Shape{2, 3, c.queries, c.keys}, Shape{c.queries, c.keys}}) {
       Options options = c.options;
-      options.mask = normal(shape, 5) > -0.7;
+      options.mask = normal_of(shape, 5) > -0.7;
       expect_full_attention(q, k, v, options, 1e-10, c.name);
     }
   }
 }
 
 TEST(WindowAttention, GivesZerosWhereNothingIsSeen) {
-  const Tensor x = normal({1, 40, 4}, 1);
+  const Tensor x = normal_of({1, 40, 4}, 1);
   const Options options{.window = 2, .global_tokens = {3}, .mask = zeros({1, 40}, kBool)};
   const auto window = [&](auto&... of) { return sliding_window_attention(of..., options); };
   for (const Tensor& t : run(window, x, x, x)) EXPECT_EQ(amax(abs(t)).item(), 0);
@@ -139,7 +122,8 @@ TEST(WindowAttention, GivesZerosWhereNothingIsSeen) {
 
 TEST(WindowAttention, HiddenNanHasNoInfluence) {
   for (const WindowCase& c : cases()) {
-    const Tensor q = normal({2, c.queries, 8}, 1), k = normal({2, c.keys, 8}, 2), v = normal({2, c.keys, 5}, 3);
+    const Tensor q = normal_of({2, c.queries, 8}, 1), k = normal_of({2, c.keys, 8}, 2),
+                 v = normal_of({2, c.keys, 5}, 3);
     const Tensor bad = arange(c.keys) == c.keys / 2;
     Options options = c.options;
     options.mask = !bad;
@@ -149,15 +133,15 @@ TEST(WindowAttention, HiddenNanHasNoInfluence) {
                 run(window, q, masked_fill(k, rows, 0), masked_fill(v, rows, 0)), 1e-12, c.name);
   }
   // Those that are not in the window are not seen, either.
-  const Tensor x = normal({40, 4}, 1), broken = masked_fill(x, (arange(40) == 20).unsqueeze(1), kNan);
+  const Tensor x = normal_of({40, 4}, 1), broken = masked_fill(x, (arange(40) == 20).unsqueeze(1), kNan);
   const Tensor y = sliding_window_attention(x, broken, broken, {.window = 3});
   const Tensor seen = (abs(arange(40) - 20) <= 3).unsqueeze(1).expand({40, 4});
   EXPECT_TRUE(all(isnan(y) == seen));
 }
 
 TEST(WindowAttention, OfAllKeysHasTheBitsOfFullAttention) {
-  const Tensor q = normal({2, 70, 8}, 1, kFloat32), k = normal({2, 70, 8}, 2, kFloat32);
-  const Tensor v = normal({2, 70, 8}, 3, kFloat32);
+  const Tensor q = normal_of({2, 70, 8}, 1, kFloat32), k = normal_of({2, 70, 8}, 2, kFloat32);
+  const Tensor v = normal_of({2, 70, 8}, 3, kFloat32);
   for (const bool causal : {false, true}) {
     Generator first(5), second(5);
     const Tensor window = sliding_window_attention(
@@ -172,8 +156,8 @@ TEST(WindowAttention, OfAllKeysHasTheBitsOfFullAttention) {
 
 TEST(WindowAttention, LaterTokensChangeNothingIfCausal) {
   const Options options{.window = 5, .dilation = 2, .causal = true, .global_tokens = {0, 30}};
-  const Tensor x = normal({60, 4}, 1, kFloat32);
-  Tensor changed = cat({x.slice(0, 0, 40), normal({20, 4}, 9, kFloat32)}, 0);
+  const Tensor x = normal_of({60, 4}, 1, kFloat32);
+  Tensor changed = cat({x.slice(0, 0, 40), normal_of({20, 4}, 9, kFloat32)}, 0);
   const Tensor a = sliding_window_attention(x, x, x, options),
                b = sliding_window_attention(changed, changed, changed, options);
   EXPECT_TRUE(equal(a.slice(0, 0, 40), b.slice(0, 0, 40)));
@@ -182,7 +166,7 @@ TEST(WindowAttention, LaterTokensChangeNothingIfCausal) {
 
 TEST(WindowAttention, OneQueryAtATimeGivesTheSame) {
   const Options options{.window = 5, .dilation = 2, .causal = true, .global_tokens = {0, 1}};
-  const Tensor x = normal({2, 40, 4}, 1), y = sliding_window_attention(x, x, x, options);
+  const Tensor x = normal_of({2, 40, 4}, 1), y = sliding_window_attention(x, x, x, options);
   for (int64_t t = 0; t < 40; ++t) {
     Options so_far = options;
     if (t == 0) so_far.global_tokens = {0};
@@ -194,7 +178,7 @@ TEST(WindowAttention, OneQueryAtATimeGivesTheSame) {
 // The weights after dropout are the results for values that are the identity.
 TEST(WindowAttention, DropsAsDocumented) {
   const int64_t t = 6, window = 1;
-  const Tensor x = normal({t, 3}, 1), identity = eye(t, kFloat64);
+  const Tensor x = normal_of({t, 3}, 1), identity = eye(t, kFloat64);
   const Options options{.window = window, .global_tokens = {4}};
   const Tensor w = sliding_window_attention(x, x, identity, options);
   Generator ours(3), theirs(3);
@@ -224,7 +208,7 @@ TEST(WindowAttention, DropsAsDocumented) {
 }
 
 TEST(WindowAttention, IsTheSameBitsForAnyThreads) {
-  const Tensor q = normal({2, 3000, 16}, 1, kFloat32), k = normal({2, 3000, 16}, 2, kFloat32), v = q * k;
+  const Tensor q = normal_of({2, 3000, 16}, 1, kFloat32), k = normal_of({2, 3000, 16}, 2, kFloat32), v = q * k;
   for (const bool causal : {false, true}) {
     for (const int64_t dilation : {1, 2}) {
       expect_same_with_any_threads([&] {

@@ -4,7 +4,7 @@
 
 #include <variant>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nn::AttentionChoice;
@@ -13,21 +13,16 @@ using nn::PerformerAttention;
 using nn::Positions;
 using nn::ReformerAttention;
 using nn::WindowAttention;
-using tests::error_of;
-using tests::expect_near;
 
 constexpr WindowAttention kWindow{.window = 2, .dilation = 2, .global_tokens = 1};
 
 nn::GPTModel some_gpt(const AttentionChoice& choice, Positions positions = Positions::learned, int64_t kv_heads = 0) {
   manual_seed(3);
-  nn::GPTModel model({.vocab_size = 11,
-                      .context_length = 20,
-                      .emb_dim = 16,
-                      .n_heads = 4,
-                      .n_layers = 2,
-                      .positions = positions,
-                      .n_kv_heads = kv_heads,
-                      .attention = choice});
+  nn::GPTConfig config{.vocab_size = 11, .context_length = 20, .emb_dim = 16, .n_heads = 4, .n_layers = 2};
+  config.positions = positions;
+  config.n_kv_heads = kv_heads;
+  config.attention = choice;
+  nn::GPTModel model(config);
   nn::eval(model);
   return model;
 }
@@ -233,24 +228,16 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
     return error_of([&] { choice.check(positions, causal); });
   };
   EXPECT_EQ(of(LinformerAttention{.rank = 0}), "[attention_choice] expected linformer_rank > 0, got 0");
-  EXPECT_EQ(of(LinformerAttention{.length = -1}),
-            "[attention_choice] expected length > 0, or 0 for the model's, got -1");
+  EXPECT_TEXT(of(LinformerAttention{.length = -1}));
   EXPECT_EQ(of(PerformerAttention{.features = -1}), "[attention_choice] expected performer_features >= 0, got -1");
   EXPECT_EQ(of(ReformerAttention{.bucket_size = 0}), "[attention_choice] expected reformer_bucket_size > 0, got 0");
-  EXPECT_EQ(
-      of(ReformerAttention{.buckets = 3}),
-      "[attention_choice] expected reformer_buckets to be a power of two, or 0 for one that fits the length, got 3");
+  EXPECT_TEXT(of(ReformerAttention{.buckets = 3}));
   EXPECT_EQ(of(ReformerAttention{.rounds = 0}), "[attention_choice] expected reformer_rounds in [1, 64], got 0");
-  EXPECT_EQ(of(LinformerAttention()),
-            "[attention_choice] linformer attention cannot be causal: each projected key mixes all positions");
+  EXPECT_TEXT(of(LinformerAttention()));
   EXPECT_EQ(of(LinformerAttention(), Positions::none, false), "no error");
-  EXPECT_EQ(error_of([] { some_gpt(PerformerAttention(), Positions::none, 2); }),
-            "[attention_choice] expected as many key heads as query heads for performer attention");
+  EXPECT_ERROR(some_gpt(PerformerAttention(), Positions::none, 2));
   const nn::MultiHeadAttention performer(8, 2, 0, Positions::none, {}, 0, PerformerAttention());
-  EXPECT_EQ(error_of([&] {
-              performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass());
-            }),
-            "[multi_head_attention] expected one tensor as query, key and value of performer attention, got several");
+  EXPECT_ERROR(performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass()));
   const Tensor x = zeros({1, 3, 8}).as_leaf();  // as before, though they share their memory
   EXPECT_EQ(error_of([&] { performer(x, narrow(x, 1, 0, 2), narrow(x, 1, 0, 2), nn::AttentionPass()); }).substr(0, 42),
             "[multi_head_attention] expected one tensor");
@@ -259,20 +246,14 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
   EXPECT_EQ(of(WindowAttention{.window = -1}), "[attention_choice] expected window >= 0, got -1");
   EXPECT_EQ(of(WindowAttention{.dilation = 0}), "[attention_choice] expected dilation > 0, got 0");
   EXPECT_EQ(of(WindowAttention{.global_tokens = -2}), "[attention_choice] expected global_tokens >= 0, got -2");
-  EXPECT_EQ(
-      of(kWindow, Positions::t5),
-      "[attention_choice] t5 positions add to the score of every pair, which only full attention has, got window");
+  EXPECT_TEXT(of(kWindow, Positions::t5));
   EXPECT_EQ(of(kWindow, Positions::rope), "no error");
   EXPECT_EQ(error_of([] { some_gpt(kWindow, Positions::alibi); }), of(kWindow, Positions::alibi));
   EXPECT_EQ(error_of([] { nn::attention_named("wide"); }).substr(0, 41), "[attention_choice] expected one of full, ");
   EXPECT_EQ(nn::attention_named("window").name(), "window");
-  EXPECT_EQ(error_of([] { nn::to_hugging_face_config(some_gpt(kWindow).config, {}); }),
-            "[hugging_face] expected full attention, as GPT-2 has, got window");
+  EXPECT_ERROR(nn::to_hugging_face_config(some_gpt(kWindow).config, {}));
   const nn::MultiHeadSelfAttention attention({.d_in = 4, .d_out = 4, .num_heads = 2, .attention = kWindow});
-  EXPECT_EQ(error_of([&] {
-              attention(zeros({1, 3, 4}), zeros({3, 3}));
-            }),
-            "[sliding_window_attention] expected a mask of bools (true: may be attended to), got float32");
+  EXPECT_ERROR(attention(zeros({1, 3, 4}), zeros({3, 3})));
 }
 
 // AttentionMaps::seen, with and without weights that underflow to 0.
@@ -317,4 +298,4 @@ TEST(AttentionChoices, MasksOfCallsAreInMaps) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

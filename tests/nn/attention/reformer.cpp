@@ -1,11 +1,10 @@
-// Reformer: where it equals full attention, how far it is from it otherwise, masks, caches, errors.
+// Reformer: where it equals full attention, how far it is from it otherwise, masks, caches, errors. Reversible layers:
+// gradients of plain layers, draws, and memory that does not grow with the depth.
 #include <tapegrad/tests/support/long_inputs.h>
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using namespace tests;
 
 // Full attention with normalised queries as keys; a token attends to itself only if it attends to no other.
 Tensor full_shared_attention(const Tensor& qk, const Tensor& v, const Tensor& mask, bool causal) {
@@ -25,14 +24,12 @@ TEST(Reformer, WithOneBucketEqualsFullAttentionWithSharedQueriesAndKeys) {
     for (const Tensor& mask : {Tensor(), padding(12)}) {
       for (const int64_t rounds : {1, 3}) {
         const Tensor buckets = nn::lsh_buckets(qk, 1, rounds);
-        Tape tape;
-        const Tensor y = nn::reformer_attention(qk, v, buckets, {.chunk_length = 12, .causal = causal, .mask = mask});
-        const Gradients ours = tape.backward(y, {.grad_output = dy});
-        Tape second;
-        const Tensor full = full_shared_attention(qk, v, mask, causal);
-        const Gradients theirs = second.backward(full, {.grad_output = dy});
-        EXPECT_LE(largest_difference(y, full), 1e-13);
-        for (const Tensor& x : {qk, v}) EXPECT_LE(largest_difference(ours[x], theirs[x]), 1e-13);
+        const auto results = [&](auto f) { return value_and_gradients(f, {qk, v}, [&](const auto&) { return dy; }); };
+        const auto ours = results([&](const auto& x) {
+          return nn::reformer_attention(x[0], x[1], buckets, {.chunk_length = 12, .causal = causal, .mask = mask});
+        });
+        const auto full = results([&](auto& x) { return full_shared_attention(x[0], x[1], mask, causal); });
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_LE(largest_difference(ours[i], full[i]), 1e-13) << i;
       }
     }
   }
@@ -142,48 +139,169 @@ TEST(Reformer, CachedEqualsUncached) {
   const Tensor x = randn({2, 7, 3}, kFloat64);
   nn::KVCache cache;
   expect_same_from_a_cache(attention, x, {}, attention(x), {3, 3, 1}, cache);
-  EXPECT_EQ(error_of([&] { attention(narrow(x, 1, 0, 1), {.cache = &cache}); }),
-            "[reformer_self_attention] a sequence of length 8 is longer than context_length 7");
+  EXPECT_ERROR(attention(narrow(x, 1, 0, 1), {.cache = &cache}));
   const nn::ReformerSelfAttention by_length({.d_in = 3, .d_out = 4, .num_heads = 2});
   nn::KVCache fresh;
-  EXPECT_EQ(
-      error_of([&] { by_length(x, {.cache = &fresh}); }),
-      "[reformer_self_attention] reformer attention takes no cache: expected causal attention with a fixed number of "
-      "buckets (set num_buckets or context_length)");
+  EXPECT_ERROR(by_length(x, {.cache = &fresh}));
 }
 
 TEST(Reformer, Errors) {
   const auto with = [](const nn::ReformerConfig& config) {
     return error_of([&] { nn::ReformerSelfAttention attention(config); });
   };
-  EXPECT_EQ(with({.num_heads = 5}),
-            "[reformer_self_attention] d_out 768 is not divisible by num_heads 5 (each head takes an equal share)");
+  EXPECT_TEXT(with({.num_heads = 5}));
   EXPECT_EQ(with({.chunk_length = 0}), "[reformer_self_attention] expected chunk_length > 0, got 0");
   EXPECT_EQ(with({.rounds = 0}), "[reformer_self_attention] expected rounds > 0, got 0");
-  EXPECT_EQ(
-      with({.num_buckets = 6}),
-      "[reformer_self_attention] expected num_buckets to be a power of two, or 0 for one that fits the length, got 6");
-  EXPECT_EQ(with({.context_length = -1}),
-            "[reformer_self_attention] expected context_length > 0, or 0 for any length, got -1");
+  EXPECT_TEXT(with({.num_buckets = 6}));
+  EXPECT_TEXT(with({.context_length = -1}));
   const Tensor x = ones({2, 4, 3}), buckets = zeros({1, 2, 4}, kInt64);
-  // clang-format off
-  expect_texts({
-      {"[lsh_buckets] expected a power of two as count, got 6", [&] { nn::lsh_buckets(x, 6); }},
-      {"[lsh_buckets] expected rounds > 0, got 0", [&] { nn::lsh_buckets(x, 4, 0); }},
-      {"[lsh_buckets] expected x [..., T, D], got [3]", [&] { nn::lsh_buckets(ones({3}), 4); }},
-      {"[reformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got bool [4, 4]",
-       [&] { nn::reformer_attention(x, x, buckets, {.mask = nn::causal_mask(4)}); }},
-      {"[lsh_attention] expected query and key [..., T, D] and value [..., T, E], got [2, 4, 3], [2, 4, 3] and [2, 5, "
-       "3]", [&] { lsh_attention(x, x, ones({2, 5, 3}), buckets); }},
-      {"[lsh_attention] expected int64 buckets [R, ...] with ... = [2, 4] of query [2, 4, 3], got int64 [2, 4]",
-       [&] { lsh_attention(x, x, x, zeros({2, 4}, kInt64)); }},
-      {"[lsh_attention] expected a chunk_length of at least 1, got 0",
-       [&] { lsh_attention(x, x, x, buckets, {.chunk_length = 0}); }},
-      {"[lsh_attention] expected a bool mask of keys that broadcasts to [2, 1, 4], got bool [3, 4]",
-       [&] { lsh_attention(x, x, x, buckets, {.mask = ones({3, 4}, kBool)}); }},
-  });
-  // clang-format on
+  EXPECT_ERROR(nn::lsh_buckets(x, 6));
+  EXPECT_ERROR(nn::lsh_buckets(x, 4, 0));
+  EXPECT_ERROR(nn::lsh_buckets(ones({3}), 4));
+  EXPECT_ERROR(nn::reformer_attention(x, x, buckets, {.mask = nn::causal_mask(4)}));
+  EXPECT_ERROR(lsh_attention(x, x, ones({2, 5, 3}), buckets));
+  EXPECT_ERROR(lsh_attention(x, x, x, zeros({2, 4}, kInt64)));
+  EXPECT_ERROR(lsh_attention(x, x, x, buckets, {.chunk_length = 0}));
+  EXPECT_ERROR(lsh_attention(x, x, x, buckets, {.mask = ones({3, 4}, kBool)}));
+}
+
+// A norm, then another module: what a Transformer's layer has in each residual branch.
+template <class Module>
+struct Normed {
+  explicit Normed(int64_t width, Module module) : norm(width), module(std::move(module)) {}
+  Tensor operator()(const Tensor& x) const { return module(norm(x)); }
+  void visit(auto&& field) {
+    field("norm", norm);
+    field("module", module);
+  }
+  nn::LayerNorm norm;
+  Module module;
+};
+using Attention = Normed<nn::ReformerSelfAttention>;
+using FeedForward = Normed<nn::FeedForward>;
+using Stack = nn::ReversibleStack<Attention, FeedForward>;
+
+Stack reformer(int64_t width, int64_t depth) {
+  Stack stack;
+  for (int64_t i = 0; i < depth; ++i) {
+    stack.layers.emplace_back(
+        Attention(width, nn::ReformerSelfAttention({.d_in = width, .d_out = width, .num_heads = 2, .chunk_length = 8})),
+        FeedForward(width, nn::FeedForward(width, 2 * width, 0.2, nn::Activation::gelu)));
+  }
+  return stack;
+}
+
+TEST(Reversible, GradientsAreThoseOfPlainLayers) {
+  manual_seed(1);
+  Stack stack = reformer(8, 4);
+  nn::to(stack, kFloat64);
+  const Tensor x = randn({2, 20, 8}, kFloat64).as_leaf(), dy = randn({2, 20, 8}, kFloat64);
+  std::vector<Tensor> found[2];
+  for (const bool plain : {true, false}) {
+    manual_seed(2);  // dropout and rotations
+    stack.store_activations = plain;
+    Tape tape;
+    const Tensor y = stack(x * 2);
+    const Gradients grads = tape.backward(y, {.grad_output = dy});
+    found[plain] = {y.detach(), grads[x], rand({3})};
+    for (const auto& [name, parameter] : nn::parameters(stack)) found[plain].push_back(grads[parameter]);
+  }
+  for (std::size_t i = 0; i < found[0].size(); ++i) {
+    EXPECT_LE(amax(abs(found[0][i] - found[1][i])).item(), 1e-11) << i;
+  }
+}
+
+TEST(Reversible, GivesGradientsToWhateverTheFunctionsUse) {
+  const Tensor x = tensor({1., 2.}, kFloat64).as_leaf(), w = tensor({0.3, 0.4}, kFloat64).as_leaf();
+  std::vector<Tensor> found[2];
+  for (const bool again : {false, true}) {
+    Tape tape;
+    const Tensor skip = exp(x * -1);
+    const auto f = [&](const Tensor& in) { return in * w + skip; };  // a leaf and a recorded tensor
+    const auto g = [&](const Tensor&) { return skip * x; };          // not what it is given
+    nn::Halves y{x * 2, w * 3};
+    if (again) {
+      std::vector<nn::ReversibleFunctions> layers;
+      for (int i = 0; i < 2; ++i) layers.push_back({f, g});
+      layers.push_back({[](const Tensor& in) { return in; }, [](const Tensor&) { return ones({2}, kFloat64); }});
+      y = nn::reversible(y, std::move(layers));
+    } else {
+      for (int i = 0; i < 2; ++i) {
+        y.first = y.first + f(y.second);
+        y.second = y.second + g(y.first);
+      }
+      y.first = y.first + y.second;
+      y.second = y.second + 1;
+    }
+    const Gradients grads = tape.backward(sum(y.first * y.second * w), {.keep = {skip}});
+    found[again] = {y.first.detach(), y.second.detach(), grads[x], grads[w], grads[skip]};
+  }
+  for (std::size_t i = 0; i < found[0].size(); ++i) EXPECT_TRUE(allclose(found[0][i], found[1][i], 1e-13)) << i;
+}
+
+TEST(Reversible, AStackWithoutATapeIsInvertible) {
+  manual_seed(3);
+  Stack stack = reformer(8, 3);
+  nn::to(stack, kFloat64);
+  nn::eval(stack);
+  const nn::Halves x{randn({1, 20, 8}, kFloat64), randn({1, 20, 8}, kFloat64)};
+  nn::Halves y = stack(x);
+  for (std::size_t i = stack.layers.size(); i-- > 0;) y = stack.layers[i].inverse(y);
+  EXPECT_TRUE(allclose(y.first, x.first, 0, 1e-12));
+  EXPECT_TRUE(allclose(y.second, x.second, 0, 1e-12));
+}
+
+// The peak of bytes of tensors in use during a training step of `stack`.
+int64_t peak(Stack& stack, const Tensor& x) {
+  pool::reset_peak();
+  Tape().backward(sum(stack(x)));
+  return pool::peak();
+}
+
+TEST(Reversible, MemoryDoesNotGrowWithTheDepth) {
+  manual_seed(4);
+  const Tensor x = randn({1, 8192, 32});
+  // The sanitizer must see each allocation, so the pool is off, and there is no peak to measure.
+  if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+  const int64_t bytes = x.numel() * 4;
+  const int threads = num_threads();
+  set_num_threads(1);  // with more, the peak varies
+  Stack shallow = reformer(32, 2), deep = reformer(32, 12);
+  EXPECT_LE(peak(deep, x) - peak(shallow, x), bytes);
+  shallow.store_activations = deep.store_activations = true;
+  EXPECT_GE(peak(deep, x) - peak(shallow, x), 50 * bytes) << "ten plain layers keep at least five tensors each";
+  set_num_threads(threads);
+}
+
+TEST(Reversible, Errors) {
+  const Tensor x = ones({2}).as_leaf();
+  const auto same = [](const Tensor& in) { return in; };
+  const auto with = [&](const nn::Halves& halves, nn::Recomputed f, nn::Recomputed g) {
+    return error_of([&] {
+      Tape tape;
+      std::vector<nn::ReversibleFunctions> layers;
+      layers.push_back({std::move(f), std::move(g)});
+      tape.backward(sum(nn::reversible(halves, std::move(layers)).first), {.create_graph = true});
+    });
+  };
+  EXPECT_TEXT(with({x, ones({3})}, same, same));
+  EXPECT_EQ(with({x, x}, same, {}), "[reversible] expected functions f and g, got an empty one");
+  EXPECT_TEXT(with(
+      {x, x}, [](const Tensor& in) { return sum(in); }, same));
+  EXPECT_TEXT(with({x, x}, same, same));
+  for (const bool more : {false, true}) {
+    int calls = 0;
+    Tape tape;
+    std::vector<nn::ReversibleFunctions> layers;
+    layers.push_back({[&](const Tensor& in) { return (++calls == 1) == more ? in : dropout(in, 0.5); }, same});
+    const Tensor y = sum(nn::reversible({x, x}, std::move(layers)).first);
+    EXPECT_EQ(error_of([&] { tape.backward(y); }), std::string("[reversible] the function samples ") +
+                                                       (more ? "more" : "fewer") +
+                                                       " random numbers in backward than in forward");
+  }
+  Tape tape;
+  EXPECT_EQ(nn::reversible({ones({2}), ones({2})}, {}).first.tape_index().tape, 0u) << "constants are not recorded";
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,11 +1,11 @@
-// Self-attention from one width to another: its formula, its masks, its errors.
+// Self-attention from one width to another: its formula, its masks, its errors. Additive attention: PyTorch's values
+// and gradients, masks, projected keys, and errors.
+// ctest: families products
 #include <tapegrad/tests/support/long_inputs.h>
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
-
-using namespace tests;
 
 TEST(SelfAttention, AMaskIsAddedToTheCausalMask) {
   manual_seed(6);
@@ -31,8 +31,7 @@ TEST(SelfAttention, CachedEqualsUncachedWithAMask) {
     const Tensor whole = attention(x, mask);
     nn::KVCache cache;
     expect_same_from_a_cache(attention, x, mask, whole, {2, 2, 1}, cache);
-    EXPECT_EQ(error_of([&] { attention(narrow(x, 1, 0, 1), {.cache = &cache}); }),
-              "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
+    EXPECT_ERROR(attention(narrow(x, 1, 0, 1), {.cache = &cache}));
   }
 }
 
@@ -63,13 +62,11 @@ TEST(SelfAttention, Errors) {
     });
   };
   using Config = nn::SelfAttentionConfig;
-  EXPECT_EQ(with([](Config& c) { c.d_out = 5; }),
-            "[multi_head_self_attention] d_out 5 is not divisible by num_heads 2 (each head takes an equal share)");
+  EXPECT_TEXT(with([](Config& c) { c.d_out = 5; }));
   EXPECT_EQ(with([](Config& c) { c.num_heads = 0; }), "[multi_head_self_attention] expected num_heads > 0, got 0");
   EXPECT_EQ(with([](Config& c) { c.d_in = -1; }), "[multi_head_self_attention] expected d_in > 0, got -1");
   EXPECT_EQ(with([](Config& c) { c.dropout = 2; }), "[multi_head_self_attention] expected dropout in [0, 1], got 2");
-  EXPECT_EQ(with([](Config& c) { c.context_length = -5; }),
-            "[multi_head_self_attention] expected context_length > 0, or 0 for any length, got -5");
+  EXPECT_TEXT(with([](Config& c) { c.context_length = -5; }));
   EXPECT_EQ(with([](Config&) {}), "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
   EXPECT_EQ(with([](Config& c) { c.d_in = 4; }), "[multi_head_self_attention] expected x [B, T, 4], got [1, 6, 3]");
 }
@@ -89,21 +86,21 @@ TEST(GroupedQueries, EqualAttentionWithRepeatedHeads) {
   manual_seed(3);
   for (const auto& [queries, dtype] : {std::pair{4, kFloat64}, {1, kFloat32}}) {
     const auto some = [&dtype = dtype](const Shape& shape) { return randn(shape).to(dtype); };
-    const Tensor q = some({2, 6, queries, 3}).as_leaf(), k = some({2, 2, 5, 3}).as_leaf();
-    const Tensor v = some({2, 2, 5, 4}).as_leaf(), dy = sin(some({2, 6, queries, 4}));
+    const Tensor q = some({2, 6, queries, 3}), k = some({2, 2, 5, 3}), v = some({2, 2, 5, 4}),
+                 dy = sin(some({2, 6, queries, 4}));
     const Tensor per_head = some({2, 6, queries, 5}), allowed = randn({2, 1, queries, 5}) > -0.5;
     for (const Tensor& mask :
          {Tensor(), per_head, per_head[0], per_head[0][0], per_head[0][0][0], allowed, allowed[0]}) {
       for (const bool causal : {false, true}) {
-        Tape tape;
-        const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask, .causal = causal, .enable_gqa = true});
-        const Gradients ours = tape.backward(y, {.grad_output = dy});
-        Tape second;
-        const Tensor expected =
-            scaled_dot_product_attention(q, repeated(k, 3), repeated(v, 3), {.mask = mask, .causal = causal});
-        const Gradients theirs = second.backward(expected, {.grad_output = dy});
-        expect_near(y, expected);
-        for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
+        const auto results = [&](auto f) { return value_and_gradients(f, {q, k, v}, [&](const auto&) { return dy; }); };
+        const auto ours = results([&](auto& x) {
+          return scaled_dot_product_attention(x[0], x[1], x[2], {.mask = mask, .causal = causal, .enable_gqa = true});
+        });
+        const auto expected = results([&](auto& x) {
+          return scaled_dot_product_attention(x[0], repeated(x[1], 3), repeated(x[2], 3),
+                                              {.mask = mask, .causal = causal});
+        });
+        for (std::size_t i = 0; i < 4; ++i) expect_near(ours[i], expected[i]);
       }
       const auto [y, weights] = attention_with_weights(q, k, v, {.mask = mask, .enable_gqa = true});
       const auto [z, others] = attention_with_weights(q, repeated(k, 3), repeated(v, 3), {.mask = mask});
@@ -130,8 +127,7 @@ TEST(GroupedQueries, BackwardNeedsMemoryForTheirHeadsOnly) {
   const Tensor q = randn({1, 128, 4, 64}).as_leaf();
   const Tensor k = randn({1, 16, 4096, 64}).as_leaf(), v = randn({1, 16, 4096, 64}).as_leaf();
   const int64_t before = pool::stats().reserved;
-  Tape tape;
-  tape.backward(sum(scaled_dot_product_attention(q, k, v, {.enable_gqa = true})));
+  Tape().backward(sum(scaled_dot_product_attention(q, k, v, {.enable_gqa = true})));
   EXPECT_LT(pool::stats().reserved - before, 100 << 20);
 }
 
@@ -141,8 +137,7 @@ TEST(GroupedQueries, OneHeadOfKeysForManyQueries) {
   const Tensor q = randn({1, 24, 70, 16}).as_leaf(), k = randn({1, 1, 300, 16}).as_leaf();
   const Tensor v = randn({1, 1, 300, 16}).as_leaf();
   const auto grads_of = [&](const Tensor& keys, const Tensor& values) {
-    Tape tape;
-    return tape.backward(sum(square(scaled_dot_product_attention(q, keys, values, {.causal = true}))));
+    return Tape().backward(sum(square(scaled_dot_product_attention(q, keys, values, {.causal = true}))));
   };
   expect_same_with_any_threads([&] {
     const Gradients grads = grads_of(k, v);
@@ -160,21 +155,12 @@ TEST(GroupedQueries, Errors) {
     return error_of(
         [&] { scaled_dot_product_attention(ones(q), ones(k), ones(k), {.mask = mask, .enable_gqa = true}); });
   };
-  EXPECT_EQ(with({1, 4, 3, 2}, {1, 3, 3, 2}),
-            "[scaled_dot_product_attention] expected query [..., H, T, D], key and value with K heads, where K divides "
-            "H, for enable_gqa, got query [1, 4, 3, 2], key [1, 3, 3, 2], value [1, 3, 3, 2]");
-  EXPECT_EQ(with({3, 2}, {3, 2}),
-            "[scaled_dot_product_attention] expected query [..., H, T, D], key and value with K heads, where K divides "
-            "H, for enable_gqa, got query [3, 2], key [3, 2], value [3, 2]");
-  EXPECT_EQ(with({1, 4, 3, 2}, {1, 2, 3, 2}, zeros({2, 3, 3})),
-            "[scaled_dot_product_attention] expected a mask for 4 heads or for all of them, got [2, 3, 3]");
-  EXPECT_EQ(with({1, 4, 1, 2}, {1, 2, 3, 2}, zeros({2, 3})),
-            "[scaled_dot_product_attention] expected a mask that broadcasts to the scores [1, 2, 2, 1, 3], got [2, 3]");
-  EXPECT_EQ(error_of([] { nn::MultiHeadSelfAttention({.d_in = 4, .d_out = 4, .num_heads = 4, .num_kv_heads = 3}); }),
-            "[multi_head_self_attention] expected a number of key and value heads that divides the 4 query heads, got "
-            "3");
-  EXPECT_EQ(error_of([] { nn::MultiHeadAttention(4, 2, 0, nn::Positions::none, {}, -1); }),
-            "[multi_head_attention] expected a number of key and value heads that divides the 2 query heads, got -1");
+  EXPECT_TEXT(with({1, 4, 3, 2}, {1, 3, 3, 2}));
+  EXPECT_TEXT(with({3, 2}, {3, 2}));
+  EXPECT_TEXT(with({1, 4, 3, 2}, {1, 2, 3, 2}, zeros({2, 3, 3})));
+  EXPECT_TEXT(with({1, 4, 1, 2}, {1, 2, 3, 2}, zeros({2, 3})));
+  EXPECT_ERROR(nn::MultiHeadSelfAttention({.d_in = 4, .d_out = 4, .num_heads = 4, .num_kv_heads = 3}));
+  EXPECT_ERROR(nn::MultiHeadAttention(4, 2, 0, nn::Positions::none, {}, -1));
 }
 
 // A module with all heads whose keys and values repeat those of `grouped`.
@@ -195,13 +181,9 @@ TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
   for (const Positions positions : {Positions::none, Positions::shaw}) {
     for (const bool values : {false, true}) {
       manual_seed(12);
-      nn::SelfAttentionConfig config{.d_in = 5,
-                                     .d_out = 8,
-                                     .num_heads = 4,
-                                     .qkv_bias = true,
-                                     .positions = positions,
-                                     .position_options = nn::ShawOptions{.distance = 3, .values = values},
-                                     .num_kv_heads = 2};
+      nn::SelfAttentionConfig config{.d_in = 5, .d_out = 8, .num_heads = 4, .qkv_bias = true, .num_kv_heads = 2};
+      config.positions = positions;
+      config.position_options = nn::ShawOptions{.distance = 3, .values = values};
       const nn::MultiHeadSelfAttention grouped(config);
       EXPECT_EQ(grouped.key->weight->shape(), (Shape{4, 5}));
       config.num_kv_heads = 0;
@@ -244,14 +226,11 @@ TEST(GroupedQueries, AGptReadsItsCacheWithEveryKindOfPositions) {
   for (const nn::Positions positions : kinds) {
     SCOPED_TRACE(nn::name(positions));
     manual_seed(14);
-    nn::GPTModel model({.vocab_size = 7,
-                        .context_length = 8,
-                        .emb_dim = 16,
-                        .n_heads = 4,
-                        .n_layers = 2,
-                        .qkv_bias = true,
-                        .positions = positions,
-                        .n_kv_heads = 1});
+    nn::GPTConfig config{.vocab_size = 7, .context_length = 8, .emb_dim = 16, .n_heads = 4, .n_layers = 2};
+    config.qkv_bias = true;
+    config.positions = positions;
+    config.n_kv_heads = 1;
+    nn::GPTModel model(config);
     EXPECT_EQ(nn::count_parameters(model), model.config.parameter_count());
     nn::eval(model);
     const Tensor ids = tensor({{1, 5, 2, 0, 6, 3}});
@@ -260,11 +239,98 @@ TEST(GroupedQueries, AGptReadsItsCacheWithEveryKindOfPositions) {
     expect_near(model(narrow(ids, 1, 0, 4), &cache), narrow(whole, 1, 0, 4));
     expect_near(model(narrow(ids, 1, 4, 1), &cache), narrow(whole, 1, 4, 1));
     expect_near(model(narrow(ids, 1, 5, 1), &cache), narrow(whole, 1, 5, 1));
-    EXPECT_EQ(
-        error_of([&] { nn::to_hugging_face(model); }),
-        "[hugging_face] expected one key and value head per query head, as in GPT-2, got n_kv_heads 1 for n_heads 4");
+    EXPECT_ERROR(nn::to_hugging_face(model));
   }
 }
 
+void expect_pytorch(const nlohmann::json& entry, DType dtype, Room room) {
+  const std::string name = entry["name"].get<std::string>() + (dtype == kFloat32 ? ", float32" : ", float64");
+  nn::AdditiveAttention attention(3, 5, 6);
+  nn::to(attention, dtype);
+  set_weights(attention);
+  const auto leaf = [dtype](const Tensor& x) { return x.to(dtype).as_leaf(); };
+  const Tensor queries = leaf(filled({2, 3, 3}, 3) * 3), keys = leaf(filled({2, 4, 5}, 4) * 3);
+  const Tensor values = entry["grads"].contains("values") ? leaf(filled({2, 4, 2}, 5)) : Tensor();
+  Tensor mask, weights;
+  if (name.starts_with("bool mask")) mask = nn::padding_mask(tensor({{1, 1, 1, 0}, {1, 0, 1, 1}})).squeeze(1);
+  if (name.starts_with("added mask")) mask = (filled({3, 4}, 6) * 4).to(dtype);
+  Tape tape;
+  const Tensor y = attention.attend(queries, attention.project(keys, values), mask, &weights);
+  expect_close(weights, entry["weights"], room, name + ", weights");
+  expect_close(y, entry["result"], room, name + ", result");
+  const Gradients grads = tape.backward(sum(y.reshape({-1}) * linspace(0.5, 1.5, y.numel(), y.dtype())));
+  expect_close_gradients(attention, grads, entry["grads"], room);
+  expect_close(grads[queries], entry["grads"]["queries"], room, name + ", queries");
+  expect_close(grads[keys], entry["grads"]["keys"], room, name + ", keys");
+  if (values.defined()) expect_close(grads[values], entry["grads"]["values"], room, name + ", values");
+}
+
+TEST(AdditiveAttention, EqualsPyTorch) {
+  for (const nlohmann::json& entry : stored("additive.json")) {
+    expect_pytorch(entry, kFloat32, {1e-5, 2e-6});
+    expect_pytorch(entry, kFloat64, {1e-8, 1e-9});
+  }
+}
+
+TEST(AdditiveAttention, AFullyMaskedRowIsZero) {
+  manual_seed(1);
+  const nn::AdditiveAttention attention(2, 3, 4);
+  const Tensor query = randn({1, 2, 2}).as_leaf(), keys = randn({1, 3, 3});
+  Tensor weights;
+  Tape tape;
+  const Tensor y = attention(query, keys, tensor({0, 0, 0}) > 0.0, &weights);
+  EXPECT_EQ(amax(abs(y)).item(), 0);
+  EXPECT_EQ(amax(abs(weights)).item(), 0);
+  EXPECT_EQ(amax(abs(tape.backward(sum(y))[query])).item(), 0);
+}
+
+TEST(AdditiveAttention, HiddenNanHasNoInfluence) {
+  manual_seed(3);
+  const nn::AdditiveAttention attention(2, 3, 4);
+  const Tensor query = randn({1, 2, 2}).as_leaf(), keys = randn({1, 3, 3}), last = (arange(3) == 2).unsqueeze(1);
+  const auto run = [&](double value, const Tensor& mask) {
+    const Tensor given = where(last, full({3}, value), keys).as_leaf();
+    Tape tape;
+    const Tensor y = attention(query, given, mask);
+    const Gradients grads = tape.backward(sum(y * y));
+    return std::vector<Tensor>{y.detach(), grads[query], narrow(grads[given], 1, 0, 2)};
+  };
+  const Tensor bools = tensor({1, 1, 0}) > 0.0, added = where(bools, zeros({3}), -kInf);
+  for (const Tensor& mask : {bools, added}) {
+    const std::vector<Tensor> expected = run(0, mask), found = run(kNan, mask);
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_LE(largest_difference(found[i], expected[i]), 1e-6) << i;
+  }
+  EXPECT_TRUE(all(isnan(run(kNan, tensor({1, 0, 1}) > 0.0)[0])));
+}
+
+TEST(AdditiveAttention, OneKeyAndNoQueries) {
+  manual_seed(2);
+  const nn::AdditiveAttention attention(2, 3, 4);
+  const Tensor keys = randn({2, 1, 3});
+  expect_near(attention(randn({2, 3, 2}), keys), keys.expand({2, 3, 3}));
+  EXPECT_EQ(attention(zeros({2, 0, 2}), keys).shape(), (Shape{2, 0, 3}));
+}
+
+TEST(AdditiveAttention, StridedInputsEqualContiguousOnes) {
+  manual_seed(3);
+  const nn::AdditiveAttention attention(2, 3, 4);
+  const Tensor query = randn({5, 2, 2}).transpose(0, 1), keys = randn({2, 3, 4}).transpose(1, 2);
+  expect_near(attention(query, keys), attention(query.contiguous(), keys.contiguous()));
+}
+
+TEST(AdditiveAttention, Errors) {
+  const nn::AdditiveAttention attention(2, 3, 4);
+  const auto error = [](auto f) { return error_of(f); };
+  const Tensor query = zeros({1, 2, 2}), keys = zeros({1, 5, 3});
+  EXPECT_EQ(error([] { nn::AdditiveAttention(0, 3, 4); }), "[additive_attention] expected query_size > 0, got 0");
+  EXPECT_EQ(error([] { nn::AdditiveAttention(2, -1, 4); }), "[additive_attention] expected key_size > 0, got -1");
+  EXPECT_EQ(error([] { nn::AdditiveAttention(2, 3, 0); }), "[additive_attention] expected hidden_size > 0, got 0");
+  EXPECT_EQ(error([&] { attention(keys, keys); }), "[additive_attention] expected query [B, T, 2], got [1, 5, 3]");
+  EXPECT_EQ(error([&] { attention(query, query); }), "[additive_attention] expected keys [B, S, 3], got [1, 2, 2]");
+  EXPECT_TEXT(error([&] { attention(query, zeros({2, 5, 3})); }));
+  EXPECT_TEXT(error([&] { attention.project(keys, zeros({1, 4, 2})); }));
+  EXPECT_TEXT(error([&] { attention(query, keys, zeros({4})); }));
+}
+
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -61,18 +61,18 @@ TEST(ChannelNorms, StepsEqualPyTorchs) {
 }
 
 template <class Module>
-std::vector<std::string> names_of(const Module& module) {
+std::vector<std::string> state_names(const Module& module) {
   std::vector<std::string> names;
   for (const NamedTensor& entry : nn::state_dict(module)) names.push_back(entry.name);
   return names;
 }
 
 TEST(BatchNorm, HasPyTorchsNames) {
-  EXPECT_EQ(json(names_of(nn::BatchNorm2d(2))), expected().at("names").at("BatchNorm2d"));
-  EXPECT_EQ(json(names_of(nn::GroupNorm(2, 4))), expected().at("names").at("GroupNorm"));
-  EXPECT_EQ(json(names_of(nn::InstanceNorm2d(2, {.affine = true, .track_running_stats = true}))),
+  EXPECT_EQ(json(state_names(nn::BatchNorm2d(2))), expected().at("names").at("BatchNorm2d"));
+  EXPECT_EQ(json(state_names(nn::GroupNorm(2, 4))), expected().at("names").at("GroupNorm"));
+  EXPECT_EQ(json(state_names(nn::InstanceNorm2d(2, {.affine = true, .track_running_stats = true}))),
             expected().at("names").at("InstanceNorm2d"));
-  EXPECT_TRUE(names_of(nn::InstanceNorm2d(2)).empty());
+  EXPECT_TRUE(state_names(nn::InstanceNorm2d(2)).empty());
   EXPECT_EQ(nn::BatchNorm1d(2).num_batches_tracked->dtype(), kInt64);
   EXPECT_EQ(nn::BatchNorm1d(2).num_batches_tracked->shape(), Shape{});
   EXPECT_EQ(nn::count_parameters(nn::BatchNorm1d(2)), 4);
@@ -82,10 +82,6 @@ struct Block {
   nn::Linear linear{3, 4};
   nn::BatchNorm1d norm{4};
   Tensor operator()(const Tensor& x) const { return relu(norm(linear(x))); }
-  void visit(auto&& field) {
-    field("linear", linear);
-    field("norm", norm);
-  }
 };
 
 TEST(BatchNorm, RecomputeUpdatesStatisticsOnce) {
@@ -148,19 +144,14 @@ TEST(ChannelNorms, WithoutBias) {
 TEST(ChannelNorms, ErrorTexts) {
   const auto text = [](auto module, const Shape& shape) { return error_of([&] { module(zeros(shape)); }); };
   EXPECT_EQ(text(nn::BatchNorm(3), {2, 4}), "[batch_norm] expected x [N, 3, ...], got shape [2, 4]");
-  EXPECT_EQ(text(nn::BatchNorm1d(3), {2, 3, 4, 5}),
-            "[batch_norm1d] expected x [N, C] or [N, C, L], got shape [2, 3, 4, 5]");
+  EXPECT_TEXT(text(nn::BatchNorm1d(3), {2, 3, 4, 5}));
   EXPECT_EQ(text(nn::BatchNorm2d(3), {2, 3}), "[batch_norm2d] expected x [N, C, H, W], got shape [2, 3]");
   EXPECT_EQ(text(nn::InstanceNorm1d(3), {3}), "[instance_norm1d] expected x [N, C, L] or [C, L], got shape [3]");
-  EXPECT_EQ(text(nn::InstanceNorm2d(3), {3, 4}),
-            "[instance_norm2d] expected x [N, C, H, W] or [C, H, W], got shape [3, 4]");
-  EXPECT_EQ(text(nn::InstanceNorm1d(3, {.track_running_stats = true}), {2, 4, 5}),
-            "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
+  EXPECT_TEXT(text(nn::InstanceNorm2d(3), {3, 4}));
+  EXPECT_TEXT(text(nn::InstanceNorm1d(3, {.track_running_stats = true}), {2, 4, 5}));
   EXPECT_EQ(text(nn::InstanceNorm(3), {2, 4, 5}), "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
-  EXPECT_EQ(text(nn::InstanceNorm(3, {.affine = true}), {2, 4, 5}),
-            "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
-  EXPECT_EQ(text(nn::GroupNorm(2, 4, 1e-5, false), {2, 6, 5}),
-            "[group_norm] expected x [N, 4, ...], got shape [2, 6, 5]");
+  EXPECT_TEXT(text(nn::InstanceNorm(3, {.affine = true}), {2, 4, 5}));
+  EXPECT_TEXT(text(nn::GroupNorm(2, 4, 1e-5, false), {2, 6, 5}));
   EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] expected the number of channels > 0, got 0");
   EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] expected the number of channels > 0, got 0");
   EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected groups that divide the 4 channels, got 3");
@@ -171,8 +162,7 @@ TEST(InstanceNorm, RecomputeUpdatesStatisticsOnce) {
   const Tensor x = randn({2, 3, 4}).as_leaf();
   const nn::InstanceNorm1d once(3, {.track_running_stats = true}), again(3, {.track_running_stats = true});
   once(x);
-  Tape tape;
-  tape.backward(sum(square(nn::recompute(x, [&](const Tensor& v) { return again(v); }))));
+  Tape().backward(sum(square(nn::recompute(x, [&](const Tensor& v) { return again(v); }))));
   EXPECT_EQ(again.running_var->to_vector<float>(), once.running_var->to_vector<float>());
   EXPECT_FALSE(all(once.running_mean.tensor() == 0));
 }

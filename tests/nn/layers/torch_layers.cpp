@@ -1,5 +1,5 @@
 // PyTorch's MultiheadAttention, Transformer layers and EmbeddingBag: names, initial weights, results, gradients, random
-// numbers of dropout, and errors.
+// numbers of dropout, and errors. Convolution layers compared with PyTorch's (data/convolution.json), and their errors.
 // ctest: families products
 #include <tapegrad/tests/support/testing.h>
 
@@ -59,7 +59,7 @@ void expect_attention(const std::string& name, const nn::MultiheadAttentionOptio
                       nn::MultiheadPass pass = {}) {
   expect_as_pytorch<nn::MultiheadAttention>(
       name, [&] { return nn::MultiheadAttention(8, 2, options); }, inputs,
-      [=](const nn::MultiheadAttention& module, const Leaves& x, Tensor* weights) mutable {
+      [=](auto& module, auto& x, Tensor* weights) mutable {
         pass.weights = weights;
         if (pass.attn_mask.defined() && pass.attn_mask.dtype() != kBool)
           pass.attn_mask = pass.attn_mask.to(x[0].dtype());
@@ -84,18 +84,10 @@ TEST(MultiheadAttention, EqualsPyTorch) {
 TEST(MultiheadAttention, ErrorsNameTheCause) {
   const nn::MultiheadAttention module(8, 2);
   const Tensor x = zeros({4, 2, 8});
-  // clang-format off
-  expect_texts({
-      {"[multihead_attention] embed_dim 8 is not divisible by num_heads 3 (each head takes an equal share)",
-       [] { nn::MultiheadAttention(8, 3); }},
-      {"[multihead_attention] expected [T, N, E], batch second, [.., 8], [.., 8] and [.., 8], got query [4, 2, 8], "
-       "key [4, 3, 8], value [4, 2, 8]", [&] { (void)module(x, zeros({4, 3, 8}), x); }},
-      {"[multihead_attention] expected key_padding_mask, bool (true: hidden) or floating, of shape [2, 4], got bool "
-       "[4, 2]", [&] { (void)module(x, x, x, {.key_padding_mask = zeros({4, 2}, kBool)}); }},
-      {"[multihead_attention] expected attn_mask, bool (true: hidden) or floating, of shape [4, 4], got int64 [4, 4]",
-       [&] { (void)module(x, x, x, {.attn_mask = zeros({4, 4}, kInt64)}); }},
-  });
-  // clang-format on
+  EXPECT_ERROR(nn::MultiheadAttention(8, 3));
+  EXPECT_ERROR(module(x, zeros({4, 3, 8}), x));
+  EXPECT_ERROR(module(x, x, x, {.key_padding_mask = zeros({4, 2}, kBool)}));
+  EXPECT_ERROR(module(x, x, x, {.attn_mask = zeros({4, 4}, kInt64)}));
 }
 
 template <class Layer>
@@ -106,9 +98,8 @@ std::function<Layer()> layer_of(const nn::torch::TransformerLayerOptions& option
 TEST(TorchTransformer, EncoderEqualsPyTorch) {
   using Layer = nn::torch::TransformerEncoderLayer;
   const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
-  expect_as_pytorch<Layer>(
-      "encoder layer", layer_of<Layer>(small), {four_steps()},
-      [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0], hidden_later(), hidden_padding()); });
+  expect_as_pytorch<Layer>("encoder layer", layer_of<Layer>(small), {four_steps()},
+                           [](auto& m, auto& x, Tensor*) { return m(x[0], hidden_later(), hidden_padding()); });
   expect_as_pytorch<Layer>("encoder layer, pre-norm",
                            layer_of<Layer>({.dim_feedforward = 6,
                                             .dropout = 0.3,
@@ -116,38 +107,34 @@ TEST(TorchTransformer, EncoderEqualsPyTorch) {
                                             .layer_norm_eps = 1e-3,
                                             .batch_first = true,
                                             .norm_first = true}),
-                           {batch_of_two()},
-                           [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0], {}, hidden_padding()); });
+                           {batch_of_two()}, [](auto& m, auto& x, Tensor*) { return m(x[0], {}, hidden_padding()); });
   expect_as_pytorch<Layer>("encoder layer, batch first",
                            layer_of<Layer>({.dim_feedforward = 6, .dropout = 0.3, .batch_first = true}),
-                           {batch_of_two()}, [](const Layer& m, const Leaves& x, Tensor*) { return m(x[0]); });
+                           {batch_of_two()}, [](auto& m, auto& x, Tensor*) { return m(x[0]); });
   using Stack = nn::torch::TransformerEncoder;
   expect_as_pytorch<Stack>(
       "encoder", [&] { return Stack(Layer(8, 2, small), 2, nn::LayerNorm(8)); }, {four_steps()},
-      [](const Stack& m, const Leaves& x, Tensor*) { return m(x[0]); });
+      [](auto& m, auto& x, Tensor*) { return m(x[0]); });
 }
 
 TEST(TorchTransformer, DecoderAndWholeModelEqualPyTorch) {
   using Layer = nn::torch::TransformerDecoderLayer;
   const nn::torch::TransformerLayerOptions small{.dim_feedforward = 6, .dropout = 0.3};
-  expect_as_pytorch<Layer>("decoder layer", layer_of<Layer>(small), {four_steps(), memory_of_three()},
-                           [](const Layer& m, const Leaves& x, Tensor*) {
-                             return m(x[0], x[1],
-                                      {.tgt_mask = hidden_later(), .tgt_key_padding_mask = hidden_padding()});
-                           });
+  expect_as_pytorch<Layer>(
+      "decoder layer", layer_of<Layer>(small), {four_steps(), memory_of_three()}, [](auto& m, auto& x, Tensor*) {
+        return m(x[0], x[1], {.tgt_mask = hidden_later(), .tgt_key_padding_mask = hidden_padding()});
+      });
   expect_as_pytorch<Layer>(
       "decoder layer, pre-norm",
       layer_of<Layer>({.dim_feedforward = 6, .dropout = 0.3, .batch_first = true, .norm_first = true}),
-      {batch_of_two(), filled({2, 3, 8}, 25)}, [](const Layer& m, const Leaves& x, Tensor*) {
+      {batch_of_two(), filled({2, 3, 8}, 25)}, [](auto& m, auto& x, Tensor*) {
         return m(x[0], x[1],
                  {.tgt_mask = hidden_later(), .memory_key_padding_mask = narrow(hidden_padding(), 1, 1, 3)});
       });
   using Whole = nn::torch::Transformer;
   expect_as_pytorch<Whole>(
       "transformer", [&] { return Whole(8, 2, 1, 1, small); }, {memory_of_three(), four_steps()},
-      [](const Whole& m, const Leaves& x, Tensor*) {
-        return m(x[0], x[1], {.decoder = {.tgt_mask = hidden_later()}});
-      });
+      [](auto& m, auto& x, Tensor*) { return m(x[0], x[1], {.decoder = {.tgt_mask = hidden_later()}}); });
 }
 
 TEST(TorchTransformer, WithoutBiasAndWithAnInvalidCount) {
@@ -160,9 +147,7 @@ void expect_bags(const std::string& name, const nn::EmbeddingBagOptions& options
                  const Tensor& offsets = {}, const Leaves& weights = {}) {
   expect_as_pytorch<nn::EmbeddingBag>(
       name, [&] { return nn::EmbeddingBag(7, 3, options); }, weights,
-      [&](const nn::EmbeddingBag& m, const Leaves& x, Tensor*) {
-        return m(ids, offsets, x.empty() ? Tensor() : x[0]);
-      });
+      [&](auto& m, auto& x, Tensor*) { return m(ids, offsets, x.empty() ? Tensor() : x[0]); });
 }
 
 TEST(EmbeddingBag, EqualsPyTorch) {
@@ -191,8 +176,74 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
   wrong(ids, tensor({0, 3}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 3])");
   wrong(ids, tensor({0}), ones({2}), "per_sample_weights with Bag::sum only, got some for a mean or a maximum");
   const nn::EmbeddingBag sum(7, 3, {.mode = nn::Bag::sum});
-  EXPECT_EQ(error_of([&] { (void)sum(ids, tensor({0}), ones({3})); }),
-            "[embedding_bag] expected per_sample_weights in the shape of the ids, [2], got [3]");
+  EXPECT_ERROR(sum(ids, tensor({0}), ones({3})));
+}
+
+using nlohmann::json;
+
+// The first parameters, by name, and the result; then the result again in a layer that loads the parameters.
+template <class Make>
+void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {
+  SCOPED_TRACE(name);
+  const json golden = stored("convolution.json").at(name);
+  manual_seed(123);
+  auto layer = make();
+  NamedTensors state;
+  for (const auto& [path, parameter] : nn::named_parameters(layer)) {
+    const json& expected = golden["parameters"].at(path);
+    const auto sizes = expected["shape"].get<std::vector<int64_t>>();
+    ASSERT_EQ(parameter->shape(), Shape(sizes.data(), static_cast<int64_t>(sizes.size()))) << path;
+    expect_close(parameter, expected["values"], {2e-7, 0}, path);
+    state.push_back({path, tensor(expected["values"].get<std::vector<float>>(), parameter->shape())});
+  }
+  EXPECT_EQ(state.size(), golden["parameters"].size());
+  const Tensor x = filled(x_shape, 0).to(kFloat32);
+  expect_close(layer(x), golden["y"], {1e-6, 1e-6}, "y");
+  manual_seed(1);
+  auto other = make();
+  nn::load_state_dict(other, state);
+  expect_close(other(x), golden["y"], {1e-6, 1e-6}, "y of loaded parameters");
+}
+
+TEST(Convolution, StartsWithPyTorchsParameters) {
+  expect_pytorchs("conv1d", {2, 4, 9}, [] { return nn::Conv1d(4, 6, 3, {.stride = 2, .padding = 1}); });
+  expect_pytorchs("conv1d_groups", {2, 4, 5}, [] { return nn::Conv1d(4, 6, 2, {.groups = 2}, false); });
+  expect_pytorchs("conv2d", {2, 3, 4, 5}, [] { return nn::Conv2d(3, 4, 3, {.padding = 1}); });
+  expect_pytorchs("conv2d_depthwise", {1, 4, 5, 6}, [] {
+    return nn::Conv2d(4, 4, {3, 2}, {.stride = {1, 2}, .groups = 4});
+  });
+  expect_pytorchs("conv1d_same", {2, 3, 5},
+                  [] { return nn::Conv1d(3, 4, 4, {.padding = Padding::same, .dilation = 3}); });
+  expect_pytorchs("conv2d_same", {2, 3, 4, 5}, [] { return nn::Conv2d(3, 4, {2, 5}, {.padding = Padding::same}); });
+  expect_pytorchs("conv1d_reflect", {3, 7},
+                  [] { return nn::Conv1d(3, 4, 4, {.stride = 2, .padding = 2, .padding_mode = PadMode::reflect}); });
+  expect_pytorchs("conv2d_circular", {2, 2, 3, 4}, [] {
+    return nn::Conv2d(2, 4, {2, 3}, {.padding = {1, 2}, .groups = 2, .padding_mode = PadMode::circular});
+  });
+  expect_pytorchs("conv2d_replicate_same", {2, 2, 3, 4}, [] {
+    return nn::Conv2d(2, 3, {4, 2}, {.padding = Padding::same, .padding_mode = PadMode::replicate});
+  });
+  expect_pytorchs("conv_transpose1d", {2, 3, 4},
+                  [] { return nn::ConvTranspose1d(3, 5, 3, {.stride = 2, .padding = 1, .output_padding = 1}); });
+  expect_pytorchs("conv_transpose2d", {1, 4, 2, 3}, [] {
+    return nn::ConvTranspose2d(4, 6, {2, 3}, {.stride = {2, 1}, .groups = 2});
+  });
+}
+
+TEST(Convolution, CloneKeepsTheOptions) {
+  const nn::Conv2d layer(2, 3, 3, {.stride = 2, .padding = 1});
+  const nn::Conv2d copy = nn::clone(layer);
+  const Tensor x = filled({1, 2, 6, 6}, 1).to(kFloat32);
+  expect_near(copy(x), layer(x));
+}
+
+TEST(ConvolutionErrors, OfLayers) {
+  EXPECT_ERROR(nn::Conv2d(0, 3, 3));
+  EXPECT_ERROR(nn::Conv1d(3, -1, 3));
+  EXPECT_ERROR(nn::ConvTranspose2d(3, 3, {3, 0}));
+  EXPECT_ERROR(nn::ConvTranspose1d(3, 3, 3, {.groups = 0}));
+  EXPECT_ERROR(nn::Conv2d(4, 6, 3, {.groups = 4}));
+  EXPECT_ERROR(nn::Conv2d(4, 6, {1, 2, 3}));
 }
 
 }  // namespace

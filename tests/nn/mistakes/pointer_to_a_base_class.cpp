@@ -13,7 +13,4 @@ struct Model {
   std::unique_ptr<Layer> layer;
 };
 
-int main() {
-  Model model;
-  return static_cast<int>(tapegrad::nn::count_parameters(tapegrad::nn::clone(model)));
-}
+Model clone_of(const Model& model) { return tapegrad::nn::clone(model); }

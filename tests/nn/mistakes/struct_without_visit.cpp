@@ -11,7 +11,4 @@ struct Model {
   void visit(auto&& field) { field("layer", layer); }
 };
 
-int main() {
-  Model model;
-  return static_cast<int>(tapegrad::nn::count_parameters(model));
-}
+int64_t parameters_of(Model& model) { return tapegrad::nn::count_parameters(model); }

@@ -6,7 +6,4 @@ struct Model {
   tapegrad::Tensor scale = tapegrad::ones({3});
 };
 
-int main() {
-  Model model;
-  return static_cast<int>(tapegrad::nn::count_parameters(model));
-}
+int64_t parameters_of(Model& model) { return tapegrad::nn::count_parameters(model); }

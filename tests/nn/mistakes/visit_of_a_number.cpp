@@ -10,7 +10,4 @@ struct Model {
   }
 };
 
-int main() {
-  Model model;
-  return static_cast<int>(tapegrad::nn::count_parameters(model));
-}
+int64_t parameters_of(Model& model) { return tapegrad::nn::count_parameters(model); }

@@ -2,11 +2,10 @@
 #include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nn::Positions;
-using tests::error_of;
 using Tokens = std::vector<int64_t>;
 
 Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
@@ -15,7 +14,7 @@ const nn::PositionOptions kSmallDistances(nn::ShawOptions{.distance = 2}, nn::T5
 
 nn::Transformer some_model(uint64_t seed, Positions positions = Positions::learned) {
   manual_seed(seed);
-  nn::Transformer model(tests::small_transformer(7, 9, positions, kSmallDistances));
+  nn::Transformer model(small_transformer(7, 9, positions, kSmallDistances));
   nn::eval(model);
   return model;
 }
@@ -82,9 +81,7 @@ TEST(Generate, AModelCanBeUsedForSeveralPrompts) {
 
 TEST(Generate, StopsByLengthEndTokenAndPredicate) {
   // Counts up from the last token; row 1 starts at 2.
-  nn::NextTokenFunction count([](const Tensor& ids) {
-    return one_hot(ids.select(1, -1) + tensor({1, 1}), 8).to(kFloat32);
-  });
+  nn::NextTokenFunction count([](auto& ids) { return one_hot(ids.select(1, -1) + tensor({1, 1}), 8).to(kFloat32); });
   const Tensor prompt = tensor(Tokens{0, 2}, {2, 1});
   const auto run = [&](const nn::GenerateOptions& options) {
     nn::Generated out = nn::generate(count, prompt, options);
@@ -196,7 +193,7 @@ TEST(Generate, OneBeamIsGreedyAndWiderOnesNeverScoreLess) {
         nn::GenerateOptions options{.max_new_tokens = 8, .end_token = 3, .beams = beams, .length_penalty = penalty};
         return nn::generate(next, prompt, options);
       };
-      const auto forced = [&](const Tokens& tokens, int64_t i) {  // the score of a row, all at once
+      const auto forced = [&](auto& tokens, int64_t i) {  // the score of a row, all at once
         Tokens given{0};
         given.insert(given.end(), tokens.begin(), tokens.end() - 1);
         const auto length = static_cast<int64_t>(given.size());
@@ -262,7 +259,7 @@ TEST(Generate, CachedEqualsUncachedForEveryKindOfPositions) {
 // Every kind of positions with a cache: positions/added_positions.cpp.
 TEST(Generate, AGptReadsTheLastTokensOfItsContext) {
   manual_seed(11);
-  const nn::GPTModel model = tests::exact(nn::GPTModel(tests::small_decoder(7, 6)));
+  const nn::GPTModel model = exact(nn::GPTModel(small_decoder(7, 6)));
   Tensor ids = tensor({{3, 1}, {4, 1}});  // greedy by hand, all tokens at every step
   for (int n = 0; n < 9; ++n) {
     const Tensor window = ids.slice(1, -std::min<int64_t>(ids.size(1), 6));
@@ -291,28 +288,17 @@ TEST(Generate, Errors) {
   EXPECT_EQ(of({.top_p = 0}), "[generate] expected top_p in (0, 1], got 0");
   EXPECT_EQ(of({.top_p = 1.5}), "[generate] expected top_p in (0, 1], got 1.5");
   EXPECT_EQ(of({.beams = 0}), "[generate] expected beams > 0, got 0");
-  EXPECT_EQ(of({.temperature = 0.7, .beams = 4}),
-            "[generate] expected temperature 0 for beam search, got 4 beams at temperature 0.7");
+  EXPECT_TEXT(of({.temperature = 0.7, .beams = 4}));
   EXPECT_EQ(of({.length_penalty = -1}), "[generate] expected length_penalty >= 0, got -1");
-  EXPECT_EQ(error_of([&] {
-              nn::generate(model, zeros({1, 0}, kInt64), {});
-            }),
-            "[generate] expected a prompt int64 [B, T] with at least one token, got int64 [1, 0]");
-  nn::NextTokenFunction wrong([](const Tensor& ids) { return ids; });
+  EXPECT_ERROR(nn::generate(model, zeros({1, 0}, kInt64), {}));
+  nn::NextTokenFunction wrong([](auto& ids) { return ids; });
   for (const int64_t beams : {1, 2}) {
-    EXPECT_EQ(error_of([&] { nn::generate(wrong, kStart, {.max_new_tokens = 1, .beams = beams}); }),
-              "[generate] expected floating logits [1, V] from the model, got int64 [1, 1]");
+    EXPECT_ERROR(nn::generate(wrong, kStart, {.max_new_tokens = 1, .beams = beams}));
   }
   const nn::Transformer transformer = some_model(10);
-  EXPECT_EQ(error_of([&] {
-              nn::greedy_decode(transformer, ones({1, 2}, kInt64), {}, 10);
-            }),
-            "[greedy_decode] a sequence of length 10 is longer than max_position_embeddings 9");
-  EXPECT_EQ(error_of([&] {
-              nn::greedy_decode(transformer, ones({1, 2}, kInt64), {}, -1);
-            }),
-            "[generate] expected max_new_tokens >= 0, got -1");
+  EXPECT_ERROR(nn::greedy_decode(transformer, ones({1, 2}, kInt64), {}, 10));
+  EXPECT_ERROR(nn::greedy_decode(transformer, ones({1, 2}, kInt64), {}, -1));
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,22 +1,22 @@
 // Llama: values, gradients and greedy tokens against transformers, the cache, scaled RoPE, and Hugging Face's files.
+// Their config.json: scaled RoPE against transformers, the keys of published models, and keys that would change the
+// model.
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nlohmann::json;
-using tests::error_of;
-using tests::ids;
 
 // Written by tests/data/make_llama.py with transformers.
 constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
 
-std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+std::string folder_of(const std::string& name) { return std::string(kTestsDir) + "/data/" + name; }
 
 nn::LlamaModel loaded(const std::string& name) {
   const std::string folder = folder_of(name), file = folder + "/config.json";
   const nn::init::Skip skip;
-  nn::LlamaModel model(nn::llama_config_of_hugging_face(tests::slurp(file), file));
+  nn::LlamaModel model(nn::llama_config_of_hugging_face(slurp(file), file));
   NamedTensors state;
   for (const NamedTensor& entry :
        load_safetensors(folder + (name == "llama2_tiny" ? "/model.safetensors" : "")).tensors)
@@ -43,7 +43,7 @@ nn::LlamaConfig small_llama() {
 TEST(Llama, LogitsLossAndEveryGradientEqualTransformers) {
   for (const std::string name : kFolders) {
     SCOPED_TRACE(name);
-    const json data = tests::stored(name + "/expected.json");
+    const json data = stored(name + "/expected.json");
     const SafeTensors expected = load_safetensors(folder_of(name) + "/expected.safetensors");
     for (const DType dtype : {kFloat64, kFloat32}) {
       nn::LlamaModel model = loaded(name);
@@ -67,7 +67,7 @@ TEST(Llama, LogitsLossAndEveryGradientEqualTransformers) {
 TEST(Llama, GreedyTokensEqualTransformers) {
   for (const std::string name : kFolders) {
     SCOPED_TRACE(name);
-    const json data = tests::stored(name + "/expected.json");
+    const json data = stored(name + "/expected.json");
     const nn::LlamaModel model = loaded(name);
     const auto count = static_cast<int64_t>(data["greedy"].size());
     for (const bool cached : {true, false}) {
@@ -91,8 +91,8 @@ std::vector<Tensor> loss_and_gradients(const nn::LlamaModel& model, const Tensor
 }
 
 TEST(Llama, GivesTheSameBitsForEveryNumberOfThreads) {
-  const Tensor in = ids(tests::stored("llama3_tiny/expected.json")["ids"]);
-  tests::expect_same_with_any_threads([&] { return loss_and_gradients(loaded("llama3_tiny"), in); });
+  const Tensor in = ids(stored("llama3_tiny/expected.json")["ids"]);
+  expect_same_with_any_threads([&] { return loss_and_gradients(loaded("llama3_tiny"), in); });
 }
 
 TEST(Llama, ParametersAndTheirCount) {
@@ -117,12 +117,12 @@ TEST(Llama, RecomputedBlocksGiveTheSameGradients) {
     model.recompute_blocks = recompute;
     return loss_and_gradients(model, tensor({{3, 1, 4, 1, 5}}));
   };
-  tests::expect_same_results(results, {false, true});
+  expect_same_results(results, {false, true});
 }
 
 TEST(Llama, WeightsInFewerBytes) {
   const nn::LlamaModel wide = loaded("llama2_tiny");
-  const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), logits = wide(in);
+  const Tensor in = ids(stored("llama2_tiny/expected.json")["ids"]), logits = wide(in);
   nn::LlamaModel half = loaded("llama2_tiny"), quarter = loaded("llama2_tiny");
   nn::store(half, "bfloat16");
   nn::store(quarter, "int8");
@@ -137,7 +137,7 @@ TEST(Llama, WeightsInFewerBytes) {
     return model;
   }();
   nn::load_state_dict(again, nn::stored_state(nn::state_dict(wide), again));
-  EXPECT_TRUE(tests::same_bits(again(in), quarter(in)));
+  EXPECT_TRUE(same_bits(again(in), quarter(in)));
   EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
 }
 
@@ -150,9 +150,9 @@ TEST(Llama, AnyDecoderIsAModule) {
   nn::AnyDecoder copy = nn::clone(any);
   ASSERT_NE(copy.as<nn::LlamaModel>(), nullptr);
   const Tensor in = tensor({{3, 1, 4}});
-  EXPECT_TRUE(tests::same_bits((*copy)(in), (*any)(in)));
+  EXPECT_TRUE(same_bits((*copy)(in), (*any)(in)));
   nn::init::zeros(copy.as<nn::LlamaModel>()->lm_head.weight);
-  EXPECT_FALSE(tests::same_bits((*copy)(in), (*any)(in)));
+  EXPECT_FALSE(same_bits((*copy)(in), (*any)(in)));
 }
 
 // The figures of transformers' formula, in turns.
@@ -173,40 +173,131 @@ TEST(Llama, ScaledRope) {
 
 TEST(Llama, RejectsWhatItDoesNotSupport) {
   const std::string good = nn::to_hugging_face_config(small_llama());
-  const auto with = [&](const char* key, json value) {
+  for (const auto& [members, text] : pairs_of_lines("data/llama_config_errors.txt")) {
     json changed = json::parse(good);
-    changed[key] = std::move(value);
-    return error_of([&] { nn::llama_config_of_hugging_face(changed.dump(), "c.json"); });
-  };
-  EXPECT_EQ(with("model_type", "mistral"), "[c.json] expected the model_type llama, got \"mistral\"");
-  EXPECT_EQ(with("hidden_act", "gelu"), "[c.json] expected the hidden_act silu, got \"gelu\"");
-  EXPECT_EQ(with("vocab_size", -1), "[c.json] expected vocab_size to be a whole number from 1 to 100000000, got -1");
-  EXPECT_EQ(with("num_key_value_heads", 3),
-            "[c.json] expected num_key_value_heads that divides num_attention_heads 4, got 3");
-  EXPECT_EQ(with("num_key_value_heads", 0),
-            "[c.json] expected num_key_value_heads to be a whole number from 1 to 100000000, got 0");
-  EXPECT_EQ(with("head_dim", 3), "[c.json] expected heads of an even size for rope, got 3");
-  EXPECT_EQ(with("rope_scaling", {{"type", "linear"}, {"factor", 1e308}}),
-            "[c.json] expected factor to be a number in [1, 1000000], got 1e+308");
-  EXPECT_EQ(with("rope_scaling", {{"type", "yarn"}, {"factor", 2}, {"mscale", -1}}),
-            "[c.json] expected mscale to be a number in [0, 1000000], got -1");
-  EXPECT_EQ(with("rope_theta", 1e300), "[c.json] expected rope_theta to be a number in (1, 1000000000000], got 1e+300");
-  EXPECT_EQ(with("rms_norm_eps", 2), "[c.json] expected rms_norm_eps to be a number in [0, 1], got 2");
-  EXPECT_EQ(with("rope_parameters", {{"partial_rotary_factor", 0.5}}),
-            "[c.json] expected a partial_rotary_factor of 1, got 0.5");
-  EXPECT_EQ(with("quantization_config", {{"bits", 4}}),
-            "[c.json] expected floating weights, got a quantization_config");
-  EXPECT_EQ(with("attention_bias", 1), "[c.json] expected attention_bias to be true or false, got 1");
+    changed.update(json::parse(members));
+    EXPECT_EQ(error_of([&] { nn::llama_config_of_hugging_face(changed.dump(), "c.json"); }), text) << members;
+  }
   const nn::LlamaModel model(small_llama());
-  EXPECT_EQ(error_of([&] {
-              model(full({1, 17}, 0, kInt64));
-            }),
-            "[llama] 17 tokens are more than the max_position_embeddings 16");
-  EXPECT_EQ(error_of([&] {
-              model(zeros({1, 2}));
-            }),
-            "[llama] expected ids int64 [B, T], got float32 [1, 2] (convert with to(kInt64))");
+  EXPECT_ERROR(model(full({1, 17}, 0, kInt64)));
+  EXPECT_ERROR(model(zeros({1, 2})));
+}
+
+using nlohmann::json;
+
+nn::LlamaConfig read_llama(const json& config) { return nn::llama_config_of_hugging_face(config.dump(), "c.json"); }
+
+// transformers' logits under every form (make_llama_rope.py), before and after the configuration was written.
+TEST(HuggingFace, ScaledRopeIsThatOfTransformers) {
+  const json file = stored("llama_rope.json"), base = stored("llama2_tiny/config.json");
+  const NamedTensors state = load_safetensors(std::string(kTestsDir) + "/data/llama2_tiny/model.safetensors").tensors;
+  for (const json& one : file["cases"]) {
+    json config = base;
+    config.erase("rope_parameters");
+    config.update(one["members"]);
+    nn::LlamaConfig read = read_llama(config);
+    for (const char* from : {"read", "written"}) {
+      SCOPED_TRACE(from + one["members"].dump());
+      const nn::init::Skip skip;
+      nn::LlamaModel model(read);
+      nn::load_state_dict(model, nn::from_hugging_face(state, model.config));
+      nn::eval(model);
+      const Tensor logits = model(ids(file["ids"]));
+      const auto expected = one["logits"].get<std::vector<double>>();
+      expect_close(narrow(logits.select(0, 0).select(0, -1), 0, 0, static_cast<int64_t>(expected.size())),
+                   one["logits"], {2e-5, 2e-5}, "logits");
+      read = nn::llama_config_of_hugging_face(nn::to_hugging_face_config(read), "written");
+    }
+  }
+}
+
+TEST(HuggingFace, RopesThatAreNotSupported) {
+  const json base = stored("llama2_tiny/config.json");
+  const auto with = [&](const char* key, const json& rope) {
+    json config = base;
+    config.erase("rope_parameters");
+    config[key] = rope;
+    return error_of([&] { read_llama(config); });
+  };
+  const json factors = {1, 1};
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    for (const char* name : {"type", "rope_type"}) {
+      for (const char* type : {"longrope", "su", "proportional", "mrope"}) {
+        EXPECT_EQ(
+            with(key, {{name, type}, {"factor", 2}}),
+            fmt::format("[c.json] expected the rope_type default, linear, dynamic, llama3 or yarn, got \"{}\"", type));
+      }
+    }
+    EXPECT_TEXT(with(key, {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}}));
+    EXPECT_TEXT(with(key, {{"rope_type", "default"}, {"mrope_section", {1, 1}}}));
+    EXPECT_EQ(with(key, {{"type", "linear"}}), "[c.json] expected factor to be a number in [1, 1000000], got null");
+    EXPECT_TEXT(with(key, {{"type", "linear"}, {"factor", 0.5}}));
+    EXPECT_TEXT(with(key, {{"type", "yarn"}, {"factor", 2}, {"beta_fast", 1}, {"beta_slow", 2}}));
+    expect_parts(with(key, {{"full_attention", {{"rope_type", "default"}}}}), {"got \"full_attention\""});
+    EXPECT_EQ(with(key, 3), fmt::format("[c.json] expected {} to be an object, got 3", key));
+  }
+  EXPECT_EQ(with("partial_rotary_factor", 0.5), "[c.json] expected a partial_rotary_factor of 1, got 0.5");
+}
+
+// The keys of published folders.
+TEST(HuggingFace, PublishedConfigurationsAreRead) {
+  const json files = stored("hugging_face_configs.json"), llama = files["llama"];
+  const auto with = [&](const json& members) {
+    json config = llama;
+    config.update(members);
+    return read_llama(config);
+  };
+  EXPECT_EQ(read_llama(llama).rope_scaling.kind, nn::RopeScaling::Kind::none);
+  EXPECT_EQ(read_llama(llama).rope_theta, 500000);
+  const nn::LlamaConfig one = with(files["llama 3.1"]);
+  EXPECT_EQ(one.rope_scaling.kind, nn::RopeScaling::Kind::llama3);
+  EXPECT_EQ(one.rope_scaling.factor, 8);
+  EXPECT_EQ(one.rope_scaling.trained_length, 8192);
+  EXPECT_EQ(one.rope_theta, 500000);
+  for (const json& members : files["more members of llama"])
+    EXPECT_EQ(error_of([&] { with(members); }), "no error") << members;
+  EXPECT_EQ(nn::gpt_config_of_hugging_face(files["gpt2"].dump(), "c.json").vocab_size, 50257);
+}
+
+// A key that is not known may change the model, as may one that is harmless only at its default.
+TEST(HuggingFace, KeysThatChangeTheModelAreErrors) {
+  const json llama = stored("llama2_tiny/config.json"), gpt2 = stored("hugging_face_gpt2/config.json");
+  const auto error = [](json config, const char* key, const json& value) {
+    const bool is_llama = config["model_type"] == "llama";
+    config[key] = value;
+    return error_of([&] {
+      if (is_llama) {
+        read_llama(config);
+      } else {
+        nn::gpt_config_of_hugging_face(config.dump(), "c.json");
+      }
+    });
+  };
+  const json files = stored("hugging_face_configs.json"), unknown = files["members of other models"];
+  const json at_defaults = json::parse(R"({"is_encoder_decoder": [false, true], "add_cross_attention": [false, true],
+      "pruned_heads": [{}, {"0": [1]}]})");
+  for (const json& config : {llama, gpt2}) {
+    for (const auto& [key, value] : unknown.items()) {
+      EXPECT_EQ(error(config, key.c_str(), value),
+                fmt::format("[c.json] expected only keys whose meaning is known, got \"{}\": {} (remove the key if the "
+                            "result does not depend on it)",
+                            key, value.dump()));
+      EXPECT_EQ(error(config, key.c_str(), nullptr), "no error") << key;
+    }
+    for (const auto& [key, value] : at_defaults.items()) {
+      EXPECT_EQ(error(config, key.c_str(), value[0]), "no error");
+      EXPECT_EQ(error(config, key.c_str(), value[1]),
+                fmt::format("[c.json] expected {} {}, got {}", key, value[0].dump(), value[1].dump()));
+    }
+  }
+  EXPECT_EQ(error(llama, "pretraining_tp", 2), "[c.json] expected pretraining_tp 1, got 2");
+  EXPECT_EQ(error(llama, "rope_interleaved", true), "[c.json] expected rope_interleaved false, got true");
+  EXPECT_EQ(error(llama, "hidden_act", "swish"), "no error");
+  EXPECT_EQ(error(gpt2, "reorder_and_upcast_attn", true), "[c.json] expected reorder_and_upcast_attn false, got true");
+  for (const json& good : {json(5), json(nullptr), json({5, 6}), json(-1)})
+    EXPECT_NO_THROW(nn::ends_of_hugging_face(json{{"eos_token_id", good}}.dump(), "g.json"));
+  EXPECT_ERROR(nn::ends_of_hugging_face(R"({"eos_token_id": [5, "a"]})", "g.json"));
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -40,7 +40,7 @@ struct SampledLengths {
   std::vector<int64_t> prompts = {1, 3, 20};
 };
 
-void expect_same(nn::Decoder& model, const std::string& what, const SampledLengths& lengths = {}) {
+void expect_training_bits(nn::Decoder& model, const std::string& what, const SampledLengths& lengths = {}) {
   const auto& [batches, length, prompts] = lengths;
   for (const DType dtype : {kFloat32, kBFloat16}) {
     const Autocast autocast(dtype);
@@ -56,12 +56,10 @@ void expect_same(nn::Decoder& model, const std::string& what, const SampledLengt
 
 nn::GPTModel sampled_gpt(int64_t width, int64_t heads, int64_t layers, int64_t length, int64_t vocab = 61) {
   manual_seed(1);
-  return nn::GPTModel({.vocab_size = vocab,
-                       .context_length = length,
-                       .emb_dim = width,
-                       .n_heads = heads,
-                       .n_layers = layers,
-                       .drop_rate = 0});
+  nn::GPTConfig config{.vocab_size = vocab, .context_length = length, .emb_dim = width, .n_heads = heads};
+  config.n_layers = layers;
+  config.drop_rate = 0;
+  return nn::GPTModel(config);
 }
 
 nn::LlamaModel sampled_llama(int64_t width, int64_t inner, int64_t key_heads, int64_t layers, int64_t length,
@@ -83,32 +81,34 @@ const std::vector<SampledLengths> kManyKeys = {{{1, 3, 16}, 300, {240, 290}}, {{
 TEST(Sampler, GPTHasTheBitsOfTraining) {
   for (const auto& [width, heads] : {std::pair{32, 4}, {96, 4}, {128, 2}}) {
     nn::GPTModel model = sampled_gpt(width, heads, 2, 48);
-    expect_same(model, fmt::format("width {}", width));
+    expect_training_bits(model, fmt::format("width {}", width));
   }
   nn::GPTModel wide = sampled_gpt(320, 5, 1, 256, 333);  // products in several blocks along k
-  expect_same(wide, "wide", {.batches = {1, 3}});
-  expect_same(wide, "long", {.batches = {1}, .length = 256});  // as many keys as one block holds
+  expect_training_bits(wide, "wide", {.batches = {1, 3}});
+  expect_training_bits(wide, "long", {.batches = {1}, .length = 256});  // as many keys as one block holds
   nn::GPTModel longer = sampled_gpt(32, 2, 1, 700);
-  for (const SampledLengths& lengths : kManyKeys) expect_same(longer, fmt::format("{} keys", lengths.length), lengths);
+  for (const SampledLengths& lengths : kManyKeys)
+    expect_training_bits(longer, fmt::format("{} keys", lengths.length), lengths);
   // Updates of low rank, which products of their own compute, also together with those of few rows.
   nn::GPTModel adapted = sampled_gpt(96, 4, 2, 48);
   nn::lora(adapted, {.rank = 4, .targets = {"W_query", "W_value", "out_proj"}});
   for (const auto& [name, p] : nn::named_parameters(adapted)) {
     if (name.ends_with("lora_B.weight")) nn::init::normal(p, 0, 0.3);  // an update of zero would hide a difference
   }
-  expect_same(adapted, "lora");
+  expect_training_bits(adapted, "lora");
 }
 
 TEST(Sampler, LlamaHasTheBitsOfTraining) {
   for (const int64_t key_heads : {1, 2, 4}) {
     for (const bool tied : {false, true}) {
       nn::LlamaModel model = sampled_llama(64, 172, key_heads, 2, 48, tied);
-      expect_same(model, fmt::format("{} heads of keys{}", key_heads, tied ? ", tied" : ""),
-                  {.batches = {1, 2, 4, 5, 16}});
+      expect_training_bits(model, fmt::format("{} heads of keys{}", key_heads, tied ? ", tied" : ""),
+                           {.batches = {1, 2, 4, 5, 16}});
     }
   }
   nn::LlamaModel longer = sampled_llama(32, 60, 2, 1, 700, false);
-  for (const SampledLengths& lengths : kManyKeys) expect_same(longer, fmt::format("{} keys", lengths.length), lengths);
+  for (const SampledLengths& lengths : kManyKeys)
+    expect_training_bits(longer, fmt::format("{} keys", lengths.length), lengths);
 }
 
 // A token has the same bits in a sequence of any length: of so few tokens that attention takes head by head, and of

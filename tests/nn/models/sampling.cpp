@@ -2,7 +2,7 @@
 #include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nlohmann::json;
@@ -11,7 +11,7 @@ using Tokens = std::vector<int64_t>;
 Tokens tokens_of(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
 
 TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
-  const json runs = tests::stored("generate.json");
+  const json runs = stored("generate.json");
   for (const json& run : runs) {
     SCOPED_TRACE(run.dump().substr(0, 80));
     const int64_t vocabulary = run["vocabulary"];
@@ -36,15 +36,15 @@ TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
 
 TEST(Sampling, ProbabilitiesOfTopKAndNucleus) {
   const Tensor scores = log(tensor({{0.1, 0.5, 0.15, 0.25}}));
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1}), {0.1, 0.5, 0.15, 0.25});
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 0.5}),
-                     {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_k = 9}), {0.1, 0.5, 0.15, 0.25});
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.8}),
-                     {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
-  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 1e-9}), {0, 1, 0, 0});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 1}), {0.1, 0.5, 0.15, 0.25});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 0.5}),
+              {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_k = 9}), {0.1, 0.5, 0.15, 0.25});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.8}),
+              {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
+  expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 1e-9}), {0, 1, 0, 0});
 }
 
 // scores / temperature overflows in float32, or the temperature rounds to 0: the limit is the most likely token.
@@ -55,13 +55,13 @@ TEST(Sampling, ProbabilitiesAtTemperaturesNearZero) {
       const auto of = [&](const Tensor& scores) {
         return nn::sampling_probabilities(scores.to(dtype), {.temperature = temperature});
       };
-      tests::expect_near(of(tensor({{1.0, 50.0, -2.0}, {-3.0, -4.0, -2.0}})), {0, 1, 0, 0, 0, 1});
-      tests::expect_near(of(tensor({{-1.0, 0.0, -2.0, 0.0}})), {0, 0.5, 0, 0.5});
+      expect_near(of(tensor({{1.0, 50.0, -2.0}, {-3.0, -4.0, -2.0}})), {0, 1, 0, 0, 0, 1});
+      expect_near(of(tensor({{-1.0, 0.0, -2.0, 0.0}})), {0, 0.5, 0, 0.5});
       const double nothing = -std::numeric_limits<double>::infinity();
-      tests::expect_near(of(tensor({{nothing, 7.0, 5.0}})), {0, 1, 0});
-      tests::expect_near(nn::sampling_probabilities(tensor({{1.0, 50.0, -2.0}}).to(dtype),
-                                                    {.temperature = temperature, .top_k = 2, .top_p = 0.9}),
-                         {0, 1, 0});
+      expect_near(of(tensor({{nothing, 7.0, 5.0}})), {0, 1, 0});
+      expect_near(nn::sampling_probabilities(tensor({{1.0, 50.0, -2.0}}).to(dtype),
+                                             {.temperature = temperature, .top_k = 2, .top_p = 0.9}),
+                  {0, 1, 0});
     }
   }
 }
@@ -109,7 +109,7 @@ void for_both_models(const std::function<void(const Sampled&)>& check, int64_t e
   {
     SCOPED_TRACE("Transformer");
     manual_seed(12);
-    const nn::Transformer model = tests::exact(nn::Transformer(tests::small_transformer(7, 9)));
+    const nn::Transformer model = exact(nn::Transformer(small_transformer(7, 9)));
     const Tensor src = rows(tensor({{3, 1, 4, 1, 5}, {2, 6, 5, 3, 0}, {1, 4, 0, 0, 0}})), mask = nn::padding_mask(src);
     const Tensor prompt = zeros({src.size(0), 1}, kInt64);
     check({"Transformer", prompt,
@@ -121,7 +121,7 @@ void for_both_models(const std::function<void(const Sampled&)>& check, int64_t e
   {
     SCOPED_TRACE("GPT");
     manual_seed(13);
-    const nn::GPTModel model = tests::exact(nn::GPTModel(tests::small_decoder(9, 12)));
+    const nn::GPTModel model = exact(nn::GPTModel(small_decoder(9, 12)));
     const Tensor prompt = rows(tensor({{3, 1, 4}, {8, 0, 2}, {7, 7, 7}}));
     check({"GPT", prompt, [&](bool cached) { return std::make_unique<nn::GPTNext>(model, cached); },
            [&](const Tensor& tokens) { return tail(model(given(prompt, tokens)), prompt); }});
@@ -270,4 +270,4 @@ TEST(Sampling, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -1,23 +1,21 @@
 // Positions: tables and attention against the papers' formulas in PyTorch, and the properties of each kind.
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nlohmann::json;
 using nn::Positions;
-using tests::error_of;
-using tests::filled;
 
 std::vector<Positions> all_kinds() {
   std::vector<Positions> kinds;
   for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
   return kinds;
 }
-const std::vector<Positions> kAll = all_kinds();
+const std::vector<Positions> kKinds = all_kinds();
 
 const json& positions_golden() {
-  static const json data = tests::stored("positions.json");
+  static const json data = stored("positions.json");
   return data;
 }
 
@@ -57,25 +55,23 @@ TEST(Positions, LearnedInterpolate) {
   nn::to(positions, kFloat64);
   positions.weight.set(filled({5, 3}, 1));
   expect_close(positions.interpolated(12, 0, 12), positions_golden()["interpolated"], "5 rows for 12 positions");
-  EXPECT_EQ(
-      tests::largest_difference(positions.interpolated(4, 8, 12), narrow(positions.interpolated(12, 0, 12), 0, 8, 4)),
-      0);
-  EXPECT_EQ(tests::largest_difference(positions.interpolated(5, 0, 5), positions(5)), 0);
-  EXPECT_EQ(error_of([&] { positions.interpolated(5, 8, 12); }),
-            "[positions] a sequence of length 13 is longer than max_position_embeddings 12");
+  EXPECT_EQ(largest_difference(positions.interpolated(4, 8, 12), narrow(positions.interpolated(12, 0, 12), 0, 8, 4)),
+            0);
+  EXPECT_EQ(largest_difference(positions.interpolated(5, 0, 5), positions(5)), 0);
+  EXPECT_ERROR(positions.interpolated(5, 8, 12));
 }
 
 TEST(Positions, IndexIsTheTutorialsDisplay) {  // section 8.3.1
   const Tensor words = tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}});
-  tests::expect_near(nn::add_index(words), {0.2, 0.3, 0.1, 0.4, 1.5, 1.2, 1.8, 1.1,  //
-                                            2.3, 2.7, 2.2, 2.5, 3.6, 3.4, 3.3, 3.2});
+  expect_near(nn::add_index(words), {0.2, 0.3, 0.1, 0.4, 1.5, 1.2, 1.8, 1.1,  //
+                                     2.3, 2.7, 2.2, 2.5, 3.6, 3.4, 3.3, 3.2});
 }
 
 TEST(Positions, SinusoidalHasNoEnd) {
   const nn::AddedPositions added(Positions::sinusoidal, 4, 6);
   const Tensor long_table = nn::sinusoidal_table(50, 6);
-  EXPECT_EQ(tests::largest_difference(added(zeros({1, 50, 6}))[0], long_table), 0);
-  EXPECT_EQ(tests::largest_difference(added(zeros({1, 3, 6}), 40)[0], narrow(long_table, 0, 40, 3)), 0);
+  EXPECT_EQ(largest_difference(added(zeros({1, 50, 6}))[0], long_table), 0);
+  EXPECT_EQ(largest_difference(added(zeros({1, 3, 6}), 40)[0], narrow(long_table, 0, 40, 3)), 0);
 }
 
 // --- attention ---
@@ -116,10 +112,10 @@ TEST(Positions, HiddenNanHasNoInfluence) {
         return std::pair{y.detach(), tape.backward(sum(y * y))[q]};
       };
       const auto [y, slope] = run(0);
-      for (const double value : {tests::kNan, tests::kInf}) {
+      for (const double value : {kNan, kInf}) {
         const auto [found, found_slope] = run(value);
-        EXPECT_LE(tests::largest_difference(found, y), 1e-5);
-        EXPECT_LE(tests::largest_difference(found_slope, slope), 1e-4);
+        EXPECT_LE(largest_difference(found, y), 1e-5);
+        EXPECT_LE(largest_difference(found_slope, slope), 1e-4);
       }
     }
   }
@@ -172,9 +168,9 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
       const Tensor x = randn({1, 5, 8}, kFloat64), other = randn({1, 7, 8}, kFloat64);
       const Tensor mask = cat({zeros({1, 1, 1, 7}, kBool), ones({1, 1, 1, 5}, kBool)}, 3);
       const Tensor shifted = narrow(model(cat({other, x}, 1), mask), 1, 7, 5);
-      EXPECT_LT(tests::largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
+      EXPECT_LT(largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
       const Tensor swapped = tensor({1, 0, 2, 3, 4});  // depends on the order
-      EXPECT_GT(tests::largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
+      EXPECT_GT(largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
           << nn::name(kind);
     }
   }
@@ -183,7 +179,7 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
 TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
   manual_seed(4);
   for (const bool values : {false, true}) {
-    for (const Positions kind : kAll) {
+    for (const Positions kind : kKinds) {
       nn::PositionOptions options = kSmall;
       options.of<nn::ShawOptions>().values = values;
       SelfAttention model(kind, false, options);
@@ -193,7 +189,7 @@ TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
       const Tensor y = model(x, mask);
       // Fully masked: the output is the output layer's bias.
       for (int t = 0; t < 3; ++t) {
-        EXPECT_EQ(tests::largest_difference(y[1][t], model.attention.output.bias), 0) << nn::name(kind);
+        EXPECT_EQ(largest_difference(y[1][t], model.attention.output.bias), 0) << nn::name(kind);
       }
       const Gradients grads = tape.backward(sum(y * y));
       EXPECT_TRUE(all_finite(grads[x])) << nn::name(kind);
@@ -244,8 +240,7 @@ TEST(Positions, Errors) {
   EXPECT_EQ(error_of([] { nn::rope(ones({2, 3})); }), "[positions] expected heads of an even size for rope, got 3");
   EXPECT_EQ(error_of([] { nn::rope(ones({2})); }), "[positions] expected x [..., T, D], got [2]");
   EXPECT_EQ(error_of([] { nn::add_index(ones({2})); }), "[positions] expected x [..., T, C], got [2]");
-  EXPECT_EQ(error_of([] { nn::ntk_base(10000, 2, 2); }),
-            "[positions] ntk_scale expects heads of more than 2 elements, got 2");
+  EXPECT_ERROR(nn::ntk_base(10000, 2, 2));
   const auto of = [](nn::PositionOptions options) { return error_of([&] { options.check(); }); };
   EXPECT_EQ(of({}), "no error");
   EXPECT_EQ(of(nn::LearnedPositionOptions{.interpolate_to = -1}), "[positions] expected interpolate_to >= 0, got -1");
@@ -253,8 +248,7 @@ TEST(Positions, Errors) {
   EXPECT_EQ(of(nn::RopeOptions{.ntk_scale = 0.5}), "[positions] expected ntk_scale >= 1, got 0.5");
   EXPECT_EQ(of(nn::ShawOptions{.distance = 0}), "[positions] expected shaw_distance > 0, got 0");
   EXPECT_EQ(of(nn::T5Options{.buckets = 5}), "[positions] t5_buckets: expected an even number >= 4, got 5");
-  EXPECT_EQ(of(nn::T5Options{.distance = 16}),
-            "[positions] t5_distance: expected more than half of t5_buckets 32, got 16");
+  EXPECT_TEXT(of(nn::T5Options{.distance = 16}));
   EXPECT_EQ(of(nn::ConvPositionOptions{.width = 4}), "[positions] conv_width: expected an odd number > 0, got 4");
   EXPECT_EQ(of(nn::LstmPositionOptions{.size = -1}), "[positions] expected lstm_size >= 0, got -1");
   EXPECT_EQ(of(nn::OdePositionOptions{.size = -2}), "[positions] expected ode_size >= 0, got -2");
@@ -271,4 +265,4 @@ TEST(Positions, Errors) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -2,11 +2,10 @@
 #include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
-namespace tapegrad {
+namespace tapegrad::tests {
 namespace {
 
 using nn::Positions;
-using tests::error_of;
 
 const std::vector<Positions> kAllPositions = [] {
   std::vector<Positions> kinds;
@@ -15,12 +14,12 @@ const std::vector<Positions> kAllPositions = [] {
 }();
 const nn::PositionOptions kSmallModels(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
 
-nn::TransformerConfig small(Positions kind) { return tests::small_transformer(11, 6, kind, kSmallModels); }
+nn::TransformerConfig small(Positions kind) { return small_transformer(11, 6, kind, kSmallModels); }
 
 template <class Model, class Config>
 Model seeded(const Config& config) {
   manual_seed(7);
-  return tests::exact(Model(config));
+  return exact(Model(config));
 }
 
 // Of small(kind) than without positions. Encodings with a test file of their own count them there.
@@ -71,7 +70,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
     SCOPED_TRACE(nn::name(kind));
     const auto gradients = [&](bool recompute) {
       manual_seed(6);
-      nn::GPTModel model(tests::small_decoder(9, 6, kind, kSmallModels));
+      nn::GPTModel model(small_decoder(9, 6, kind, kSmallModels));
       model.recompute_blocks = recompute;
       Tape tape;
       const Tensor y = model(tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}}));
@@ -134,8 +133,8 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
   const double base = nn::ntk_base(500, kScale, 4);
   const nn::Transformer scaled = model_of(500, kScale), based = model_of(base, 1), plain = model_of(500, 1);
   const Tensor y = scaled(src, tgt, {}, causal);
-  EXPECT_EQ(tests::largest_difference(y, based(src, tgt, {}, causal)), 0);
-  EXPECT_GT(tests::largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
+  EXPECT_EQ(largest_difference(y, based(src, tgt, {}, causal)), 0);
+  EXPECT_GT(largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
 
   nn::AttentionMaps encoder, decoder;
   const Tensor memory = scaled.encoder(src, {}, &encoder);
@@ -144,8 +143,8 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
                                 const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& mask) {
     ASSERT_TRUE(maps[0].name.ends_with(name)) << maps[0].name;
     const Tensor q = attention.query(x), k = (*attention.key)(x);
-    EXPECT_LT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
-    EXPECT_GT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
+    EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
+    EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
   };
   const nn::TransformerEncoderLayer& read = scaled.encoder.layers[0];
   expect_first(encoder, "layers.0.attention", read.attention, read.sublayer[0].norm(scaled.encoder.embeddings(src)),
@@ -158,7 +157,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   manual_seed(9);
   const Tensor tokens = randint(0, 11, {2, 20});
   const auto model_of = [](double base, double scale) {
-    nn::GPTConfig config = tests::small_decoder(11, 6, Positions::rope, kSmallModels);
+    nn::GPTConfig config = small_decoder(11, 6, Positions::rope, kSmallModels);
     config.position_options = nn::RopeOptions{.base = base, .ntk_scale = scale};
     return seeded<nn::GPTModel>(config);
   };
@@ -166,16 +165,16 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   const nn::GPTModel scaled = model_of(500, 3), based = model_of(base, 1), plain = model_of(500, 1);
   nn::AttentionMaps maps;
   const Tensor y = scaled(tokens, nullptr, &maps);
-  EXPECT_EQ(tests::largest_difference(y, based(tokens)), 0);
-  EXPECT_GT(tests::largest_difference(y, plain(tokens)), 1e-3);
+  EXPECT_EQ(largest_difference(y, based(tokens)), 0);
+  EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);
   const nn::GPTBlock& block = scaled.trf_blocks[0];
   const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.query(x), k = (*block.att.key)(x);
-  EXPECT_LT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
-  EXPECT_GT(tests::largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
+  EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
+  EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
 
   nn::KVCache cache;  // also with later tokens alone
   const Tensor begun = scaled(narrow(tokens, 1, 0, 13), &cache), rest = scaled(narrow(tokens, 1, 13, 7), &cache);
-  EXPECT_LT(tests::largest_difference(cat({begun, rest}, 1), y), 1e-12);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
 }
 
 // [wide, rows]: position i of `wide` is at row i rows / wide, between two rows of the table, or at the last one.
@@ -206,12 +205,11 @@ void expect_interpolation(Model narrow, Model wide, const Run& run) {
   }
   Tape tape;
   const Tensor y = run(narrow), expected = run(wide);
-  EXPECT_LT(tests::largest_difference(y, expected), 1e-12);
+  EXPECT_LT(largest_difference(y, expected), 1e-12);
   const Gradients grads = tape.backward(sum(y * y) + sum(expected * expected));
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const Tensor dx = grads[theirs[i].parameter];
-    EXPECT_LT(tests::largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx),
-              1e-9)
+    EXPECT_LT(largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx), 1e-9)
         << ours[i].name;
   }
 }
@@ -224,7 +222,7 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   wide.max_position_embeddings = 9;
   expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
                        [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
-  nn::GPTConfig narrow_gpt = tests::small_decoder(11, 6, Positions::learned, kSmallModels), wide_gpt = narrow_gpt;
+  nn::GPTConfig narrow_gpt = small_decoder(11, 6, Positions::learned, kSmallModels), wide_gpt = narrow_gpt;
   narrow_gpt.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
   wide_gpt.context_length = 9;
   EXPECT_EQ(narrow_gpt.longest_input(), 9);
@@ -233,7 +231,7 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   const nn::GPTModel gpt = seeded<nn::GPTModel>(narrow_gpt);
   nn::KVCache cache;  // a token's place does not depend on how many follow
   const Tensor begun = gpt(tapegrad::narrow(src, 1, 0, 4), &cache), rest = gpt(tapegrad::narrow(src, 1, 4, 5), &cache);
-  EXPECT_LT(tests::largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
 }
 
 TEST(Positions, LearnedParametersKeepTheirNames) {
@@ -251,4 +249,4 @@ TEST(Positions, LearnedParametersKeepTheirNames) {
 }
 
 }  // namespace
-}  // namespace tapegrad
+}  // namespace tapegrad::tests

@@ -2,8 +2,5 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 
-int main() {
-  const tapegrad::Tensor w = tapegrad::ones({2}).as_leaf();
-  tapegrad::Tape tape;
-  tape.backward(tapegrad::sum(w * w));  // PyTorch's loss.backward(): here the gradients are returned
-}
+// PyTorch's loss.backward(): here the gradients are returned.
+void mistake(tapegrad::Tape& tape, const tapegrad::Tensor& w) { tape.backward(tapegrad::sum(w * w)); }

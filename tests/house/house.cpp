@@ -325,9 +325,9 @@ TEST(House, FoldersHaveFewFiles) { expect_kept("full folder", full_folders(with_
 
 // Pages are complete without scripts, so scripts stay a small part: those of pages, and those that test them.
 TEST(House, ScriptsAreFewLines) {
-  constexpr std::ptrdiff_t kMostLinesOfScripts = 1500;
+  constexpr std::ptrdiff_t kMostLinesOfScripts = 1600;  // step.js computes 45 operations
   std::ptrdiff_t lines = 0;
-  for (const auto& [path, text] : texts_of({".js"}, {"tasks", "tests"}))
+  for (const auto& [path, text] : texts_of({".js"}, {"tasks", "tests", "train", "tutorials"}))
     lines += std::count(text.begin(), text.end(), '\n');
   EXPECT_GT(lines, 0);
   EXPECT_LE(lines, kMostLinesOfScripts);

@@ -188,6 +188,7 @@ class OwnKind final : public nn::PositionKind {
 TEST(Watch, CodeOfPositionsCompiles) {
   for (const nn::PositionKind* kind : nn::position_kinds()) {
     const std::string code = nn::code_of(kind->positions());
+    if (code == fmt::format("nn::positions_named(\"{}\")", kind->name)) continue;  // without a constant
     EXPECT_TRUE(code.starts_with("nn::Positions::")) << code;
     EXPECT_EQ(code.find('-'), std::string::npos) << code;
   }

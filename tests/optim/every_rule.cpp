@@ -42,7 +42,7 @@ TEST(EveryRule, IsComparedWithAReference) {
     rules.insert(found.begin(), found.end());
   }
   std::ranges::set_difference(rules, checked, std::inserter(unchecked, unchecked.end()));
-  EXPECT_EQ(unchecked, Names()) << "add a run to tests/data/make_optim_net.py and its options to optimizers_net.cpp";
+  EXPECT_EQ(unchecked, Names()) << "add a run to tests/data/make_optim_net.py and its options to from_json.h";
   EXPECT_EQ(rules, checked);
 }
 

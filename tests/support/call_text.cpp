@@ -60,7 +60,7 @@ Tensor operand_of(const std::string& text) {
   return tensor_of(json::parse(text));
 }
 
-std::vector<Tensor> called(const std::string& line) {
+ReadCall read_call(const std::string& line) {
   const std::size_t open = line.find('('), close = line.rfind(')');
   const auto call = tasks::op_cases().calls.find(line.substr(0, open));
   if (call == tasks::op_cases().calls.end()) fail("called", "no operation in checks/cases has the name of " + line);
@@ -74,7 +74,12 @@ std::vector<Tensor> called(const std::string& line) {
       attributes[argument.substr(0, colon)] = json::parse(argument.substr(colon + 2));
     }
   }
-  return call->second(tensors, attributes);
+  return {tensors, [&f = call->second, attributes](const std::vector<Tensor>& x) { return f(x, attributes); }};
+}
+
+std::vector<Tensor> called(const std::string& line) {
+  const ReadCall call = read_call(line);
+  return call.f(call.tensors);
 }
 
 }  // namespace tapegrad::tests

@@ -5,6 +5,7 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,13 @@ namespace tapegrad::tests {
 std::vector<std::string> arguments_in(const std::string& text);
 // The tensor of an argument.
 Tensor operand_of(const std::string& text);
-// The results of the call.
+// The call that a line has: its tensors, and the operation with its attributes.
+struct ReadCall {
+  std::vector<Tensor> tensors;
+  std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f;
+};
+ReadCall read_call(const std::string& line);
+// Its results.
 std::vector<Tensor> called(const std::string& line);
 
 }  // namespace tapegrad::tests

@@ -136,9 +136,14 @@ bool is_nearly_singular(const Tensor& a, const Tensor& inverted) {
 Tensor det_gradient(const Tensor& a, const Tensor& y, const Tensor& dy) {
   const bool finite = all_finite(a);
   if (finite && out_of_range(y)) return whole(dy) * cofactors(a);
+  if (!finite && any(y.detach() == 0)) {  // a singular matrix next to one with infinities or NaN
+    const Tensor singular = y.detach() == 0, of_matrix = whole(singular), unit = eye(a.size(-1), a.dtype());
+    return where(of_matrix, whole(dy) * cofactors(where(of_matrix, a, unit)),
+                 det_gradient(where(of_matrix, unit, a), where(singular, 1., y), dy));
+  }
   const Tensor inverted = inverse(a);
   if (finite && !all_finite(inverted)) return whole(dy) * cofactors(a);
-  if (records_backward() && is_nearly_singular(a, inverted)) return whole(dy) * cofactors(a);
+  if (finite && records_backward() && is_nearly_singular(a, inverted)) return whole(dy) * cofactors(a);
   return whole(dy * y) * inverted.t();
 }
 

@@ -298,6 +298,19 @@ TEST(Convolution, GradientsOfWeightsHaveTheSameBitsInAllFamilies) {
   EXPECT_EQ(tapegrad::bits_of({{"weight", grads[weight]}}), "3e23 14b6 0dbb d14a");
 }
 
+TEST(Convolution, OfGroupsWithoutChannels) {
+  for (const int64_t groups : {1, 2, 4}) {
+    const Tensor none = zeros({2, 0, 4, 5}), bias = arange(groups).to(kFloat32);
+    const Tensor y = conv_transpose2d(none, zeros({0, 1, 2, 3}), bias, {.groups = groups});
+    EXPECT_TRUE(same_bits(y, bias.reshape({1, groups, 1, 1}).expand(y.shape())));
+    Tape tape;
+    const Tensor x = ones({2, groups, 4, 5}).as_leaf();
+    const Tensor empty = conv2d(x, zeros({0, 1, 2, 3}), {}, {.groups = groups});
+    EXPECT_EQ(empty.shape(), (Shape{2, 0, 3, 3}));
+    EXPECT_TRUE(same_bits(tape.backward(empty, {.grad_output = empty.detach()})[x], zeros_like(x)));
+  }
+}
+
 Tensor numbers_of(const Shape& shape) { return normal_of(shape, 1, kFloat32); }
 
 // The windows of depths as images, [N * OD, C * KD, H, W].

@@ -174,6 +174,24 @@ TEST(LinearAlgebra, DetOfSingularMatrices) {
   EXPECT_EQ(logs.item(), -std::numeric_limits<double>::infinity());
 }
 
+// A singular matrix in a batch has its gradient, and changes those of the others in no way, NaN or not.
+TEST(LinearAlgebra, DetOfABatchWithNonfiniteMatrices) {
+  const auto gradient_of_det = [](const Tensor& matrices, bool again) {
+    Tape tape;
+    const Tensor x = matrices.as_leaf();
+    return tape.backward(sum(det(x)), {.create_graph = again, .keep = {}})[x].detach();
+  };
+  const Tensor singular = tensor({{1, 2}, {2, 4}}, kFloat64), regular = tensor({{2, 1}, {1, 3}}, kFloat64);
+  for (const double value : {kNan, kInf}) {
+    const Tensor other = tensor({{1, 2}, {value, 4}}, kFloat64);
+    for (const bool again : {false, true}) {
+      const Tensor dx = gradient_of_det(stack({singular, other, regular}), again);
+      EXPECT_LT(distance(dx[0], tensor({{4, -2}, {-2, 1}}, kFloat64)), 1e-12);
+      EXPECT_TRUE(same_bits(dx.slice(0, 1), gradient_of_det(stack({other, regular}), false)));
+    }
+  }
+}
+
 // det is a polynomial: the derivatives of singular matrices of any rank are those of the sum over permutations.
 TEST(LinearAlgebra, DerivativesOfDetOfSingularMatrices) {
   const auto polynomial = [](const Tensor& a, auto&& self) -> Tensor {  // along the first row

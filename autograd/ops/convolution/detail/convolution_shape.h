@@ -39,7 +39,7 @@ struct ConvShape {
   int64_t image() const { return rows.size * cols.size; }
   int64_t out_image() const { return rows.out * cols.out; }
   /// One channel per group: each plane of x is convolved by itself.
-  bool depthwise() const { return c == depth.kernel && groups > 1; }
+  bool depthwise() const { return c == depth.kernel && groups > 1 && o > 0; }
   bool padded() const { return rows.padded() || cols.padded() || depth.padded(); }
   /// One matrix product per image: no element of x is padded, skipped or used twice.
   bool pointwise() const { return rows.plain() && cols.plain(); }

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/nn/certify.h>
 #include <tapegrad/nn/gradcheck.h>
 
 #include <span>
@@ -56,14 +55,6 @@ template <class Model, class Call>
 requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> testing::AssertionResult gradients_match(
     const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {
   return tapegrad::detail::assertion(gradcheck(model, inputs, std::move(call), options));
-}
-
-/// Success if no check of nn::certify is wrong; a failure prints the page.
-template <class Model, class Loss>
-testing::AssertionResult gradients_certified(const Model& model, Loss loss, const std::vector<Tensor>& batch,
-                                             const CertifyOptions& options = {}) {
-  const Certificate page = certify(model, std::move(loss), batch, options);
-  return (page ? testing::AssertionSuccess() : testing::AssertionFailure()) << page.summary() << "\n" << page.text();
 }
 
 }  // namespace tapegrad::nn

@@ -1,20 +1,7 @@
 // nn::certify: right models of all sizes pass, and each of many planted bugs is found.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <tapegrad/autograd/io/numpy.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/nn/certify.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/gradcheck_gtest.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/norm.h>
+#include <tapegrad/nn/certify_gtest.h>
 #include <tapegrad/tests/support/testing.h>
-
-#include <cmath>
-#include <functional>
-#include <memory>
-#include <sstream>
 
 namespace tapegrad {
 namespace {

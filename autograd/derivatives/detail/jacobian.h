@@ -1,7 +1,7 @@
 // A Jacobian by backward, compared with finite differences entry by entry.
 #pragma once
 
-#include <tapegrad/autograd/derivatives/detail/differences.h>
+#include <tapegrad/autograd/derivatives/internal/differences.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/random.h>
 

@@ -1,9 +1,10 @@
 // The sections about derivatives: of the loss along lines, of each tensor, of each operation.
 // build: -Os
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/certify/detail/context.h>
-#include <tapegrad/nn/certify/detail/each_operation.h>
+#include <tapegrad/nn/module/certify/detail/context.h>
+#include <tapegrad/nn/module/certify/detail/each_operation.h>
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +65,7 @@ CertificateLine order_line(std::string what, const std::vector<double>& remainde
   std::string table;
   std::optional<double> order;
   for (std::size_t i = 0; i < remainders.size() && std::abs(remainders[i]) >= noise; ++i) {
-    if (i > 0) order = std::log2(std::abs(remainders[i - 1] / remainders[i]));
+    if (i > 0) order = fixed::log(std::abs(remainders[i - 1] / remainders[i])) / 0.6931471805599453;
     table += fmt::format("{}{:.1e}", i > 0 ? " " : "", remainders[i]);
   }
   CertificateLine line = line_of(std::move(what), m);

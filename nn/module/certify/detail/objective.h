@@ -2,11 +2,11 @@
 #pragma once
 
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/certify.h>
+#include <tapegrad/nn/certify_options.h>
+#include <tapegrad/nn/module.h>
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/nn/certify/detail/context.h>
+#include <tapegrad/nn/module/certify/detail/context.h>
 
 #include <algorithm>
 #include <cmath>
@@ -172,7 +172,7 @@ void control_section(Context& c) {
   c.wide.set_training(place.training);
   const Point gradient = c.wide.gradient(place.x);
   std::vector<CertificateLine>& lines =
-      c.section("Negative control", "an error planted in one element of one gradient must be found");
+      c.section("Negative control", "whether an error planted in one element of one gradient is found");
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < gradient.size(); ++i)
     if (norm_of(gradient[i]) > 0) candidates.push_back(i);

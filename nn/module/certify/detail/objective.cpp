@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/certify/detail/objective.h>
+#include <tapegrad/nn/module/certify/detail/objective.h>
 
 #include <cmath>
 

@@ -1,7 +1,8 @@
 // The backward of every operation of a pass by itself, against differences of the values that it had.
 #pragma once
 
-#include <tapegrad/nn/certify/detail/objective.h>
+#include <tapegrad/nn/certificate.h>
+#include <tapegrad/nn/module/certify/detail/objective.h>
 
 #include <vector>
 

@@ -1,8 +1,9 @@
 // Derivatives along lines: a few steps where these agree with backward, many where they do not.
 // build: -Os
 #include <fmt/format.h>
-#include <tapegrad/autograd/derivatives/detail/differences.h>
-#include <tapegrad/nn/certify/detail/along.h>
+#include <tapegrad/autograd/derivatives/internal/differences.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/nn/module/certify/detail/along.h>
 
 #include <algorithm>
 #include <cmath>
@@ -87,7 +88,7 @@ void look_closer(Measured& m, const std::function<double(double)>& f) {
 
 // Decimal digits, of at most 16.
 double digits_of(double error, double size) {
-  return size > 0 ? std::clamp(-std::log10(std::max(error, kEps * size) / size), 0.0, 16.0) : 0;
+  return size > 0 ? std::clamp(-fixed::log(std::max(error, kEps * size) / size) / 2.302585092994046, 0.0, 16.0) : 0;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Which of many finite differences to believe, and how far.
 // build: -Os
-#include <tapegrad/autograd/derivatives/detail/differences.h>
+#include <tapegrad/autograd/derivatives/internal/differences.h>
 
 #include <algorithm>
 #include <cmath>

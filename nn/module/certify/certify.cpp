@@ -1,7 +1,8 @@
 // The sections of a certificate, one after another.
 // build: -Os
 #include <fmt/format.h>
-#include <tapegrad/nn/certify/detail/context.h>
+#include <tapegrad/nn/certify.h>
+#include <tapegrad/nn/module/certify/detail/context.h>
 #include <tapegrad/nn/module/detail/keep_generator.h>
 
 #include <chrono>

@@ -260,6 +260,14 @@ BatchLoss Loop::next_loss(Tape& tape) {
   return forward(tape, steps_ + 1);
 }
 
+std::function<Tensor()> Loop::loss_of_next_batch() {
+  if (source_.step) fail("loop", "your own step has its own losses: compute them instead of loss_of_next_batch()");
+  if (!source_.again) fail("loop", "expected batches that can be copied for loss_of_next_batch()");
+  failed_ = true;
+  next_batch(true);
+  return [again = source_.again] { return again().loss; };
+}
+
 StepMetrics Loop::step() {
   const auto start = std::chrono::steady_clock::now();
   if (failed_) fail("train", "an earlier step of this loop failed (restore a checkpoint, or construct a new loop)");

@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -165,8 +166,9 @@ class Loop {
   /// Nothing is updated, and the batch is lost: further steps are an Error until a checkpoint is restored. Error for a
   /// loop with a step of its own.
   BatchLoss next_loss(Tape& tape);
-  /// The loss of the batch of next_loss(), computed again, with or without a tape.
-  Tensor loss_again() const { return source_.loss().loss; }
+  /// The loss of the next batch as a function, which may be called any number of times, with or without a tape. The
+  /// batch is lost, as by next_loss(). The same Error, and one for batches that cannot be copied.
+  std::function<Tensor()> loss_of_next_batch();
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
   /// evaluate() in eval mode. In a run of several processes, each of them evaluates; steps and `best` have the first
@@ -217,7 +219,8 @@ class Loop {
   }
   struct SourceAccess {
     std::function<void()> next;             // reads the next batch
-    std::function<BatchLoss()> loss = {};   // of the batch that was read last
+    std::function<BatchLoss()> loss = {};   // of the batch that was read last, which is given away
+    std::function<BatchLoss()> again = {};  // the same, of a copy; empty if there can be none
     std::function<StepResult()> step = {};  // of a program's own, instead of `loss`
     std::function<int64_t()> size;
     std::function<void(Checkpoint&)> save;
@@ -287,6 +290,7 @@ void Loop::connect(Source& source, Use use) {
       source_.step = result;
     } else {
       source_.loss = result;
+      if constexpr (std::is_copy_constructible_v<Batch>) source_.again = [batch, use] { return use(Batch(**batch)); };
     }
   };
   if constexpr (requires { source.begin(); }) {

@@ -11,6 +11,7 @@
 #include <tapegrad/version.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace tapegrad::tasks {
 namespace {
@@ -26,21 +27,19 @@ class Copy {
     nn::AnyModel model = recipe_->model();
     initial_ = nn::state_dict(model);
     nn::load_state_dict(model, load_safetensors(model_file.string()).tensors);
-    Tape tape;
-    first_loss_ = training_->loop().next_loss(tape).loss.item();
+    loss_ = training_->loop().loss_of_next_batch();
   }
   nn::AnyModel model() { return recipe_->model(); }
   const NamedTensors& initial() const { return initial_; }
-  double first_loss() const { return first_loss_; }
   nn::detail::CertifiedModel certified() {
-    return {model(), [this](std::span<const Tensor>) { return training_->loop().loss_again(); }};
+    return {model(), [this](std::span<const Tensor>) { return loss_(); }};
   }
 
  private:
   std::unique_ptr<Recipe> recipe_;
   std::unique_ptr<Training> training_;
   NamedTensors initial_;
-  double first_loss_ = 0;
+  std::function<Tensor()> loss_;
 };
 
 std::string html_of(const nn::Certificate& page, const std::string& title) {

@@ -252,10 +252,15 @@ TEST(Loop, TheNextLossIsThatOfTheNextStepAndUpdatesNothing) {
   looked.loop.restore(start);
   EXPECT_EQ(looked.loop.step().step, 1);
   EXPECT_EQ(looked.weights(), stepped.weights());
+  Trained repeated;
+  const std::function<Tensor()> again = repeated.loop.loss_of_next_batch();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(again().item(), loss);
   Players players;
   Tape tape;
   EXPECT_EQ(error_of([&] { players.loop.next_loss(tape); }),
             "[loop] your own step has its own tapes: look at them instead of next_loss()");
+  EXPECT_EQ(error_of([&] { players.loop.loss_of_next_batch(); }),
+            "[loop] your own step has its own losses: compute them instead of loss_of_next_batch()");
 }
 
 }  // namespace

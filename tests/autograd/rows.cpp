@@ -349,7 +349,9 @@ TEST(PerExample, OptionsAreChecked) {
   EXPECT_TEXT(failure([&](Rows x) { return sum(losses(x)); }));
   EXPECT_TEXT(failure(losses, {.create_graph = true, .per_example = true}));
   EXPECT_TEXT(error_of([&] {
-    Tape().backward(losses(std::vector<Tensor>{row_values({4, 3}, 1)}), {.keep = {kept}, .per_example = true});
+    Tape tape;
+    const Tensor y = losses(std::vector<Tensor>{row_values({4, 3}, 1)});
+    tape.backward(y, {.keep = {kept}, .per_example = true});
   }));
 }
 

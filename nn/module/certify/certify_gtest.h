@@ -1,6 +1,5 @@
-// Certificates as GoogleTest assertions, for tests of your own models.
-//
-//   TEST(Net, Gradients) { EXPECT_TRUE(nn::gradients_certified(Net(), loss, {x, y})); }
+// Certificates as GoogleTest assertions, for tests of your own models:
+// EXPECT_TRUE(nn::gradients_certified(net, loss, {x, y})).
 //
 // <tapegrad/tapegrad.h> does not include this header, because it needs <gtest/gtest.h>.
 #pragma once

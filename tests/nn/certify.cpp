@@ -220,6 +220,20 @@ TEST(Certify, SaysWhatIsDeadAndWhatIsNotChecked) {
                        "DEAD: its gradient is zero", "frozen.weight: frozen", "Not checked:"});
 }
 
+struct Padded {
+  nn::Embedding table{5, 3, 0};
+  nn::Linear head{3, 2};
+};
+
+// The loss depends on the vector of the padding, which has no gradient.
+TEST(Certify, TheRowOfAPaddingIsNotMoved) {
+  Padded model;
+  const auto loss = [](Padded& m, Batch b) { return sum(square(m.head(tanh(m.table(b[0])))), {}); };
+  const nn::Certificate page = nn::certify(model, loss, {tensor({{1, 2, 0}, {4, 0, 0}})});
+  EXPECT_TRUE(page.ok()) << page;
+  tests::expect_parts(page.text(), {"table.weight: row 0, the padding, which has no gradient"});
+}
+
 TEST(Certify, ManyKinksAreUndecidable) {
   Abs model;
   const nn::Certificate page = nn::certify(model, [](Abs& m, Batch) { return m(); }, {});

@@ -17,7 +17,7 @@ struct Measured {
   double analytic = 0;   ///< by backward
   double numerical = 0;  ///< by differences
   double error = 0;      ///< of `numerical`, measured: truncation and rounding
-  double terms = 0;     ///< sum of |terms| that `analytic` is the sum of
+  double terms = 0;      ///< sum of |terms| that `analytic` is the sum of
   Verdict verdict = Verdict::right;
   std::string reason = {};  ///< of an unknown verdict: "at a kink: slopes 0 and 1"
 

@@ -36,6 +36,10 @@ Point Context::direction(double scale) {
     generator.normal(drawn.mutable_data<double>(), drawn.numel(), 0, scale * std::max(rms(x), 0.02));
     v.push_back(drawn);
   }
+  for (const auto& [variable, row] : wide.padding()) {
+    const int64_t width = v[variable].size(1);
+    std::fill_n(v[variable].mutable_data<double>() + row * width, width, 0.0);
+  }
   return v;
 }
 
@@ -71,14 +75,17 @@ void Context::describe(const CertifiedModel& model, const std::vector<Tensor>& b
   }
   for (const NamedParameter& p : all)
     if (p.parameter.frozen()) page.unchecked.push_back(fmt::format("{}: frozen", p.name));
+  for (const auto& [variable, row] : wide.padding())
+    page.unchecked.push_back(fmt::format("{}: row {}, the padding, which has no gradient", name_of(variable), row));
   for (const NamedBuffer& b : named_buffers(model.model))
     page.unchecked.push_back(fmt::format("{}: a buffer, not differentiated", b.name));
-  page.subject = {
-      {"parameters", fmt::format("{} in {} tensors, bits {}", count, tensors, bits_of(values))},
-      {"batch", fmt::format("{} tensors, {} of them differentiated, bits {}", batch.size(), inputs, bits_of(data))},
-      {"checked in", "float64 against differences; float32 against float64"},
-      {"kernels", std::string(kernels_in_use())},
-      {"seed", fmt::format("{}", options.seed)}};
+  page.subject = {{"parameters", fmt::format("{} in {} tensors, bits {}", count, tensors, bits_of(values))},
+                  {"batch", batch.empty() ? "of the loss"
+                                          : fmt::format("{} tensors, {} of them differentiated, bits {}", batch.size(),
+                                                        inputs, bits_of(data))},
+                  {"checked in", "float64 against differences; float32 against float64"},
+                  {"kernels", std::string(kernels_in_use())},
+                  {"seed", fmt::format("{}", options.seed)}};
 }
 
 std::vector<Place> Context::places() const {

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/module/certify/detail/objective.h>
 
 #include <cmath>
+#include <map>
+#include <typeinfo>
 
 namespace tapegrad::nn::detail {
 namespace {
@@ -18,6 +21,21 @@ class ModesOf : public Visitor {
 
  private:
   void mode(bool& training) override { modes.push_back(&training); }
+};
+
+// The tables of embeddings with padding, by the path of their weight.
+class PaddedEmbeddings : public Visitor {
+ public:
+  std::map<std::string, int64_t> rows;
+
+ private:
+  void enter(std::string_view, std::span<const std::byte> module) override { address_ = module.data(); }
+  void entered(const ModuleType& type) override {
+    if (type.type != typeid(Embedding)) return;
+    const auto& embedding = *static_cast<const Embedding*>(address_);
+    if (embedding.padding) rows.emplace(path().empty() ? "weight" : path() + ".weight", *embedding.padding);
+  }
+  const void* address_ = nullptr;
 };
 
 double summed(const Point& a, const Point& b, Tensor (*term)(const Tensor&)) {
@@ -65,6 +83,11 @@ Objective::Objective(const CertifiedModel& model, const std::vector<Tensor>& bat
   ModesOf visitor;
   model.model.walk(visitor);
   modes_ = std::move(visitor.modes);
+  PaddedEmbeddings padded;
+  model.model.walk(padded);
+  for (std::size_t i = 0; i < variables_.size(); ++i)
+    if (const auto found = padded.rows.find(variables_[i].name); variables_[i].parameter && found != padded.rows.end())
+      padding_.push_back({i, found->second});
   for (const NamedBuffer& b : named_buffers(model.model)) buffers_.emplace_back(&b.buffer, b.buffer->clone());
 }
 

@@ -39,6 +39,12 @@ class Objective {
 
   const std::vector<Variable>& variables() const { return variables_; }
   const Point& start() const { return start_; }
+  /// The row of an embedding's table that pads: it has no gradient, although the loss may depend on it.
+  struct PaddingRow {
+    std::size_t variable;
+    int64_t row;
+  };
+  const std::vector<PaddingRow>& padding() const { return padding_; }
   bool has_modes() const { return !modes_.empty(); }
   void set_training(bool training) const;
 
@@ -67,6 +73,7 @@ class Objective {
   const uint64_t seed_;
   std::vector<Variable> variables_;
   Point start_;
+  std::vector<PaddingRow> padding_;
   std::vector<bool*> modes_;
   std::vector<std::pair<Buffer*, Tensor>> buffers_;  // and their values, which each call begins with
 };

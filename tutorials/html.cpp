@@ -1,10 +1,10 @@
 // Writes pages as HTML: readable at 400 pixels, light and dark, complete without script.
 #include <fmt/format.h>
-#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/tutorials/html.h>
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/walk.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 #include <regex>
 #include <set>

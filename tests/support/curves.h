@@ -15,8 +15,8 @@ namespace tapegrad::tests {
 
 struct Curve {
   std::string name;
-  std::vector<double> losses;                 // of the first steps
-  double first, later;                        // the largest relative difference in steps 1 to 20, and after them
+  std::vector<double> losses;                       // of the first steps
+  double first, later;                              // the largest relative difference in steps 1 to 20, and after them
   std::vector<double> means = {}, accuracies = {};  // of epochs: within 5 % or 0.02, and within 0.02
 };
 

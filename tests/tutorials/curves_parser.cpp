@@ -21,7 +21,8 @@ RunOptions parser_options() {
 TEST(Tutorial003_8_5_3, WholeRun) {
   const nlohmann::json reference = stored("parser_curves.json");
   Trainer trainer(parser_options());
-  expect_curve(trainer, {"parser", reference["parser"], 1e-4, 3e-3, reference["epoch_loss"], reference["epoch_accuracy"]},
+  expect_curve(trainer,
+               {"parser", reference["parser"], 1e-4, 3e-3, reference["epoch_loss"], reference["epoch_accuracy"]},
                reference["epoch_loss"].size());
   EXPECT_TRUE(trainer.finished());
   nn::eval(trainer->transformer());

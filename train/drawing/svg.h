@@ -23,9 +23,9 @@ Drawing grid(const std::vector<Drawing>& parts, int columns);
 std::string svg_file(const Drawing& drawing);
 /// A complete element for an HTML page whose style has drawing_style(); page() of page.h includes it.
 std::string svg_element(const Drawing& drawing);
-/// The CSS rules that colour drawings, drawing.css: plain colours without variables, which viewers other than browsers do
-/// not support. The eight colours are those of Okabe and Ito, which the colour-blind tell apart; on dark pages, lighter
-/// ones.
+/// The CSS rules that colour drawings, drawing.css: plain colours without variables, which viewers other than browsers
+/// do not support. The eight colours are those of Okabe and Ito, which the colour-blind tell apart; on dark pages,
+/// lighter ones.
 std::string_view drawing_style();
 
 // ---- to draw something else ----

@@ -3,7 +3,6 @@
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
-#include <tapegrad/tutorials/widgets/widget.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
@@ -11,6 +10,7 @@
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/terminal.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 #include <cctype>
 

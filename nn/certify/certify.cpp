@@ -1,13 +1,24 @@
 // The sections of a certificate, one after another.
 // build: -Os
 #include <fmt/format.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/certify.h>
-#include <tapegrad/nn/module/certify/detail/context.h>
-#include <tapegrad/nn/module/detail/keep_generator.h>
+#include <tapegrad/nn/certify/detail/context.h>
 
 #include <chrono>
+#include <cstddef>
+#include <vector>
 
 namespace tapegrad::nn::detail {
+namespace {
+
+// The default generator continues afterwards as if nothing had been drawn.
+struct RestoredDraws {
+  std::vector<std::byte> state = default_generator().state();
+  ~RestoredDraws() { default_generator().set_state(state); }
+};
+
+}  // namespace
 
 Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, const std::vector<Tensor>& batch,
                     const CertifyOptions& options) {
@@ -15,7 +26,7 @@ Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, co
     fail("certify",
          fmt::format("expected points and directions of 1 or more, got {} and {}", options.points, options.directions));
   require_whole_visit(single.model);
-  const KeepGenerator keep;
+  const RestoredDraws restored;
   const auto begin = std::chrono::steady_clock::now();
   Context c(single, wide, batch, options);
   if (loss_section(c)) {

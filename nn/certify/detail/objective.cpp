@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/module/certify/detail/objective.h>
+#include <tapegrad/nn/certify/detail/objective.h>
 
 #include <cmath>
 #include <map>

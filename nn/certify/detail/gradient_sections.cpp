@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/nn/module/certify/detail/context.h>
+#include <tapegrad/nn/certify/detail/context.h>
 
 #include <algorithm>
 #include <cmath>

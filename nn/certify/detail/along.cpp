@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives/internal/differences.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/nn/module/certify/detail/along.h>
+#include <tapegrad/nn/certify/detail/along.h>
 
 #include <algorithm>
 #include <cmath>

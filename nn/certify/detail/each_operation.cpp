@@ -5,8 +5,8 @@
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/module/certify/detail/along.h>
-#include <tapegrad/nn/module/certify/detail/each_operation.h>
+#include <tapegrad/nn/certify/detail/along.h>
+#include <tapegrad/nn/certify/detail/each_operation.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/certificate.h>
-#include <tapegrad/nn/module/certify/detail/objective.h>
+#include <tapegrad/nn/certify/detail/objective.h>
 
 #include <vector>
 

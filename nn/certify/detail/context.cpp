@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/module/certify/detail/context.h>
-#include <tapegrad/nn/module/certify/detail/each_operation.h>
+#include <tapegrad/nn/certify/detail/context.h>
+#include <tapegrad/nn/certify/detail/each_operation.h>
 
 #include <algorithm>
 #include <cmath>

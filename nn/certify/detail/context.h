@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/module/certify/detail/along.h>
-#include <tapegrad/nn/module/certify/detail/objective.h>
+#include <tapegrad/nn/certify/detail/along.h>
+#include <tapegrad/nn/certify/detail/objective.h>
 
 #include <functional>
 #include <string>

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/module/certify/detail/context.h>
-#include <tapegrad/nn/module/certify/detail/each_operation.h>
+#include <tapegrad/nn/certify/detail/context.h>
+#include <tapegrad/nn/certify/detail/each_operation.h>
 
 #include <algorithm>
 #include <cmath>

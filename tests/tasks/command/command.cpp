@@ -70,8 +70,8 @@ int walk_help(const Arguments& words) {
 }
 
 TEST(CommandHelp, EveryVerbTaskAndTopic) {
-  // verbs; topics of show; what compare compares; explain step; shells; attention of four kinds, explain of three; train
-  // and graph
+  // verbs; topics of show; what compare compares; explain step; shells; attention of four kinds, explain of three;
+  // train and graph
   int texts = 1 + 20 + 18 + 1 + 2 + 1 + 3 + 7;
   for (const Kind& kind : kinds()) texts += 2 + static_cast<int>(kind.verbs.size());
   EXPECT_EQ(walk_help({}), texts);

@@ -175,7 +175,7 @@ touch.stepOperations = (() => {
   };
   const gather = ([x], {axis, ids}, {shapes: [from], shape}) => {
     const steps = stepsOf(from), i = ahead(axis, from);
-    return take(x, places(shape, replaced(steps, i, 0)).map((place, k) => place + ids[k] * steps[i]));
+    return take(x, places(shape, replaced(steps, i, 0)).map((place, k) => place + ids[k % ids.length] * steps[i]));  // leading axes may be 1
   };
   // The places in x of the slices `ids` of an axis, which has their number in `shape`.
   const slices = ({axis, ids}, from, shape) => {

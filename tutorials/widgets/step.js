@@ -173,9 +173,10 @@ touch.stepOperations = (() => {
     ids.forEach((id, t) => y.set((id === padding ? original[0] : table).subarray(id * width, (id + 1) * width), t * width));
     return y;
   };
+  // The leading axes of ids may be 1.
   const gather = ([x], {axis, ids}, {shapes: [from], shape}) => {
     const steps = stepsOf(from), i = ahead(axis, from);
-    return take(x, places(shape, replaced(steps, i, 0)).map((place, k) => place + ids[k % ids.length] * steps[i]));  // leading axes may be 1
+    return take(x, places(shape, replaced(steps, i, 0)).map((place, k) => place + ids[k % ids.length] * steps[i]));
   };
   // The places in x of the slices `ids` of an axis, which has their number in `shape`.
   const slices = ({axis, ids}, from, shape) => {

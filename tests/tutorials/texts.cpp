@@ -54,6 +54,7 @@ TEST(TutorialTexts, EachHasItsPageOrExercise) {
   for (const Page* page : pages()) used.insert("sections/" + file_stem(*page));
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     used.insert("exercises/set/" + std::string(exercise.id));
+  for (const char* task : {"copy", "addition", "parser"}) used.insert(std::string("explain/") + task);
   EXPECT_EQ(files, used);
 }
 

@@ -50,7 +50,8 @@ TEST(TutorialTexts, AreReadInOrder) {
 TEST(TutorialTexts, EachHasItsPageOrExercise) {
   std::set<std::string> files, used;
   for (const tasks::EmbeddedFile& file : tasks::embedded_files())
-    if (file.name.starts_with("tutorials/")) files.emplace(file.name.substr(10, file.name.size() - 14));
+    if (file.name.starts_with("tutorials/") && file.name.ends_with(".txt"))
+      files.emplace(file.name.substr(10, file.name.size() - 14));
   for (const Page* page : pages()) used.insert("sections/" + file_stem(*page));
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     used.insert("exercises/set/" + std::string(exercise.id));

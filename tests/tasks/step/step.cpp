@@ -239,12 +239,9 @@ TEST(ExplainStep, Errors) {
   expect_error(explain({"--model", gpt, "--text", "T"}), 2, {"[--text] expected at least two tokens"});
   expect_error(explain({"--model", copy, "--limit", "0.01"}), 1,
                {"[explain step] expected a page of at most 0.01 MB, got 0.", "raise --limit"});
-  const std::pair<std::string, std::string> fused[] = {{"reformer", "got lsh_"}};
-  for (const auto& [attention, named] : fused) {
-    const TemporaryFolder other;
-    expect_error(explain({"--model", trained(other, "copy", {"--attention", attention})}), 2,
-                 {"[--model] expected a model of operations that the page can compute (", named});
-  }
+  const TemporaryFolder other;
+  expect_error(explain({"--model", trained(other, "copy", {"--attention", "reformer"})}), 2,
+               {"[--model] expected a model of operations that the page can compute (", "got "});
 }
 
 }  // namespace

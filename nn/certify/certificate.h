@@ -13,6 +13,7 @@ namespace tapegrad::nn {
 
 /// Of one check. `unknown`: the numbers cannot decide, as at a kink; no reason to fail.
 enum class Verdict { right, unknown, wrong };
+/// "right", "unknown", "WRONG".
 std::string_view name(Verdict verdict);
 
 /// One check.
@@ -26,17 +27,17 @@ struct CertificateLine {
 
 /// Checks of one kind.
 struct CertificateSection {
-  std::string title;  ///< "Directional derivatives"
-  std::string about;  ///< what was done, in a sentence
-  std::vector<CertificateLine> lines;
+  std::string title;                   ///< "Directional derivatives"
+  std::string about;                   ///< what was done, in a sentence
+  std::vector<CertificateLine> lines;  ///< in the order of the checks, or the least certain first
 };
 
 /// The result of nn::certify.
 class Certificate {
  public:
   std::vector<std::pair<std::string, std::string>> subject;  ///< facts: parameters, hashes, seed, instruction set
-  std::vector<CertificateSection> sections;
-  std::vector<std::string> unchecked;  ///< what was not checked, one sentence each
+  std::vector<CertificateSection> sections;                  ///< in the order of the page
+  std::vector<std::string> unchecked;                        ///< what was not checked, one sentence each
   /// x, v, gradient of the first point and direction, with its numbers: "x.up.weight", "v.up.weight",
   /// "gradient.up.weight", "loss", "analytic", "numerical".
   NamedTensors numbers;
@@ -58,6 +59,7 @@ class Certificate {
   void write_numpy(const std::string& path) const;
 };
 
+/// Writes text().
 std::ostream& operator<<(std::ostream& out, const Certificate& page);
 
 }  // namespace tapegrad::nn

@@ -34,7 +34,7 @@ foreach(file IN LISTS programs)
       message(FATAL_ERROR "${file}: expected the line \"// [/${word}]\" after \"// [${word}]\"")
     endif()
     string(SUBSTRING "${rest}" 0 ${end} lines)
-    string(APPEND snippets "    {\"${name}:${word}\",\n     R\"~~~(${lines})~~~\",\n     \"${program}\"},\n")
+    string(APPEND snippets "    {\"${name}:${word}\",\n     R\"~~~(${lines})~~~\"sv,\n     \"${program}\"},\n")
   endwhile()
 endforeach()
 
@@ -42,12 +42,14 @@ set(contents "")
 string(REPLACE "," ";" files "${FILES}")
 foreach(file IN LISTS files)
   file(READ ${SOURCES}/${file} text)
-  string(APPEND contents "    {\"${file}\",\n     R\"~~~(${text})~~~\"},\n")
+  string(APPEND contents "    {\"${file}\",\n     R\"~~~(${text})~~~\"sv},\n")
 endforeach()
 
 file(WRITE ${OUTPUT} "// Written by cmake/embed.cmake.
 #include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tutorials/sources.h>
+
+using namespace std::string_view_literals;  // a text knows its length: no compiler has to count it
 
 namespace tapegrad::tasks {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/certify/detail/objective.h>
+#include <tapegrad/nn/embedding.h>
 
 #include <cmath>
 #include <map>

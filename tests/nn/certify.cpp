@@ -234,6 +234,23 @@ TEST(Certify, TheRowOfAPaddingIsNotMoved) {
   tests::expect_parts(page.text(), {"table.weight: row 0, the padding, which has no gradient"});
 }
 
+// By shapes: few keys are attended to by heads, many by blocks.
+TEST(Certify, NamesThePathsThatAreNotReached) {
+  const nn::Linear model(4, 4);
+  const auto loss = [](const nn::Linear& m, Batch b) {
+    const Tensor x = m(b[0]);
+    return mean(square(scaled_dot_product_attention(x, x, x)), {});
+  };
+  const std::string blocks = "scaled_dot_product_attention by blocks of keys: not reached",
+                    heads = "scaled_dot_product_attention by heads: not reached";
+  const std::string few = nn::certify(model, loss, {randn({1, 2, 3, 4})}).text();
+  EXPECT_NE(few.find(blocks), std::string::npos) << few;
+  EXPECT_EQ(few.find(heads), std::string::npos) << few;
+  const std::string many = nn::certify(model, loss, {randn({1, 1, 300, 4})}).text();
+  EXPECT_EQ(many.find(blocks), std::string::npos) << many;
+  EXPECT_NE(many.find(heads), std::string::npos) << many;
+}
+
 TEST(Certify, ManyKinksAreUndecidable) {
   Abs model;
   const nn::Certificate page = nn::certify(model, [](Abs& m, Batch) { return m(); }, {});

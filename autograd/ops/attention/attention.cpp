@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/internal/mask_check.h>
+#include <tapegrad/autograd/internal/op_path.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
@@ -18,6 +19,8 @@ namespace tapegrad {
 namespace {
 
 const Op kAttention{"scaled_dot_product_attention"};
+const detail::OpPath kByHeads{kAttention, "by heads"}, kByBlocks{kAttention, "by blocks of keys"},
+    kByLanes{kAttention, "with a head in each lane"};
 
 // The weights by recorded operations, for second-order gradients and for a TapeWatch.
 Tensor composed_weights(const Attention& a) {
@@ -53,11 +56,14 @@ struct Attended {
 Attended attended(const Attention& a, bool want_weights, bool wants_mask) {
   Attended to{empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.value.size(-1)), {}, {}};
   if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {
+    kByBlocks.take();
     to.softmax = Tensor::empty({2, a.heads(), a.rows()}, a.dtype);
     attention_by_blocks(a, to.y, to.softmax);
   } else if (!want_weights && !wants_mask && suits_lanes(a)) {
+    kByLanes.take();
     attention_by_lanes(a, to.y);
   } else {
+    kByHeads.take();
     if (want_weights) to.weights = Tensor::empty(with_axes(a.batch, {a.rows(), a.columns()}), a.dtype);
     attention_by_heads(a, to.y, to.weights);
   }

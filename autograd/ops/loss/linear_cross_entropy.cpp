@@ -1,6 +1,7 @@
 // linear_cross_entropy: the loss of a large vocabulary, whose logits exist for one chunk of rows at a time.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/op_path.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
@@ -21,6 +22,8 @@ namespace tapegrad {
 namespace {
 
 const Op kLinearCrossEntropy{"linear_cross_entropy"};
+const detail::OpPath kInOneChunk{kLinearCrossEntropy, "in one chunk of rows"},
+    kInChunks{kLinearCrossEntropy, "in several chunks of rows"};
 
 // The most logits of a chunk, unless a single row has more. Each chunk reads the weight twice, and its gradient once.
 // Sums over the rows of a product are sums of blocks of kBlock rows: chunks of whole blocks give the same bits. Other
@@ -326,6 +329,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
             .kept = nullptr,
             .gradient = nullptr,
             .dy = nullptr};
+  (h.chunk_rows() < h.rows() ? kInChunks : kInOneChunk).take();
   const Tensor losses = Tensor::empty(h.target.shape(), dtype);
   Grads found;  // for a gradient of 1
   with_floating_type(dtype, [&](auto t) { found = losses_and_gradients<decltype(t)>(h, losses); });

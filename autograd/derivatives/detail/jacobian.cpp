@@ -253,7 +253,8 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
       fail_as_unstable();
       return false;
     }
-    if (const std::optional<double> other = contradicting(place, k, slope)) {
+    const auto by = [&](double part) { return slope_of(lines_at(place, {k}, part)[0], scale_at(place)); };
+    if (const std::optional<double> other = contradicting(slope, by)) {
       note_undecidable(place, k,
                        fmt::format("the numerical derivative depends on the steps (analytic {:.12g}, numerical {:.6g} "
                                    "and, with other steps, {:.6g})",
@@ -272,17 +273,6 @@ bool JacobianCheck::accepts(const Place& place, std::size_t k, const Line& line)
                                  analytic, slope.below, slope.above));
   }
   return true;
-}
-
-// A slope by other steps that contradicts this one, beyond the errors that both claim: then neither is a reason to call
-// a gradient wrong. Steps that are all halves of each other may meet a function that oscillates at the same phases.
-std::optional<double> JacobianCheck::contradicting(const Place& place, std::size_t k, const Slope& slope) {
-  for (const double part : {0.625, 0.875}) {
-    const Slope other = slope_of(lines_at(place, {k}, part)[0], scale_at(place));
-    if (std::isfinite(other.error) && std::abs(other.value - slope.value) > other.error + slope.error)
-      return other.value;
-  }
-  return {};
 }
 
 // By what two numbers may be multiplied on their way into f: by as much as the largest of the other inputs. A second

@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,7 +70,6 @@ class JacobianCheck {
   bool settles(const Place& place, const Column& c, std::size_t k);
   bool accepts(const Place& place, std::size_t k, const Line& line);
   void mismatch(const Place& place, std::size_t k, double analytic, const Slope& slope);
-  std::optional<double> contradicting(const Place& place, std::size_t k, const Slope& slope);
   void note_undecidable(const Place& place, std::size_t k, std::string_view reason);
   void fail_as_unstable();
   void note_error(double error, double slope);

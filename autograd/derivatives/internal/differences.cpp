@@ -192,4 +192,12 @@ bool is_one_of_several(const Line& f, double derivative) {
   return std::ranges::any_of(all, [&](const Slope& s) { return agrees(s, 0.1 * std::abs(derivative)); });
 }
 
+std::optional<double> contradicting(const Slope& slope, const std::function<Slope(double part)>& by) {
+  for (const double part : {0.625, 0.875}) {
+    const Slope other = by(part);
+    if (contradicts(other, slope)) return other.value;
+  }
+  return {};
+}
+
 }  // namespace tapegrad::detail

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <vector>
 
 namespace tapegrad::detail {
@@ -35,5 +37,10 @@ Slope slope_of(const Line& f, double scale);
 /// Whether some steps give this derivative, and others contradict them: rounding errors that look like a smooth
 /// function with another slope. Or many in succession give it, or those that are not far.
 bool is_one_of_several(const Line& f, double derivative);
+
+/// A slope by other steps, `by(part)` with all steps times `part`, that contradicts this one beyond the errors that
+/// both claim: then neither is a reason to call a gradient wrong. Steps that are all halves of each other may meet a
+/// function that oscillates at the same phases.
+std::optional<double> contradicting(const Slope& slope, const std::function<Slope(double part)>& by);
 
 }  // namespace tapegrad::detail

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace tapegrad::nn::detail {
@@ -77,13 +78,12 @@ void look_closer(Measured& m, const std::function<double(double)>& f) {
     m.reason = "differences with other steps agree";
     return;
   }
-  for (const double part : {0.625, 0.875}) {
-    const Slope other = slope_of(line_at(f, m.terms, part * kTop, kLevels), 1);
-    if (std::abs(other.value - slope.value) <= other.error + slope.error) continue;
-    m.reason = fmt::format("differences contradict each other: {:.6g} and {:.6g}", slope.value, other.value);
-    return;
+  const auto by = [&](double part) { return slope_of(line_at(f, m.terms, part * kTop, kLevels), 1); };
+  if (const std::optional<double> other = tapegrad::detail::contradicting(slope, by)) {
+    m.reason = fmt::format("differences contradict each other: {:.6g} and {:.6g}", slope.value, *other);
+  } else {
+    m.verdict = Verdict::wrong;
   }
-  m.verdict = Verdict::wrong;
 }
 
 // Decimal digits, of at most 16.

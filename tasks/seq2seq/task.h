@@ -134,6 +134,8 @@ std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tenso
 /// All tasks, in the order of --help (tasks.cpp), and one of them. Error for a name that no task has.
 std::span<const TaskInfo* const> all_tasks();
 const TaskInfo& task_named(std::string_view name);
+/// The task of the model that --model names, which is not a GPT's. bad_request for a model of another kind.
+const TaskInfo& task_of_given_model(std::string_view name);
 
 /// The table of a task's static members.
 template <class T>

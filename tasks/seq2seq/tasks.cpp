@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 namespace tapegrad::tasks {
 
@@ -13,13 +14,30 @@ std::span<const TaskInfo* const> all_tasks() {
   return kTasks;
 }
 
+namespace {
+
+const TaskInfo* find(std::string_view name) {
+  for (const TaskInfo* task : all_tasks())
+    if (task->name == name) return task;
+  return nullptr;
+}
+
+std::string names() {
+  std::vector<std::string_view> all;
+  for (const TaskInfo* task : all_tasks()) all.push_back(task->name);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+}  // namespace
+
 const TaskInfo& task_named(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const TaskInfo* task : all_tasks()) {
-    if (task->name == name) return *task;
-    names.push_back(task->name);
-  }
-  fail("task", fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "), name));
+  if (const TaskInfo* task = find(name)) return *task;
+  fail("task", fmt::format("expected one of {}, got \"{}\"", names(), name));
+}
+
+const TaskInfo& task_of_given_model(std::string_view name) {
+  if (const TaskInfo* task = find(name)) return *task;
+  bad_request("--model", fmt::format("expected a model of {} or gpt, got one of {}", names(), name));
 }
 
 }  // namespace tapegrad::tasks

@@ -225,6 +225,9 @@ TEST_F(TextCommand, LearnsClasses) {
   EXPECT_NE(few.out.find("9 examples of the train split"), std::string::npos);
   EXPECT_EQ(run_command({"test", "answer", "--model", model}).err,
             "[--model] " + model + "/model.safetensors was trained for the task classify, not for answer\n");
+  for (const Arguments& command : {Arguments{"explain", "step"}, Arguments{"show", "architecture"}})
+    EXPECT_EQ(run_command(joined(command, {"--model", model})).err,
+              "[--model] expected a model of copy, addition, parser or gpt, got one of classify\n");
 }
 
 // Labels that the model does not know, of other data: they count as wrong, and cannot steer a terminal.

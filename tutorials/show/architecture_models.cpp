@@ -65,13 +65,9 @@ Architecture architecture_of_file(const std::string& path) {
     TrainedGPT trained = load_gpt(path, {.with_tokenizer = false});
     return architecture_of(trained.model);
   }
-  for (const TaskInfo* info : all_tasks()) {
-    if (info->name != task) continue;
-    Seq2SeqRecipe trained(*info);
-    load_model(trained, found.path);
-    return architecture_of(trained.transformer(), said("Transformer of the {} task", task));
-  }
-  bad_request("--model", fmt::format("expected a model of copy, addition, parser or gpt, got one of {}", task));
+  Seq2SeqRecipe trained(task_of_given_model(task));
+  load_model(trained, found.path);
+  return architecture_of(trained.transformer(), said("Transformer of the {} task", task));
 }
 
 }  // namespace tapegrad::tasks::architecture

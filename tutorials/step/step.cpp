@@ -201,10 +201,7 @@ Step read_step(const Request& request) {
   require(!request.model.empty(), "--model", "expected the folder or model file of a run, got none");
   const fs::path file = model_file("explain step", "copy", request.model);
   const std::string task = task_of_model(file);
-  if (task == kGPTTask) return gpt_step(request);
-  for (const TaskInfo* info : all_tasks())
-    if (info->name == task) return transformer_step(request, file, *info);
-  bad_request("--model", fmt::format("expected a model of copy, addition, parser or gpt, got one of {}", task));
+  return task == kGPTTask ? gpt_step(request) : transformer_step(request, file, task_of_given_model(task));
 }
 
 int explain_step(const Request& request) {

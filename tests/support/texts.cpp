@@ -28,8 +28,9 @@ std::string running_test() {
 }
 
 // The texts of the test that runs, of a source file below tests/.
-const Texts& texts_of_test(const std::string& file) {
+const Texts& texts_of_test(const char* path) {
   static std::map<std::string, std::map<std::string, Texts>> all;
+  const std::string file = path;
   const auto [at, fresh] = all.try_emplace(file);
   if (fresh) {
     std::ifstream lines(kTestsDir +

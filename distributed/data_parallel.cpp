@@ -73,6 +73,7 @@ DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, Data
       optimizer_(optimizer),
       options_(std::move(options)),
       sums_(std::make_unique<detail::Accumulated>()) {
+  world.require_equal(kWhere, "settings", fmt::format("accumulate {}\n", options_.accumulate));
   require_in(kWhere, "accumulate", options_.accumulate, {.least = 1});
   if (options_.accumulate % world.size() != 0)
     fail(kWhere, fmt::format("expected accumulate to be a multiple of the number of processes, {}, got {}",
@@ -80,15 +81,15 @@ DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, Data
   if (options_.wire != kFloat32 && options_.wire != kBFloat16)
     fail(kWhere, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options_.wire)));
   for (const optim::GradientTransform& transform : options_.transforms) transform.check();
-  if (!world.transport()) return;
+  if (!world.group()) return;
   share_ = std::make_unique<detail::Share>(world, optimizer, options_, *sums_);
   share_draws();
 }
 
 void DataParallel::share_draws() const {
-  if (!world_.transport()) return;
+  if (!world_.group()) return;
   std::vector<std::byte> state = default_generator().state();
-  world_.transport()->broadcast(state.data(), static_cast<int64_t>(state.size()), 0);
+  world_.group()->broadcast(state.data(), static_cast<int64_t>(state.size()), 0);
   default_generator().set_state(state);
 }
 
@@ -114,9 +115,7 @@ void DataParallel::begin_step(int64_t batches) {
 bool DataParallel::is_mine(int64_t i) const { return sums_->own.begin <= i && i < sums_->own.end; }
 
 int DataParallel::owner(int64_t i) const {
-  int rank = 0;
-  while (i < detail::terms_of(rank, world_.size(), sums_->all.size()).begin) ++rank;
-  return rank;
+  return static_cast<int>(detail::owner_of(i, world_.size(), sums_->all.size()));
 }
 
 void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
@@ -191,9 +190,9 @@ double DataParallel::step(const LossOf& loss_of) {
   }
   update();
   std::vector<double> all = losses;
-  if (world_.transport()) {
+  if (world_.group()) {
     all.resize(static_cast<std::size_t>(batches));
-    world_.transport()->all_gather(losses.data(), each * static_cast<int64_t>(sizeof(double)), all.data());
+    world_.group()->all_gather(losses.data(), each * static_cast<int64_t>(sizeof(double)), all.data(), "the losses");
   }
   const BatchWeights weights(sums_->terms);
   double mean = 0;
@@ -206,6 +205,8 @@ double DataParallel::step(const LossOf& loss_of) {
 
 NamedTensors DataParallel::state() const {
   if (!share_) return optimizer_.state();
+  detail::Group& group = *world_.group();
+  group.meet(kWhere, {.call = detail::Call::state});
   NamedTensors out;
   const bool first = world_.rank() == 0;
   const optim::UpdateShare update_share(optimizer_);
@@ -218,13 +219,13 @@ NamedTensors DataParallel::state() const {
     const Tensor own = update_share.state_of(entry).contiguous();
     if (!first) {
       if (own.numel() == 0) continue;
-      const auto exchange = world_.transport()->exchange();
+      const auto exchange = group.exchange();
       exchange->send(own.raw_data(), own.numel() * item, 0, kStateTag);
-      exchange->wait();
+      group.wait(*exchange, "the state");
       continue;
     }
     const Tensor whole = Tensor::empty(entry.shape, dtype);
-    const auto exchange = world_.transport()->exchange();
+    const auto exchange = group.exchange();
     for (const auto& [r, piece] : pieces) {
       const int64_t begin = cut ? piece.begin : 0, n = cut ? piece.size() : numel;
       if (n == 0) continue;
@@ -237,13 +238,16 @@ NamedTensors DataParallel::state() const {
     if (pieces.empty() && numel > 0)  // frozen: it never had state
       std::memcpy(whole.mutable_raw_data(), update_share.state_start(entry).raw_data(),
                   static_cast<std::size_t>(numel * item));
-    exchange->wait();
+    group.wait(*exchange, "the state");
     out.push_back({entry.name, whole});
   }
   return out;
 }
 
-void DataParallel::load_state(const NamedTensors& state) { optimizer_.load_state(state); }
+void DataParallel::load_state(const NamedTensors& state) {
+  if (share_) world_.group()->meet(kWhere, {.call = detail::Call::load_state});
+  optimizer_.load_state(state);
+}
 
 CommunicationTimes DataParallel::times() const { return share_ ? share_->times : CommunicationTimes{}; }
 

@@ -64,14 +64,16 @@ struct MeanLoss {
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
 /// each process must do the same, except for the batches: draw the same numbers, set the same rates, freeze the same
-/// parameters. If only one process fails in a step, it must end: the others wait for it until the launcher ends them.
+/// parameters; rates, decays, frozen parameters and the number of batches are compared in every step, and an Error on
+/// every process where they differ. If only one process fails in a step, it must end: the others wait for it until the
+/// launcher ends them, or for WorldOptions::timeout_s.
 class DataParallel {
  public:
   /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.
   using LossOf = std::function<MeanLoss(int64_t batch)>;
 
-  /// Error if `accumulate` is not a multiple of the number of processes, or parameters differ between them in number,
-  /// name, shape or type. With several processes, the optimiser then updates through this object only, which must
+  /// Error if `accumulate` is not a multiple of the number of processes, if parameters differ between them in number,
+  /// name, shape or type, or if options or the optimiser's settings do. With several processes, the optimiser then updates through this object only, which must
   /// outlive its use.
   DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options = {});
   ~DataParallel();

@@ -4,7 +4,9 @@
 #include <tapegrad/version.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace tapegrad::distributed::detail {
@@ -18,32 +20,79 @@ void in_pieces(int64_t bytes, const F& f) {
   for (int64_t at = 0; at < bytes; at += kMostBytes) f(at, static_cast<int>(std::min(kMostBytes, bytes - at)));
 }
 
+std::string text_of(int error) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  return text;
+}
+
 class MpiExchange : public Exchange {
  public:
+  ~MpiExchange() override {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      if (messages_[i].arrives) MPI_Cancel(&requests_[i]);
+      MPI_Request_free(&requests_[i]);
+    }
+  }
   void send(const void* data, int64_t bytes, int to, int tag) override {
     in_pieces(bytes, [&](int64_t at, int count) {
-      MPI_Isend(static_cast<const char*>(data) + at, count, MPI_BYTE, to, tag, MPI_COMM_WORLD,
-                &requests_.emplace_back());
+      messages_.push_back({to, count, false});
+      note(MPI_Isend(static_cast<const char*>(data) + at, count, MPI_BYTE, to, tag, MPI_COMM_WORLD,
+                     &requests_.emplace_back(MPI_REQUEST_NULL)),
+           messages_.back());
     });
   }
   void receive(void* data, int64_t bytes, int from, int tag) override {
     in_pieces(bytes, [&](int64_t at, int count) {
-      MPI_Irecv(static_cast<char*>(data) + at, count, MPI_BYTE, from, tag, MPI_COMM_WORLD, &requests_.emplace_back());
+      messages_.push_back({from, count, true});
+      note(MPI_Irecv(static_cast<char*>(data) + at, count, MPI_BYTE, from, tag, MPI_COMM_WORLD,
+                     &requests_.emplace_back(MPI_REQUEST_NULL)),
+           messages_.back());
     });
   }
   bool done() override {
-    int all = 0;
-    MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE);
-    if (all) requests_.clear();
-    return all != 0;
+    if (moved_ == static_cast<int64_t>(requests_.size()) || !failure_.empty()) return true;
+    int count = 0;
+    places_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    const int result =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, places_.data(), statuses_.data());
+    if (count == MPI_UNDEFINED) count = 0;
+    for (int i = 0; i < count; ++i) {
+      const Message& message = messages_[static_cast<std::size_t>(places_[static_cast<std::size_t>(i)])];
+      MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+      if (result == MPI_ERR_IN_STATUS) note(status.MPI_ERROR, message);
+      int bytes = 0;
+      if (message.arrives && failure_.empty() && MPI_Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS &&
+          bytes != message.bytes)
+        failure_ = std::to_string(bytes) + " bytes arrived from rank " + std::to_string(message.other) + " where " +
+                   std::to_string(message.bytes) + " were expected";
+    }
+    if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS && failure_.empty()) failure_ = text_of(result);
+    moved_ += count;
+    return moved_ == static_cast<int64_t>(requests_.size()) || !failure_.empty();
   }
-  void wait() override {
-    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
-    requests_.clear();
-  }
+  int64_t moved() const override { return moved_; }
+  const std::string& failure() const override { return failure_; }
 
  private:
+  struct Message {
+    int other, bytes;
+    bool arrives;
+  };
+  void note(int error, const Message& message) {
+    if (error == MPI_SUCCESS || error == MPI_ERR_PENDING || !failure_.empty()) return;
+    failure_ = std::string("a message ") + (message.arrives ? "from" : "to") + " rank " +
+               std::to_string(message.other) + " failed: " + text_of(error);
+  }
+  std::vector<Message> messages_;
   std::vector<MPI_Request> requests_;
+  std::vector<int> places_;
+  std::vector<MPI_Status> statuses_;
+  int64_t moved_ = 0;
+  std::string failure_;
 };
 
 class MpiTransport : public Transport {
@@ -51,30 +100,18 @@ class MpiTransport : public Transport {
   MpiTransport() {
     int level = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
-  void broadcast(void* data, int64_t bytes, int root) override {
-    in_pieces(bytes, [&](int64_t at, int count) {
-      MPI_Bcast(static_cast<char*>(data) + at, count, MPI_BYTE, root, MPI_COMM_WORLD);
-    });
-  }
-  void all_gather(const void* own, int64_t bytes, void* all) override {
-    if (bytes <= kMostBytes) {
-      MPI_Allgather(own, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, MPI_COMM_WORLD);
-      return;
-    }
-    for (int r = 0; r < size_; ++r) {
-      char* const part = static_cast<char*>(all) + r * bytes;
-      if (r == rank_) std::memcpy(part, own, static_cast<std::size_t>(bytes));
-      broadcast(part, bytes, r);
-    }
-  }
   std::unique_ptr<Exchange> exchange() override { return std::make_unique<MpiExchange>(); }
   void finish() override { MPI_Finalize(); }
+  void abort() override {
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::_Exit(1);
+  }
 
  private:
   int rank_ = 0, size_ = 1;

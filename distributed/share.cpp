@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace tapegrad::distributed::detail {
@@ -29,7 +30,7 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point start_;
 };
 
-// What must be equal on all processes, a line per parameter.
+// A line per parameter.
 std::string description(const NamedTensors& parameters) {
   std::string out;
   for (const NamedTensor& p : parameters)
@@ -38,41 +39,23 @@ std::string description(const NamedTensors& parameters) {
   return out;
 }
 
-// The first line that two texts do not share, "nothing" at the end.
-std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
-  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  const auto line = [](const std::string& text, std::size_t at) {
-    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
-    const std::string found = text.substr(begin, text.find('\n', begin) - begin);
-    return found.empty() ? std::string("none") : found;
-  };
-  return {line(a, static_cast<std::size_t>(x - a.begin())), line(b, static_cast<std::size_t>(y - b.begin()))};
-}
-
-void require_same_parameters(const World& world, const NamedTensors& parameters) {
-  world.agree("");  // every process is here
-  const std::string own = description(parameters);
-  auto length = static_cast<int64_t>(own.size());
-  world.transport()->broadcast(&length, sizeof length, 0);
-  std::string first = own;
-  first.resize(static_cast<std::size_t>(length));
-  world.transport()->broadcast(first.data(), length, 0);
-  std::string error;
-  if (first != own) {
-    const auto [a, b] = first_difference(first, own);
-    error = error_text(kWhere,
-                       fmt::format("expected the same parameters on every process, got {} here, {} on rank 0", b, a));
-  }
-  world.agree(error);
+// What must be equal on all processes, a line each, but for what may change from step to step.
+std::string settings_of(const optim::Optimizer& optimizer, const DataParallelOptions& options) {
+  std::string lines =
+      fmt::format("clip_grad_norm {}\ntransforms {}\nwire {}\nbucket_bytes {}\n", options.clip_grad_norm,
+                  options.transforms.size(), name(options.wire), options.bucket_bytes);
+  for (const auto& [name, value] : optimizer.settings()) lines += fmt::format("{} {}\n", name, value);
+  return lines;
 }
 
 }  // namespace
 
 Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums)
     : world(world), optimizer(optimizer), options(options), sums(sums), parameters(optimizer.parameters()) {
-  require_same_parameters(world, parameters);
-  copy_parameters();
   optim::UpdateShare update_share(optimizer);
+  world.require_equal(kWhere, "parameters", description(parameters));
+  world.require_equal(kWhere, "settings", settings_of(optimizer, options) + update_share.rates());
+  copy_parameters();
   constexpr int64_t kBucketBytes = int64_t{4} << 20, kBytesPerProcess = int64_t{512} << 10;
   const int64_t bytes =
       options.bucket_bytes > 0 ? options.bucket_bytes : std::max(kBucketBytes, size() * kBytesPerProcess);
@@ -101,11 +84,12 @@ Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallel
 void Share::copy_parameters() {
   for (const NamedTensor& p : parameters) {
     p.tensor.prepare_write(kWhere, p.name);
-    world.transport()->broadcast(p.tensor.mutable_raw_data(), p.tensor.numel() * item_size(p.tensor.dtype()), 0);
+    group().broadcast(p.tensor.mutable_raw_data(), p.tensor.numel() * item_size(p.tensor.dtype()), 0);
   }
 }
 
 void Share::begin() {
+  group().set_step(optimizer.steps());
   nodes.assign(static_cast<std::size_t>(size()), {});
   for (int r = 0; r < size(); ++r)
     add_nodes(sums.all, terms_of(r, size(), sums.all.size()), nodes[static_cast<std::size_t>(r)]);
@@ -127,7 +111,7 @@ void Share::post_receives() {
     int64_t rows = 0;
     for (const auto& theirs : nodes) rows += static_cast<int64_t>(theirs.size());
     to.received = Tensor::empty({(rows - own_nodes()) * own}, wire_of(bucket));
-    to.exchange = world.transport()->exchange();
+    to.exchange = group().exchange();
     int64_t at = 0;
     for (int r = 0; r < size(); ++r) {
       const int64_t n = static_cast<int64_t>(nodes[static_cast<std::size_t>(r)].size()) * own;
@@ -250,7 +234,7 @@ Tensor Share::reduced(std::size_t b, double whole) {
   Moving& from = moving[b];
   {
     const Stopwatch waiting(times.gradients_s);
-    if (!from.done) from.exchange->wait();
+    group().wait(*from.exchange, "the gradients");
   }
   const int64_t n = bucket.count[me()];
   const int64_t begin = own_nodes() * bucket.first[me()];
@@ -303,7 +287,7 @@ std::vector<uint8_t> Share::exchange_flags_and_terms() {
   own.resize(row);
   std::memcpy(own.data() + flags, sums.terms.data(), terms);
   std::vector<uint8_t> all(row * static_cast<std::size_t>(size()));
-  world.transport()->all_gather(own.data(), static_cast<int64_t>(row), all.data());
+  group().all_gather(own.data(), static_cast<int64_t>(row), all.data(), "the gradients");
   own.assign(flags, 0);
   for (int r = 0; r < size(); ++r) {
     const uint8_t* const theirs = all.data() + static_cast<std::size_t>(r) * row;
@@ -345,10 +329,24 @@ double Share::change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& p
   return options.change(elements);
 }
 
+// Error on every process unless all make this step, with the same number of batches, rates and frozen parameters.
+void Share::meet() {
+  const std::string rates = optim::UpdateShare(optimizer).rates();
+  const auto hash = static_cast<int64_t>(std::hash<std::string>()(rates));
+  const auto all = group().meet(kWhere, {.call = Call::step, .sizes = {optimizer.steps(), sums.all.size(), hash}});
+  for (const Meeting& one : all) {
+    if (one.sizes[0] != all[0].sizes[0] || one.sizes[1] != all[0].sizes[1])
+      world.require_equal(kWhere, "step", fmt::format("step {} of {} batches", optimizer.steps(), sums.all.size()));
+    if (one.sizes[2] != all[0].sizes[2])
+      world.require_equal(kWhere, fmt::format("rates in step {}", optimizer.steps()), rates);
+  }
+}
+
 double Share::update() {
   const std::vector<uint8_t> present = [this] {
     const Stopwatch waiting(times.gradients_s);  // also for slower processes
     complete();
+    meet();
     return exchange_flags_and_terms();
   }();
   const bool any = sums.most(sums.all) > 0;
@@ -382,6 +380,7 @@ double Share::update() {
   share.step(grads);
   send_parameters(present);
   ++times.steps;
+  group().set_step(-1);
   return norm;
 }
 
@@ -401,7 +400,7 @@ void Share::send_parameters(const std::vector<uint8_t>& present) {
   };
   const auto begin = [&](std::size_t b) {
     const Bucket& bucket = buckets[b];
-    Packed packed{Tensor::empty({bucket.total}, bucket.dtype), world.transport()->exchange()};
+    Packed packed{Tensor::empty({bucket.total}, bucket.dtype), group().exchange()};
     each_piece(b, me(), packed.all,
                [](char* own, char* out, std::size_t bytes, std::size_t) { std::memcpy(out, own, bytes); });
     for (int step = 1; step < size(); ++step) {
@@ -424,7 +423,7 @@ void Share::send_parameters(const std::vector<uint8_t>& present) {
     if (b + 1 < buckets.size()) next = begin(b + 1);
     {
       const Stopwatch waiting(times.parameters_s);
-      packed.exchange->wait();
+      group().wait(*packed.exchange, "the parameters");
     }
     for (std::size_t r = 0; r < nodes.size(); ++r) {
       if (r == me()) continue;

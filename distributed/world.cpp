@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/distributed/detail/transport.h>
+#include <tapegrad/distributed/detail/group.h>
 #include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/version.h>
@@ -23,9 +23,11 @@
 namespace tapegrad::distributed {
 namespace {
 
+using detail::Call;
+
 constexpr std::string_view kWhere = "world";
 constexpr int64_t kGrain = int64_t{1} << 15;
-constexpr int kTag = 32'000;  // DataParallel's tags are below
+constexpr int kTag = 32'000;  // and the next one; DataParallel's tags are below, those of Group above
 
 // Open MPI's, PMIx's (Slurm) and PMI's (MPICH) variables.
 constexpr const char* kRankVariables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
@@ -70,16 +72,8 @@ bool has_others() {
   return World::is_launched() && !(size && std::string_view(size) == "1");
 }
 
-// What each process says about its call, compared before data moves.
-struct Call {
-  int32_t kind, argument, dtype, axes;
-  int64_t sizes[kMaxRank];
-};
-enum Kind : int { kBroadcast, kAllReduce, kReduceScatter, kAllGather, kBarrier, kAgree };
-constexpr std::string_view kNames[] = {"broadcast", "all_reduce", "reduce_scatter", "all_gather", "barrier", "agree"};
-
-std::string text_of(const Call& call) {
-  return fmt::format("{} {}", str(Shape(call.sizes, call.axes)), name(static_cast<DType>(call.dtype)));
+std::string text_of(const detail::Meeting& own) {
+  return fmt::format("{} {}", str(Shape(own.sizes, own.axes)), name(static_cast<DType>(own.dtype)));
 }
 
 template <class T>
@@ -111,15 +105,15 @@ void require_numbers(std::string_view call, DType dtype) {
 detail::Terms block_of(int rank, int size, int64_t n) { return {n * rank / size, n * (rank + 1) / size}; }
 
 // Sends block s of `x` to process s, and reduces the blocks that arrive. x is flat and contiguous.
-Tensor reduced_block(detail::Transport& transport, const Tensor& x, Reduce how) {
-  const int me = transport.rank(), size = transport.size();
+Tensor reduced_block(detail::Group& group, const Tensor& x, Reduce how, std::string_view what) {
+  const int me = group.rank(), size = group.size();
   const int64_t item = item_size(x.dtype());
   const char* const data = static_cast<const char*>(x.raw_data());
   const detail::Terms own = block_of(me, size, x.numel());
   const Tensor all = Tensor::empty({size, own.size()}, x.dtype());  // a row of each process
   char* const rows = static_cast<char*>(all.mutable_raw_data());
   const int64_t row = own.size() * item;
-  const auto exchange = transport.exchange();
+  const auto exchange = group.exchange();
   for (int r = 0; r < size; ++r)
     if (r != me) exchange->receive(rows + r * row, row, r, kTag);
   for (int r = 0; r < size; ++r) {
@@ -127,7 +121,7 @@ Tensor reduced_block(detail::Transport& transport, const Tensor& x, Reduce how) 
     if (r != me) exchange->send(data + block.begin * item, block.size() * item, r, kTag);
   }
   if (row > 0) std::memcpy(rows + me * row, data + own.begin * item, static_cast<std::size_t>(row));
-  exchange->wait();
+  group.wait(*exchange, what);
   if (own.size() > 0)
     with_type(x.dtype(), [&](auto t) {
       using T = decltype(t);
@@ -144,7 +138,10 @@ Tensor reduced_block(detail::Transport& transport, const Tensor& x, Reduce how) 
 
 }  // namespace
 
-World::World() : transport_(nullptr), exceptions_(std::uncaught_exceptions()) {
+World::World(const WorldOptions& options) : group_(nullptr), exceptions_(std::uncaught_exceptions()) {
+  for (const double seconds : {options.timeout_s, options.warning_s})
+    if (!(seconds >= 0))
+      fail(kWhere, fmt::format("expected a timeout and a warning of 0 or more seconds, got {}", seconds));
   if (ended) fail(kWhere, "an earlier World has ended, and MPI with it (keep one for the whole program)");
   if (!has_others()) return;
   detail::Transport* const joined = join();
@@ -153,25 +150,23 @@ World::World() : transport_(nullptr), exceptions_(std::uncaught_exceptions()) {
     fail(kWhere, fmt::format("the launcher started {} processes, but MPI connects {} (does the launcher belong to a "
                              "different MPI than the one that tapegrad was built with?)",
                              launched, joined->size()));
-  transport_ = joined;
+  static detail::Group group(*joined);
+  group_ = &group;
+  group_->set_patience(options);
   ++worlds;
+  group_->require_equal(kWhere, "version of tapegrad", std::string(kVersion));
 }
 
-World::World(Alone) : transport_(nullptr), exceptions_(0) {}
-
-const World& World::alone() {
-  static const World world{Alone()};
-  return world;
-}
+World::World(Alone) : group_(nullptr), exceptions_(0) {}
 
 World::~World() {
-  if (!transport_ || --worlds > 0 || std::uncaught_exceptions() > exceptions_) return;
+  if (!group_ || --worlds > 0 || std::uncaught_exceptions() > exceptions_) return;
   ended = true;
-  transport_->finish();
+  group_->finish();
 }
 
-int World::rank() const { return transport_ ? transport_->rank() : 0; }
-int World::size() const { return transport_ ? transport_->size() : 1; }
+int World::rank() const { return group_ ? group_->rank() : 0; }
+int World::size() const { return group_ ? group_->size() : 1; }
 
 bool World::is_launched() { return first_set(kRankVariables) != nullptr; }
 
@@ -196,45 +191,46 @@ int World::launched_rank() {
 }
 
 // Error on every process unless all of them make this call with a tensor of this shape and type.
-void World::check(std::string_view call, int kind, const Tensor& x, int argument) const {
-  Call own{kind, argument, x.defined() ? static_cast<int32_t>(x.dtype()) : 0, x.defined() ? x.dim() : 0, {}};
-  if (x.defined()) std::copy(x.shape().begin(), x.shape().end(), own.sizes);
-  std::vector<Call> all(static_cast<std::size_t>(size()));
-  transport_->all_gather(&own, sizeof own, all.data());
+void World::check(detail::Call call, const Tensor& x, int argument) const {
+  const std::string_view where = name(call);
+  detail::Meeting own{.call = call, .argument = argument};
+  if (x.defined()) {
+    own.dtype = static_cast<int32_t>(x.dtype());
+    own.axes = x.dim();
+    std::copy(x.shape().begin(), x.shape().end(), own.sizes);
+  }
+  const std::vector<detail::Meeting> all = group_->meet(where, own);
   for (int r = 1; r < size(); ++r) {
-    const Call &a = all[0], &b = all[static_cast<std::size_t>(r)];
-    if (a.kind != b.kind)
-      fail(call, fmt::format("expected the same call on every process, got {} on rank 0, {} on rank {}", kNames[a.kind],
-                             kNames[b.kind], r));
+    const detail::Meeting &a = all[0], &b = all[static_cast<std::size_t>(r)];
     if (a.dtype != b.dtype || a.axes != b.axes || !std::equal(a.sizes, a.sizes + a.axes, b.sizes))
-      fail(call, fmt::format("expected tensors of the same shape and type, got {} on rank 0, {} on rank {}", text_of(a),
-                             text_of(b), r));
+      fail(where, fmt::format("expected tensors of the same shape and type, got {} on rank 0, {} on rank {}",
+                              text_of(a), text_of(b), r));
     if (a.argument != b.argument)
-      fail(call, fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}",
-                             kind == kBroadcast ? "root" : "reduction", a.argument, b.argument, r));
+      fail(where, fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}",
+                              call == Call::broadcast ? "root" : "reduction", a.argument, b.argument, r));
   }
 }
 
 Tensor World::broadcast(const Tensor& x, int root) const {
-  const std::string_view call = kNames[kBroadcast];
+  const std::string_view call = name(Call::broadcast);
   if (root < 0 || root >= size()) fail(call, fmt::format("expected a root below {}, got {}", size(), root));
-  if (!transport_) return x.detach();
-  check(call, kBroadcast, x, root);
+  if (!group_) return x.detach();
+  check(Call::broadcast, x, root);
   const Tensor y = rank() == root ? x.detach().contiguous() : Tensor::empty(x.shape(), x.dtype());
-  transport_->broadcast(y.mutable_raw_data(), y.numel() * item_size(y.dtype()), root);
+  group_->broadcast(y.mutable_raw_data(), y.numel() * item_size(y.dtype()), root);
   return y;
 }
 
 Tensor World::all_reduce(const Tensor& x, Reduce how) const {
-  const std::string_view call = kNames[kAllReduce];
+  const std::string_view call = name(Call::all_reduce);
   require_numbers(call, x.dtype());
-  if (!transport_) return x.detach();
-  check(call, kAllReduce, x, static_cast<int>(how));
-  const Tensor own = reduced_block(*transport_, x.detach().contiguous().reshape({x.numel()}), how);
+  if (!group_) return x.detach();
+  check(Call::all_reduce, x, static_cast<int>(how));
+  const Tensor own = reduced_block(*group_, x.detach().contiguous().reshape({x.numel()}), how, call);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   char* const data = static_cast<char*>(y.mutable_raw_data());
   const int64_t item = item_size(x.dtype());
-  const auto exchange = transport_->exchange();
+  const auto exchange = group_->exchange();
   for (int r = 0; r < size(); ++r) {
     const detail::Terms block = block_of(r, size(), x.numel());
     if (r == rank()) {
@@ -245,54 +241,59 @@ Tensor World::all_reduce(const Tensor& x, Reduce how) const {
       exchange->send(own.raw_data(), own.numel() * item, r, kTag + 1);
     }
   }
-  exchange->wait();
+  group_->wait(*exchange, call);
   return y;
 }
 
 Tensor World::reduce_scatter(const Tensor& x, Reduce how) const {
-  const std::string_view call = kNames[kReduceScatter];
+  const std::string_view call = name(Call::reduce_scatter);
   require_numbers(call, x.dtype());
   if (x.dim() == 0 || x.size(0) % size() != 0)
     fail(call, fmt::format("expected a first axis that {} processes can share, got shape {}", size(), str(x.shape())));
-  if (!transport_) return x.detach();
-  check(call, kReduceScatter, x, static_cast<int>(how));
+  if (!group_) return x.detach();
+  check(Call::reduce_scatter, x, static_cast<int>(how));
   Shape shape = x.shape();
   shape[0] /= size();
-  return reduced_block(*transport_, x.detach().contiguous().reshape({x.numel()}), how).reshape(shape);
+  return reduced_block(*group_, x.detach().contiguous().reshape({x.numel()}), how, call).reshape(shape);
 }
 
 Tensor World::all_gather(const Tensor& x) const {
   Shape shape = x.shape();
   if (shape.empty()) shape.push_back(1);
-  if (!transport_) return x.detach().reshape(shape);
-  check(kNames[kAllGather], kAllGather, x, 0);
+  if (!group_) return x.detach().reshape(shape);
+  check(Call::all_gather, x, 0);
   const Tensor own = x.detach().contiguous();
   shape[0] *= size();
   const Tensor all = Tensor::empty(shape, x.dtype());
-  transport_->all_gather(own.raw_data(), own.numel() * item_size(x.dtype()), all.mutable_raw_data());
+  group_->all_gather(own.raw_data(), own.numel() * item_size(x.dtype()), all.mutable_raw_data(),
+                     name(Call::all_gather));
   return all;
 }
 
 void World::barrier() const {
-  if (transport_) check(kNames[kBarrier], kBarrier, Tensor(), 0);
+  if (group_) check(Call::barrier, Tensor(), 0);
 }
 
 void World::agree(std::string_view error) const {
-  if (!transport_) {
+  if (!group_) {
     if (!error.empty()) throw Error(std::string(error));
     return;
   }
-  check(kNames[kAgree], kAgree, Tensor(), 0);
   const auto length = static_cast<int64_t>(error.size());
-  std::vector<int64_t> lengths(static_cast<std::size_t>(size()));
-  transport_->all_gather(&length, sizeof length, lengths.data());
+  std::vector<int64_t> lengths;
+  for (const detail::Meeting& one : group_->meet(name(Call::agree), {.call = Call::agree, .sizes = {length}}))
+    lengths.push_back(one.sizes[0]);
   const auto first = std::find_if(lengths.begin(), lengths.end(), [](int64_t n) { return n > 0; });
   if (first == lengths.end()) return;
   std::string text(error);
   text.resize(static_cast<std::size_t>(*first));
   const int root = static_cast<int>(first - lengths.begin());
-  transport_->broadcast(text.data(), *first, root);
+  group_->broadcast(text.data(), *first, root);
   throw Error(root == 0 ? text : fmt::format("rank {}: {}", root, text));
+}
+
+void World::require_equal(std::string_view where, std::string_view what, const std::string& lines) const {
+  if (group_) group_->require_equal(where, what, lines);
 }
 
 }  // namespace tapegrad::distributed

@@ -2,16 +2,19 @@
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
+#include <tapegrad/distributed/world_options.h>
 
-#include <memory>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace tapegrad::distributed {
 
 namespace detail {
-class Transport;
-}
+enum class Call : int32_t;
+class Group;
+}  // namespace detail
 
 /// How all_reduce and reduce_scatter combine the tensors of the processes.
 enum class Reduce { sum, max, min };
@@ -21,15 +24,19 @@ enum class Reduce { sum, max, min };
 ///
 /// Collective functions must be called by all processes in the same order, on the thread that made the World. They
 /// check that first: tensors of different shapes or types, or different functions, raise the same Error on every
-/// process. Results are constants, not recorded on a tape, and have the same bits on every process; a sum is formed in
-/// a fixed tree over the ranks.
+/// process, and so does a process whose World ends while others go on. A process that waits in vain raises an Error
+/// (WorldOptions::timeout_s); then the program must end. Results are constants, not recorded on a tape, and have the
+/// same bits on every process; a sum is formed in a fixed tree over the ranks.
 class World {
  public:
   /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another
   /// MPI than the launcher's, or if an earlier World of this program has ended.
-  World();
-  /// Waits for the others, and ends MPI with the last World. After an exception it does not wait: when this process
-  /// ends, the launcher ends the others.
+  World() : World(WorldOptions{}) {}
+  /// The options count for all Worlds of the process.
+  explicit World(const WorldOptions& options);
+  /// Waits for the others, and ends MPI with the last World; if they do not come, or do something else, prints an
+  /// Error and ends all processes. After an exception it does not wait: when this process ends, the launcher ends the
+  /// others.
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -64,15 +71,18 @@ class World {
   /// The same Error on every process if `error` is not empty on one of them: the text of the first, with its rank
   /// unless that is 0.
   void agree(std::string_view error) const;
+  /// Error on every process, "[where] expected the same options on every process, got lr 0.1 on rank 0, lr 0.2 on rank
+  /// 1" with the first line that differs, unless all have the same `lines`. `what`: "options".
+  void require_equal(std::string_view where, std::string_view what, const std::string& lines) const;
 
   /// nullptr for a process alone.
-  detail::Transport* transport() const { return transport_; }
+  detail::Group* group() const { return group_; }
 
  private:
   struct Alone {};
   explicit World(Alone);
-  void check(std::string_view call, int kind, const Tensor& x, int argument) const;
-  detail::Transport* transport_;
+  void check(detail::Call call, const Tensor& x, int argument) const;
+  detail::Group* group_;
   int exceptions_;
 };
 

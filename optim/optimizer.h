@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,9 @@ class Optimizer {
 
   /// All parameters, in the order in which the constructor received them.
   NamedTensors parameters() const;
+  /// The rule's own numbers by name, {{"momentum", 0.9}}, without rates and decays: processes that train together
+  /// compare them.
+  virtual std::vector<std::pair<std::string_view, double>> settings() const { return {}; }
 
  protected:
   /// One parameter.

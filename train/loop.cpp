@@ -142,6 +142,10 @@ void Loop::begin() {
                                        .transforms = options_.transforms,
                                        .wire = options_.wire,
                                        .update_in_backward = true});
+  world.require_equal("loop", "options",
+                      fmt::format("epochs {}\nmax_steps {}\nevaluate_every {}\npatience {}\ndtype {}\nbatches {}\n",
+                                  options_.epochs, options_.max_steps, options_.evaluate_every, options_.patience,
+                                  name(options_.dtype), source_.size()));
 }
 
 Loop::Figures Loop::figures_of(const BatchLoss& found) {
@@ -246,10 +250,11 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
                        "0 and {} differ in step {} (seed all processes alike, or sample from your own generator)",
                        r, step));
     interrupted_ = interrupted_ || theirs[1] != 0;
-    for (std::size_t i = 0; i < figures.size(); ++i) {
-      const double* const one = theirs + 2 + 4 * i;
-      if (parallel_->owner(static_cast<int64_t>(i)) == r) figures[i] = {one[0], one[1], one[2], one[3]};
-    }
+  }
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const double* const one =
+        all.data() + parallel_->owner(static_cast<int64_t>(i)) * row + 2 + 4 * static_cast<int64_t>(i);
+    figures[i] = {one[0], one[1], one[2], one[3]};
   }
 }
 

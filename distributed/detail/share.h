@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/data_parallel_options.h>
 #include <tapegrad/distributed/detail/buckets.h>
-#include <tapegrad/distributed/detail/transport.h>
+#include <tapegrad/distributed/detail/group.h>
 #include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/internal/clipping.h>
@@ -120,6 +120,7 @@ struct Share {
   CommunicationTimes times;
 
   Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums);
+  Group& group() const { return *world.group(); }
   int rank() const { return world.rank(); }
   int size() const { return world.size(); }
   std::size_t me() const { return static_cast<std::size_t>(rank()); }
@@ -137,6 +138,7 @@ struct Share {
   void progress();
   void complete();
   Tensor reduced(std::size_t b, double whole);
+  void meet();
   std::vector<uint8_t> exchange_flags_and_terms();
   double change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& present) const;
   double update();

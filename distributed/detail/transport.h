@@ -3,35 +3,39 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace tapegrad::distributed::detail {
 
 /// Messages that are under way together. A message arrives at the receive with its tag; messages of one pair of
-/// processes with the same tag arrive in order. Memory must stay as it is until wait() returns or done() is true.
+/// processes with the same tag arrive in order. Memory must stay as it is until done() is true or the exchange is gone:
+/// then what has not arrived is given up.
 class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual void send(const void* data, int64_t bytes, int to, int tag) = 0;
   virtual void receive(void* data, int64_t bytes, int from, int tag) = 0;
-  /// Whether all messages have arrived. Messages move only inside calls of done() and wait(), of any exchange.
+  /// Whether no message is under way any more: all have arrived, or one has failed. Messages move only inside calls of
+  /// done(), of any exchange.
   virtual bool done() = 0;
-  virtual void wait() = 0;
+  /// How many messages have arrived or left so far.
+  virtual int64_t moved() const = 0;
+  /// Why a message failed: "12 bytes arrived from rank 1 where 16 were expected". Empty: none did.
+  virtual const std::string& failure() const = 0;
 };
 
-/// Every process calls the collective functions in the same order, on one thread. A failure of the network ends the
-/// program, with a message of MPI.
+/// A process among others, on one thread.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual void barrier() = 0;
-  virtual void broadcast(void* data, int64_t bytes, int root) = 0;
-  /// `all` receives `bytes` of each process, in the order of ranks.
-  virtual void all_gather(const void* own, int64_t bytes, void* all) = 0;
   virtual std::unique_ptr<Exchange> exchange() = 0;
-  /// Waits for all processes; no other function may follow.
+  /// After the last message of every process; no other function may follow.
   virtual void finish() = 0;
+  /// Ends all processes with exit status 1.
+  [[noreturn]] virtual void abort() = 0;
 };
 
 /// The function of libtapegrad_mpi: begins MPI. nullptr if it was built for another version of the library.

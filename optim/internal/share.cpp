@@ -39,6 +39,18 @@ void UpdateShare::keep(std::vector<Range> share) {
   }
 }
 
+std::string UpdateShare::rates() const {
+  std::string lines;
+  for (std::size_t i = 0; i < optimizer_.groups(); ++i) {
+    const std::string of = optimizer_.groups() == 1 ? "" : fmt::format(" of group {}", i);
+    lines +=
+        fmt::format("lr{0} {1}\nweight_decay{0} {2}\n", of, optimizer_.group_lr(i), optimizer_.groups_[i].weight_decay);
+  }
+  for (const Slot& slot : optimizer_.slots_)
+    if (slot.parameter.is_frozen()) lines += fmt::format("{} frozen\n", quoted(slot.name, slot.parameter));
+  return lines;
+}
+
 // As long as it lives, each active slot's parameter is the view of its share; update() sees nothing else.
 class UpdateShare::Views {
  public:

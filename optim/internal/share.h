@@ -3,6 +3,7 @@
 
 #include <tapegrad/optim/optimizer.h>
 
+#include <string>
 #include <vector>
 
 namespace tapegrad::optim {
@@ -28,6 +29,9 @@ class UpdateShare {
   /// their values.
   void step(const std::vector<Tensor>& grads);
 
+  /// What must be equal in processes that share the update: rates and decays by group, and frozen parameters, a line
+  /// each.
+  std::string rates() const;
   /// The entries of Optimizer::state() but for the first two, and those two: "steps" and "lr".
   std::vector<StateEntry> state_entries() const { return optimizer_.state_entries(); }
   NamedTensors state_counts() const { return optimizer_.state_counts(); }

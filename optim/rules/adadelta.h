@@ -18,6 +18,9 @@ class Adadelta : public Optimizer {
  public:
   explicit Adadelta(NamedTensors parameters, AdadeltaOptions options = {});
   explicit Adadelta(std::vector<ParameterGroup> groups, AdadeltaOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"rho", options_.rho}, {"eps", options_.eps}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -21,6 +21,12 @@ class Adafactor : public Optimizer {
  public:
   explicit Adafactor(NamedTensors parameters, AdafactorOptions options = {});
   explicit Adafactor(std::vector<ParameterGroup> groups, AdafactorOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"beta2_decay", options_.beta2_decay},
+            {"eps1", options_.eps1.value_or(0)},
+            {"eps2", options_.eps2},
+            {"d", options_.d}};
+  }
 
  private:
   bool is_elementwise() const override { return false; }

@@ -18,6 +18,11 @@ class Adagrad : public Optimizer {
  public:
   explicit Adagrad(NamedTensors parameters, AdagradOptions options = {});
   explicit Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"lr_decay", options_.lr_decay},
+            {"initial_accumulator_value", options_.initial_accumulator_value},
+            {"eps", options_.eps}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -18,6 +18,9 @@ class Lion : public Optimizer {
  public:
   explicit Lion(NamedTensors parameters, LionOptions options = {});
   explicit Lion(std::vector<ParameterGroup> groups, LionOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"beta1", options_.beta1}, {"beta2", options_.beta2}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -33,6 +33,16 @@ class Muon : public Optimizer {
  public:
   explicit Muon(NamedTensors parameters, MuonOptions options = {});
   explicit Muon(std::vector<ParameterGroup> groups, MuonOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"momentum", options_.momentum},
+            {"nesterov", double(options_.nesterov)},
+            {"a", options_.coefficients[0]},
+            {"b", options_.coefficients[1]},
+            {"c", options_.coefficients[2]},
+            {"eps", options_.eps},
+            {"iterations", double(options_.iterations)},
+            {"scale", double(options_.scale)}};
+  }
 
  private:
   bool is_elementwise() const override { return false; }

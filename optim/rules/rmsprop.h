@@ -20,6 +20,12 @@ class RMSprop : public Optimizer {
  public:
   explicit RMSprop(NamedTensors parameters, RMSpropOptions options = {});
   explicit RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"alpha", options_.alpha},
+            {"eps", options_.eps},
+            {"momentum", options_.momentum},
+            {"centered", double(options_.centered)}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

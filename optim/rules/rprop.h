@@ -21,6 +21,12 @@ class Rprop : public Optimizer {
   /// Error for factors that are not 0 < eta_minus < 1 < eta_plus, and steps that are not 0 < least <= largest.
   explicit Rprop(NamedTensors parameters, RpropOptions options = {});
   explicit Rprop(std::vector<ParameterGroup> groups, RpropOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"eta_minus", options_.eta_minus},
+            {"eta_plus", options_.eta_plus},
+            {"least_step", options_.least_step},
+            {"largest_step", options_.largest_step}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -19,6 +19,10 @@ class SGD : public Optimizer {
  public:
   explicit SGD(NamedTensors parameters, SGDOptions options = {});
   explicit SGD(std::vector<ParameterGroup> groups, SGDOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {
+        {"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", double(options_.nesterov)}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -1,5 +1,6 @@
 // The verb `train`, for every kind of run.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/run/train.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <span>
 
 namespace tapegrad::tasks {
 namespace {
@@ -199,6 +201,34 @@ std::unique_ptr<Recipe> continued(const MakeRecipe& make, const train::Checkpoin
   return run;
 }
 
+namespace {
+
+distributed::WorldOptions patience_of(const RunRequest& request) {
+  distributed::WorldOptions patience{.timeout_s = request.rank_timeout};
+  if (patience.timeout_s > 0) patience.warning_s = std::min(patience.warning_s, patience.timeout_s / 5);
+  return patience;
+}
+
+// Options that change the run must be those of rank 0; the seed of rank 0 counts.
+void require_same_options(const distributed::World& world, const Fields& request, const Fields& settings) {
+  std::string lines;
+  for (const Fields& fields : {request, settings})
+    for (const Field& field : fields)
+      if (field.setting.name != "seed") lines += fmt::format("--{} {}\n", field.setting.name, field.text());
+  world.require_equal("train", "options", lines);
+}
+
+void require_same_data(const distributed::World& world, Recipe& recipe) {
+  train::Checkpoint data;
+  recipe.save(data);
+  std::string lines;
+  for (const auto& [name, text] : data.fields)
+    lines += fmt::format("{} of checksum {:016x}\n", name, checksum(std::as_bytes(std::span(text))));
+  world.require_equal("train", "data", lines);
+}
+
+}  // namespace
+
 int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest request, const Given& given) {
   if (request.out.empty()) request.out = default_folder(recipe->name()).string();
   check_limits(request_fields(request, *recipe));
@@ -206,7 +236,7 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   check_limits(fields_of(*recipe));
   // A run that is resumed is locked before its checkpoint is read, since another process may be writing it. Otherwise
   // everything that may be rejected is read before the folder is touched.
-  const distributed::World world;
+  const distributed::World world(patience_of(request));
   std::unique_ptr<train::RunFolder> folder;
   if (has_checkpoint(request)) folder = take_out(request, world);
   std::optional<train::Checkpoint> saved = saved_run(request);
@@ -217,8 +247,10 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
     recipe->adapt(given);
     recipe->resolve();
   }
+  require_same_options(world, request_fields(request, *recipe), fields_of(*recipe));
   recipe->training().check_processes(world);
   recipe->open(saved ? &*saved : nullptr);
+  require_same_data(world, *recipe);
   require_memory("train", kModelAndBatch, recipe->bytes(world.size()));
   Training training(*recipe, world);
   recipe->prepare(request, world);

@@ -71,6 +71,10 @@ void RunRequest::list(Fields& f) {
   in_run("tensorboard", "also write losses, rates, samples, settings and histograms of parameters for TensorBoard",
          tensorboard);
   in_run("json", "print the profile as one JSON object, and everything else to standard error", json);
+  in_run("rank-timeout", "end the run if a process of mpirun has been waiting for another one for so long",
+         rank_timeout, {.least = 0, .most = kMost})
+      .type("SECONDS")
+      .special("0: wait for ever");
 }
 
 void RunRequest::check() const {

@@ -51,8 +51,9 @@ struct RunRequest {
   bool trap_nan = false;
   bool profile = false;
   int64_t profile_steps = 20;
-  bool json = false;         // print the profile as JSON, and nothing else on standard output
-  bool tensorboard = false;  // write an event file
+  bool json = false;          // print the profile as JSON, and nothing else on standard output
+  bool tensorboard = false;   // write an event file
+  double rank_timeout = 300;  // seconds: WorldOptions::timeout_s
 
   void list(Fields& fields);
   /// BadRequest for options that need another one.

@@ -62,6 +62,15 @@ TEST(Tree, DependsOnTheNumberOfTermsAlone) {
   }
 }
 
+TEST(Tree, OwnersHaveTheirTerms) {
+  for (const int64_t size : {1, 2, 3, 5, 8})
+    for (const int64_t terms : {1, 3, 8, 11, 24})
+      for (int64_t i = 0; i < terms; ++i) {
+        const detail::Terms own = detail::terms_of(detail::owner_of(i, size, terms), size, terms);
+        EXPECT_TRUE(own.begin <= i && i < own.end) << i << " of " << terms << " by " << size;
+      }
+}
+
 TEST(Tree, ValuesAtOnce) {
   using detail::values_at_once;
   for (int64_t power = 0; power < 8; ++power) EXPECT_EQ(values_at_once(int64_t{1} << power, 1), power + 1);
@@ -174,12 +183,15 @@ TEST(Ranks, Errors) {
   const std::string mixed = error_of([&] { me == 1 ? world().barrier() : (void)world().all_gather(zeros({2})); });
   EXPECT_EQ(mixed, std::string(me == 1 ? "[barrier]" : "[all_gather]") +
                        " expected the same call on every process, got all_gather on rank 0, barrier on rank 1");
+  EXPECT_EQ(error_of([&] { world().require_equal("here", "options", me == 2 ? "a 1\nb 2\n" : "a 1\nb 3\n"); }),
+            "[here] expected the same options on every process, got b 3 on rank 0, b 2 on rank 2");
+  world().require_equal("here", "options", "a 1\n");
   const nn::Linear model(2, me == 2 ? 3 : 4);
   optim::SGD sgd(nn::parameters(model), {});
   EXPECT_EQ(
       error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = n}); }),
-      "rank 2: [data_parallel] expected the same parameters on every process, got \"weight\" float32 [3, 2] here, "
-      "\"weight\" float32 [4, 2] on rank 0");
+      "[data_parallel] expected the same parameters on every process, got \"weight\" float32 [4, 2] on rank 0, "
+      "\"weight\" float32 [3, 2] on rank 2");
   EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = 4}); }),
             "[data_parallel] expected accumulate to be a multiple of the number of processes, 3, got 4");
 }

@@ -23,6 +23,13 @@ class Adam : public Optimizer {
  public:
   explicit Adam(NamedTensors parameters, AdamOptions options = {});
   explicit Adam(std::vector<ParameterGroup> groups, AdamOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"beta1", options_.beta1},
+            {"beta2", options_.beta2},
+            {"eps", options_.eps},
+            {"amsgrad", double(options_.amsgrad)},
+            {"decoupled", double(decoupled_)}};
+  }
 
  protected:
   Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled);

@@ -19,6 +19,9 @@ class Adamax : public Optimizer {
  public:
   explicit Adamax(NamedTensors parameters, AdamaxOptions options = {});
   explicit Adamax(std::vector<ParameterGroup> groups, AdamaxOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"beta1", options_.beta1}, {"beta2", options_.beta2}, {"eps", options_.eps}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -22,6 +22,13 @@ class NAdam : public Optimizer {
  public:
   explicit NAdam(NamedTensors parameters, NAdamOptions options = {});
   explicit NAdam(std::vector<ParameterGroup> groups, NAdamOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"beta1", options_.beta1},
+            {"beta2", options_.beta2},
+            {"eps", options_.eps},
+            {"momentum_decay", options_.momentum_decay},
+            {"decoupled_weight_decay", double(options_.decoupled_weight_decay)}};
+  }
 
  private:
   struct Product {  // mu_1 ... mu_steps
@@ -53,6 +60,12 @@ class RAdam : public Optimizer {
  public:
   explicit RAdam(NamedTensors parameters, RAdamOptions options = {});
   explicit RAdam(std::vector<ParameterGroup> groups, RAdamOptions options = {});
+  std::vector<std::pair<std::string_view, double>> settings() const override {
+    return {{"beta1", options_.beta1},
+            {"beta2", options_.beta2},
+            {"eps", options_.eps},
+            {"decoupled_weight_decay", double(options_.decoupled_weight_decay)}};
+  }
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;

@@ -1,0 +1,219 @@
+// Waits with a deadline, and collective functions on bytes.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/distributed/detail/group.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+namespace tapegrad::distributed::detail {
+namespace {
+
+constexpr std::string_view kWhere = "world";
+constexpr int kTag = 32'002;                  // and the next one
+constexpr int64_t kPiece = int64_t{1} << 20;  // bytes of a broadcast that move on while the next ones arrive
+constexpr double kForever = std::numeric_limits<double>::infinity();
+constexpr double kLooks = 16;  // at what the others tell, until the first limit
+
+double or_forever(double seconds) { return seconds > 0 ? seconds : kForever; }
+
+// A wait takes at most a sixteenth longer than without sleep, and little of a processor.
+void rest(double waited) {
+  constexpr double kSpin = 200e-6, kLeast = 20e-6, kMost = 5e-3;
+  if (waited < kSpin) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(waited / 16, kLeast, kMost)));
+}
+
+}  // namespace
+
+std::string_view name(Call call) {
+  constexpr std::string_view kNames[] = {"broadcast",
+                                         "all_reduce",
+                                         "reduce_scatter",
+                                         "all_gather",
+                                         "barrier",
+                                         "agree",
+                                         "require_equal",
+                                         "the constructor of DataParallel",
+                                         "a step of DataParallel",
+                                         "DataParallel::state",
+                                         "DataParallel::load_state",
+                                         "the end of the World"};
+  return kNames[static_cast<std::size_t>(call)];
+}
+
+// --- waiting ---
+
+void Group::wait(Exchange& messages, std::string_view what) {
+  if (!broken_.empty()) throw Error(broken_);
+  using Clock = RollCall::Clock;
+  Clock::time_point since = Clock::now();
+  int64_t moved = messages.moved();
+  const Whereabouts own(what, step_, meetings_);
+  double next = first_limit() / kLooks;
+  bool warned = false;
+  while (!messages.done()) {
+    if (messages.moved() != moved) {
+      moved = messages.moved();
+      since = Clock::now();
+    }
+    const double waited = std::chrono::duration<double>(Clock::now() - since).count();
+    if (waited >= next) {
+      look_after(waited, own);
+      next = waited + first_limit() / kLooks;
+      if (!warned && waited >= or_forever(patience_.warning_s)) {
+        warned = true;
+        warn(waited, own);
+      }
+    }
+    if (waited >= or_forever(patience_.timeout_s)) give_up(own);
+    rest(waited);
+  }
+  if (messages.failure().empty()) return;
+  broken_ =
+      error_text(kWhere, fmt::format("{} while this process waited for {} (do all processes make the same calls?)",
+                                     messages.failure(), own.text()));
+  throw Error(broken_);
+}
+
+double Group::first_limit() const { return std::min(or_forever(patience_.warning_s), or_forever(patience_.timeout_s)); }
+
+// A process that has waited for half of the first limit tells all others; those that wait, too, answer.
+void Group::look_after(double waited, const Whereabouts& own) {
+  roll_->listen();
+  const bool asked = static_cast<int>(missing().size()) < size() - 1;
+  if (asked || waited >= first_limit() / 2) roll_->tell(own);
+}
+
+std::vector<int> Group::missing() const { return roll_->missing(meetings_, first_limit() / 2); }
+
+void Group::warn(double waited, const Whereabouts& own) const {
+  const std::vector<int> missing = this->missing();
+  for (int r = 0; r < rank(); ++r)
+    if (std::find(missing.begin(), missing.end(), r) == missing.end()) return;  // it prints
+  const std::string what = missing.empty() ? "no message arrives, though every process waits"
+                                           : fmt::format("{} of {} {} missing", text_of_ranks(missing), size(),
+                                                         missing.size() == 1 ? "is" : "are");
+  std::fputs(fmt::format("note: rank {} has waited {:.3g} s for {}: {}\n", rank(), waited, own.text(), what).c_str(),
+             stderr);
+}
+
+void Group::give_up(const Whereabouts& own) {
+  roll_->listen();
+  const std::vector<int> missing = this->missing();
+  std::string message;
+  if (missing.empty()) {
+    message = fmt::format("no message has arrived for {:.3g} s, though every process waits: rank {} for {}",
+                          patience_.timeout_s, rank(), own.text());
+    for (int r = 0; r < size(); ++r)
+      if (r != rank()) message += fmt::format(", rank {} for {}", r, roll_->told_by(r).text());
+    message += " (is a connection lost?)";
+  } else {
+    message = fmt::format(
+        "{} of {} {} missing: the others have waited {:.3g} s for {} (does it still compute, has it "
+        "stopped, or is its connection lost?)",
+        text_of_ranks(missing), size(), missing.size() == 1 ? "is" : "are", patience_.timeout_s, own.text());
+  }
+  broken_ = error_text(kWhere, message);
+  throw Error(broken_);
+}
+
+// --- collective functions ---
+
+// A binomial tree, by pieces: a process passes a piece on while the next one arrives.
+void Group::broadcast(void* data, int64_t bytes, int root) {
+  const int n = size(), place = (rank() - root + n) % n;
+  const auto at = [&](int64_t begin) { return static_cast<char*>(data) + begin; };
+  const auto piece = [&](int64_t begin) { return std::min(kPiece, bytes - begin); };
+  int above = 1;  // the lowest bit of place
+  while (above < n && (place & above) == 0) above <<= 1;
+  std::vector<std::unique_ptr<Exchange>> arriving;
+  if (place > 0)
+    for (int64_t begin = 0; begin < bytes; begin += kPiece)
+      arriving.emplace_back(exchange())->receive(at(begin), piece(begin), (place - above + root) % n, kTag);
+  const auto leaving = exchange();
+  for (int64_t begin = 0; begin < bytes; begin += kPiece) {
+    if (place > 0) wait(*arriving[static_cast<std::size_t>(begin / kPiece)], "broadcast");
+    for (int below = above >> 1; below > 0; below >>= 1)
+      if (place + below < n) leaving->send(at(begin), piece(begin), (place + below + root) % n, kTag);
+  }
+  wait(*leaving, "broadcast");
+}
+
+// Bruck et al. 1997: each process has the parts of twice as many after every round.
+void Group::all_gather(const void* own, int64_t bytes, void* all, std::string_view what) {
+  const int n = size();
+  std::vector<char> parts(static_cast<std::size_t>(n * bytes));  // those of rank(), rank() + 1, ...
+  std::copy_n(static_cast<const char*>(own), bytes, parts.data());
+  for (int known = 1; known < n; known *= 2) {
+    const int64_t count = std::min(known, n - known) * bytes;
+    const auto round = exchange();
+    round->receive(parts.data() + known * bytes, count, (rank() + known) % n, kTag + 1);
+    round->send(parts.data(), count, (rank() - known + n) % n, kTag + 1);
+    wait(*round, what);
+  }
+  for (int i = 0; i < n; ++i)
+    std::copy_n(parts.data() + i * bytes, bytes, static_cast<char*>(all) + (rank() + i) % n * bytes);
+}
+
+std::vector<Meeting> Group::meet(std::string_view where, const Meeting& own) {
+  std::vector<Meeting> all(static_cast<std::size_t>(size()));
+  all_gather(&own, sizeof own, all.data(), name(own.call));
+  ++meetings_;
+  for (int r = 1; r < size(); ++r) {
+    const Call first = all[0].call, other = all[static_cast<std::size_t>(r)].call;
+    if (first != other)
+      fail(where, fmt::format("expected the same call on every process, got {} on rank 0, {} on rank {}", name(first),
+                              name(other), r));
+  }
+  return all;
+}
+
+namespace {
+
+// The first line that two texts do not share, "nothing" at the end.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto line = [](const std::string& text, std::size_t at) {
+    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    const std::string found = text.substr(begin, text.find('\n', begin) - begin);
+    return found.empty() ? std::string("none") : found;
+  };
+  return {line(a, static_cast<std::size_t>(x - a.begin())), line(b, static_cast<std::size_t>(y - b.begin()))};
+}
+
+}  // namespace
+
+void Group::require_equal(std::string_view where, std::string_view what, const std::string& lines) {
+  const auto hash = static_cast<int64_t>(std::hash<std::string>()(lines));
+  const auto all = meet(where, {.call = Call::require_equal, .sizes = {hash, static_cast<int64_t>(lines.size())}});
+  for (int r = 1; r < size(); ++r) {
+    const Meeting &a = all[0], &b = all[static_cast<std::size_t>(r)];
+    if (a.sizes[0] == b.sizes[0] && a.sizes[1] == b.sizes[1]) continue;
+    std::string first = lines, other = lines;
+    first.resize(static_cast<std::size_t>(a.sizes[1]));
+    other.resize(static_cast<std::size_t>(b.sizes[1]));
+    broadcast(first.data(), a.sizes[1], 0);
+    broadcast(other.data(), b.sizes[1], r);
+    const auto [one, two] = first_difference(first, other);
+    fail(where,
+         fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}", what, one, two, r));
+  }
+}
+
+void Group::finish() {
+  try {
+    meet(kWhere, {.call = Call::end});
+    roll_.reset();
+    return transport_.finish();
+  } catch (const Error& error) {
+    std::fputs(fmt::format("rank {}: {}\n", rank(), error.what()).c_str(), stderr);
+  }
+  transport_.abort();
+}
+
+}  // namespace tapegrad::distributed::detail

@@ -1,0 +1,77 @@
+// Messages about who waits where.
+#include <fmt/format.h>
+#include <tapegrad/distributed/detail/roll_call.h>
+
+#include <algorithm>
+
+namespace tapegrad::distributed::detail {
+namespace {
+
+constexpr int kTag = 32'010;
+
+}  // namespace
+
+Whereabouts::Whereabouts(std::string_view what, int64_t step, int64_t meetings) : meetings(meetings), step(step) {
+  std::copy_n(what.begin(), std::min(what.size(), sizeof this->what - 1), this->what);
+}
+
+std::string Whereabouts::text() const { return step < 0 ? what : fmt::format("{} of step {}", what, step); }
+
+void RollCall::ask(int rank) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  peer.in = transport_.exchange();
+  peer.in->receive(&peer.arriving, sizeof peer.arriving, rank, kTag);
+}
+
+void RollCall::tell(const Whereabouts& own) {
+  std::erase_if(letters_, [](Letter& letter) { return letter.out->done(); });
+  for (int r = 0; r < transport_.size(); ++r) {
+    if (r == transport_.rank()) continue;
+    Letter& letter = letters_.emplace_back(own, transport_.exchange());
+    letter.out->send(&letter.own, sizeof letter.own, r, kTag);
+  }
+}
+
+void RollCall::listen() {
+  if (peers_.empty()) {
+    peers_.resize(static_cast<std::size_t>(transport_.size()));
+    for (int r = 0; r < transport_.size(); ++r)
+      if (r != transport_.rank()) ask(r);
+  }
+  for (std::size_t r = 0; r < peers_.size(); ++r) {
+    Peer& peer = peers_[r];
+    while (peer.in && peer.in->done()) {
+      if (!peer.in->failure().empty()) {  // it is gone
+        peer.in.reset();
+        break;
+      }
+      peer.told = peer.arriving;
+      peer.at = Clock::now();
+      peer.heard = true;
+      ask(static_cast<int>(r));
+    }
+  }
+}
+
+std::vector<int> RollCall::missing(int64_t meetings, double seconds) const {
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < peers_.size(); ++r) {
+    if (static_cast<int>(r) == transport_.rank()) continue;
+    const Peer& peer = peers_[r];
+    const bool waits = peer.heard && peer.told.meetings >= meetings &&
+                       std::chrono::duration<double>(Clock::now() - peer.at).count() < seconds;
+    if (!waits) ranks.push_back(static_cast<int>(r));
+  }
+  return ranks;
+}
+
+std::string text_of_ranks(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += fmt::format("{}", ranks[i]);
+  }
+  return text;
+}
+
+}  // namespace tapegrad::distributed::detail

@@ -1,0 +1,184 @@
+// A process that stops, ends early, makes another call or has other settings: the others say so, and nothing hangs.
+#include <tapegrad/distributed/data_parallel.h>
+#include <tapegrad/distributed/world.h>
+#include <tapegrad/tests/support/ranks.h>
+#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/testing.h>
+
+#include <csignal>
+
+namespace tapegrad::distributed {
+namespace {
+
+using namespace tests;
+
+constexpr const char* kVariable = "TAPEGRAD_ODD_RANK";
+
+struct Net {
+  nn::Linear a{6, 40}, b{40, 6};
+  Tensor operator()(const Tensor& x) const { return b(relu(a(x))); }
+};
+
+// Six steps, in which rank 1 does what `odd` says.
+void train(const World& world, const std::string& odd) {
+  const bool is_odd = world.rank() == 1;
+  const auto odd_if = [&](const char* what) { return is_odd && odd == what; };
+  manual_seed(odd_if("seed") ? 8 : 7);
+  Net net;
+  optim::AdamW adam(nn::parameters(net), {.lr = 1e-2,
+                                          .beta2 = odd_if("beta2") ? 0.99 : 0.999,
+                                          .weight_decay = odd_if("decay") ? 10 : 0.01});
+  const int64_t each = 2 * world.size();
+  DataParallel parallel(world, adam,
+                        {.accumulate = odd_if("accumulate") ? 2 * each : each,
+                         .clip_grad_norm = odd_if("clip") ? 0 : 1.0,
+                         .wire = odd_if("wire") ? kBFloat16 : kFloat32,
+                         .bucket_bytes = odd_if("bucket") ? 1000 : 0,
+                         .overlap = !odd_if("overlap")});
+  for (int step = 0; step < 6; ++step) {
+    const bool now = step == 3;
+    if (now && odd_if("stop")) std::raise(SIGSTOP);
+    if (now && odd_if("return")) return;
+    if (now && odd_if("all_reduce")) static_cast<void>(world.all_reduce(zeros({4})));
+    if (now && odd_if("barrier")) world.barrier();
+    if (now && odd_if("state")) static_cast<void>(parallel.state());
+    if (now && odd_if("rate")) adam.set_lr(0.5);
+    if (now && odd_if("freeze")) net.a.weight.freeze();
+    if (now && odd_if("skip")) continue;
+    if (now && odd_if("slow")) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    parallel.begin_step(now && odd_if("batches") ? each - 1 : each);
+    for (int64_t i = 0; i < each; ++i) {
+      if (!parallel.is_mine(i)) continue;
+      Generator data(static_cast<uint64_t>(step * each + i + 1));
+      Tape tape;
+      const Tensor x = randn({4, 6}, kFloat32, &data);
+      parallel.backward(tape, mse_loss(net(x), x));
+    }
+    parallel.update();
+  }
+}
+
+// Runs in each of several processes.
+TEST(OddRank, Trains) {
+  const char* const odd = std::getenv(kVariable);
+  if (!odd) return;
+  try {
+    const World world({.timeout_s = 2, .warning_s = 0.5});
+    train(world, odd);
+  } catch (const Error& error) {
+    std::fputs(("error: " + std::string(error.what()) + "\n").c_str(), stdout);
+    std::fflush(stdout);
+    std::_Exit(3);
+  }
+}
+
+Ran run_with(const std::string& odd) {
+  ::setenv(kVariable, odd.c_str(), 1);
+  Ran ran = run_ranks(3, {std::filesystem::read_symlink("/proc/self/exe"), "--gtest_brief=1", "--gtest_color=no",
+                          "--gtest_filter=OddRank.Trains"});
+  ::unsetenv(kVariable);
+  return ran;
+}
+
+int64_t count_of(const std::string& part, const std::string& text) {
+  int64_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+struct Case {
+  const char *odd, *error;
+  int64_t processes = 3;  // that say so
+};
+
+TEST(OddRanks, AreErrorsOnEveryProcess) {
+  SKIP_WITHOUT_MPIRUN();
+  const std::vector<Case> cases = {
+      {"accumulate", "[data_parallel] expected the same settings on every process, got accumulate 6 on rank 0, "
+                     "accumulate 12 on rank 1"},
+      {"beta2", "[data_parallel] expected the same settings on every process, got beta2 0.999 on rank 0, beta2 0.99 on "
+                "rank 1"},
+      {"decay", "[data_parallel] expected the same settings on every process, got weight_decay 0.01 on rank 0, "
+                "weight_decay 10 on rank 1"},
+      {"clip", "[data_parallel] expected the same settings on every process, got clip_grad_norm 1 on rank 0, "
+               "clip_grad_norm 0 on rank 1"},
+      {"wire", "[data_parallel] expected the same settings on every process, got wire float32 on rank 0, wire bfloat16 "
+               "on rank 1"},
+      {"bucket", "[data_parallel] expected the same settings on every process, got bucket_bytes 0 on rank 0, "
+                 "bucket_bytes 1000 on rank 1"},
+      {"rate", "[data_parallel] expected the same rates in step 3 on every process, got lr 0.01 on rank 0, lr 0.5 on "
+               "rank 1"},
+      {"freeze", "[data_parallel] expected the same rates in step 3 on every process, got none on rank 0, \"a.weight\" "
+                 "frozen on rank 1"},
+      {"batches", "[data_parallel] expected the same step on every process, got step 3 of 6 batches on rank 0, step 3 of "
+                  "5 batches on rank 1"},
+      {"state", "expected the same call on every process, got a step of DataParallel on rank 0, DataParallel::state on "
+                "rank 1"},
+      {"all_reduce", "expected the same call on every process, got a step of DataParallel on rank 0, all_reduce on rank "
+                     "1"},
+      {"barrier", "expected the same call on every process, got a step of DataParallel on rank 0, barrier on rank 1"},
+  };
+  for (const Case& one : cases) {
+    const Ran ran = run_with(one.odd);
+    EXPECT_NE(ran.code, 0) << one.odd;
+    EXPECT_EQ(count_of(one.error, ran.out), one.processes) << one.odd << "\n" << ran.out << ran.err;
+  }
+}
+
+// It says so itself, before it ends, and the others do.
+TEST(OddRanks, EndEarly) {
+  SKIP_WITHOUT_MPIRUN();
+  for (const char* odd : {"return", "skip"}) {
+    const Ran ran = run_with(odd);
+    EXPECT_NE(ran.code, 0) << odd;
+    EXPECT_NE((ran.out + ran.err)
+                  .find("expected the same call on every process, got a step of DataParallel on rank 0, the end of the "
+                        "World on rank 1"),
+              std::string::npos)
+        << odd << "\n"
+        << ran.out << ran.err;
+  }
+}
+
+TEST(OddRanks, ThatStopAreMissed) {
+  SKIP_WITHOUT_MPIRUN();
+  const Ran ran = run_with("stop");
+  EXPECT_NE(ran.code, 0);
+  EXPECT_NE(ran.err.find("for a step of DataParallel of step 3: rank 1 of 3 is missing"), std::string::npos) << ran.err;
+  EXPECT_EQ(count_of("[world] rank 1 of 3 is missing: the others have waited 2 s for a step of DataParallel of step 3",
+                     ran.out),
+            2)
+      << ran.out << ran.err;
+}
+
+// A process that is slow is waited for; what may differ does.
+TEST(OddRanks, AreWaitedFor) {
+  SKIP_WITHOUT_MPIRUN();
+  for (const char* odd : {"none", "slow", "seed", "overlap"}) {
+    const Ran ran = run_with(odd);
+    EXPECT_EQ(ran.code, 0) << odd << "\n" << ran.out << ran.err;
+    EXPECT_EQ(ran.err.find("is missing") != std::string::npos, odd == std::string("slow")) << ran.err;
+  }
+}
+
+TEST(OddRanks, OptionsOfTheCommandMustBeEqual) {
+  SKIP_WITHOUT_MPIRUN();
+  const TemporaryFolder folder;
+  const char* other = "[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- \"$@\" $MORE; exec \"$@\"";
+  const auto run = [&](const std::string& more) {
+    ::setenv("MORE", more.c_str(), 1);
+    return run_ranks(2, joined({"sh", "-c", other, "sh", kCommand}, small_gpt_run(folder, "run", {"--accumulate", "2"})));
+  };
+  const Ran rate = run("--lr 0.5");
+  EXPECT_NE(rate.code, 0);
+  EXPECT_NE(rate.err.find("[train] expected the same options on every process, got --lr "), std::string::npos) << rate.err;
+  spill(folder / "other.txt", slurp(folder / "text.txt").substr(1) + "a");
+  const Ran text = run("--text " + (folder / "other.txt"));
+  EXPECT_NE(text.code, 0);
+  EXPECT_NE(text.err.find("[train] expected the same options on every process, got --text "), std::string::npos)
+      << text.err;
+  EXPECT_EQ(run("--seed 9 --threads 2").code, 0);
+}
+
+}  // namespace
+}  // namespace tapegrad::distributed

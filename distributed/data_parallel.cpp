@@ -123,6 +123,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
     fail(kWhere, "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
   require_terms(terms);
   const int64_t batch = sums_->next++;
+  if (share_) share_->take_forward_updates();
   sums_->terms[static_cast<std::size_t>(batch)] = terms;
   if (terms == 0) {  // the last one of several processes is completed by update()
     if (!share_ || sums_->next < sums_->own.end) sums_->push(batch, {});

@@ -99,6 +99,8 @@ void Share::begin() {
   arrived.assign(parameters.size(), 0);
   unknown.clear();
   posted = false;
+  updates.clear();
+  forward_updates.emplace();
 }
 
 void Share::post_receives() {
@@ -330,23 +332,30 @@ double Share::change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& p
 }
 
 // Error on every process unless all make this step, with the same number of batches, rates and frozen parameters.
-void Share::meet() {
+// Returns the largest statistics_bytes().
+int64_t Share::meet() {
   const std::string rates = optim::UpdateShare(optimizer).rates();
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(rates));
-  const auto all = group().meet(kWhere, {.call = Call::step, .sizes = {optimizer.steps(), sums.all.size(), hash}});
+  const auto all = group().meet(
+      kWhere, {.call = Call::step, .sizes = {optimizer.steps(), sums.all.size(), hash, statistics_bytes()}});
+  int64_t most = 0;
   for (const Meeting& one : all) {
     if (one.sizes[0] != all[0].sizes[0] || one.sizes[1] != all[0].sizes[1])
       world.require_equal(kWhere, "step", fmt::format("step {} of {} batches", optimizer.steps(), sums.all.size()));
     if (one.sizes[2] != all[0].sizes[2])
       world.require_equal(kWhere, fmt::format("rates in step {}", optimizer.steps()), rates);
+    most = std::max(most, one.sizes[3]);
   }
+  return most;
 }
 
 double Share::update() {
-  const std::vector<uint8_t> present = [this] {
+  forward_updates.reset();
+  int64_t statistics = 0;
+  const std::vector<uint8_t> present = [&] {
     const Stopwatch waiting(times.gradients_s);  // also for slower processes
     complete();
-    meet();
+    statistics = meet();
     return exchange_flags_and_terms();
   }();
   const bool any = sums.most(sums.all) > 0;
@@ -380,6 +389,7 @@ double Share::update() {
   share.step(grads);
   send_parameters(present);
   ++times.steps;
+  make_forward_updates(statistics);
   group().set_step(-1);
   return norm;
 }

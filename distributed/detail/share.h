@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
+#include <tapegrad/autograd/internal/forward_updates.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/data_parallel_options.h>
 #include <tapegrad/distributed/detail/buckets.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -117,6 +119,10 @@ struct Share {
   std::vector<uint8_t> arrived;                               // by parameter
   std::string unknown;                                        // a leaf that is no parameter
   bool posted = false;
+  std::optional<tapegrad::detail::ForwardUpdates> forward_updates;  // during a step
+  using Updates = std::vector<tapegrad::detail::ForwardUpdate>;
+  std::vector<Updates> updates;  // by batch of this process
+  Updates last_updates;          // of an earlier batch: other batches' are made by the same functions
   CommunicationTimes times;
 
   Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums);
@@ -138,8 +144,11 @@ struct Share {
   void progress();
   void complete();
   Tensor reduced(std::size_t b, double whole);
-  void meet();
+  int64_t meet();
   std::vector<uint8_t> exchange_flags_and_terms();
+  void take_forward_updates();
+  int64_t statistics_bytes() const;
+  void make_forward_updates(int64_t most);
   double change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& present) const;
   double update();
   void send_parameters(const std::vector<uint8_t>& present);

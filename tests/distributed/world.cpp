@@ -260,6 +260,38 @@ TEST(Ranks, StepsHaveTheBitsOfOneProcess) {
   expect_bits_of_one_process<optim::Adafactor>(optim::AdafactorOptions{}, {.clip_grad_norm = 10});
 }
 
+struct Normalised {
+  nn::Linear in{6, 8};
+  nn::BatchNorm batch{8, {.momentum = std::nullopt}};
+  nn::InstanceNorm instance{4, {.track_running_stats = true}};
+  Tensor operator()(const Tensor& x) const { return instance(batch(in(x)).reshape({-1, 4, 2})); }
+};
+
+NamedTensors normalised(const World& world) {
+  manual_seed(5);
+  Normalised net;
+  optim::SGD sgd(nn::parameters(net), {.lr = 0.1});
+  DataParallel steps(world, sgd, {.accumulate = 6});
+  for (int i = 0; i < 3; ++i) {
+    steps.begin_step(i == 2 ? 4 : 6);  // the last one has fewer batches
+    for (int64_t batch = 0; batch < (i == 2 ? 4 : 6); ++batch) {
+      Generator data(static_cast<uint64_t>(6 * i + batch + 1));
+      const Tensor x = randn({5, 6}, kFloat32, &data);
+      if (!steps.is_mine(batch)) continue;
+      Tape tape;
+      steps.backward(tape, mean(square(net(x)), {}));
+    }
+    steps.update();
+  }
+  static_cast<void>(net(ones({3, 6})));  // outside of a step: at once
+  return nn::state_dict(net);
+}
+
+TEST(Ranks, RunningStatisticsAreThoseOfOneProcess) {
+  const NamedTensors one = normalised(World::alone()), many = normalised(world());
+  expect_same(one, many);
+}
+
 TEST(Ranks, TransformsHaveTheBitsOfOneProcess) {
   const auto own = [](optim::StepGradients& grads) {
     Generator same(7);
@@ -436,7 +468,7 @@ TEST(World, ThreeProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const Ran ran = successful(run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"}));
-  EXPECT_NE(ran.out.find("[  PASSED  ] 10 tests."), std::string::npos) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("[  PASSED  ] 11 tests."), std::string::npos) << ran.out << ran.err;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Normalisation per channel as modules.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/draw_log.h>
+#include <tapegrad/autograd/internal/forward_updates.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/detail/check.h>
@@ -16,9 +17,19 @@ Parameter filled(std::string_view where, bool wanted, int64_t channels, double v
 
 constexpr std::string_view kAxes[] = {"L", "H, W", "D, H, W"};  // after the channels
 
+// What a batch says of its channels: means, variances, and whether it has elements.
+Tensor statistics(const Tensor& mean, const Tensor& var, bool any) {
+  return stack({mean, var, full(mean.shape(), any ? 1 : 0, mean.dtype())});
+}
+bool has_elements(const Tensor& statistics) { return statistics.select(0, 2).slice(0, 0, 1).item() != 0; }
+
 // running = (1 - part) * running + part * newest
 void mix(Buffer& running, const Tensor& newest, double part) {
   running.set(running.tensor() * (1 - part) + newest.to(running->dtype()) * part);
+}
+void mix(Buffer& running_mean, Buffer& running_var, const Tensor& statistics, double part) {
+  mix(running_mean, statistics.select(0, 0), part);
+  mix(running_var, statistics.select(0, 1), part);
 }
 
 // Error unless x is [N, C, ...].
@@ -45,14 +56,13 @@ Tensor BatchNorm::operator()(const Tensor& x) const {
   require_features(weight, "batch_norm", x, num_features);
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const BatchNormed batch = batch_norm_training(x, weight, bias, eps);
-  if (training && running_mean.defined() && !tapegrad::detail::DrawLog::replaying()) {
-    num_batches_tracked.set(num_batches_tracked.tensor() + 1);
-    const double part = momentum ? *momentum : 1 / num_batches_tracked->item();
-    if (x.numel() > 0) {
-      mix(running_mean, batch.mean, part);
-      mix(running_var, batch.var, part);
-    }
-  }
+  if (training && running_mean.defined())
+    tapegrad::detail::ForwardUpdates::make(
+        {statistics(batch.mean, batch.var, x.numel() > 0), [this](const Tensor& of_batch) {
+           num_batches_tracked.set(num_batches_tracked.tensor() + 1);
+           const double part = momentum ? *momentum : 1 / num_batches_tracked->item();
+           if (has_elements(of_batch)) mix(running_mean, running_var, of_batch, part);
+         }});
   return batch.y;
 }
 
@@ -96,12 +106,12 @@ Tensor InstanceNorm::operator()(const Tensor& x) const {
   require_features(weight, "instance_norm", x, num_features);
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const Tensor y = instance_norm(x, weight, bias, eps);
-  const bool updates = training && running_mean.defined() && x.numel() > 0;
-  if (updates && !tapegrad::detail::DrawLog::replaying()) {
+  if (training && running_mean.defined() && x.numel() > 0 && !tapegrad::detail::DrawLog::replaying()) {
     const BatchNormed samples = batch_norm_training(x.detach().reshape({1, x.size(0) * num_features, -1}));
     const auto over_batch = [&](const Tensor& of) { return mean(of.reshape({x.size(0), num_features}), 0); };
-    mix(running_mean, over_batch(samples.mean), momentum);
-    mix(running_var, over_batch(samples.var), momentum);
+    tapegrad::detail::ForwardUpdates::make(
+        {statistics(over_batch(samples.mean), over_batch(samples.var), true),
+         [this](const Tensor& of_batch) { mix(running_mean, running_var, of_batch, momentum); }});
   }
   return y;
 }

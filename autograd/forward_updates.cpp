@@ -1,8 +1,5 @@
 // Changes of buffers in forward.
-#include <tapegrad/autograd/internal/draw_log.h>
 #include <tapegrad/autograd/internal/forward_updates.h>
-
-#include <utility>
 
 namespace tapegrad::detail {
 namespace {
@@ -12,17 +9,18 @@ constinit thread_local ForwardUpdates* innermost_updates = nullptr;
 }  // namespace
 
 ForwardUpdates::ForwardUpdates() : outer_(std::exchange(innermost_updates, this)) {}
+
 ForwardUpdates::~ForwardUpdates() {
-  ForwardUpdates** at = &innermost_updates;  // one that is not the innermost may end first
-  while (*at != this) at = &(*at)->outer_;
-  *at = outer_;
+  ForwardUpdates** at = &innermost_updates;  // one that is not the innermost may end first, on any thread
+  while (*at && *at != this) at = &(*at)->outer_;
+  if (*at) *at = outer_;
 }
 
-void ForwardUpdates::make(ForwardUpdate update) {
-  if (DrawLog::replaying()) return;
-  if (!innermost_updates) return update.apply(update.news);
-  update.news = update.news.detach();
-  innermost_updates->waiting_.push_back(std::move(update));
+ForwardUpdates* ForwardUpdates::current() { return innermost_updates; }
+
+void ForwardUpdates::add(ForwardUpdate update) {
+  update.statistics = update.statistics.detach().contiguous();
+  waiting_.push_back(std::move(update));
 }
 
 }  // namespace tapegrad::detail

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <typeinfo>
 
 namespace tapegrad::distributed {
 namespace {
@@ -27,6 +28,16 @@ uint64_t mixed(uint64_t x) {
 // In steps of one batch, by one process.
 bool updates_in_backward(const DataParallelOptions& options) {
   return options.update_in_backward && !options.changes_gradients();
+}
+
+// What must be equal on all processes, a line each.
+std::string settings_of(optim::Optimizer& optimizer, const DataParallelOptions& options) {
+  std::string lines = fmt::format("accumulate {}\nclip_grad_norm {}\nwire {}\nbucket_bytes {}\n", options.accumulate,
+                                  options.clip_grad_norm, name(options.wire), options.bucket_bytes);
+  for (const optim::GradientTransform& transform : options.transforms) lines += transform.text() + "\n";
+  lines += fmt::format("optimiser {}\n", typeid(optimizer).name());
+  for (const auto& [name, value] : optimizer.settings()) lines += fmt::format("{} {}\n", name, value);
+  return lines + optim::UpdateShare(optimizer).rates();
 }
 
 void require_terms(double terms) {
@@ -73,7 +84,7 @@ DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, Data
       optimizer_(optimizer),
       options_(std::move(options)),
       sums_(std::make_unique<detail::Accumulated>()) {
-  world.require_equal(kWhere, "settings", fmt::format("accumulate {}\n", options_.accumulate));
+  world.require_equal(kWhere, "settings", settings_of(optimizer, options_));
   require_in(kWhere, "accumulate", options_.accumulate, {.least = 1});
   if (options_.accumulate % world.size() != 0)
     fail(kWhere, fmt::format("expected accumulate to be a multiple of the number of processes, {}, got {}",
@@ -98,7 +109,7 @@ DataParallel::~DataParallel() = default;
 void DataParallel::begin_step(int64_t batches) {
   if (batches < 1 || batches > options_.accumulate)
     fail(kWhere, fmt::format("expected 1 to {} batches, got {}", options_.accumulate, batches));
-  if (share_ && share_->posted && sums_->open)
+  if (share_ && share_->posted)
     fail(kWhere,
          "an earlier step failed while its gradients were being sent (end the program, and continue from a "
          "checkpoint)");
@@ -245,10 +256,7 @@ NamedTensors DataParallel::state() const {
   return out;
 }
 
-void DataParallel::load_state(const NamedTensors& state) {
-  if (share_) world_.group()->meet(kWhere, {.call = detail::Call::load_state});
-  optimizer_.load_state(state);
-}
+void DataParallel::load_state(const NamedTensors& state) { optimizer_.load_state(state); }
 
 CommunicationTimes DataParallel::times() const { return share_ ? share_->times : CommunicationTimes{}; }
 

@@ -64,8 +64,8 @@ struct MeanLoss {
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
 /// each process must do the same, except for the batches: draw the same numbers, set the same rates, freeze the same
-/// parameters; rates, decays, frozen parameters and the number of batches are compared in every step, and an Error on
-/// every process where they differ. If only one process fails in a step, it must end: the others wait for it until the
+/// parameters. A step compares rates, decays, frozen parameters and the number of batches, and throws on every process if
+/// they differ. If only one process fails in a step, it must end: the others wait for it until the
 /// launcher ends them, or for WorldOptions::timeout_s.
 class DataParallel {
  public:
@@ -73,8 +73,8 @@ class DataParallel {
   using LossOf = std::function<MeanLoss(int64_t batch)>;
 
   /// Error if `accumulate` is not a multiple of the number of processes, if parameters differ between them in number,
-  /// name, shape or type, or if options or the optimiser's settings do. With several processes, the optimiser then updates through this object only, which must
-  /// outlive its use.
+  /// name, shape or type, or if options or the optimiser's settings do. With several processes, the optimiser then
+  /// updates through this object only, which must outlive its use.
   DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options = {});
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/distributed/detail/group.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace tapegrad::distributed::detail {
 namespace {
@@ -17,79 +20,91 @@ constexpr std::string_view kWhere = "world";
 constexpr int kTag = 32'002;                  // and the next one
 constexpr int64_t kPiece = int64_t{1} << 20;  // bytes of a broadcast that move on while the next ones arrive
 constexpr double kForever = std::numeric_limits<double>::infinity();
-constexpr double kLooks = 16;  // at what the others tell, until the first limit
+constexpr double kLooks = 16;  // at what the others report, until the first limit
 
 double or_forever(double seconds) { return seconds > 0 ? seconds : kForever; }
 
-// A wait takes at most a sixteenth longer than without sleep, and little of a processor.
-void rest(double waited) {
-  constexpr double kSpin = 200e-6, kLeast = 20e-6, kMost = 5e-3;
-  if (waited < kSpin) return std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(waited / 16, kLeast, kMost)));
+// How long a process that has waited so long looks for messages before it sleeps, and then sleeps.
+struct Rest {
+  double look, sleep;
+};
+Rest rest_after(double waited) {
+  constexpr double kLook = 50e-6, kSpin = 200e-6, kMost = 5e-3;
+  return {kLook, waited < kSpin ? 0 : std::min(waited / 16, kMost)};
+}
+
+double seconds_between(std::chrono::steady_clock::time_point begin, std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
 }  // namespace
 
 std::string_view name(Call call) {
-  constexpr std::string_view kNames[] = {"broadcast",
-                                         "all_reduce",
-                                         "reduce_scatter",
-                                         "all_gather",
-                                         "barrier",
-                                         "agree",
-                                         "require_equal",
-                                         "the constructor of DataParallel",
-                                         "a step of DataParallel",
-                                         "DataParallel::state",
-                                         "DataParallel::load_state",
-                                         "the end of the World"};
+  constexpr std::string_view kNames[] = {
+      "broadcast", "all_reduce",    "reduce_scatter",         "all_gather",          "barrier",
+      "agree",     "require_equal", "a step of DataParallel", "DataParallel::state", "the end of the World"};
   return kNames[static_cast<std::size_t>(call)];
 }
 
 // --- waiting ---
 
-void Group::wait(Exchange& messages, std::string_view what) {
+Group::Group(Transport& transport)
+    : transport_(transport), process_(::getpid()), roll_(std::make_unique<RollCall>(transport)) {}
+
+void Group::require_whole() const {
   if (!broken_.empty()) throw Error(broken_);
-  using Clock = RollCall::Clock;
-  Clock::time_point since = Clock::now();
-  int64_t moved = messages.moved();
+}
+
+void Group::break_with(std::string_view message) {
+  broken_ = error_text(kWhere, message);
+  transport_.stop();
+  throw Error(broken_);
+}
+
+void Group::wait(Exchange& messages, std::string_view what) {
+  require_whole();
+  using Clock = std::chrono::steady_clock;
+  constexpr double kLongest = 0.1;  // of a round: what is more, this process was stopped
   const Whereabouts own(what, step_, meetings_);
-  double next = first_limit() / kLooks;
+  int64_t moved = messages.moved();
+  double waited = 0, next = first_limit() / kLooks;
   bool warned = false;
-  while (!messages.done()) {
-    if (messages.moved() != moved) {
-      moved = messages.moved();
-      since = Clock::now();
-    }
-    const double waited = std::chrono::duration<double>(Clock::now() - since).count();
-    if (waited >= next) {
-      look_after(waited, own);
-      next = waited + first_limit() / kLooks;
-      if (!warned && waited >= or_forever(patience_.warning_s)) {
-        warned = true;
-        warn(waited, own);
-      }
+  for (Clock::time_point last = Clock::now(); !messages.done();) {
+    const Rest rest = rest_after(waited);
+    if (rest.sleep > 0) std::this_thread::sleep_for(std::chrono::duration<double>(rest.sleep));
+    for (const Clock::time_point begin = Clock::now(); seconds_between(begin, Clock::now()) < rest.look;)
+      if (messages.done()) break;
+    const Clock::time_point now = Clock::now();
+    const double round = std::min(seconds_between(last, now), kLongest);
+    last = now;
+    attended_ += round;
+    waited = messages.moved() == moved ? waited + round : 0;
+    moved = messages.moved();
+    if (waited == 0) next = first_limit() / kLooks;
+    if (waited < next) continue;
+    look_after(waited, own);
+    next = waited + first_limit() / kLooks;
+    if (!warned && waited >= or_forever(patience_.warning_s)) {
+      warned = true;
+      warn(waited, own);
     }
     if (waited >= or_forever(patience_.timeout_s)) give_up(own);
-    rest(waited);
   }
-  if (messages.failure().empty()) return;
-  broken_ =
-      error_text(kWhere, fmt::format("{} while this process waited for {} (do all processes make the same calls?)",
-                                     messages.failure(), own.text()));
-  throw Error(broken_);
+  if (!messages.failure().empty())
+    break_with(fmt::format("{} while this process waited for {} (do all processes make the same calls?)",
+                           messages.failure(), own.text()));
 }
 
 double Group::first_limit() const { return std::min(or_forever(patience_.warning_s), or_forever(patience_.timeout_s)); }
 
-// A process that has waited for half of the first limit tells all others; those that wait, too, answer.
+// A process that has waited for half of the first limit reports to all others; those that wait, too, answer.
 void Group::look_after(double waited, const Whereabouts& own) {
-  roll_->listen();
+  roll_->listen(attended_);
   const bool asked = static_cast<int>(missing().size()) < size() - 1;
-  if (asked || waited >= first_limit() / 2) roll_->tell(own);
+  if (asked || waited >= first_limit() / 2) roll_->report(own);
 }
 
-std::vector<int> Group::missing() const { return roll_->missing(meetings_, first_limit() / 2); }
+std::vector<int> Group::missing() const { return roll_->missing(meetings_, attended_ - first_limit() / 2); }
 
 void Group::warn(double waited, const Whereabouts& own) const {
   const std::vector<int> missing = this->missing();
@@ -103,14 +118,14 @@ void Group::warn(double waited, const Whereabouts& own) const {
 }
 
 void Group::give_up(const Whereabouts& own) {
-  roll_->listen();
+  roll_->listen(attended_);
   const std::vector<int> missing = this->missing();
   std::string message;
   if (missing.empty()) {
     message = fmt::format("no message has arrived for {:.3g} s, though every process waits: rank {} for {}",
                           patience_.timeout_s, rank(), own.text());
     for (int r = 0; r < size(); ++r)
-      if (r != rank()) message += fmt::format(", rank {} for {}", r, roll_->told_by(r).text());
+      if (r != rank()) message += fmt::format(", rank {} for {}", r, roll_->reported_by(r).text());
     message += " (is a connection lost?)";
   } else {
     message = fmt::format(
@@ -118,14 +133,14 @@ void Group::give_up(const Whereabouts& own) {
         "stopped, or is its connection lost?)",
         text_of_ranks(missing), size(), missing.size() == 1 ? "is" : "are", patience_.timeout_s, own.text());
   }
-  broken_ = error_text(kWhere, message);
-  throw Error(broken_);
+  break_with(message);
 }
 
 // --- collective functions ---
 
 // A binomial tree, by pieces: a process passes a piece on while the next one arrives.
 void Group::broadcast(void* data, int64_t bytes, int root) {
+  require_whole();
   const int n = size(), place = (rank() - root + n) % n;
   const auto at = [&](int64_t begin) { return static_cast<char*>(data) + begin; };
   const auto piece = [&](int64_t begin) { return std::min(kPiece, bytes - begin); };
@@ -146,6 +161,7 @@ void Group::broadcast(void* data, int64_t bytes, int root) {
 
 // Bruck et al. 1997: each process has the parts of twice as many after every round.
 void Group::all_gather(const void* own, int64_t bytes, void* all, std::string_view what) {
+  require_whole();
   const int n = size();
   std::vector<char> parts(static_cast<std::size_t>(n * bytes));  // those of rank(), rank() + 1, ...
   std::copy_n(static_cast<const char*>(own), bytes, parts.data());
@@ -162,7 +178,7 @@ void Group::all_gather(const void* own, int64_t bytes, void* all, std::string_vi
 
 std::vector<Meeting> Group::meet(std::string_view where, const Meeting& own) {
   std::vector<Meeting> all(static_cast<std::size_t>(size()));
-  all_gather(&own, sizeof own, all.data(), name(own.call));
+  all_gather(&own, sizeof own, all.data(), own.call == Call::step ? "the gradients" : name(own.call));
   ++meetings_;
   for (int r = 1; r < size(); ++r) {
     const Call first = all[0].call, other = all[static_cast<std::size_t>(r)].call;
@@ -205,7 +221,13 @@ void Group::require_equal(std::string_view where, std::string_view what, const s
   }
 }
 
+void Group::keep(std::shared_ptr<void> memory) {
+  static auto* const kept = new std::vector<std::shared_ptr<void>>;  // never freed
+  kept->push_back(std::move(memory));
+}
+
 void Group::finish() {
+  if (::getpid() != process_) return;
   try {
     meet(kWhere, {.call = Call::end});
     roll_.reset();
@@ -213,6 +235,7 @@ void Group::finish() {
   } catch (const Error& error) {
     std::fputs(fmt::format("rank {}: {}\n", rank(), error.what()).c_str(), stderr);
   }
+  std::fflush(nullptr);
   transport_.abort();
 }
 

@@ -12,7 +12,9 @@
 namespace tapegrad::distributed::detail {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1} << 30;  // of one message of MPI, which counts in int
+// Of one message of MPI, which counts in int. Whoever waits sees that a long message moves when a piece has arrived.
+constexpr int64_t kMostBytes = int64_t{4} << 20;
+bool stopped = false;
 
 // Calls f(offset, bytes) for pieces of a message.
 template <class F>
@@ -30,6 +32,7 @@ std::string text_of(int error) {
 class MpiExchange : public Exchange {
  public:
   ~MpiExchange() override {
+    if (stopped) return;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       if (requests_[i] == MPI_REQUEST_NULL) continue;
       if (messages_[i].arrives) MPI_Cancel(&requests_[i]);
@@ -107,6 +110,7 @@ class MpiTransport : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::unique_ptr<Exchange> exchange() override { return std::make_unique<MpiExchange>(); }
+  void stop() override { stopped = true; }
   void finish() override { MPI_Finalize(); }
   void abort() override {
     MPI_Abort(MPI_COMM_WORLD, 1);

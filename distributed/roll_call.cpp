@@ -1,4 +1,4 @@
-// Messages about who waits where.
+// Messages about where processes wait.
 #include <fmt/format.h>
 #include <tapegrad/distributed/detail/roll_call.h>
 
@@ -23,16 +23,16 @@ void RollCall::ask(int rank) {
   peer.in->receive(&peer.arriving, sizeof peer.arriving, rank, kTag);
 }
 
-void RollCall::tell(const Whereabouts& own) {
-  std::erase_if(letters_, [](Letter& letter) { return letter.out->done(); });
+void RollCall::report(const Whereabouts& own) {
+  std::erase_if(reports_, [](Report& one) { return one.out->done(); });
   for (int r = 0; r < transport_.size(); ++r) {
     if (r == transport_.rank()) continue;
-    Letter& letter = letters_.emplace_back(own, transport_.exchange());
-    letter.out->send(&letter.own, sizeof letter.own, r, kTag);
+    reports_.push_back({own, transport_.exchange()});
+    reports_.back().out->send(&reports_.back().own, sizeof own, r, kTag);
   }
 }
 
-void RollCall::listen() {
+void RollCall::listen(double now) {
   if (peers_.empty()) {
     peers_.resize(static_cast<std::size_t>(transport_.size()));
     for (int r = 0; r < transport_.size(); ++r)
@@ -45,21 +45,20 @@ void RollCall::listen() {
         peer.in.reset();
         break;
       }
-      peer.told = peer.arriving;
-      peer.at = Clock::now();
+      peer.reported = peer.arriving;
+      peer.at = now;
       peer.heard = true;
       ask(static_cast<int>(r));
     }
   }
 }
 
-std::vector<int> RollCall::missing(int64_t meetings, double seconds) const {
+std::vector<int> RollCall::missing(int64_t meetings, double since) const {
   std::vector<int> ranks;
   for (std::size_t r = 0; r < peers_.size(); ++r) {
     if (static_cast<int>(r) == transport_.rank()) continue;
     const Peer& peer = peers_[r];
-    const bool waits = peer.heard && peer.told.meetings >= meetings &&
-                       std::chrono::duration<double>(Clock::now() - peer.at).count() < seconds;
+    const bool waits = peer.heard && peer.reported.meetings >= meetings && peer.at >= since;
     if (!waits) ranks.push_back(static_cast<int>(r));
   }
   return ranks;

@@ -39,22 +39,12 @@ std::string description(const NamedTensors& parameters) {
   return out;
 }
 
-// What must be equal on all processes, a line each, but for what may change from step to step.
-std::string settings_of(const optim::Optimizer& optimizer, const DataParallelOptions& options) {
-  std::string lines =
-      fmt::format("clip_grad_norm {}\ntransforms {}\nwire {}\nbucket_bytes {}\n", options.clip_grad_norm,
-                  options.transforms.size(), name(options.wire), options.bucket_bytes);
-  for (const auto& [name, value] : optimizer.settings()) lines += fmt::format("{} {}\n", name, value);
-  return lines;
-}
-
 }  // namespace
 
 Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums)
     : world(world), optimizer(optimizer), options(options), sums(sums), parameters(optimizer.parameters()) {
   optim::UpdateShare update_share(optimizer);
   world.require_equal(kWhere, "parameters", description(parameters));
-  world.require_equal(kWhere, "settings", settings_of(optimizer, options) + update_share.rates());
   copy_parameters();
   constexpr int64_t kBucketBytes = int64_t{4} << 20, kBytesPerProcess = int64_t{512} << 10;
   const int64_t bytes =
@@ -89,7 +79,7 @@ void Share::copy_parameters() {
 }
 
 void Share::begin() {
-  group().set_step(optimizer.steps());
+  group().set_step(optimizer.steps() + 1);
   nodes.assign(static_cast<std::size_t>(size()), {});
   for (int r = 0; r < size(); ++r)
     add_nodes(sums.all, terms_of(r, size(), sums.all.size()), nodes[static_cast<std::size_t>(r)]);
@@ -331,22 +321,29 @@ double Share::change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& p
   return options.change(elements);
 }
 
-// Error on every process unless all make this step, with the same number of batches, rates and frozen parameters.
-// Returns the largest statistics_bytes().
+// Throws on every process unless all make this step, with the same number of batches, rates and frozen parameters.
+// Returns the bytes of a batch's running statistics.
 int64_t Share::meet() {
   const std::string rates = optim::UpdateShare(optimizer).rates();
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(rates));
+  const int64_t step = optimizer.steps() + 1, bytes = statistics_bytes();
   const auto all = group().meet(
-      kWhere, {.call = Call::step, .sizes = {optimizer.steps(), sums.all.size(), hash, statistics_bytes()}});
+      kWhere,
+      {.call = Call::step, .sizes = {step, sums.all.size(), hash, bytes, sums.own.size(), has_equal_updates()}});
   int64_t most = 0;
+  for (const Meeting& one : all) most = std::max(most, one.sizes[3]);
   for (const Meeting& one : all) {
     if (one.sizes[0] != all[0].sizes[0] || one.sizes[1] != all[0].sizes[1])
-      world.require_equal(kWhere, "step", fmt::format("step {} of {} batches", optimizer.steps(), sums.all.size()));
-    if (one.sizes[2] != all[0].sizes[2])
-      world.require_equal(kWhere, fmt::format("rates in step {}", optimizer.steps()), rates);
-    most = std::max(most, one.sizes[3]);
+      world.require_equal(kWhere, "step", fmt::format("step {} of {} batches", step, sums.all.size()));
+    if (one.sizes[2] != all[0].sizes[2]) world.require_equal(kWhere, fmt::format("rates in step {}", step), rates);
+    if (one.sizes[5] == 0 || (one.sizes[4] > 0 && one.sizes[3] != most))
+      fail(kWhere, "expected every batch to update the running statistics of the same modules, in the same order");
   }
   return most;
+}
+
+Share::~Share() {
+  if (posted) group().keep(std::make_shared<std::vector<Moving>>(std::move(moving)));
 }
 
 double Share::update() {
@@ -360,8 +357,9 @@ double Share::update() {
   }();
   const bool any = sums.most(sums.all) > 0;
   const double whole = any ? sums.factor() : 1;
-  std::vector<Tensor> sums_of;  // before any Error: then no message is under way
+  std::vector<Tensor> sums_of;  // before other Errors: then no message is under way
   for (std::size_t b = 0; b < buckets.size(); ++b) sums_of.push_back(reduced(b, whole));
+  posted = false;
   if (!any) sums.factor();  // the Error
   if (present.back())
     world.agree(

@@ -153,8 +153,8 @@ World::World(const WorldOptions& options) : group_(nullptr), exceptions_(std::un
   static detail::Group group(*joined);
   group_ = &group;
   group_->set_patience(options);
-  ++worlds;
   group_->require_equal(kWhere, "version of tapegrad", std::string(kVersion));
+  ++worlds;
 }
 
 World::World(Alone) : group_(nullptr), exceptions_(0) {}

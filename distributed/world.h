@@ -32,11 +32,11 @@ class World {
   /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another
   /// MPI than the launcher's, or if an earlier World of this program has ended.
   World() : World(WorldOptions{}) {}
-  /// The options count for all Worlds of the process.
+  /// The same. Every process must make each World. The options count for all Worlds of the process.
   explicit World(const WorldOptions& options);
-  /// Waits for the others, and ends MPI with the last World; if they do not come, or do something else, prints an
-  /// Error and ends all processes. After an exception it does not wait: when this process ends, the launcher ends the
-  /// others.
+  /// Waits for the others, and ends MPI with the last World; if they do not come within WorldOptions::timeout_s, or do
+  /// something else, prints an Error and ends all processes. After an exception it does not wait: when this process
+  /// ends, the launcher ends the others.
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;

@@ -41,6 +41,10 @@ void GradientNoise::check() const {
   if (!(std >= 0)) fail("add_noise", fmt::format("expected a standard deviation of at least 0, got {}", std));
 }
 
+std::string ClipNorm::text() const { return fmt::format("clip_norm {}", max_norm); }
+std::string ClipValue::text() const { return fmt::format("clip_value {}", limit); }
+std::string GradientNoise::text() const { return fmt::format("noise {}", std); }
+
 StepGradients::StepGradients(Gradients& grads) {
   parts_.reserve(grads.size());
   for (Gradients::Entry& entry : grads) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -80,14 +81,16 @@ class StepGradients {
 struct ClipNorm {
   double max_norm;  ///< of all gradients as one vector
   void operator()(StepGradients& grads) const { grads.clip_norm(max_norm); }
-  void check() const;  ///< Error unless max_norm > 0
+  void check() const;        ///< Error unless max_norm > 0
+  std::string text() const;  ///< "clip_norm 1"
 };
 
 /// Clamps every element of the gradients to [-limit, limit]. An infinite element becomes the limit.
 struct ClipValue {
   double limit;  ///< largest absolute value
   void operator()(StepGradients& grads) const { grads.clip_value(limit); }
-  void check() const;  ///< Error unless limit > 0
+  void check() const;        ///< Error unless limit > 0
+  std::string text() const;  ///< "clip_value 0.5"
 };
 
 /// Adds independent normal noise to every element of the gradients.
@@ -95,7 +98,8 @@ struct GradientNoise {
   double std;                      ///< standard deviation
   Generator* generator = nullptr;  ///< nullptr: the default one; it must outlive the transform
   void operator()(StepGradients& grads) const { grads.add_noise(std, generator); }
-  void check() const;  ///< Error unless std >= 0
+  void check() const;        ///< Error unless std >= 0
+  std::string text() const;  ///< "noise 0.1"
 };
 
 /// Any of the above, or a function of your own, for LoopOptions::transforms and DataParallelOptions::transforms:
@@ -108,7 +112,7 @@ class GradientTransform {
   template <class T>
   requires(!std::is_same_v<T, GradientTransform> && std::is_invocable_v<const T&, StepGradients&>)
       GradientTransform(T transform)  // NOLINT: a transform is one of these
-      : transform_([transform = std::move(transform)](StepGradients* grads) {
+      : text_(text_of(transform)), transform_([transform = std::move(transform)](StepGradients* grads) {
           if (grads) return void(transform(*grads));
           if constexpr (requires { transform.check(); }) transform.check();
         }) {}
@@ -116,8 +120,15 @@ class GradientTransform {
   void operator()(StepGradients& grads) const { transform_(&grads); }
   /// Error for options out of range; nothing for a function.
   void check() const { transform_(nullptr); }
+  /// Its name and its options: processes that train together compare them. "a function" for one of your own.
+  const std::string& text() const { return text_; }
 
  private:
+  static std::string text_of(const auto& transform) {
+    if constexpr (requires { transform.text(); }) return transform.text();
+    return "a function";
+  }
+  std::string text_;
   std::function<void(StepGradients* grads)> transform_;  // nullptr: check only
 };
 

@@ -211,7 +211,7 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
 }
 
 // Nothing is saved that an update has spoiled: the last good checkpoint must not be replaced. A buffer may hold
-// infinities, as masks do. Layers that change buffers in forward do so in each process.
+// infinities, as masks do.
 void Loop::require_finite() const {
   const auto check = [this](const NamedTensor& entry, bool finite) {
     if (!finite)

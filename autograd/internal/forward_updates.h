@@ -5,28 +5,32 @@
 #include <tapegrad/autograd/tensor.h>
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace tapegrad::detail {
 
-/// One change: apply(news) makes it. What `news` holds depends on the batch; apply does not.
+/// One change of a module's buffers: apply(statistics) makes it.
 struct ForwardUpdate {
-  Tensor news;
-  std::function<void(const Tensor& news)> apply;
+  const void* module;
+  Tensor statistics;  ///< what depends on the batch; its shape and `apply` do not
+  std::function<void(const Tensor& statistics)> apply;
 };
 
-/// While one is alive on this thread, changes wait in it.
+/// While one is alive on this thread, changes wait in it; the modules must stay where they are until they are made.
+/// Thread-local, as a module's call has no argument for it.
 class ForwardUpdates {
  public:
   ForwardUpdates();
   ~ForwardUpdates();
   ForwardUpdates(const ForwardUpdates&) = delete;
   ForwardUpdates& operator=(const ForwardUpdates&) = delete;
-  /// Those since the last call, in order.
-  std::vector<ForwardUpdate> take() { return std::move(waiting_); }
+  /// The one that is alive, or nullptr: changes are made at once.
+  static ForwardUpdates* current();
 
-  /// Makes a change at once, or lets it wait in the one that is alive. A computation that is repeated makes none.
-  static void make(ForwardUpdate update);
+  void add(ForwardUpdate update);
+  /// Those since the last call, in order.
+  std::vector<ForwardUpdate> take() { return std::exchange(waiting_, {}); }
 
  private:
   std::vector<ForwardUpdate> waiting_;

@@ -23,10 +23,8 @@ enum class Call : int32_t {
   barrier,
   agree,
   require_equal,
-  parallel,
   step,
   state,
-  load_state,
   end,
 };
 /// "all_reduce", "a step of DataParallel", "the end of the World".
@@ -42,12 +40,12 @@ struct Meeting {
 /// Every process calls the collective functions in the same order, on one thread.
 class Group {
  public:
-  explicit Group(Transport& transport) : transport_(transport), roll_(std::make_unique<RollCall>(transport)) {}
+  explicit Group(Transport& transport);
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
 
   void set_patience(const WorldOptions& patience) { patience_ = patience; }
-  /// What waits are part of, for texts; -1: no step.
+  /// What waits are part of, for texts, from 1; -1: no step.
   void set_step(int64_t step) { step_ = step; }
 
   std::unique_ptr<Exchange> exchange() { return transport_.exchange(); }
@@ -65,20 +63,27 @@ class Group {
   /// differs and two ranks that have it so, unless all have the same lines.
   void require_equal(std::string_view where, std::string_view what, const std::string& lines);
 
-  /// Waits for all, and ends MPI. Prints its Error, if it has one, and ends all processes then.
+  /// Keeps what messages that are still under way may write to, for the rest of the program.
+  void keep(std::shared_ptr<void> memory);
+  /// Waits for all, and ends MPI. If that is an Error, prints it, and ends all processes. In a process that was forked,
+  /// nothing.
   void finish();
 
  private:
   double first_limit() const;
+  void require_whole() const;
+  [[noreturn]] void break_with(std::string_view message);
   void look_after(double waited, const Whereabouts& own);
   std::vector<int> missing() const;
   void warn(double waited, const Whereabouts& own) const;
   [[noreturn]] void give_up(const Whereabouts& own);
   Transport& transport_;
+  const int process_;
   std::unique_ptr<RollCall> roll_;
   WorldOptions patience_;
   int64_t step_ = -1, meetings_ = 0;
-  std::string broken_;  // the Error after which nothing can be exchanged
+  double attended_ = 0;  // seconds of all waits
+  std::string broken_;   // the Error after which nothing can be exchanged
 };
 
 }  // namespace tapegrad::distributed::detail

@@ -1,9 +1,8 @@
-// Which processes wait, and for what: those that have waited for long tell all others.
+// Which processes wait, and for what: those that have waited for long report it to all others.
 #pragma once
 
 #include <tapegrad/distributed/detail/transport.h>
 
-#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -25,35 +24,34 @@ struct Whereabouts {
   std::string text() const;
 };
 
-/// Costs nothing until the first call.
+/// Costs nothing until the first call. Times are seconds of a clock of the caller's.
 class RollCall {
  public:
-  using Clock = std::chrono::steady_clock;
   explicit RollCall(Transport& transport) : transport_(transport) {}
-  /// Tells all others where this process waits.
-  void tell(const Whereabouts& own);
-  /// Takes in what others have told, from the first call on.
-  void listen();
-  /// The processes that have told nothing for `seconds`, or only what was before meeting `meetings`; without this one.
-  std::vector<int> missing(int64_t meetings, double seconds) const;
-  /// What a process told last.
-  const Whereabouts& told_by(int rank) const { return peers_[static_cast<std::size_t>(rank)].told; }
+  /// Sends all others where this process waits.
+  void report(const Whereabouts& own);
+  /// Receives what others have reported, from the first call on.
+  void listen(double now);
+  /// The processes that have reported nothing since then, or only what was before meeting `meetings`; without this one.
+  std::vector<int> missing(int64_t meetings, double since) const;
+  /// What a process reported last.
+  const Whereabouts& reported_by(int rank) const { return peers_[static_cast<std::size_t>(rank)].reported; }
 
  private:
   struct Peer {
-    Whereabouts told, arriving;
-    Clock::time_point at = {};  // when
+    Whereabouts reported, arriving;
+    double at = 0;  // when
     bool heard = false;
     std::unique_ptr<Exchange> in;
   };
-  struct Letter {
+  struct Report {
     Whereabouts own;
     std::unique_ptr<Exchange> out;
   };
   void ask(int rank);
   Transport& transport_;
   std::vector<Peer> peers_;    // by rank; empty until the first call
-  std::list<Letter> letters_;  // on their way
+  std::list<Report> reports_;  // on their way
 };
 
 /// "rank 2", "ranks 1 and 3", "ranks 1, 2 and 5".

@@ -121,11 +121,12 @@ struct Share {
   bool posted = false;
   std::optional<tapegrad::detail::ForwardUpdates> forward_updates;  // during a step
   using Updates = std::vector<tapegrad::detail::ForwardUpdate>;
-  std::vector<Updates> updates;  // by batch of this process
-  Updates last_updates;          // of an earlier batch: other batches' are made by the same functions
+  std::vector<Updates> updates;          // by batch of this process
+  std::vector<char> waiting_statistics;  // of batches whose changes this process has not made
   CommunicationTimes times;
 
   Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums);
+  ~Share();
   Group& group() const { return *world.group(); }
   int rank() const { return world.rank(); }
   int size() const { return world.size(); }
@@ -148,7 +149,8 @@ struct Share {
   std::vector<uint8_t> exchange_flags_and_terms();
   void take_forward_updates();
   int64_t statistics_bytes() const;
-  void make_forward_updates(int64_t most);
+  bool has_equal_updates();
+  void make_forward_updates(int64_t each);
   double change(std::vector<Tensor>& reduced, const std::vector<uint8_t>& present) const;
   double update();
   void send_parameters(const std::vector<uint8_t>& present);

@@ -9,8 +9,8 @@
 namespace tapegrad::distributed::detail {
 
 /// Messages that are under way together. A message arrives at the receive with its tag; messages of one pair of
-/// processes with the same tag arrive in order. Memory must stay as it is until done() is true or the exchange is gone:
-/// then what has not arrived is given up.
+/// processes with the same tag arrive in order. Memory must stay as it is until done() is true. An exchange that ends
+/// before gives up what has not begun to arrive; what has begun goes on while other messages move.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -32,6 +32,8 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::unique_ptr<Exchange> exchange() = 0;
+  /// No message moves any more, and exchanges may end in any state; only abort() may follow.
+  virtual void stop() = 0;
   /// After the last message of every process; no other function may follow.
   virtual void finish() = 0;
   /// Ends all processes with exit status 1.

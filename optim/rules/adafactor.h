@@ -23,7 +23,7 @@ class Adafactor : public Optimizer {
   explicit Adafactor(std::vector<ParameterGroup> groups, AdafactorOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta2_decay", options_.beta2_decay},
-            {"eps1", options_.eps1.value_or(0)},
+            {"eps1", options_.eps1.value_or(-1)},
             {"eps2", options_.eps2},
             {"d", options_.d}};
   }

@@ -10,6 +10,7 @@
 #include <tapegrad/train/internal/profile.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -209,12 +210,19 @@ distributed::WorldOptions patience_of(const RunRequest& request) {
   return patience;
 }
 
-// Options that change the run must be those of rank 0; the seed of rank 0 counts.
+// All processes have the seed of rank 0.
+void share_seed(const distributed::World& world, uint64_t& seed) {
+  const Tensor own = scalar(std::bit_cast<int64_t>(seed), kInt64);
+  seed = std::bit_cast<uint64_t>(world.broadcast(own).item<int64_t>());
+}
+
+// Names of files may differ between machines: their contents are compared. What is printed may differ, too.
 void require_same_options(const distributed::World& world, const Fields& request, const Fields& settings) {
   std::string lines;
-  for (const Fields& fields : {request, settings})
-    for (const Field& field : fields)
-      if (field.setting.name != "seed") lines += fmt::format("--{} {}\n", field.setting.name, field.text());
+  const auto add = [&](const Field& field) { lines += fmt::format("--{} {}\n", field.setting.name, field.text()); };
+  for (const std::string_view name : {"resume", "checkpoint-every", "trap-nan"}) add(*request.find(name));
+  for (const Field& field : settings)
+    if (!field.setting.type.starts_with("FILE") && !field.setting.type.starts_with("DIR")) add(field);
   world.require_equal("train", "options", lines);
 }
 
@@ -247,6 +255,7 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
     recipe->adapt(given);
     recipe->resolve();
   }
+  share_seed(world, recipe->training().seed);
   require_same_options(world, request_fields(request, *recipe), fields_of(*recipe));
   recipe->training().check_processes(world);
   recipe->open(saved ? &*saved : nullptr);

@@ -188,10 +188,9 @@ TEST(Ranks, Errors) {
   world().require_equal("here", "options", "a 1\n");
   const nn::Linear model(2, me == 2 ? 3 : 4);
   optim::SGD sgd(nn::parameters(model), {});
-  EXPECT_EQ(
-      error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = n}); }),
-      "[data_parallel] expected the same parameters on every process, got \"weight\" float32 [4, 2] on rank 0, "
-      "\"weight\" float32 [3, 2] on rank 2");
+  EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = n}); }),
+            "[data_parallel] expected the same parameters on every process, got \"weight\" float32 [4, 2] on rank 0, "
+            "\"weight\" float32 [3, 2] on rank 2");
   EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = 4}); }),
             "[data_parallel] expected accumulate to be a multiple of the number of processes, 3, got 4");
 }

@@ -17,19 +17,21 @@ Parameter filled(std::string_view where, bool wanted, int64_t channels, double v
 
 constexpr std::string_view kAxes[] = {"L", "H, W", "D, H, W"};  // after the channels
 
-// What a batch says of its channels: means, variances, and whether it has elements.
-Tensor statistics(const Tensor& mean, const Tensor& var, bool any) {
-  return stack({mean, var, full(mean.shape(), any ? 1 : 0, mean.dtype())});
-}
-bool has_elements(const Tensor& statistics) { return statistics.select(0, 2).slice(0, 0, 1).item() != 0; }
-
 // running = (1 - part) * running + part * newest
 void mix(Buffer& running, const Tensor& newest, double part) {
   running.set(running.tensor() * (1 - part) + newest.to(running->dtype()) * part);
 }
-void mix(Buffer& running_mean, Buffer& running_var, const Tensor& statistics, double part) {
-  mix(running_mean, statistics.select(0, 0), part);
-  mix(running_var, statistics.select(0, 1), part);
+
+// Calls update(mean, var, whether the batch has elements), now or when the statistics of other processes are known.
+template <class Update>
+void update_running(const void* module, const Tensor& mean, const Tensor& var, bool any, const Update& update) {
+  using tapegrad::detail::ForwardUpdates;
+  if (tapegrad::detail::DrawLog::replaying()) return;
+  ForwardUpdates* const later = ForwardUpdates::current();
+  if (!later) return update(mean, var, any);
+  later->add({module, stack({mean, var, full(mean.shape(), any ? 1 : 0, mean.dtype())}), [update](const Tensor& found) {
+                update(found.select(0, 0), found.select(0, 1), found.select(0, 2).slice(0, 0, 1).item() != 0);
+              }});
 }
 
 // Error unless x is [N, C, ...].
@@ -57,12 +59,13 @@ Tensor BatchNorm::operator()(const Tensor& x) const {
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const BatchNormed batch = batch_norm_training(x, weight, bias, eps);
   if (training && running_mean.defined())
-    tapegrad::detail::ForwardUpdates::make(
-        {statistics(batch.mean, batch.var, x.numel() > 0), [this](const Tensor& of_batch) {
-           num_batches_tracked.set(num_batches_tracked.tensor() + 1);
-           const double part = momentum ? *momentum : 1 / num_batches_tracked->item();
-           if (has_elements(of_batch)) mix(running_mean, running_var, of_batch, part);
-         }});
+    update_running(this, batch.mean, batch.var, x.numel() > 0, [this](const Tensor& mean, const Tensor& var, bool any) {
+      num_batches_tracked.set(num_batches_tracked.tensor() + 1);
+      const double part = momentum ? *momentum : 1 / num_batches_tracked->item();
+      if (!any) return;
+      mix(running_mean, mean, part);
+      mix(running_var, var, part);
+    });
   return batch.y;
 }
 
@@ -109,9 +112,11 @@ Tensor InstanceNorm::operator()(const Tensor& x) const {
   if (training && running_mean.defined() && x.numel() > 0 && !tapegrad::detail::DrawLog::replaying()) {
     const BatchNormed samples = batch_norm_training(x.detach().reshape({1, x.size(0) * num_features, -1}));
     const auto over_batch = [&](const Tensor& of) { return mean(of.reshape({x.size(0), num_features}), 0); };
-    tapegrad::detail::ForwardUpdates::make(
-        {statistics(over_batch(samples.mean), over_batch(samples.var), true),
-         [this](const Tensor& of_batch) { mix(running_mean, running_var, of_batch, momentum); }});
+    update_running(this, over_batch(samples.mean), over_batch(samples.var), true,
+                   [this](const Tensor& mean, const Tensor& var, bool) {
+                     mix(running_mean, mean, momentum);
+                     mix(running_var, var, momentum);
+                   });
   }
   return y;
 }

@@ -20,10 +20,9 @@ struct BatchNormOptions {
 ///
 /// Training uses the statistics of the batch and updates the running ones; evaluation uses the running ones. The
 /// running statistics are the only members of a module that a const call changes, so only one thread at a time may call
-/// it in training. They are buffers, and get no gradient. In a distributed::DataParallel they are those of all batches of
-/// a step, in order, on every process. recompute() runs the module twice but updates them once. An
-/// empty batch only increments num_batches_tracked. Error unless num_features is positive, and for another number of
-/// channels.
+/// it in training. They are buffers, and get no gradient. In a distributed::DataParallel they are those of all batches
+/// of a step, in order, on every process. recompute() runs the module twice but updates them once. An empty batch only
+/// increments num_batches_tracked. Error unless num_features is positive, and for another number of channels.
 struct BatchNorm {
   explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;

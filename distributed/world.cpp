@@ -159,6 +159,11 @@ World::World(const WorldOptions& options) : group_(nullptr), exceptions_(std::un
 
 World::World(Alone) : group_(nullptr), exceptions_(0) {}
 
+const World& World::alone() {
+  static const World world{Alone()};
+  return world;
+}
+
 World::~World() {
   if (!group_ || --worlds > 0 || std::uncaught_exceptions() > exceptions_) return;
   ended = true;

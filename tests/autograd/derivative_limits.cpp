@@ -208,6 +208,21 @@ TEST(DerivativeLimits, OfPairs) {
   EXPECT_EQ(grads[also].item(), 0);
 }
 
+// The second derivative of the square of a norm is that of the sum of squares, but at 0, where it is 0, not NaN.
+TEST(DerivativeLimits, OfSquaredLengths) {
+  const auto second = [](auto f, const Tensor& at) {
+    const Tensor x = at.as_leaf();
+    Tape tape;
+    return tape.backward(sum(tape.backward(f(x), {.create_graph = true})[x]))[x].template to_vector<double>()[0];
+  };
+  const Tensor zero = zeros({1, 2}, kFloat64), one = ones({1, 2}, kFloat64);
+  EXPECT_EQ(second([](const Tensor& x) { return sum(square(x)); }, zero), 2);
+  for (const auto& [at, expected] : {std::pair{one, 2}, std::pair{zero, 0}}) {
+    EXPECT_NEAR(second([](const Tensor& x) { return square(norm(x)); }, at), expected, 1e-14);
+    EXPECT_NEAR(second([&](const Tensor& x) { return sum(square(cdist(x, zero))); }, at), expected, 1e-14);
+  }
+}
+
 // Far from 0 the inverse hyperbolic functions are logarithms, whose slopes are small, not 0.
 TEST(DerivativeLimits, OfLogarithmsOfHugeNumbers) {
   for (const DType dtype : {kFloat32, kFloat64}) {
@@ -215,6 +230,28 @@ TEST(DerivativeLimits, OfLogarithmsOfHugeNumbers) {
     for (const auto f : {asinh, acosh}) {
       expect_near(Tape().backward(sum(f(x)))[x] * x, {1, 1, 1, 1});
     }
+  }
+}
+
+// Far below 0 gelu has its digits in float64, where 1 + erf(x / sqrt(2)) has lost them: x and the orders, of 60 digits.
+TEST(DerivativeLimits, OfGeluFarBelowZero) {
+  constexpr double kRows[][2 + kHighestOrder] = {
+      {-5.25, -3.992604271156575e-07, -2.091397663865862e-06, -1.0553403964685433e-05, -5.1070476276537026e-05},
+      {-6.0, -5.9195258702261885e-09, -3.5468709453902015e-08, -2.065800168939917e-07, -1.1665695071660708e-06},
+      {-8.35, -2.849978852592555e-16, -2.3788169126903845e-15, -1.9570167394617987e-14, -1.5858500095315024e-13},
+      {-10.0, -7.619853024160526e-23, -7.618400096464814e-22, -7.540706654172292e-21, -7.386814681638163e-20},
+      {-20.0, -5.507248237212468e-88, -1.1014360483133464e-86, -2.1973374481395856e-85, -4.372591102830533e-84},
+      {-30.0, -1.472014178144456e-196, -4.416031690708495e-195, -1.3233342291209357e-193, -3.961160810553536e-192},
+      {-37.5, -1.7270073785932332e-306, -6.476271143055812e-305, -2.4268722185599547e-303, -9.0878090666077e-302},
+  };
+  for (const auto& row : kRows) {
+    const auto orders = orders_of([](const Tensor& x) { return gelu(x); }, {row[0]}, kFloat64);
+    for (std::size_t order = 0; order < orders.size(); ++order) {
+      EXPECT_NEAR(orders[order][0] / row[order + 1], 1, order == 0 ? 2e-15 : 2e-13)
+          << "order " << order << " at " << row[0];
+    }
+    const Tensor x = scalar(row[0], kFloat64).as_leaf();
+    EXPECT_NEAR(Tape().backward(gelu(x))[x].item() / row[2], 1, 2e-13) << "at " << row[0];
   }
 }
 

@@ -271,9 +271,9 @@ TEST(GradcheckSweep, CorrectModelsPassAndWrongOnesDoNot) {
   EXPECT_GE(found, wrong * 9 / 10);  // in the others, what comes before the last layer has no gradient
 }
 
-// Seeds of models that were called wrong: pieces that only tiny steps meet.
+// Seeds of models that were called wrong: pieces that only tiny steps meet; gelu where 1 + erf has no digits.
 TEST(GradcheckSweep, FormerFalseAlarms) {
-  for (const auto& [seed, order] : {std::pair{500'556'084, 2}}) {
+  for (const auto& [seed, order] : {std::pair{500'556'084, 2}, std::pair{500'556'985, 2}}) {
     const RandomModel model = model_of(static_cast<uint64_t>(seed));
     const GradcheckReport report = nn::gradcheck(model, {model.input}, {.gradcheck = {.order = order}, .seed = 7});
     EXPECT_TRUE(report.ok) << "seed " << seed << ": " << model.text << ": " << report.text;

@@ -75,8 +75,12 @@ TEST_F(SafeTensorsTest, NoTensors) {
 // ---- Files of other writers ----
 
 TEST_F(SafeTensorsTest, AFileMadeByHand) {
-  write(compose("{" + kOne + "}   ", kOneData));
-  EXPECT_EQ(load_safetensors(path_)["x"].to_vector<float>(), (std::vector<float>{1, -2}));
+  for (const std::string metadata : {"", "\"__metadata__\":null,"}) {
+    write(compose("{" + metadata + kOne + "}   ", kOneData));
+    const SafeTensors read = load_safetensors(path_);
+    EXPECT_EQ(read["x"].to_vector<float>(), (std::vector<float>{1, -2}));
+    EXPECT_TRUE(read.metadata.empty());
+  }
 }
 
 TEST_F(SafeTensorsTest, UnalignedAndUnorderedTensorsAreRead) {

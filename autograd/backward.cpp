@@ -117,6 +117,11 @@ class Tape::BackwardRun {
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
+  if (layered_ && !options.create_graph) {  // a jvp differentiates the gradients
+    BackwardOptions recorded = options;
+    recorded.create_graph = true;
+    return backward(loss, recorded);
+  }
   const auto run_once = [this, &loss](const BackwardOptions& chosen) {
     BackwardRun run(*this, loss, chosen);
     for (int64_t position = run.last(); position >= run.first(); --position) {
@@ -400,7 +405,9 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   }
   if (!on_its_thread())
     fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");
-  if (*thread_ != this) fail(kBackward, "an inner tape is still in scope (end its scope first)");
+  if (tangents_) fail(kBackward, "expected a tape, got the forward pass of jvp (begin a Tape in the function)");
+  if (*thread_ != this && for_backward() != this)
+    fail(kBackward, "an inner tape is still in scope (end its scope first)");
   if (position_of(loss) < 0) fail_unrecorded();
   if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
   if (options.per_example) require_per_example(loss, options);

@@ -23,12 +23,20 @@
 
 namespace tapegrad {
 
+/// How forward mode (jvp) gets the tangent of an operation's result from those of its inputs, by its backward.
+enum class TangentRule : uint8_t {
+  by_backward,  ///< its derivative with respect to dy: for any operation whose backward can be differentiated
+  symmetric,    ///< it maps the tangent of an input as it maps dy: each input's Jacobian is a symmetric matrix
+  written,      ///< it computes the tangent itself, when BackwardPass::tangents is given
+};
+
 /// What the tape and the tests need to know of an operation.
 struct OpTraits {
   /// The backward is itself made of recorded operations; otherwise create_graph is an Error that names the operation.
   bool twice = true;
   /// The operation replaces elements by given numbers, which may be infinite: Tape::trap_nan() accepts them.
   bool selects = false;
+  TangentRule tangent = TangentRule::by_backward;
 };
 
 /// One constant per operation, with static lifetime, next to its definition: const Op kTanh{"tanh"}. Constructing it
@@ -44,6 +52,23 @@ struct Op : OpTraits {
   [[noreturn]] void fail(std::string_view message) const { tapegrad::fail(name, message); }
   /// Every operation of the process.
   static const std::vector<const Op*>& all();
+};
+
+/// An operation whose result has the shape that its inputs broadcast to, and with respect to each of them a symmetric
+/// Jacobian: elementwise, where it is diagonal, or as softmax.
+struct SymmetricOp : Op {
+  SymmetricOp(std::string_view op, OpTraits traits = {}) : Op(op, with_rule(traits)) {}  // NOLINT: like Op
+
+ private:
+  static OpTraits with_rule(OpTraits traits) {
+    traits.tangent = TangentRule::symmetric;
+    return traits;
+  }
+};
+
+/// An operation whose backward looks at BackwardPass::tangents: linear ones, which map tangents as they map values.
+struct RuledOp : Op {
+  RuledOp(std::string_view op) : Op(op, OpTraits{.tangent = TangentRule::written}) {}  // NOLINT: like Op
 };
 
 /// The gradients of an operation's inputs, in the order of the inputs: a backward returns {dx, dw}, or just dx. An
@@ -90,6 +115,11 @@ struct BackwardPass {
   /// is nothing yet, if someone else holds that sum, if backward itself is recorded, or if every gradient is to be
   /// checked.
   Tensor* gradient_so_far(std::size_t input) const;
+  /// Of a RuledOp in forward mode: the tangents of its inputs, empty for zero, at least one of them given. Then `dy` is
+  /// the operation's result, and its tangent is to be returned in place of the gradients, or nothing, for the tangent
+  /// to be found by backward.
+  std::span<const Tensor> tangents = {};
+  bool is_forward() const { return !tangents.empty(); }
 
   // The tape fills in these.
   std::span<Tensor> sums = {};              // by position; empty if they must not be changed

@@ -1,5 +1,6 @@
 // Which tape records, and how an operation gets onto it. The way back is in backward.cpp.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
@@ -14,6 +15,8 @@
 #include <utility>
 
 namespace tapegrad {
+
+using detail::Layers;
 
 namespace {
 
@@ -36,12 +39,16 @@ void note_unrecorded(const Tensor& x) {
 
 // --- life ---
 
-Tape::Tape(OuterTensors outer_tensors)
+Tape::Tape(OuterTensors outer_tensors) : Tape(outer_tensors, nullptr) {}
+
+Tape::Tape(OuterTensors outer_tensors, detail::Tangents* tangents)
     : thread_(&innermost),
       outer_(innermost),
-      id_(detail::begin_tape()),
+      id_(detail::begin_tape() + (tangents ? 1 : 0)),
       memory_(detail::TapeMemory::take()),
-      outer_tensors_(outer_tensors) {
+      outer_tensors_(outer_tensors),
+      tangents_(tangents),
+      layered_(tangents || (outer_tensors == OuterTensors::tangents && current() && !for_backward())) {
   innermost = this;
   detail::last_leaf = {};
 }
@@ -70,6 +77,8 @@ Tape* Tape::current() {
   Tape* const tape = innermost;
   return tape && tape->state_ == State::recording && tape->pauses_ == 0 ? tape : nullptr;
 }
+
+Tape* Tape::for_backward() { return Layers::tape_of(current()); }
 
 PauseRecording::PauseRecording() : newest_(innermost ? innermost->id_ : 0) {
   for (Tape* tape = innermost; tape; tape = tape->outer_) ++tape->pauses_;
@@ -147,6 +156,7 @@ int64_t Tape::position_of(const Tensor& x) {
   for (const Tape* tape = outer_; tape; tape = tape->outer_) {
     if (tape->id_ == index.tape) return outer_tensors_ == OuterTensors::leaves ? enter_leaf(x) : -1;
   }
+  if (Layers::is_forward_here(index.tape, thread_)) return -1;
   if (detail::is_alive(index.tape)) {
     fail("tape",
          fmt::format("a tensor of shape {} was recorded on the tape of another thread (detach() it there first)",
@@ -159,6 +169,7 @@ int64_t Tape::position_of(const Tensor& x) {
 }
 
 int64_t Tape::enter_leaf(const Tensor& x) {
+  if (tangents_) return -1;
   detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
   if (entry.tape != id_) {
     x.begin_recording();
@@ -186,6 +197,7 @@ void Tape::fail_unrecorded() const {
 
 // A frozen leaf must not be written to while closures may hold it.
 void Tape::hold_frozen(const Tensor& x) {
+  if (tangents_) return;
   detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
   if (entry.tape == id_) return;
   x.begin_recording();
@@ -196,19 +208,13 @@ void Tape::hold_frozen(const Tensor& x) {
 
 // --- recording ---
 
-// A friend of Tape.
 template <class Inputs>
-Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads) {
-  if (!tape) {
-    for (const Tensor& x : inputs)
-      if (x.defined()) note_unrecorded(x);
-    return y;
-  }
-  detail::TapeMemory& memory = *tape->memory_;
+Tensor Layers::push(Tape& tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads) {
+  detail::TapeMemory& memory = *tape.memory_;
   const std::size_t first = memory.inputs.size();
   bool connected = false;
   for (const Tensor& x : inputs) {
-    const int64_t position = x.defined() ? tape->position_of(x) : -1;
+    const int64_t position = x.defined() ? tape.position_of(x) : -1;
     connected |= position >= 0;
     memory.inputs.push_back(position);
   }
@@ -223,23 +229,44 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
   node.first_input = static_cast<int64_t>(first);
   node.input_count = static_cast<uint32_t>(inputs.size());
   if (reads == Reads::anything) memory.first_reader = std::min(memory.first_reader, memory.size() - 1);
-  if (tape->trap_nan_) detail::require_finite_result(memory, op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
-  y.set_tape_index({tape->id_, memory.size() - 1});
-  if (watching && &watching->tape() == tape) [[unlikely]]
+  if (tape.trap_nan_) detail::require_finite_result(memory, op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
+  y.set_tape_index({tape.id_, memory.size() - 1});
+  if (watching && &watching->tape() == &tape) [[unlikely]]
     watching->recorded(y, std::vector<Tensor>(inputs.begin(), inputs.end()));
   return y;
+}
+
+template Tensor Layers::push(Tape&, const Op&, Tensor, const std::span<const Tensor>&, Backward&&, Reads);
+
+template <class Inputs>
+Tensor Layers::record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads) {
+  if (!tape) {
+    for (const Tensor& x : inputs)
+      if (x.defined()) note_unrecorded(x);
+    return y;
+  }
+  if (tape->layered_) [[unlikely]]
+    return record(*tape, op, std::move(y), PoolVector<Tensor>(inputs.begin(), inputs.end()), std::move(backward),
+                  reads);
+  return push(*tape, op, std::move(y), inputs, std::move(backward), reads);
+}
+
+bool Layers::differentiates(Tape& tape, const Tensor& x) {
+  if (tape.layered_) [[unlikely]]
+    return any_differentiates(tape, x);
+  return tape.position_of(x) >= 0;
 }
 
 Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward, Reads reads) {
   if (detail::is_profiling()) [[unlikely]]
     detail::note_call(op, y, {inputs.begin(), inputs.size()});
-  return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward), reads);
+  return Layers::record_on(Tape::current(), op, std::move(y), inputs, std::move(backward), reads);
 }
 
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward, Reads reads) {
   if (detail::is_profiling()) [[unlikely]]
     detail::note_call(op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
-  return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward), reads);
+  return Layers::record_on(Tape::current(), op, std::move(y), inputs, std::move(backward), reads);
 }
 
 Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward) {
@@ -251,18 +278,20 @@ Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&&
 }
 
 Tensor Tape::variable(const Tensor& x) {
-  Tape* const tape = current();
-  if (!tape) kVariable.fail("expected a tape that records, got none");
+  if (!current()) kVariable.fail("expected a tape that records, got none");
   if (!is_floating(x.dtype())) kVariable.fail(fmt::format("expected float32 or float64, got {}", name(x.dtype())));
-  const int64_t from = tape->position_of(x);
   const Tensor y = x.view(x.shape(), x.strides());
-  detail::TapeMemory& memory = *tape->memory_;
-  detail::Node& node = memory.push(&kVariable, y);
-  node.backward = [](const Tensor& dy) -> Grads { return dy; };
-  node.first_input = static_cast<int64_t>(memory.inputs.size());
-  node.input_count = 1;
-  memory.inputs.push_back(from);
-  y.set_tape_index({tape->id_, memory.size() - 1});
+  if (Tape* const tape = for_backward()) {
+    const int64_t from = tape->position_of(x);
+    detail::TapeMemory& memory = *tape->memory_;
+    detail::Node& node = memory.push(&kVariable, y);
+    node.backward = [](const Tensor& dy) -> Grads { return dy; };
+    node.first_input = static_cast<int64_t>(memory.inputs.size());
+    node.input_count = 1;
+    memory.inputs.push_back(from);
+    y.set_tape_index({tape->id_, memory.size() - 1});
+  }
+  if (current()->layered_) Layers::copy_tangents(x, y);
   return y;
 }
 
@@ -273,7 +302,7 @@ TapeWatch* TapeWatch::current() { return watching; }
 bool needs_grad(const Tensor& x) {
   Tape* tape = Tape::current();
   if (!tape && x.defined()) note_unrecorded(x);
-  return tape && x.defined() && tape->position_of(x) >= 0;
+  return tape && x.defined() && Layers::differentiates(*tape, x);
 }
 
 }  // namespace tapegrad

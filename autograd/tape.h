@@ -18,6 +18,9 @@ class Tape;
 
 namespace detail {
 struct TapeMemory;
+struct Tangents;
+struct Layers;
+class ForwardPass;
 Grads gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
 }  // namespace detail
 
@@ -43,7 +46,8 @@ struct BackwardOptions {
 /// How a tape treats tensors that an enclosing tape of this thread has recorded.
 enum class OuterTensors {
   constants,
-  leaves,  // gradients are computed for them, too
+  leaves,    // gradients are computed for them, too
+  tangents,  // constants, but a jvp that encloses the tape differentiates what the tape records, and its backward
 };
 
 /// Records the operations of this thread from its construction to its destruction or its backward(). If several tapes
@@ -85,6 +89,9 @@ class Tape {
 
   /// The tape that records on this thread now, or nullptr.
   static Tape* current();
+  /// The tape that keeps what this thread records now for a backward: current(), or outside a jvp that records without
+  /// keeping anything; nullptr if there is none.
+  static Tape* for_backward();
   /// The position of x on this tape; -1 for a constant. A leaf is entered if it is not on the tape yet. Error for a
   /// tensor that is recorded on a live tape of another thread.
   int64_t position_of(const Tensor& x);
@@ -94,11 +101,12 @@ class Tape {
 
  private:
   friend class PauseRecording;
+  friend struct detail::Layers;
+  friend class detail::ForwardPass;
   friend Grads detail::gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
-  template <class Inputs>
-  friend Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads);
   enum class State { recording, running_backward, spent };
   class BackwardRun;
+  Tape(OuterTensors outer_tensors, detail::Tangents* tangents);
   void require_position(int64_t position) const;
   int64_t enter_leaf(const Tensor& x);
   void hold_frozen(const Tensor& x);
@@ -116,6 +124,8 @@ class Tape {
   const OuterTensors outer_tensors_;
   BackwardRun* running_ = nullptr;  // the backward that runs
   bool trap_nan_ = false;
+  detail::Tangents* const tangents_;  // of a forward pass, which keeps no nodes (detail/forward_pass.h)
+  const bool layered_;                // a forward pass, or a tape with OuterTensors::tangents in one
 };
 
 }  // namespace tapegrad

@@ -1,5 +1,6 @@
 // Handles, factories and access to values. Views and copies are operations: ops/shape/view.cpp.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/parallel.h>
@@ -118,6 +119,8 @@ Tensor Tensor::make(const Shape& shape, const Strides& strides, int64_t offset, 
 }
 
 void Tensor::free_body(Body* body) noexcept {
+  if (detail::is_of_forward_pass(body->tape_index.tape)) [[unlikely]]
+    detail::forget_tangents(body->tape_index);
   body->~Body();
   pool::release(body, sizeof(Body));
 }

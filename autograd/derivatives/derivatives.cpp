@@ -1,7 +1,8 @@
-// Derivatives as functions, implemented with Tape::backward.
+// Derivatives as functions, implemented with Tape::backward and forward passes.
 // build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
@@ -18,15 +19,19 @@ namespace {
 
 constexpr std::string_view kNoArguments = "expected at least one tensor to differentiate with respect to, got none";
 
-std::vector<Tensor> variables(std::string_view where, std::span<const Tensor> x) {
-  std::vector<Tensor> found;
+void require_arguments(std::string_view where, std::span<const Tensor> x) {
   for (const Tensor& one : x) {
     if (!is_floating(one.dtype())) {
       fail(where, fmt::format("expected float32 or float64 arguments, got {}", name(one.dtype())));
     }
-    found.push_back(Tape::variable(one));
   }
-  if (found.empty()) fail(where, kNoArguments);
+  if (x.empty()) fail(where, kNoArguments);
+}
+
+std::vector<Tensor> variables(std::string_view where, std::span<const Tensor> x) {
+  require_arguments(where, x);
+  std::vector<Tensor> found;
+  for (const Tensor& one : x) found.push_back(Tape::variable(one));
   return found;
 }
 
@@ -64,7 +69,7 @@ class Evaluation {
 
  public:
   Evaluation(std::string_view where, TensorFunction f, std::span<const Tensor> x) {
-    if (!Tape::current()) own_.emplace();
+    if (!Tape::for_backward()) own_.emplace(OuterTensors::tangents);
     at = variables(where, x);
     y = f(at);
   }
@@ -82,12 +87,13 @@ class Evaluation {
   // enclosing tape, the last backward frees everything.
   std::vector<Tensor> gradients(const Tensor& z, const std::vector<Tensor>& x, const Tensor& dz, Then then) {
     Gradients found;
-    if (Tape::current()->position_of(z) >= 0) {
-      found = Tape::current()->backward(z, {.create_graph = !own_ || then == Then::differentiated,
-                                            .retain_graph = then == Then::again,
-                                            .grad_output = dz,
-                                            .keep = {},
-                                            .only = x});
+    Tape& tape = *Tape::for_backward();
+    if (tape.position_of(z) >= 0) {
+      found = tape.backward(z, {.create_graph = !own_ || then == Then::differentiated,
+                                .retain_graph = then == Then::again,
+                                .grad_output = dz,
+                                .keep = {},
+                                .only = x});
     }
     std::vector<Tensor> grads;
     for (const Tensor& one : x) {
@@ -130,7 +136,30 @@ class Evaluation {
   ValueAndProducts with_value(std::vector<Tensor> products) const { return {result(y), results(std::move(products))}; }
 
  private:
-  Tensor result(const Tensor& x) const { return own_ ? x.detach() : x; }
+  // An enclosing forward pass keeps the tangents.
+  Tensor result(const Tensor& x) const {
+    if (!own_) return x;
+    const Tensor y = x.view(x.shape(), x.strides());
+    if (Layers::take_part(*own_)) Layers::copy_tangents(x, y);
+    return y;
+  }
+};
+
+// f and J v at x, in forward mode.
+struct Pushed {
+  Pushed(TensorFunction f, std::span<const Tensor> x, std::span<const Tensor> v,
+         ForwardPass::Refusal refusal = ForwardPass::Refusal::error) {
+    const ForwardPass pass(refusal);
+    std::vector<Tensor> at;
+    for (std::size_t i = 0; i < x.size(); ++i) at.push_back(pass.variable(x[i], v[i]));
+    const Tensor found = f(at);
+    y = pass.result(found);
+    tangent = pass.tangent(found);
+    refused = pass.refused();
+  }
+
+  Tensor y, tangent;
+  bool refused = false;
 };
 
 // --- the rows of a batch ---
@@ -187,30 +216,15 @@ Tensor for_each_row(const Tensor& directions, int64_t rows) {
   return directions.unsqueeze(0).expand(shape_of(rows, {times}, row)).reshape(shape_of(rows * times, row, {}));
 }
 
-// Whether everything recorded from a position on can be differentiated twice.
-bool is_twice_differentiable(const Tape& tape, int64_t from) {
-  std::vector<std::string_view> once;
-  for (const Op* op : Op::all())
-    if (!op->twice) once.push_back(op->name);
-  for (int64_t position = from; position < tape.size(); ++position) {
-    if (std::find(once.begin(), once.end(), tape.op_name(position)) != once.end()) return false;
-  }
-  return true;
-}
-
 struct RowCounts {
   int64_t count = 0;
   Shape result;          // of one row
   int64_t elements = 0;  // of one row of all arguments
 };
 
-// A row of f(x) per element of a row of x: J^T, one direction each. Empty if f cannot be differentiated twice.
+// A row of f(x) per element of a row of x, and J times one direction each. Empty if an operation has no tangent.
 std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Tensor> x, const RowCounts& rows) {
   const int64_t n = rows.elements, m = rows.result.numel();
-  const int64_t begin = Tape::current() ? Tape::current()->size() : 0;
-  Evaluation run(kBatchJacobian, f, repeated_rows(x, n));
-  require_rows(kBatchJacobian, run.y, rows.count * n);
-  if (!is_twice_differentiable(*Tape::current(), begin)) return {};
   std::vector<Tensor> v;
   int64_t first = 0;
   for (const Tensor& one : x) {
@@ -219,9 +233,10 @@ std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Ten
     v.push_back(for_each_row(all.reshape(shape_of(n, row, {})), rows.count));
     first += row.numel();
   }
-  const Tensor dual = Tape::variable(zeros(run.y.shape(), run.y.dtype()));
-  const std::vector<Tensor> transposed = run.gradients(run.y, run.at, dual, Then::differentiated);
-  const Tensor whole = run.pulled_back(transposed, v, {dual})[0].reshape({rows.count, n, m}).transpose(1, 2);
+  const Pushed pushed(f, repeated_rows(x, n), v, ForwardPass::Refusal::noted);
+  require_rows(kBatchJacobian, pushed.y, rows.count * n);
+  if (pushed.refused) return {};
+  const Tensor whole = pushed.tangent.reshape({rows.count, n, m}).transpose(1, 2);
   std::vector<Tensor> found;
   first = 0;
   for (const Tensor& one : x) {
@@ -229,7 +244,7 @@ std::vector<Tensor> jacobian_by_directions(TensorFunction f, std::span<const Ten
     found.push_back(whole.slice(2, first, first + row.numel()).reshape(shape_of(rows.count, rows.result, row)));
     first += row.numel();
   }
-  return run.results(std::move(found));
+  return found;
 }
 
 // One backward for all elements of f(x).
@@ -261,9 +276,9 @@ ValueAndProducts vjp(TensorFunction f, std::span<const Tensor> x, const Tensor& 
 
 ValueAndProducts jvp(TensorFunction f, std::span<const Tensor> x, std::span<const Tensor> v) {
   require_like("jvp", v, x);
-  Evaluation run("jvp", f, x);
-  const Tensor dual = Tape::variable(zeros(run.y.shape(), run.y.dtype()));
-  return run.with_value(run.pulled_back(run.gradients(run.y, run.at, dual, Then::differentiated), v, {dual}));
+  require_arguments("jvp", x);
+  const Pushed pushed(f, x, v);
+  return {pushed.y, {pushed.tangent}};
 }
 
 ValueAndProducts hvp(TensorFunction f, std::span<const Tensor> x, std::span<const Tensor> v) {

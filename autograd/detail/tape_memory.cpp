@@ -97,7 +97,7 @@ struct LiveTapes {
 uint64_t begin_tape() {
   LiveTapes& tapes = LiveTapes::get();
   const std::lock_guard lock(tapes.mutex);
-  const uint64_t tape = ++tapes.last;
+  const uint64_t tape = tapes.last += 2;
   tapes.numbers.push_back(tape);
   return tape;
 }
@@ -107,13 +107,15 @@ uint64_t newest_tape() { return LiveTapes::get().last.load(std::memory_order_rel
 void end_tape(uint64_t tape) {
   LiveTapes& tapes = LiveTapes::get();
   const std::lock_guard lock(tapes.mutex);
-  tapes.numbers.erase(std::find(tapes.numbers.begin(), tapes.numbers.end(), tape));
+  tapes.numbers.erase(std::find(tapes.numbers.begin(), tapes.numbers.end(), tape & ~uint64_t{1}));
 }
 
 bool is_alive(uint64_t tape) {
   LiveTapes& tapes = LiveTapes::get();
   const std::lock_guard lock(tapes.mutex);
-  return std::find(tapes.numbers.begin(), tapes.numbers.end(), tape) != tapes.numbers.end();
+  return std::find(tapes.numbers.begin(), tapes.numbers.end(), tape & ~uint64_t{1}) != tapes.numbers.end();
 }
+
+std::mutex& mutex_of_tapes() { return LiveTapes::get().mutex; }
 
 }  // namespace tapegrad::detail

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <span>
 #include <vector>
@@ -93,10 +94,13 @@ struct TapeMemory {
 };
 
 /// The numbers of all tapes alive, so that a tensor of another thread's tape is an Error rather than a silent constant.
+/// They are even; that of a forward pass is the odd one after the number that it began with.
 uint64_t begin_tape();
 void end_tape(uint64_t tape);
 bool is_alive(uint64_t tape);
 /// That of the tape that began last.
 uint64_t newest_tape();
+/// Held while that list is read or changed. It is free in a child process, whatever was alive at the fork.
+std::mutex& mutex_of_tapes();
 
 }  // namespace tapegrad::detail

@@ -50,7 +50,7 @@ struct Again {
 
 Tensor recompute(const Tensor& x, Recomputed f, Reads reads) {
   if (!f) kRecompute.fail("expected a function, got an empty one");
-  if (!Tape::current()) return f(x);
+  if (!Tape::for_backward()) return f(x);
   Again again{.x = x.detach(), .inputs = {}, .draws = {}, .f = std::move(f)};
   std::vector<Tensor> inputs{x};
   Tensor y;

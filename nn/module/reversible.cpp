@@ -113,7 +113,7 @@ Halves reversible(const Halves& x, std::vector<ReversibleFunctions> layers) {
   for (const ReversibleFunctions& layer : layers) {
     if (!layer.f || !layer.g) kReversible.fail("expected functions f and g, got an empty one");
   }
-  if (!Tape::current()) {
+  if (!Tape::for_backward()) {
     Halves y = x;
     for (ReversibleFunctions& layer : layers) {
       y.first = y.first + checked(layer.f(y.second), y.second);

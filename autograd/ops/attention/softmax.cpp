@@ -116,7 +116,7 @@ HWY_EXPORT(log_softmax_backward_rows);
 
 namespace {
 
-const Op kSoftmax{"softmax"};
+const SymmetricOp kSoftmax{"softmax"};
 const Op kLogSoftmax{"log_softmax"};
 
 using Kernel = void (*)(const SoftmaxArgs&, int64_t, int64_t);

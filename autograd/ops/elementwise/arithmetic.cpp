@@ -113,19 +113,19 @@ HWY_EXPORT(arithmetic_formulas);
 
 const ArithmeticFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(arithmetic_formulas)>(); }
 
-const Op kAdd{"add"};
-const Op kSub{"sub"};
-const Op kMul{"mul"};
-const Op kDiv{"div"};
-const Op kPow{"pow"};
-const Op kNeg{"neg"};
-const Op kMaximum{"maximum"};
-const Op kMinimum{"minimum"};
-const Op kClamp{"clamp"};
-const Op kFmod{"fmod"};
-const Op kRemainder{"remainder"};
-const Op kAtan2{"atan2"};
-const Op kLerp{"lerp"};
+const SymmetricOp kAdd{"add"};
+const SymmetricOp kSub{"sub"};
+const SymmetricOp kMul{"mul"};
+const SymmetricOp kDiv{"div"};
+const SymmetricOp kPow{"pow"};
+const SymmetricOp kNeg{"neg"};
+const SymmetricOp kMaximum{"maximum"};
+const SymmetricOp kMinimum{"minimum"};
+const SymmetricOp kClamp{"clamp"};
+const SymmetricOp kFmod{"fmod"};
+const SymmetricOp kRemainder{"remainder"};
+const SymmetricOp kAtan2{"atan2"};
+const SymmetricOp kLerp{"lerp"};
 
 // The loops of an operation on integers; without one for bool, bool operands are an error.
 struct IntegerLoops {
@@ -211,10 +211,11 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   Tensor y = binary_value(kMul, formulas().mul, kMulLoops, a, b);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
-  return record(kMul, std::move(y), {a, b},
-                [a = kept_if(wants_b, a), b = kept_if(wants_a, b)](const Tensor& dy) -> Grads {
-                  return {b.defined() ? dy * b : Tensor(), a.defined() ? dy * a : Tensor()};
-                });
+  return record(
+      kMul, std::move(y), {a, b},
+      [a = kept_if(wants_b, a), b = kept_if(wants_a, b)](const Tensor& dy, const BackwardPass& pass) -> Grads {
+        return {b.defined() && pass.wants(0) ? dy * b : Tensor(), a.defined() && pass.wants(1) ? dy * a : Tensor()};
+      });
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {

@@ -16,11 +16,11 @@
 namespace tapegrad {
 namespace {
 
-const Op kClampBetween{"clamp_between"};
-const Op kLogaddexp{"logaddexp"};
-const Op kLogaddexp2{"logaddexp2"};
-const Op kXlogy{"xlogy"};
-const Op kXlog1py{"xlog1py"};
+const SymmetricOp kClampBetween{"clamp_between"};
+const SymmetricOp kLogaddexp{"logaddexp"};
+const SymmetricOp kLogaddexp2{"logaddexp2"};
+const SymmetricOp kXlogy{"xlogy"};
+const SymmetricOp kXlog1py{"xlog1py"};
 constexpr std::string_view kClamp = "clamp";
 constexpr std::string_view kAddcmul = "addcmul";
 constexpr std::string_view kAddcdiv = "addcdiv";

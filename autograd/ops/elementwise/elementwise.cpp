@@ -264,7 +264,7 @@ consteval std::size_t place() {
 }
 
 template <Name kName>
-const Op kOp{kName.view()};
+const SymmetricOp kOp{kName.view()};
 
 template <Name kName>
 const Unary& function() {

@@ -83,10 +83,10 @@ HWY_EXPORT(select_kernels);
 
 const Selections& selections() { return chosen<HWY_DISPATCH_TABLE(select_kernels)>(); }
 
-const Op kWhere{"where", {.selects = true}};
-const Op kMaskedFill{"masked_fill", {.selects = true}};
-const Op kTril{"tril"};
-const Op kTriu{"triu"};
+const SymmetricOp kWhere{"where", {.selects = true}};
+const SymmetricOp kMaskedFill{"masked_fill", {.selects = true}};
+const SymmetricOp kTril{"tril"};
+const SymmetricOp kTriu{"triu"};
 
 MapKernel kernel_for(const Selection& selection, DType dtype) {
   if (is_half(dtype)) detail::refuse_to_compute(dtype);

@@ -15,7 +15,7 @@
 namespace tapegrad {
 namespace {
 
-const Op kLinear{"linear"};
+const RuledOp kLinear{"linear"};
 
 int64_t row_count(const Tensor& x) {
   int64_t count = 1;
@@ -135,6 +135,16 @@ class AddBias {
   int64_t out_;
 };
 
+// y' = x' W^T + x W'^T + b', of those that are given.
+Tensor tangent_of(const Tensor& x, const Tensor& w, bool narrow, const Shape& shape, std::span<const Tensor> t) {
+  Tensor sum;
+  const auto add_term = [&](const Tensor& term) { sum = sum.defined() ? add(sum, term) : term; };
+  if (t[0].defined()) add_term(matmul_of(t[0], w.t(), narrow));
+  if (t[1].defined()) add_term(matmul_of(x, t[1].t(), narrow));
+  if (t[2].defined()) add_term(t[2].expand(shape));
+  return sum;
+}
+
 // In bfloat16 if `narrow`.
 Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, bool narrow) {
   const int64_t out = weight.size(0);
@@ -153,6 +163,7 @@ Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, boo
   return record(kLinear, y, {x, w, bias},
                 [x = kept_if(wants_weight, x), w = kept_if(wants_x, w), wants_bias, narrow](
                     const Tensor& dy, const BackwardPass& pass) -> Grads {
+                  if (pass.is_forward()) return tangent_of(x, w, narrow, dy.shape(), pass.tangents);
                   Tensor dx, dweight, dbias;
                   if (w.defined() && pass.wants(0)) dx = matmul_of(dy, w, narrow);
                   const int64_t examples = pass.examples;

@@ -12,7 +12,7 @@
 namespace tapegrad {
 namespace {
 
-const Op kMatmul{"matmul"};
+const RuledOp kMatmul{"matmul"};
 
 template <class T>
 MatrixView<T> result(const Tensor& y) {
@@ -93,6 +93,12 @@ Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
   return record(kMatmul, y, {a, b},
                 [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](
                     const Tensor& dy, const BackwardPass& pass) -> Grads {
+                  const auto& t = pass.tangents;
+                  if (pass.is_forward() && !t[1].defined()) return matmul_of(t[0], b, narrow);
+                  if (pass.is_forward()) {  // (a b)' = a b' + a' b
+                    const Tensor y = matmul_of(a, t[1], narrow);
+                    return t[0].defined() ? add(y, matmul_of(t[0], b, narrow)) : y;
+                  }
                   Tensor da, db;
                   if (b.defined() && pass.wants(0)) da = matmul_of(dy, b.t(), narrow);
                   if (!a.defined() || !pass.wants(1)) return {da, db};

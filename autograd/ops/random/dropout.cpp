@@ -51,7 +51,7 @@ namespace {
 
 HWY_EXPORT(dropout_row);
 
-const Op kDropout{"dropout"};
+const SymmetricOp kDropout{"dropout"};
 
 // keep [x.shape()] bool. Linear in x, so it is its own derivative: dx = apply(dy, keep), to any order.
 Tensor apply(const Tensor& x, const Tensor& keep, double p) {

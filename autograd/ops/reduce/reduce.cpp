@@ -13,9 +13,9 @@
 namespace tapegrad {
 namespace {
 
-const Op kSum{"sum"};
-const Op kSumTo{"sum_to"};
-const Op kMean{"mean"};
+const RuledOp kSum{"sum"};
+const RuledOp kSumTo{"sum_to"};
+const RuledOp kMean{"mean"};
 const Op kVar{"var"};
 const Op kStd{"std"};
 const Op kProd{"prod"};
@@ -122,7 +122,10 @@ Tensor rows_of_minus_infinity(const Tensor& x) {
 
 Tensor sum(const Tensor& x, const Axes& axes, Flag keepdim) {
   if (widens_to_int64(x.dtype())) return sum(x.to(kInt64), axes, keepdim);
-  auto backward = [shape = x.shape(), axes](const Tensor& dy) -> Grads { return expand_to_input(dy, shape, axes); };
+  auto backward = [shape = x.shape(), axes](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    if (pass.is_forward()) return sum(pass.tangents[0], axes, dy.dim() == shape.rank());
+    return expand_to_input(dy, shape, axes);
+  };
   const Tensor y = reduced(kSum.name, ReduceKind::sum, x, axes, keepdim);
   return with_settings(record(kSum, y, {x}, std::move(backward)), "axes", axes);
 }
@@ -136,7 +139,8 @@ Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim) {
     T* values = y.mutable_data<T>();
     for (int64_t i = 0; i < y.numel(); ++i) values[i] /= static_cast<T>(n);  // of no elements: 0/0 is NaN
   });
-  auto backward = [shape = x.shape(), axes, n](const Tensor& dy) -> Grads {
+  auto backward = [shape = x.shape(), axes, n](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    if (pass.is_forward()) return mean(pass.tangents[0], axes, dy.dim() == shape.rank());
     return expand_to_input(mul(dy, 1.0 / static_cast<double>(n)), shape, axes);
   };
   return with_settings(record(kMean, y, {x}, std::move(backward)), "axes", axes);
@@ -204,7 +208,9 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   }
   const Tensor y = Tensor::empty(shape, x.dtype());
   reduce(ReduceKind::sum, view_for_reduction(kSumTo.name, x, axes), y);
-  return record(kSumTo, y, {x}, [from = x.shape()](const Tensor& dy) -> Grads { return dy.expand(from); });
+  return record(kSumTo, y, {x}, [from = x.shape()](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return pass.is_forward() ? sum_to(pass.tangents[0], dy.shape()) : dy.expand(from);
+  });
 }
 
 Tensor Tensor::sum(const Axes& axes, Flag keepdim) const { return tapegrad::sum(*this, axes, keepdim); }

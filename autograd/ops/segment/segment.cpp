@@ -17,7 +17,7 @@ const Op kSum{"segment_sum"};
 const Op kMean{"segment_mean"};
 const Op kMax{"segment_max"};
 const Op kMin{"segment_min"};
-const Op kSoftmax{"segment_softmax"};
+const SymmetricOp kSoftmax{"segment_softmax"};
 const Op kLogsumexp{"segment_logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

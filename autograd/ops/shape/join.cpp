@@ -11,7 +11,7 @@
 namespace tapegrad {
 namespace {
 
-const Op kCat{"cat"};
+const RuledOp kCat{"cat"};
 const Op kFlip{"flip"};
 constexpr std::string_view kStack = "stack";
 constexpr int64_t kMostPieces = int64_t{1} << 24;
@@ -75,14 +75,18 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
       to += bytes;
     }
   }
-  auto backward = [i, sizes = std::move(sizes)](const Tensor& dy) {
+  auto backward = [i, sizes = std::move(sizes)](const Tensor& dy, const BackwardPass& pass) -> Grads {
     Grads grads;
     int64_t start = 0;
     for (int64_t size : sizes) {
       grads.push_back(dy.slice(i, start, start + size));
       start += size;
     }
-    return grads;
+    if (!pass.is_forward()) return grads;
+    PoolVector<Tensor> tangents(pass.tangents.begin(), pass.tangents.end());
+    for (std::size_t k = 0; k < sizes.size(); ++k)
+      if (!tangents[k].defined()) tangents[k] = zeros_like(grads[k]);
+    return cat(std::span<const Tensor>(tangents), i);
   };
   return with_settings(record(kCat, y, std::span<const Tensor>(parts), std::move(backward)), "axis", i);
 }

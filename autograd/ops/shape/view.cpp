@@ -15,17 +15,17 @@
 namespace tapegrad {
 namespace {
 
-const Op kReshape{"reshape"};
-const Op kTranspose{"transpose"};
-const Op kPermute{"permute"};
-const Op kSlice{"slice"};
+const RuledOp kReshape{"reshape"};
+const RuledOp kTranspose{"transpose"};
+const RuledOp kPermute{"permute"};
+const RuledOp kSlice{"slice"};
 const Op kUnslice{"unslice"};
-const Op kSelect{"select"};
-const Op kExpand{"expand"};
-const Op kSqueeze{"squeeze"};
-const Op kUnsqueeze{"unsqueeze"};
-const Op kContiguous{"contiguous"};
-const Op kTo{"to"};
+const RuledOp kSelect{"select"};
+const RuledOp kExpand{"expand"};
+const RuledOp kSqueeze{"squeeze"};
+const RuledOp kUnsqueeze{"unsqueeze"};
+const SymmetricOp kContiguous{"contiguous"};
+const RuledOp kTo{"to"};
 constexpr std::string_view kUnflatten = "unflatten";
 constexpr std::string_view kMovedim = "movedim";
 
@@ -84,6 +84,20 @@ bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
   return true;
 }
 
+// `count` elements from start on.
+Tensor sliced(const Tensor& x, int axis, int64_t start, int64_t step, int64_t count) {
+  if (count == 0) return x.slice(axis, 0, 0);
+  const int64_t last = start + (count - 1) * step;
+  const int64_t stop = step > 0 ? last + 1 : last - 1;
+  return x.slice(axis, start, stop < 0 ? kAll : stop, step);
+}
+
+Dims inverse(const Dims& order) {
+  Dims back = order;
+  for (int i = 0; i < order.rank(); ++i) back[static_cast<int>(order[i])] = i;
+  return back;
+}
+
 // The inverse of slice: zeros of `shape` with dy at start, start + step, ... of one axis.
 Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, int64_t step) {
   const Tensor y = zeros(shape, dy.dtype());
@@ -91,12 +105,8 @@ Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, in
   Strides steps = y.strides();
   if (taken > 1) steps[axis] *= step;
   if (taken > 0) copy_into_view(y.view(dy.shape(), steps, start * y.strides()[axis]), dy);
-  return record(kUnslice, y, {dy}, [axis, start, step, taken](const Tensor& g) -> Grads {
-    if (taken == 0) return g.slice(axis, 0, 0);
-    const int64_t last = start + (taken - 1) * step;
-    const int64_t stop = step > 0 ? last + 1 : last - 1;
-    return g.slice(axis, start, stop < 0 ? kAll : stop, step);
-  });
+  return record(kUnslice, y, {dy},
+                [axis, start, step, taken](const Tensor& g) -> Grads { return sliced(g, axis, start, step, taken); });
 }
 
 // A number in another type; the smallest int32 or int64 for NaN and for what these cannot hold. A uint8 is the last
@@ -137,7 +147,9 @@ Tensor Tensor::reshape(const Shape& wanted) const {
   Strides strides;
   const Tensor y = strides_for(*this, shape, strides) ? view(shape, strides)
                                                       : detach().contiguous().view(shape, contiguous_strides(shape));
-  return record(kReshape, y, {*this}, [from = this->shape()](const Tensor& dy) -> Grads { return dy.reshape(from); });
+  return record(kReshape, y, {*this}, [from = this->shape()](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return pass.is_forward() ? pass.tangents[0].reshape(dy.shape()) : dy.reshape(from);
+  });
 }
 
 Tensor Tensor::flatten(int64_t start, int64_t end) const {
@@ -190,7 +202,9 @@ Tensor Tensor::transpose(int64_t a, int64_t b) const {
   Strides steps = strides();
   std::swap(swapped[i], swapped[j]);
   std::swap(steps[i], steps[j]);
-  auto backward = [i, j](const Tensor& dy) -> Grads { return dy.transpose(i, j); };
+  auto backward = [i, j](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return (pass.is_forward() ? pass.tangents[0] : dy).transpose(i, j);
+  };
   return with_settings(record(kTranspose, view(swapped, steps), {*this}, backward), "from", i, "to", j);
 }
 
@@ -210,7 +224,9 @@ Tensor Tensor::permute(const Dims& axes) const {
     steps.push_back(strides()[from]);
     back[from] = i;
   }
-  auto backward = [back](const Tensor& dy) -> Grads { return dy.permute(back); };
+  auto backward = [back](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return pass.is_forward() ? pass.tangents[0].permute(inverse(back)) : dy.permute(back);
+  };
   return with_settings(record(kPermute, view(turned, steps), {*this}, backward), "inverse", back);
 }
 
@@ -252,11 +268,13 @@ Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) co
   cut[i] = span > 0 ? (span - 1) / stride + 1 : 0;
   const int64_t offset = cut[i] == 0 ? 0 : first * steps[i];
   if (cut[i] > 1) steps[i] *= step;
-  return with_settings(record(kSlice, view(cut, steps, offset), {*this},
-                              [shape = this->shape(), i, first, step](const Tensor& dy) -> Grads {
-                                return unslice(dy, shape, i, first, step);
-                              }),
-                       "axis", i, "start", first, "step", step);
+  return with_settings(
+      record(kSlice, view(cut, steps, offset), {*this},
+             [shape = this->shape(), i, first, step](const Tensor& dy, const BackwardPass& pass) -> Grads {
+               if (pass.is_forward()) return sliced(pass.tangents[0], i, first, step, dy.size(i));
+               return unslice(dy, shape, i, first, step);
+             }),
+      "axis", i, "start", first, "step", step);
 }
 
 Tensor Tensor::select(int64_t axis, int64_t index) const {
@@ -271,7 +289,8 @@ Tensor Tensor::select(int64_t axis, int64_t index) const {
   rest.erase(i);
   steps.erase(i);
   return with_settings(record(kSelect, view(rest, steps, at * strides()[i]), {*this},
-                              [shape = this->shape(), i, at](const Tensor& dy) -> Grads {
+                              [shape = this->shape(), i, at](const Tensor& dy, const BackwardPass& pass) -> Grads {
+                                if (pass.is_forward()) return pass.tangents[0].select(i, at);
                                 return unslice(dy.unsqueeze(i), shape, i, at, 1);
                               }),
                        "axis", i, "index", at);
@@ -293,7 +312,9 @@ Tensor Tensor::expand(const Shape& wanted) const {
                              str(this->shape()), str(wanted)));
   }
   checked_numel(kExpand.name, shape);
-  return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy) -> Grads { return dy; });
+  return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return pass.is_forward() ? pass.tangents[0].expand(dy.shape()) : dy;
+  });
 }
 
 Tensor Tensor::squeeze(int64_t axis) const {
@@ -305,7 +326,9 @@ Tensor Tensor::squeeze(int64_t axis) const {
   Strides steps = strides();
   rest.erase(i);
   steps.erase(i);
-  return record(kSqueeze, view(rest, steps), {*this}, [i](const Tensor& dy) -> Grads { return dy.unsqueeze(i); });
+  return record(kSqueeze, view(rest, steps), {*this}, [i](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return pass.is_forward() ? pass.tangents[0].squeeze(i) : dy.unsqueeze(i);
+  });
 }
 
 Tensor Tensor::squeeze(const Axes& axes) const {
@@ -342,7 +365,9 @@ Tensor Tensor::unsqueeze(int64_t axis) const {
   const int i = static_cast<int>(axis < 0 ? axis + rank : axis);
   grown.insert(i, 1);
   steps.insert(i, 1);
-  return record(kUnsqueeze, view(grown, steps), {*this}, [i](const Tensor& dy) -> Grads { return dy.squeeze(i); });
+  return record(kUnsqueeze, view(grown, steps), {*this}, [i](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    return pass.is_forward() ? pass.tangents[0].unsqueeze(i) : dy.squeeze(i);
+  });
 }
 
 Tensor Tensor::contiguous() const {
@@ -383,7 +408,10 @@ Tensor Tensor::to(DType wanted) const {
 
 Tensor record_as_to(const Tensor& x, const Tensor& y) {
   const DType from = is_half(x.dtype()) ? kFloat32 : x.dtype();  // gradients of halves are float32
-  return record(kTo, y, {x}, [from](const Tensor& dy) -> Grads { return dy.to(from); });
+  return record(kTo, y, {x}, [from](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    if (pass.is_forward()) return pass.tangents[0].to(is_half(dy.dtype()) ? kFloat32 : dy.dtype());
+    return dy.to(from);
+  });
 }
 
 }  // namespace tapegrad

@@ -89,18 +89,18 @@ constexpr Pair kSlopeOf{&special::GammaKernels::slope,
 constexpr Pair kDensityOf{&special::GammaKernels::density,
                           pairs([](double a, double x) { return special::gamma_density(a, x); })};
 
-const Op kLgamma{"lgamma"};
-const Op kDigamma{"digamma"};
-const Op kPolygamma{"polygamma"};
-const Op kErfc{"erfc"};
-const Op kErfinv{"erfinv"};
-const Op kI0{"i0"};
-const Op kI1{"i1"};
-const Op kI0e{"i0e"};
-const Op kI1e{"i1e"};
-const Op kIgamma{"igamma"};
-const Op kIgammac{"igammac"};
-const Op kGammaDensity{"gamma_density"};
+const SymmetricOp kLgamma{"lgamma"};
+const SymmetricOp kDigamma{"digamma"};
+const SymmetricOp kPolygamma{"polygamma"};
+const SymmetricOp kErfc{"erfc"};
+const SymmetricOp kErfinv{"erfinv"};
+const SymmetricOp kI0{"i0"};
+const SymmetricOp kI1{"i1"};
+const SymmetricOp kI0e{"i0e"};
+const SymmetricOp kI1e{"i1e"};
+const SymmetricOp kIgamma{"igamma"};
+const SymmetricOp kIgammac{"igammac"};
+const SymmetricOp kGammaDensity{"gamma_density"};
 const Op kImplicitGamma{"implicit_gamma", false};
 
 Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {

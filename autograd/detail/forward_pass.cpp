@@ -1,0 +1,246 @@
+// Tangents: how they are computed, found and dropped.
+// build: -Os
+#include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/detail/forward_pass.h>
+#include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/ops.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace tapegrad::detail {
+namespace {
+
+Tangents* passes = nullptr;  // of all threads: a tensor may die on another one. Under mutex_of_tapes()
+
+auto place_in(PoolVector<Tangents::Entry>& entries, const TapeIndex& of) {
+  return std::lower_bound(entries.begin(), entries.end(), of, [](const Tangents::Entry& entry, const TapeIndex& at) {
+    return entry.of.tape != at.tape ? entry.of.tape < at.tape : entry.of.position < at.position;
+  });
+}
+
+Tensor tangent_in(Tangents& tangents, const Tensor& x) {
+  if (!x.defined() || x.tape_index().tape == 0) return {};
+  const std::lock_guard lock(mutex_of_tapes());
+  const auto found = place_in(tangents.entries, x.tape_index());
+  return found != tangents.entries.end() && found->of == x.tape_index() ? found->tangent : Tensor();
+}
+
+// y as a new tensor, if it is one that others have, too.
+Tensor own_handle(const Tensor& y) { return y.tape_index().tape == 0 ? y : y.view(y.shape(), y.strides()); }
+
+// While one is alive, this thread records in the layers outside a pass only.
+class Outside {
+ public:
+  Outside(Tape** innermost, Tape* outer) : innermost_(innermost), before_(std::exchange(*innermost, outer)) {}
+  ~Outside() { *innermost_ = before_; }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  Tape** const innermost_;
+  Tape* const before_;
+};
+
+// One operation, whose tangent is wanted.
+struct Recorded {
+  const Op& op;
+  const Tensor& y;
+  Backward& backward;
+  const PoolVector<Tensor>& tangents;  // of the inputs
+
+  uint32_t all_but(std::size_t input) const { return input < 32 ? ~(uint32_t{1} << input) : ~uint32_t{0}; }
+  Tensor by_symmetry() const;
+  Tensor by_backward() const;
+};
+
+// y' = J1 x1' + J2 x2' + ..., where a backward gives J^T dy, which is J dy. Undefined if it cannot be used so.
+Tensor Recorded::by_symmetry() const {
+  Tensor sum;
+  for (std::size_t i = 0; i < tangents.size(); ++i) {
+    if (!tangents[i].defined()) continue;
+    if (tangents[i].dtype() != y.dtype()) return {};
+    const bool spread = !(tangents[i].shape() == y.shape());
+    Grads part = backward(spread ? tangents[i].expand(y.shape()) : tangents[i],
+                          BackwardPass{.retained = true, .unwanted = all_but(i)});
+    if (!part[i].defined()) continue;
+    if (!(part[i].shape() == y.shape())) return {};
+    sum = sum.defined() ? add(sum, part[i]) : std::move(part[i]);
+  }
+  return sum.defined() ? sum : zeros(y.shape(), y.dtype());
+}
+
+// The gradients are linear in dy: y' = d<gradients, tangents> / d(dy), by a backward of this operation alone.
+Tensor Recorded::by_backward() const {
+  std::optional<Tape> own;
+  if (!Tape::for_backward()) own.emplace(OuterTensors::tangents);
+  Tape& tape = *Tape::for_backward();
+  const Tensor dy = Tape::variable(zeros(y.shape(), is_half(y.dtype()) ? kFloat32 : y.dtype()));
+  BackwardPass pass{.retained = true};
+  for (std::size_t i = 0; i < std::min<std::size_t>(tangents.size(), 32); ++i) {
+    if (!tangents[i].defined()) pass.unwanted |= uint32_t{1} << i;
+  }
+  Grads grads = backward(dy, pass);
+  Tensor product, weights;  // the last gradient with its tangent, or the sum of all products
+  int64_t terms = 0;
+  for (std::size_t i = 0; i < tangents.size(); ++i) {
+    if (!tangents[i].defined() || !grads[i].defined() || tape.position_of(grads[i]) < 0) continue;
+    const Tensor v = tangents[i].shape() == grads[i].shape() ? tangents[i] : tangents[i].expand(grads[i].shape());
+    if (terms == 1) product = sum(product * weights);
+    if (terms > 0) product = product + sum(grads[i] * v);
+    if (terms == 0) product = grads[i], weights = v;
+    if (++terms == 2) weights = Tensor();
+  }
+  if (!product.defined()) return {};
+  const Gradients found = tape.backward(product, {.create_graph = !own, .grad_output = weights, .only = {dy}});
+  const Tensor* const tangent = found.find(dy);
+  if (!tangent || !own) return tangent ? *tangent : Tensor();
+  own.reset();
+  const Tensor result = tangent->view(tangent->shape(), tangent->strides());
+  if (Tape::current()) Layers::copy_tangents(*tangent, result);
+  return result;
+}
+
+// In the layers outside the pass.
+Tensor tangent_of(Tangents& pass, const Recorded& of) {
+  const Autocast as_recorded(kFloat32);  // as in backward
+  Tensor found;
+  if (of.op.tangent == TangentRule::symmetric) found = of.by_symmetry();
+  if (of.op.tangent == TangentRule::written) {
+    found = std::move(of.backward(of.y, BackwardPass{.retained = true, .tangents = of.tangents})[0]);
+  }
+  if (found.defined()) return found;
+  if (of.op.twice) return of.by_backward();
+  if (!pass.may_refuse) of.op.fail("has no tangent: its backward is a fused kernel (compose it of plain operations)");
+  pass.refused = true;
+  return {};
+}
+
+}  // namespace
+
+// --- layers ---
+
+Tape* Layers::outside(const Tape& tape) {
+  if (!tape.layered_) return nullptr;
+  Tape* const outer = tape.outer_;
+  const bool records = outer && outer->state_ == Tape::State::recording && outer->pauses_ == 0;
+  return records && (tape.tangents_ || outer->layered_) ? outer : nullptr;
+}
+
+Tape* Layers::tape_of(Tape* tape) {
+  while (tape && tape->tangents_) tape = outside(*tape);
+  return tape;
+}
+
+bool Layers::any_differentiates(Tape& top, const Tensor& x) {
+  for (Tape* layer = &top; layer; layer = outside(*layer)) {
+    if (layer->tangents_ ? tangent_in(*layer->tangents_, x).defined() : layer->position_of(x) >= 0) return true;
+  }
+  return false;
+}
+
+// The forward passes among the layers, the outermost first.
+PoolVector<Tape*> Layers::passes_of(Tape& top) {
+  PoolVector<Tape*> found;
+  for (Tape* layer = &top; layer; layer = outside(*layer)) {
+    if (layer->tangents_) found.insert(found.begin(), layer);
+  }
+  return found;
+}
+
+void Layers::give(const Tape& pass, const Tensor& y, Tensor tangent) {
+  const std::lock_guard lock(mutex_of_tapes());
+  Tangents& to = *pass.tangents_;
+  if (y.tape_index().tape == 0) y.set_tape_index({pass.id_, to.numbered++});
+  to.entries.insert(place_in(to.entries, y.tape_index()), {y.tape_index(), std::move(tangent)});
+}
+
+void Layers::copy_tangents(const Tensor& x, const Tensor& y) {
+  for (const Tape* pass : passes_of(*Tape::current())) {
+    Tensor tangent = tangent_in(*pass->tangents_, x);
+    if (tangent.defined()) give(*pass, y, std::move(tangent));
+  }
+}
+
+Tensor Layers::record(Tape& top, const Op& op, Tensor y, const PoolVector<Tensor>& inputs, Backward&& backward,
+                      Reads reads) {
+  if (!backward) return y;
+  Backward* kept = &backward;
+  bool is_new = false;
+  if (Tape* const tape = tape_of(&top)) {
+    const int64_t before = tape->size();
+    y = push(*tape, op, std::move(y), std::span<const Tensor>(inputs), std::move(backward), reads);
+    is_new = tape->size() > before && y.tape_index().tape == tape->id_ && y.tape_index().position >= before;
+    if (is_new) kept = &tape->memory_->node(y.tape_index().position).backward;
+  }
+  for (Tape* const pass : passes_of(top)) {
+    PoolVector<Tensor> tangents;
+    bool any = false;
+    for (const Tensor& x : inputs) {
+      tangents.push_back(tangent_in(*pass->tangents_, x));
+      any |= tangents.back().defined();
+    }
+    if (!any) continue;
+    if (!is_new) y = own_handle(y);
+    is_new = true;
+    Tensor tangent;
+    {
+      const Outside outside(pass->thread_, pass->outer_);
+      tangent = tangent_of(*pass->tangents_, {op, y, *kept, tangents});
+    }
+    if (tangent.defined()) give(*pass, y, std::move(tangent));
+  }
+  return y;
+}
+
+bool Layers::is_forward_here(uint64_t tape, const void* thread) {
+  if (!is_of_forward_pass(tape)) return false;
+  const std::lock_guard lock(mutex_of_tapes());
+  for (const Tangents* pass = passes; pass; pass = pass->next) {
+    if (pass->pass->id_ == tape) return pass->pass->thread_ == thread;
+  }
+  return false;
+}
+
+void forget_tangents(const TapeIndex& of) noexcept {
+  PoolVector<Tensor> dead;  // freed when the list is no longer locked: their tangents follow
+  const std::lock_guard lock(mutex_of_tapes());
+  for (Tangents* pass = passes; pass; pass = pass->next) {
+    const auto found = place_in(pass->entries, of);
+    if (found == pass->entries.end() || !(found->of == of)) continue;
+    dead.push_back(std::move(found->tangent));
+    pass->entries.erase(found);
+  }
+}
+
+// --- a pass ---
+
+ForwardPass::ForwardPass(Refusal refusal)
+    : tangents_(refusal == Refusal::noted), tape_(OuterTensors::constants, &tangents_) {
+  tangents_.pass = &tape_;
+  const std::lock_guard lock(mutex_of_tapes());
+  tangents_.next = std::exchange(passes, &tangents_);
+}
+
+ForwardPass::~ForwardPass() {
+  const std::lock_guard lock(mutex_of_tapes());
+  Tangents** link = &passes;
+  while (*link != &tangents_) link = &(*link)->next;
+  *link = tangents_.next;
+}
+
+Tensor ForwardPass::variable(const Tensor& x, const Tensor& v) const {
+  const Tensor y = Tape::variable(x);
+  Layers::give(tape_, y, v);
+  return y;
+}
+
+Tensor ForwardPass::tangent(const Tensor& y) const {
+  const Tensor found = tangent_in(*tape_.tangents_, y);
+  return found.defined() ? found : zeros(y.shape(), y.dtype());
+}
+
+Tensor ForwardPass::result(const Tensor& y) const { return y.tape_index().tape == tape_.id_ ? y.detach() : y; }
+
+}  // namespace tapegrad::detail

@@ -1,6 +1,7 @@
 // Tape::backward: one loop from the loss to the first node.
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/detail/profile.h>
@@ -17,6 +18,8 @@
 #include <utility>
 
 namespace tapegrad {
+
+using detail::Layers;
 
 namespace {
 
@@ -61,12 +64,12 @@ bool examples_are_unclear(const detail::TapeMemory& memory, int64_t last) {
   return false;
 }
 
-void require_count(const Op& op, const Grads& grads, const detail::Node& node) {
-  if (grads.size() != node.input_count)
-    op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
-}
-
 }  // namespace
+
+void Layers::require_count(const Op& op, const Grads& grads, std::size_t inputs) {
+  if (grads.size() != inputs)
+    op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), inputs));
+}
 
 // One run of backward. However it ends, it undoes what it has begun: nodes that ran are gone by then, and the tape is
 // spent.
@@ -85,7 +88,10 @@ class Tape::BackwardRun {
   void end_node(int64_t position);
   Gradients gradients();
   // The tape is destroyed by a function that one of its nodes calls: the node must stay until that has returned.
-  void outlive_tape() { tape_ = nullptr; }
+  void outlive_tape() {
+    tape_ = nullptr;
+    if (outer_) outer_->outlive_tape();
+  }
 
  private:
   BackwardRun(Tape& tape, int64_t last, const BackwardOptions& options);
@@ -104,6 +110,7 @@ class Tape::BackwardRun {
 
   Tape* tape_;
   detail::TapeMemory& memory_;
+  BackwardRun* const outer_;  // in one of whose operations a forward pass began this run
   const BackwardOptions& options_;
   const bool retain_;
   const int64_t examples_;  // not 0: gradients are per example (detail/per_example.h); one example needs no such form
@@ -115,6 +122,33 @@ class Tape::BackwardRun {
   const Autocast as_recorded_{kFloat32};  // each operation's backward computes in the type of its forward
 };
 
+Gradients Layers::run_backward(Tape& tape, const Tensor& loss, const BackwardOptions& options) {
+  Tape::BackwardRun run(tape, loss, options);
+  for (int64_t position = run.last(); position >= run.first(); --position) {
+    // Complete: the operations that used this result are later on the tape, and have run.
+    const Tensor dy = run.take_gradient(position);
+    if (dy.defined()) {
+      run.give(position, dy);       // to the caller: of a leaf, or of a tensor in BackwardOptions::keep
+      run.propagate(position, dy);  // to the inputs
+    }
+    run.end_node(position);
+  }
+  return run.gradients();
+}
+
+// The outer run keeps its sums, and is not disturbed otherwise: this one is of later operations.
+Gradients Layers::run_inside(Tape& tape, const Tensor& loss, const BackwardOptions& options) {
+  TapeMemory& memory = *tape.memory_;
+  struct Kept {
+    TapeMemory& memory;
+    PoolVector<Tensor> sums = std::move(memory.sums);
+    PoolVector<uint8_t> needed = std::move(memory.needed);
+    ~Kept() { memory.sums = std::move(sums), memory.needed = std::move(needed); }
+  };
+  const Kept kept{memory};
+  return run_backward(tape, loss, options);
+}
+
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
   if (layered_ && !options.create_graph) {  // a jvp differentiates the gradients
@@ -122,20 +156,8 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
     recorded.create_graph = true;
     return backward(loss, recorded);
   }
-  const auto run_once = [this, &loss](const BackwardOptions& chosen) {
-    BackwardRun run(*this, loss, chosen);
-    for (int64_t position = run.last(); position >= run.first(); --position) {
-      // Complete: the operations that used this result are later on the tape, and have run.
-      const Tensor dy = run.take_gradient(position);
-      if (dy.defined()) {
-        run.give(position, dy);       // to the caller: of a leaf, or of a tensor in BackwardOptions::keep
-        run.propagate(position, dy);  // to the inputs
-      }
-      run.end_node(position);
-    }
-    return run.gradients();
-  };
-  if (!options.per_example || !examples_are_unclear(*memory_, position_of(loss))) return run_once(options);
+  if (!options.per_example || !examples_are_unclear(*memory_, position_of(loss)))
+    return Layers::run_backward(*this, loss, options);
   const Tensor scales = detail::powers_of_two(loss.numel(), loss.dtype());
   BackwardOptions first = options;
   first.retain_graph = true;
@@ -144,8 +166,8 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
     const PauseRecording pause;
     first.grad_output = options.grad_output * scales;
   }
-  const Gradients scaled = run_once(first);
-  Gradients grads = run_once(options);
+  const Gradients scaled = Layers::run_backward(*this, loss, first);
+  Gradients grads = Layers::run_backward(*this, loss, options);
   detail::require_separate(kBackward, grads, scaled, scales);
   return grads;
 }
@@ -157,7 +179,7 @@ Grads detail::gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy
   const PauseRecording pause;
   const std::span<const int64_t> inputs = tape.memory_->inputs_of(node);
   Grads grads = node.backward(dy, {.retained = true, .sums = {}, .positions = inputs});
-  require_count(*node.op, grads, node);
+  Layers::require_count(*node.op, grads, node.input_count);
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (inputs[i] < 0) grads[i] = Tensor();
     if (grads[i].defined()) grads[i] = sum_to(grads[i], tape.memory_->node(inputs[i]).shape);
@@ -170,6 +192,7 @@ Grads detail::gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy
 Tape::BackwardRun::BackwardRun(Tape& tape, int64_t last, const BackwardOptions& options)
     : tape_(&tape),
       memory_(*tape.memory_),
+      outer_(tape.running_),
       options_(options),
       retain_(options.create_graph || options.retain_graph),
       examples_(options.per_example ? examples_in(memory_.node(last).shape) : 0),
@@ -194,12 +217,12 @@ Tape::BackwardRun::BackwardRun(Tape& tape, const Tensor& loss, const BackwardOpt
 Tape::BackwardRun::~BackwardRun() {
   memory_.sums.clear();
   memory_.needed.clear();
-  if (!retain_ || !tape_) memory_.release_nodes();
+  if (!outer_ && (!retain_ || !tape_)) memory_.release_nodes();
   if (!tape_) {
-    memory_.give_back();
+    if (!outer_) memory_.give_back();
     return;
   }
-  tape_->running_ = nullptr;
+  tape_->running_ = outer_;
   tape_->state_ = retain_ ? State::recording : State::spent;
 }
 
@@ -310,7 +333,7 @@ Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
   Grads grads = call(node, dy, pass, position);
   require_tape();
   if (!retain_) node.backward.reset();  // before the gradients are summed
-  require_count(op, grads, node);
+  Layers::require_count(op, grads, node.input_count);
   for (std::size_t i = 0; tape_->trap_nan_ && i < grads.size(); ++i) {
     if (grads[i].defined())
       detail::require_finite(memory_, grads[i], op.name, position, fmt::format("gradient of input {}", i));
@@ -327,7 +350,7 @@ Grads Tape::BackwardRun::run_node_per_example(int64_t position, const Tensor& dy
     pass.retained = retain_ || example + 1 < examples_;
     Grads grads = call(node, dy.select(0, example), pass, position);
     require_tape();
-    require_count(*node.op, grads, node);
+    Layers::require_count(*node.op, grads, node.input_count);
     for (std::size_t i = 0; i < found.size(); ++i) found[i].push_back(std::move(grads[i]));
   }
   if (!retain_) node.backward.reset();

@@ -223,7 +223,7 @@ Tensor Layers::push(Tape& tape, const Op& op, Tensor y, const Inputs& inputs, Ba
     return y;
   }
   if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // y is an input: make a new handle
-  if (!backward) op.fail("recorded without a backward: expected a function of dy, got an empty one");
+  if (!backward) op.fail(kNoBackward);
   detail::Node& node = memory.push(&op, y);
   node.backward = std::move(backward);
   node.first_input = static_cast<int64_t>(first);

@@ -326,7 +326,7 @@ std::vector<Tensor> batch_jacobian(TensorFunction f, std::span<const Tensor> x) 
     return found;
   }
   std::vector<Tensor> found;
-  if (2 * rows.elements < rows.result.numel()) found = jacobian_by_directions(f, x, rows);
+  if (rows.elements < rows.result.numel()) found = jacobian_by_directions(f, x, rows);
   return found.empty() ? jacobian_by_results(f, x, rows) : found;
 }
 

@@ -135,7 +135,9 @@ ProductOf<std::vector<Tensor>> vjp(F&& f, const std::vector<Tensor>& x, const Te
 }
 
 /// J v, the derivative of f(x) in the direction v, which has the shape of x. For several tensors, the sum over all of
-/// them. Takes two backward passes: v^T J is linear in v, and its derivative with respect to v is J^T.
+/// them. Forward mode: f runs once, and each of its operations computes the tangent of its result, too. Without a tape
+/// nothing is kept: a tangent lives as long as its tensor. Error for an operation whose backward is a fused kernel and
+/// that has no tangent of its own.
 template <class F>
 ProductOf<Tensor> jvp(F&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::jvp(detail::hidden(f), {&x, 1}, {&v, 1});
@@ -175,10 +177,10 @@ std::vector<Tensor> jacobian(F&& f, const std::vector<Tensor>& x) {
 /// per tensor; tensors that f captures must not have rows of their own, so pass them as arguments.
 ///
 /// f is called for the first row, which gives the shape of the results, and for a batch in which every row is repeated:
-/// once per element of a row's result, for one backward pass; or, if a row of x has less than half as many elements,
-/// once per element of it, for the derivatives in all directions (two passes, as in jvp). So memory is needed for as
-/// many copies of the batch. Error if f does not return a row per row. If it mixes rows, as batch_norm_training does,
-/// the result is wrong: require_separate_rows finds that.
+/// once per element of a row's result, for one backward pass; or, if a row of x has fewer elements, once per element of
+/// it, for the derivatives in all directions (as in jvp). So memory is needed for as many copies of the batch. Error if
+/// f does not return a row per row. If it mixes rows, as batch_norm_training does, the result is wrong:
+/// require_separate_rows finds that.
 template <class F>
 Tensor batch_jacobian(F&& f, const Tensor& x) {
   return detail::batch_jacobian(detail::hidden(f), {&x, 1})[0];

@@ -51,6 +51,11 @@ struct Recorded {
   const PoolVector<Tensor>& tangents;  // of the inputs
 
   uint32_t all_but(std::size_t input) const { return input < 32 ? ~(uint32_t{1} << input) : ~uint32_t{0}; }
+  Grads gradients(const Tensor& dy, uint32_t unwanted) const {
+    Grads found = backward(dy, BackwardPass{.retained = true, .unwanted = unwanted});
+    Layers::require_count(op, found, tangents.size());
+    return found;
+  }
   Tensor by_symmetry() const;
   Tensor by_backward() const;
 };
@@ -62,8 +67,7 @@ Tensor Recorded::by_symmetry() const {
     if (!tangents[i].defined()) continue;
     if (tangents[i].dtype() != y.dtype()) return {};
     const bool spread = !(tangents[i].shape() == y.shape());
-    Grads part = backward(spread ? tangents[i].expand(y.shape()) : tangents[i],
-                          BackwardPass{.retained = true, .unwanted = all_but(i)});
+    Grads part = gradients(spread ? tangents[i].expand(y.shape()) : tangents[i], all_but(i));
     if (!part[i].defined()) continue;
     if (!(part[i].shape() == y.shape())) return {};
     sum = sum.defined() ? add(sum, part[i]) : std::move(part[i]);
@@ -77,11 +81,11 @@ Tensor Recorded::by_backward() const {
   if (!Tape::for_backward()) own.emplace(OuterTensors::tangents);
   Tape& tape = *Tape::for_backward();
   const Tensor dy = Tape::variable(zeros(y.shape(), is_half(y.dtype()) ? kFloat32 : y.dtype()));
-  BackwardPass pass{.retained = true};
+  uint32_t unwanted = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(tangents.size(), 32); ++i) {
-    if (!tangents[i].defined()) pass.unwanted |= uint32_t{1} << i;
+    if (!tangents[i].defined()) unwanted |= uint32_t{1} << i;
   }
-  Grads grads = backward(dy, pass);
+  Grads grads = gradients(dy, unwanted);
   Tensor product, weights;  // the last gradient with its tangent, or the sum of all products
   int64_t terms = 0;
   for (std::size_t i = 0; i < tangents.size(); ++i) {
@@ -93,7 +97,9 @@ Tensor Recorded::by_backward() const {
     if (++terms == 2) weights = Tensor();
   }
   if (!product.defined()) return {};
-  const Gradients found = tape.backward(product, {.create_graph = !own, .grad_output = weights, .only = {dy}});
+  const bool recorded = !own || Layers::take_part(*own);
+  const Gradients found =
+      Layers::run_inside(tape, product, {.create_graph = recorded, .grad_output = weights, .keep = {}, .only = {dy}});
   const Tensor* const tangent = found.find(dy);
   if (!tangent || !own) return tangent ? *tangent : Tensor();
   own.reset();
@@ -165,7 +171,6 @@ void Layers::copy_tangents(const Tensor& x, const Tensor& y) {
 
 Tensor Layers::record(Tape& top, const Op& op, Tensor y, const PoolVector<Tensor>& inputs, Backward&& backward,
                       Reads reads) {
-  if (!backward) return y;
   Backward* kept = &backward;
   bool is_new = false;
   if (Tape* const tape = tape_of(&top)) {
@@ -182,6 +187,7 @@ Tensor Layers::record(Tape& top, const Op& op, Tensor y, const PoolVector<Tensor
       any |= tangents.back().defined();
     }
     if (!any) continue;
+    if (!*kept) op.fail(kNoBackward);
     if (!is_new) y = own_handle(y);
     is_new = true;
     Tensor tangent;

@@ -35,6 +35,9 @@ void forget_tangents(const TapeIndex& of) noexcept;
 /// Whether it is the number of a forward pass, not of a tape.
 inline bool is_of_forward_pass(uint64_t tape) { return (tape & 1) != 0 && tape != TapeIndex::kLeaf; }
 
+inline constexpr std::string_view kNoBackward =
+    "recorded without a backward: expected a function of dy, got an empty one";
+
 /// Recording on one tape, and what record(), needs_grad() and Tape::variable() do in a forward pass. A friend of Tape.
 struct Layers {
   /// What record() does, on the current tape, which may be nullptr; and that on one tape that takes part alone.
@@ -50,6 +53,11 @@ struct Layers {
   /// The tape among the layers from `tape` outwards, or nullptr.
   static Tape* tape_of(Tape* tape);
   static PoolVector<Tape*> passes_of(Tape& top);
+  /// What Tape::backward does when all is checked; and the same in an operation of a run with create_graph.
+  static Gradients run_backward(Tape& tape, const Tensor& loss, const BackwardOptions& options);
+  static Gradients run_inside(Tape& tape, const Tensor& loss, const BackwardOptions& options);
+  /// Error of op unless there is a gradient per input.
+  static void require_count(const Op& op, const Grads& grads, std::size_t inputs);
   /// Whether a result of x would be recorded, or would have a tangent; the latter of layers only.
   static bool differentiates(Tape& tape, const Tensor& x);
   static bool any_differentiates(Tape& top, const Tensor& x);

@@ -1,0 +1,261 @@
+// Forward mode: jvp of every sample of every operation against two backward passes and against one, in both types; its
+// nesting, what it keeps in memory, and what it refuses.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/on_grad.h>
+#include <tapegrad/autograd/pool_peak.h>
+#include <tapegrad/checks/cases/case.h>
+#include <tapegrad/nn/layers.h>
+#include <tapegrad/nn/recompute.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::error_of;
+
+// Numbers between -1 and 1 without pattern.
+Tensor direction(const Tensor& x, uint64_t seed) {
+  Generator generator(seed);
+  return (rand(x.shape(), kFloat64, &generator) * 2 - 1).to(x.dtype());
+}
+
+// A sample as a function of its floating inputs, in one type.
+struct Function {
+  Function(const OpSample& sample, DType dtype) : sample(&sample), all(sample.inputs) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!is_floating(all[i].dtype())) continue;
+      all[i] = all[i].to(dtype);
+      places.push_back(i);
+      x.push_back(all[i]);
+      v.push_back(direction(all[i], i + 1));
+    }
+  }
+
+  Tensor operator()(std::span<const Tensor> at) const {
+    std::vector<Tensor> inputs = all;
+    for (std::size_t i = 0; i < places.size(); ++i) inputs[places[i]] = at[i];
+    return sample->f(inputs);
+  }
+
+  // The derivative along v, by two backward passes: u -> J^T u is linear, and its own transposed derivative is J.
+  Tensor by_two_passes() const {
+    Tape tape;
+    std::vector<Tensor> at;
+    for (const Tensor& one : x) at.push_back(Tape::variable(one));
+    const Tensor y = (*this)(at), u = Tape::variable(zeros(y.shape(), y.dtype()));
+    if (tape.position_of(y) < 0) return u.detach();
+    const Gradients first = tape.backward(y, {.create_graph = true, .grad_output = u, .keep = {}, .only = at});
+    Tensor product = sum(u * 0);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (const Tensor* const dx = first.find(at[i])) product = product + sum(*dx * v[i]);
+    }
+    return *tape.backward(product, {.keep = {}, .only = {u}}).find(u);
+  }
+
+  // <u, J v> by one backward pass.
+  double along(const Tensor& u) const {
+    const auto gradients = vjp(*this, x, u).product;
+    double sum_of_all = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) sum_of_all += sum((gradients[i] * v[i]).to(kFloat64)).item();
+    return sum_of_all;
+  }
+
+  const OpSample* sample;
+  std::vector<Tensor> all, x, v;
+  std::vector<std::size_t> places;
+};
+
+double size_of(const Tensor& x) { return x.numel() == 0 ? 0 : amax(abs(x.to(kFloat64))).item(); }
+
+// What is wrong with jvp of a sample; nothing if it is right.
+std::string wrong(const Function& f, bool twice, double tolerance) {
+  const auto [y, tangent] = jvp(f, f.x, f.v);
+  if (!(tangent.shape() == y.shape()) || tangent.dtype() != y.dtype()) {
+    return fmt::format("tangent {} {} of {} {}", name(tangent.dtype()), str(tangent.shape()), name(y.dtype()),
+                       str(y.shape()));
+  }
+  if (y.tape_index().tape != 0 || tangent.tape_index().tape != 0) return "the results belong to a pass that has ended";
+  if (!tests::same_bits(y, f(f.x))) return "another value";
+  const Tensor u = direction(y, 99);
+  const double pushed = sum((u * tangent).to(kFloat64)).item(), pulled = f.along(u);
+  const double size = (1 + size_of(tangent)) * std::sqrt(static_cast<double>(1 + y.numel()));
+  if (!(std::abs(pushed - pulled) <= tolerance * size)) return fmt::format("{}, by backward {}", pushed, pulled);
+  if (!twice) return "";
+  const Tensor other = f.by_two_passes();
+  const double difference = size_of(tangent - other);
+  return difference <= tolerance * (1 + size_of(other)) ? "" : fmt::format("differs by {}", difference);
+}
+
+// Every sample of every operation, or of those that are differentiated once.
+std::size_t count_right(DType dtype, double tolerance) {
+  std::size_t right = 0;
+  for (const OpSamples& of : op_samples()) {
+    const Op* const op = find_op(of.op);
+    for (const OpSample& sample : of.samples) {
+      const Function f(sample, dtype);
+      std::string text;
+      const std::string error = error_of([&] { text = wrong(f, op->twice, tolerance); });
+      if (error != "no error" && dtype == kFloat32 && error_of([&] { f(f.x); }) != "no error") continue;  // of doubles
+      const bool is_refused = error == fmt::format("[{}] has no tangent: its backward is a fused kernel (compose it of "
+                                                   "plain operations)",
+                                                   of.op);
+      EXPECT_TRUE(error == "no error" || (is_refused && !op->twice)) << of.op << " " << sample.label << ": " << error;
+      EXPECT_EQ(text, "") << of.op << ", sample \"" << sample.label << "\", " << name(dtype);
+      right += error == "no error" && text.empty();
+    }
+  }
+  return right;
+}
+
+TEST(ForwardMode, EqualsTwoBackwardPassesInFloat64) { EXPECT_GE(count_right(kFloat64, 1e-9), 1500U); }
+TEST(ForwardMode, EqualsTwoBackwardPassesInFloat32) { EXPECT_GE(count_right(kFloat32, 2e-4), 1500U); }
+
+// --- nesting ---
+
+Tensor points(const Shape& shape, uint64_t seed = 5) { return direction(Tensor::empty(shape, kFloat64), seed); }
+
+TEST(ForwardMode, TangentsOfDifferentPassesStayApart) {
+  // d/dx (x d/dy (x y)) = d/dx x^2: a pass that took the outer tangent for its own would find 3 x
+  const Tensor x = tensor({1.5, -0.3}, kFloat64), one = ones_like(x);
+  const auto slope = [&](const Tensor& at) {
+    return at * jvp([&](const Tensor& y) { return at * y; }, at.detach(), one).product;
+  };
+  tests::expect_near(jvp(slope, x, one).product, 2 * x);
+  tests::expect_near(grad([&](const Tensor& at) { return sum(slope(at)); })(x), 2 * x);
+}
+
+TEST(ForwardMode, GoesThroughOtherDerivativesAndThemThroughIt) {
+  const Tensor x = points({4}), v = points({4}, 8), one = ones_like(x), w = points({4, 4}, 9);
+  const auto f = [&](const Tensor& at) { return sum(softmax(matmul(w, at)) * cumprod(tanh(at) + 2, 0) * at); };
+  const Tensor hv = hvp(f, x, v).product;
+  const auto gradient = [&](const Tensor& at) { return grad(f)(at); };
+  EXPECT_LT(tests::largest_difference(jvp(gradient, x, v).product, hv), 1e-13);  // forward over reverse
+  const auto along = [&](const Tensor& at) { return jvp(f, at, v).product; };
+  EXPECT_LT(tests::largest_difference(grad(along)(x), hv), 1e-13);  // reverse over forward
+  const auto twice = jvp(along, x, v);                              // forward over forward
+  EXPECT_NEAR(twice.product.item(), sum(hv * v).item(), 1e-13);
+  EXPECT_NEAR(twice.value.item(), jvp(f, x, v).product.item(), 1e-15);
+  const auto curvature = [&](const Tensor& at) { return sum(hvp(f, at, v).product * v); };
+  const Tensor slope = grad(curvature)(x);
+  const double third = sum(slope * v).item();
+  const auto pushed = [&](const Tensor& at) { return sum(jvp(gradient, at, v).product * v); };
+  EXPECT_LT(tests::largest_difference(grad(pushed)(x), slope), 1e-12);  // backward runs in an operation of backward
+  EXPECT_NEAR(jvp(curvature, x, v).product.item(), third, 1e-12);
+  EXPECT_NEAR(jvp([&](const Tensor& at) { return jvp(along, at, v).product; }, x, v).product.item(), third, 1e-12);
+  EXPECT_NEAR(sum(jvp([&](const Tensor& at) { return hvp(f, at, v).product; }, x, v).product * v).item(), third, 1e-12);
+  const Tensor rows = jvp([&](const Tensor& at) { return hessian(f, at); }, x, v).product;
+  EXPECT_NEAR(sum(matmul(rows, v) * v).item(), third, 1e-12);
+}
+
+TEST(ForwardMode, IsRecordedOnATape) {
+  const Tensor x = points({3}).as_leaf(), w = points({3}, 4).as_leaf(), v = points({3}, 8);
+  const auto f = [&](const Tensor& at) { return sin(at * w) * w; };
+  Tape tape;
+  const auto [y, tangent] = jvp(f, x, v);  // w^2 cos(x w) v
+  const Gradients gradients = tape.backward(sum(tangent) + sum(y), {.create_graph = true});
+  const Tensor dx = w * w * cos(x * w) - w * w * w * sin(x * w) * v;
+  EXPECT_LT(tests::largest_difference(gradients[x], dx), 1e-14);
+  const Tensor dw = sin(x * w) + x * w * cos(x * w) + (2 * w * cos(x * w) - w * w * x * sin(x * w)) * v;
+  EXPECT_LT(tests::largest_difference(gradients[w], dw), 1e-14);
+  EXPECT_LT(tests::largest_difference(jvp([&](const Tensor& at) { return sum(f(at)); }, x, gradients[w]).product,
+                                      sum(w * w * cos(x * w) * dw)),
+            1e-13);
+}
+
+TEST(ForwardMode, ATapeInTheFunctionIsAConstantUnlessItSaysOtherwise) {
+  const Tensor x = points({3}), v = points({3}, 8);
+  const auto slope = [](OuterTensors outer) {
+    return [outer](const Tensor& at) {
+      Tape tape(outer);
+      const Tensor y = Tape::variable(at);
+      return tape.backward(sum(y * y * y), {.keep = {y}}).find(y)->detach() + 0;
+    };
+  };
+  EXPECT_EQ(size_of(jvp(slope(OuterTensors::constants), x, v).product), 0);
+  const auto kept = [](const Tensor& at) {
+    Tape tape(OuterTensors::tangents);
+    const Tensor y = Tape::variable(at);
+    return at + 0 * *tape.backward(sum(y * y * y), {.keep = {y}}).find(y);
+  };
+  EXPECT_LT(tests::largest_difference(jvp(kept, x, v).product, v), 1e-15);
+}
+
+// --- what is kept ---
+
+TEST(ForwardMode, KeepsNothingOfAChain) {
+  const Tensor x = full({256, 1024}, 0.5), v = ones({256, 1024});  // 1 MB each
+  const auto chain = [](const Tensor& at) {
+    Tensor y = at;
+    for (int i = 0; i < 100; ++i) y = sin(y * 1.01 + 0.1);
+    return y;
+  };
+  const auto peak = [](const auto& run) {
+    const int64_t before = (pool::reset_peak(), pool::peak());
+    run();
+    return pool::peak() - before;
+  };
+  const int64_t forward = peak([&] { chain(x); });
+  EXPECT_LE(peak([&] { EXPECT_TRUE(jvp(chain, x, v).product.defined()); }), 3 * forward);
+}
+
+TEST(ForwardMode, TangentsDieWithTheirTensorsOnAnyThread) {
+  const Tensor x = full({256, 1024}, 0.5);
+  int64_t most = 0;
+  const auto f = [&](const Tensor& at) {
+    for (int i = 0; i < 20; ++i) {
+      std::vector<Tensor> some{exp(at), sin(at)};
+      std::thread([dead = std::move(some)]() mutable { dead.clear(); }).join();
+      if (i == 0) pool::reset_peak(), most = pool::peak();
+    }
+    return at;
+  };
+  EXPECT_TRUE(tests::same_bits(jvp(f, x, x).product, x));
+  EXPECT_LE(pool::peak() - most, 8 << 20);
+}
+
+// --- control ---
+
+TEST(ForwardMode, RunsWhatIsComputedAgainInBackwardAsItIs) {
+  const Tensor x = points({2, 3}), v = points({2, 3}, 8);
+  const auto part = [](const Tensor& at) { return tanh(at) * at; };
+  const auto with = [&](const Tensor& at) { return nn::recompute(at, part); };
+  EXPECT_TRUE(tests::same_bits(jvp(with, x, v).product, jvp(part, x, v).product));
+  const Tape tape;
+  EXPECT_EQ(error_of([&] { (void)jvp(with, x.as_leaf(), v); }),
+            "[recompute] has no tangent: its backward is a fused kernel (compose it of plain operations)");
+}
+
+TEST(ForwardMode, HooksAreCalledAndMayChangeTheTangent) {
+  const Tensor x = points({3}), v = points({3}, 8);
+  const auto f = [](const Tensor& at) { return sin(on_grad(at, [](const Tensor& dy) { return dy * 2; })); };
+  EXPECT_LT(tests::largest_difference(jvp(f, x, v).product, 2 * cos(x) * v), 1e-15);
+}
+
+TEST(ForwardMode, VariablesHaveTheTangentOfWhatTheyAreMadeOf) {
+  const Tensor x = points({3}), v = points({3}, 8);
+  EXPECT_TRUE(tests::same_bits(jvp([](const Tensor& at) { return Tape::variable(at); }, x, v).product, v));
+}
+
+TEST(ForwardMode, Errors) {
+  const Tensor x = points({3}), v = points({3}, 8);
+  EXPECT_EQ(error_of([&] { (void)jvp([](const Tensor& at) { return Tape::current()->backward(sum(at))[at]; }, x, v); }),
+            "[backward] expected a tape, got the forward pass of jvp (begin a Tape in the function)");
+  Tensor escaped;
+  (void)jvp([&](const Tensor& at) { return escaped = at * 2; }, x, v);
+  const Tape tape;
+  EXPECT_EQ(error_of([&] { (void)(x.as_leaf() * escaped); }),
+            "[tape] a tensor of shape [3] was computed on a tape that has ended, and no gradient can flow to what it "
+            "was computed from (detach() makes it a constant)");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

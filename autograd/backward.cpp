@@ -136,19 +136,6 @@ Gradients Layers::run_backward(Tape& tape, const Tensor& loss, const BackwardOpt
   return run.gradients();
 }
 
-// The outer run keeps its sums, and is not disturbed otherwise: this one is of later operations.
-Gradients Layers::run_inside(Tape& tape, const Tensor& loss, const BackwardOptions& options) {
-  TapeMemory& memory = *tape.memory_;
-  struct Kept {
-    TapeMemory& memory;
-    PoolVector<Tensor> sums = std::move(memory.sums);
-    PoolVector<uint8_t> needed = std::move(memory.needed);
-    ~Kept() { memory.sums = std::move(sums), memory.needed = std::move(needed); }
-  };
-  const Kept kept{memory};
-  return run_backward(tape, loss, options);
-}
-
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
   if (layered_ && !options.create_graph) {  // a jvp differentiates the gradients

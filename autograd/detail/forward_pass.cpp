@@ -155,6 +155,19 @@ PoolVector<Tape*> Layers::passes_of(Tape& top) {
   return found;
 }
 
+// The outer run keeps its sums, and is not disturbed otherwise: this one is of later operations.
+Gradients Layers::run_inside(Tape& tape, const Tensor& loss, const BackwardOptions& options) {
+  TapeMemory& memory = *tape.memory_;
+  struct Kept {
+    TapeMemory& memory;
+    PoolVector<Tensor> sums = std::move(memory.sums);
+    PoolVector<uint8_t> needed = std::move(memory.needed);
+    ~Kept() { memory.sums = std::move(sums), memory.needed = std::move(needed); }
+  };
+  const Kept kept{memory};
+  return run_backward(tape, loss, options);
+}
+
 void Layers::give(const Tape& pass, const Tensor& y, Tensor tangent) {
   const std::lock_guard lock(mutex_of_tapes());
   Tangents& to = *pass.tangents_;

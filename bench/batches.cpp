@@ -37,6 +37,16 @@ void batch_jacobian(benchmark::State& state) {
 }
 BENCHMARK(batch_jacobian)->Arg(64)->UseRealTime();
 
+// The block alone, or with its derivative in one direction.
+void block_forward(benchmark::State& state, bool along) {
+  manual_seed(0);
+  const Block block;
+  const Tensor x = randn({64, 64, 128}), v = randn(x.shape());
+  for (auto _ : state) benchmark::DoNotOptimize(along ? jvp(block, x, v).product : block(x));
+}
+BENCHMARK_CAPTURE(block_forward, value, false)->UseRealTime();
+BENCHMARK_CAPTURE(block_forward, jvp, true)->UseRealTime();
+
 // Forward and backward of a squared error per example.
 template <class Model>
 void gradients(benchmark::State& state, const Shape& shape, bool per_example) {

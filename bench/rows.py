@@ -65,6 +65,8 @@ TABLE = [
     call("net_per_example/64", "its gradients, for each of 64 examples"),
     call("block_per_example/64", "a feed-forward block on [64, 64, 128]: gradients for each example"),
     call("block_gradients/64", "the same, of the batch"),
+    call("block_forward/value", "its value [64, 64, 128]"),
+    call("block_forward/jvp", "the same, with its derivative in one direction (jvp)"),
     call("interpolate_bicubic_2/32/64/28/28", "bicubic interpolation of [32, 64, 28, 28] to twice the size, with gradients"),
     call("grid_sample_bilinear/32/64/28/28", "grid_sample of [32, 64, 28, 28] at as many positions, with gradients"),
     call("conv_with_gradients/volume", "conv3d 3 x 3 x 3 of [2, 32, 16, 32, 32], with gradients"),

@@ -132,7 +132,7 @@ HWY_EXPORT(gate_formulas);
 
 const GateFormulas& gates() { return chosen<HWY_DISPATCH_TABLE(gate_formulas)>(); }
 
-const Op kPrelu{"prelu"};
+const SymmetricOp kPrelu{"prelu"};
 const Op kGlu{"glu"};
 const Op kSwiglu{"swiglu"};
 

@@ -12,7 +12,7 @@
 
 namespace tapegrad {
 
-const Op kFuse{"fuse"};
+const SymmetricOp kFuse{"fuse"};
 
 namespace {
 

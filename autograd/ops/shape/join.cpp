@@ -12,7 +12,7 @@ namespace tapegrad {
 namespace {
 
 const RuledOp kCat{"cat"};
-const Op kFlip{"flip"};
+const SymmetricOp kFlip{"flip"};
 constexpr std::string_view kStack = "stack";
 constexpr int64_t kMostPieces = int64_t{1} << 24;
 constexpr std::string_view kSplit = "split";

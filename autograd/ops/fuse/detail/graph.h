@@ -18,7 +18,7 @@
 
 namespace tapegrad {
 
-extern const Op kFuse;
+extern const SymmetricOp kFuse;
 
 /// One step: an operand of the formula, a number, or an action on earlier terms.
 struct FuseTerm {

@@ -112,6 +112,7 @@ class Tape::BackwardRun {
   detail::TapeMemory& memory_;
   BackwardRun* const outer_;  // in one of whose operations a forward pass began this run
   const BackwardOptions& options_;
+  const bool create_graph_;  // also if a jvp differentiates the gradients
   const bool retain_;
   const int64_t examples_;  // not 0: gradients are per example (detail/per_example.h); one example needs no such form
   const int64_t last_;
@@ -138,11 +139,6 @@ Gradients Layers::run_backward(Tape& tape, const Tensor& loss, const BackwardOpt
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
-  if (layered_ && !options.create_graph) {  // a jvp differentiates the gradients
-    BackwardOptions recorded = options;
-    recorded.create_graph = true;
-    return backward(loss, recorded);
-  }
   if (!options.per_example || !examples_are_unclear(*memory_, position_of(loss)))
     return Layers::run_backward(*this, loss, options);
   const Tensor scales = detail::powers_of_two(loss.numel(), loss.dtype());
@@ -181,13 +177,14 @@ Tape::BackwardRun::BackwardRun(Tape& tape, int64_t last, const BackwardOptions& 
       memory_(*tape.memory_),
       outer_(tape.running_),
       options_(options),
-      retain_(options.create_graph || options.retain_graph),
+      create_graph_(options.create_graph || tape.layered_),
+      retain_(create_graph_ || options.retain_graph),
       examples_(options.per_example ? examples_in(memory_.node(last).shape) : 0),
       last_(last),
       timer_(memory_, last) {
   tape.running_ = this;
-  if (!options.create_graph) tape.state_ = State::running_backward;  // records nothing
-  detail::last_leaf = {};                                            // of the forward pass
+  if (!create_graph_) tape.state_ = State::running_backward;  // records nothing
+  detail::last_leaf = {};                                     // of the forward pass
 }
 
 Tape::BackwardRun::BackwardRun(Tape& tape, const Tensor& loss, const BackwardOptions& options)
@@ -312,10 +309,10 @@ BackwardPass Tape::BackwardRun::pass_of(const detail::Node& node) const {
 Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
   detail::Node& node = memory_.node(position);
   const Op& op = *node.op;
-  if (options_.create_graph && !op.twice)
+  if (create_graph_ && !op.twice)
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
   BackwardPass pass = pass_of(node);
-  if (!options_.create_graph && !tape_->trap_nan_ && memory_.needed.empty() && examples_ == 0) pass.sums = memory_.sums;
+  if (!create_graph_ && !tape_->trap_nan_ && memory_.needed.empty() && examples_ == 0) pass.sums = memory_.sums;
   pass.examples = examples_;
   Grads grads = call(node, dy, pass, position);
   require_tape();
@@ -367,7 +364,7 @@ Tensor* BackwardPass::gradient_so_far(std::size_t input) const {
 // A gradient that is a leaf's own handle would change with the leaf's next update: another handle keeps the values.
 Tensor Tape::BackwardRun::constant_value(Tensor grad) const {
   if (!grad.is_leaf()) return grad;
-  return options_.create_graph && !grad.is_frozen() ? Tape::variable(grad) : grad.detach();
+  return create_graph_ && !grad.is_frozen() ? Tape::variable(grad) : grad.detach();
 }
 
 // Adds to the gradient of the node at `position`. Broadcasting is undone here, once for all operations.
@@ -392,7 +389,7 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
   }
   if (!sum.defined()) {
     sum = grad.is_leaf() ? constant_value(std::move(grad)) : std::move(grad);  // the first one is adopted
-  } else if (!options_.create_graph && sum.unique() && sum.is_contiguous()) {
+  } else if (!create_graph_ && sum.unique() && sum.is_contiguous()) {
     accumulate_into(sum, grad);
   } else {
     sum = add(sum, grad);

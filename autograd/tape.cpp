@@ -246,8 +246,7 @@ Tensor Layers::record_on(Tape* tape, const Op& op, Tensor y, const Inputs& input
     return y;
   }
   if (tape->layered_) [[unlikely]]
-    return record(*tape, op, std::move(y), PoolVector<Tensor>(inputs.begin(), inputs.end()), std::move(backward),
-                  reads);
+    return record(*tape, op, std::move(y), inputs, std::move(backward), reads);
   return push(*tape, op, std::move(y), inputs, std::move(backward), reads);
 }
 

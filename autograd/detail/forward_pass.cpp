@@ -182,13 +182,19 @@ void Layers::copy_tangents(const Tensor& x, const Tensor& y) {
   }
 }
 
-Tensor Layers::record(Tape& top, const Op& op, Tensor y, const PoolVector<Tensor>& inputs, Backward&& backward,
+Tensor Layers::record(Tape& top, const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward,
+                      Reads reads) {
+  const PoolVector<Tensor> all(inputs.begin(), inputs.end());
+  return record(top, op, std::move(y), std::span<const Tensor>(all), std::move(backward), reads);
+}
+
+Tensor Layers::record(Tape& top, const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward,
                       Reads reads) {
   Backward* kept = &backward;
   bool is_new = false;
   if (Tape* const tape = tape_of(&top)) {
     const int64_t before = tape->size();
-    y = push(*tape, op, std::move(y), std::span<const Tensor>(inputs), std::move(backward), reads);
+    y = push(*tape, op, std::move(y), inputs, std::move(backward), reads);
     is_new = tape->size() > before && y.tape_index().tape == tape->id_ && y.tape_index().position >= before;
     if (is_new) kept = &tape->memory_->node(y.tape_index().position).backward;
   }
@@ -251,7 +257,7 @@ ForwardPass::~ForwardPass() {
 
 Tensor ForwardPass::variable(const Tensor& x, const Tensor& v) const {
   const Tensor y = Tape::variable(x);
-  Layers::give(tape_, y, v);
+  Layers::give(tape_, y, v.is_leaf() ? Tape::variable(v) : v);  // a leaf's own handle would change with the leaf
   return y;
 }
 
@@ -260,6 +266,9 @@ Tensor ForwardPass::tangent(const Tensor& y) const {
   return found.defined() ? found : zeros(y.shape(), y.dtype());
 }
 
-Tensor ForwardPass::result(const Tensor& y) const { return y.tape_index().tape == tape_.id_ ? y.detach() : y; }
+Tensor ForwardPass::result(const Tensor& y) const {
+  const bool is_constant = y.tape_index().tape == tape_.id_ || (y.is_leaf() && !Tape::for_backward());
+  return is_constant ? y.detach() : y;
+}
 
 }  // namespace tapegrad::detail

@@ -136,7 +136,8 @@ class AddBias {
 };
 
 // y' = x' W^T + x W'^T + b', of those that are given.
-Tensor tangent_of(const Tensor& x, const Tensor& w, bool narrow, const Shape& shape, std::span<const Tensor> t) {
+[[gnu::cold]] Tensor tangent_of(const Tensor& x, const Tensor& w, bool narrow, const Shape& shape,
+                                std::span<const Tensor> t) {
   Tensor sum;
   const auto add_term = [&](const Tensor& term) { sum = sum.defined() ? add(sum, term) : term; };
   if (t[0].defined()) add_term(matmul_of(t[0], w.t(), narrow));

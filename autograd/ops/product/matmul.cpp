@@ -62,6 +62,13 @@ Tensor outer_products(const Tensor& a, const Tensor& b) {
   fail(where, fmt::format("expected {}, got {} and {}", wanted, str(a.shape()), str(b.shape())));
 }
 
+// a' b + a b', of those that are given.
+[[gnu::cold]] Tensor tangent_of(const Tensor& a, const Tensor& b, bool narrow, std::span<const Tensor> t) {
+  if (!t[1].defined()) return matmul_of(t[0], b, narrow);
+  const Tensor y = matmul_of(a, t[1], narrow);
+  return t[0].defined() ? add(y, matmul_of(t[0], b, narrow)) : y;
+}
+
 }  // namespace
 
 Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
@@ -93,12 +100,7 @@ Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
   return record(kMatmul, y, {a, b},
                 [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](
                     const Tensor& dy, const BackwardPass& pass) -> Grads {
-                  const auto& t = pass.tangents;
-                  if (pass.is_forward() && !t[1].defined()) return matmul_of(t[0], b, narrow);
-                  if (pass.is_forward()) {  // (a b)' = a b' + a' b
-                    const Tensor y = matmul_of(a, t[1], narrow);
-                    return t[0].defined() ? add(y, matmul_of(t[0], b, narrow)) : y;
-                  }
+                  if (pass.is_forward()) return tangent_of(a, b, narrow, pass.tangents);
                   Tensor da, db;
                   if (b.defined() && pass.wants(0)) da = matmul_of(dy, b.t(), narrow);
                   if (!a.defined() || !pass.wants(1)) return {da, db};

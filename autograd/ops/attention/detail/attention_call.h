@@ -1,11 +1,13 @@
 // The arguments of one call of scaled dot-product attention, as its kernels see them.
 #pragma once
 
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops/detail/batch.h>
 #include <tapegrad/autograd/ops/detail/dropout_mask.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
+#include <span>
 
 namespace tapegrad {
 
@@ -88,5 +90,15 @@ void attention_by_blocks(const Attention& a, const Tensor& y, const Tensor& soft
 /// share keys, or as many as there are sums.
 void attention_by_blocks_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dk, const Tensor& dv);
+
+// --- by recorded operations (attention_recorded.cpp) ---
+
+/// The weights [..., T, S], without dropout: for second-order gradients and for a TapeWatch.
+Tensor composed_weights(const Attention& a);
+/// dquery, dkey, dvalue, dscores.
+Grads composed_backward(const Attention& a, const Tensor& dy);
+/// The tangent of the result from those of query, key, value and mask, of which any may be empty. None if hidden keys
+/// are not finite.
+Tensor composed_tangent(const Attention& a, std::span<const Tensor> tangents);
 
 }  // namespace tapegrad

@@ -6,7 +6,6 @@
 #include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/nn/layers.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -102,12 +101,14 @@ std::size_t count_right(DType dtype, double tolerance) {
     const Op* const op = find_op(of.op);
     for (const OpSample& sample : of.samples) {
       const Function f(sample, dtype);
+      if (f.x.empty()) continue;
       std::string text;
       const std::string error = error_of([&] { text = wrong(f, op->twice, tolerance); });
       if (error != "no error" && dtype == kFloat32 && error_of([&] { f(f.x); }) != "no error") continue;  // of doubles
-      const bool is_refused = error == fmt::format("[{}] has no tangent: its backward is a fused kernel (compose it of "
-                                                   "plain operations)",
-                                                   of.op);
+      const bool is_refused = error == fmt::format(
+                                           "[{}] has no tangent: its backward is a fused kernel (compose it of "
+                                           "plain operations)",
+                                           of.op);
       EXPECT_TRUE(error == "no error" || (is_refused && !op->twice)) << of.op << " " << sample.label << ": " << error;
       EXPECT_EQ(text, "") << of.op << ", sample \"" << sample.label << "\", " << name(dtype);
       right += error == "no error" && text.empty();
@@ -184,9 +185,9 @@ TEST(ForwardMode, ATapeInTheFunctionIsAConstantUnlessItSaysOtherwise) {
   const auto kept = [](const Tensor& at) {
     Tape tape(OuterTensors::tangents);
     const Tensor y = Tape::variable(at);
-    return at + 0 * *tape.backward(sum(y * y * y), {.keep = {y}}).find(y);
+    return *tape.backward(sum(y * y * y), {.keep = {y}}).find(y);
   };
-  EXPECT_LT(tests::largest_difference(jvp(kept, x, v).product, v), 1e-15);
+  EXPECT_LT(tests::largest_difference(jvp(kept, x, v).product, 6 * x * v), 1e-15);
 }
 
 // --- what is kept ---

@@ -1,7 +1,7 @@
 // Tape::backward: one loop from the loss to the first node.
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/detail/forward_pass.h>
+#include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/detail/profile.h>

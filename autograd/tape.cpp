@@ -1,6 +1,6 @@
 // Which tape records, and how an operation gets onto it. The way back is in backward.cpp.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/forward_pass.h>
+#include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>

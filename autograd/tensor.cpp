@@ -1,6 +1,6 @@
 // Handles, factories and access to values. Views and copies are operations: ops/shape/view.cpp.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/forward_pass.h>
+#include <tapegrad/autograd/detail/dead_tensors.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/parallel.h>
@@ -120,7 +120,7 @@ Tensor Tensor::make(const Shape& shape, const Strides& strides, int64_t offset, 
 
 void Tensor::free_body(Body* body) noexcept {
   if (detail::is_of_forward_pass(body->tape_index.tape)) [[unlikely]]
-    detail::forget_tangents(body->tape_index);
+    detail::forget_tangents(body->tape_index.tape, body->tape_index.position);
   body->~Body();
   pool::release(body, sizeof(Body));
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/detail/forward_pass.h>
+#include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>

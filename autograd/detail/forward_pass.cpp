@@ -1,7 +1,9 @@
 // Tangents: how they are computed, found and dropped.
 // build: -Os
 #include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/detail/dead_tensors.h>
 #include <tapegrad/autograd/detail/forward_pass.h>
+#include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/ops.h>
 
@@ -139,6 +141,8 @@ Tape* Layers::tape_of(Tape* tape) {
   return tape;
 }
 
+bool Layers::take_part(const Tape& tape) { return tape.layered_; }
+
 bool Layers::any_differentiates(Tape& top, const Tensor& x) {
   for (Tape* layer = &top; layer; layer = outside(*layer)) {
     if (layer->tangents_ ? tangent_in(*layer->tangents_, x).defined() : layer->position_of(x) >= 0) return true;
@@ -228,7 +232,8 @@ bool Layers::is_forward_here(uint64_t tape, const void* thread) {
   return false;
 }
 
-void forget_tangents(const TapeIndex& of) noexcept {
+void forget_tangents(uint64_t tape, int64_t position) noexcept {
+  const TapeIndex of{tape, position};
   PoolVector<Tensor> dead;  // freed when the list is no longer locked: their tangents follow
   const std::lock_guard lock(mutex_of_tapes());
   for (Tangents* pass = passes; pass; pass = pass->next) {

@@ -156,7 +156,7 @@ int64_t Tape::position_of(const Tensor& x) {
   for (const Tape* tape = outer_; tape; tape = tape->outer_) {
     if (tape->id_ == index.tape) return outer_tensors_ == OuterTensors::leaves ? enter_leaf(x) : -1;
   }
-  if (Layers::is_forward_here(index.tape, thread_)) return -1;
+  if (Layers::is_inner(index.tape, thread_)) return -1;
   if (detail::is_alive(index.tape)) {
     fail("tape",
          fmt::format("a tensor of shape {} was recorded on the tape of another thread (detach() it there first)",

@@ -1,4 +1,5 @@
 // Gradient hooks: the identity, whose backward calls a function with the gradient.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/on_grad.h>
 

@@ -35,12 +35,19 @@ Tensor own_handle(const Tensor& y) { return y.tape_index().tape == 0 ? y : y.vie
 // While one is alive, this thread records in the layers outside a pass only.
 class Outside {
  public:
-  Outside(Tape** innermost, Tape* outer) : innermost_(innermost), before_(std::exchange(*innermost, outer)) {}
-  ~Outside() { *innermost_ = before_; }
+  Outside(Tangents& pass, Tape** innermost, Tape* outer)
+      : pass_(pass), innermost_(innermost), before_(std::exchange(*innermost, outer)) {
+    pass.inner = before_;
+  }
+  ~Outside() {
+    *innermost_ = before_;
+    pass_.inner = nullptr;
+  }
   Outside(const Outside&) = delete;
   Outside& operator=(const Outside&) = delete;
 
  private:
+  Tangents& pass_;
   Tape** const innermost_;
   Tape* const before_;
 };
@@ -164,11 +171,13 @@ Gradients Layers::run_inside(Tape& tape, const Tensor& loss, const BackwardOptio
   TapeMemory& memory = *tape.memory_;
   struct Kept {
     TapeMemory& memory;
-    PoolVector<Tensor> sums = std::move(memory.sums);
-    PoolVector<uint8_t> needed = std::move(memory.needed);
-    ~Kept() { memory.sums = std::move(sums), memory.needed = std::move(needed); }
+    PoolVector<Tensor> sums = {};
+    PoolVector<uint8_t> needed = {};
+    void exchange() { memory.sums.swap(sums), memory.needed.swap(needed); }
+    ~Kept() { exchange(); }
   };
-  const Kept kept{memory};
+  Kept kept{memory};
+  kept.exchange();
   return run_backward(tape, loss, options);
 }
 
@@ -215,7 +224,7 @@ Tensor Layers::record(Tape& top, const Op& op, Tensor y, std::span<const Tensor>
     is_new = true;
     Tensor tangent;
     {
-      const Outside outside(pass->thread_, pass->outer_);
+      const Outside outside(*pass->tangents_, pass->thread_, pass->outer_);
       tangent = tangent_of(*pass->tangents_, {op, y, *kept, tangents});
     }
     if (tangent.defined()) give(*pass, y, std::move(tangent));
@@ -223,11 +232,14 @@ Tensor Layers::record(Tape& top, const Op& op, Tensor y, std::span<const Tensor>
   return y;
 }
 
-bool Layers::is_forward_here(uint64_t tape, const void* thread) {
-  if (!is_of_forward_pass(tape)) return false;
+bool Layers::is_inner(uint64_t tape, const void* thread) {
   const std::lock_guard lock(mutex_of_tapes());
-  for (const Tangents* pass = passes; pass; pass = pass->next) {
-    if (pass->pass->id_ == tape) return pass->pass->thread_ == thread;
+  for (const Tangents* tangents = passes; tangents; tangents = tangents->next) {
+    const Tape* const pass = tangents->pass;
+    if (pass->thread_ != thread) continue;
+    if (pass->id_ == tape) return true;
+    for (const Tape* inner = tangents->inner; inner && inner != pass; inner = inner->outer_)
+      if (inner->id_ == tape) return true;
   }
   return false;
 }

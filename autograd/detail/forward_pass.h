@@ -14,8 +14,6 @@
 
 namespace tapegrad::detail {
 
-#pragma GCC visibility push(hidden)  // of the library alone
-
 /// The tangents of one forward pass, in the order of their tensors' places.
 struct Tangents {
   explicit Tangents(bool may_refuse) : may_refuse(may_refuse) {}
@@ -28,7 +26,8 @@ struct Tangents {
   const bool may_refuse;
   bool refused = false;
   const Tape* pass = nullptr;
-  Tangents* next = nullptr;  // in the list of all passes
+  const Tape* inner = nullptr;  // while tangents are computed, what is innermost otherwise
+  Tangents* next = nullptr;     // in the list of all passes
 };
 
 /// A forward pass of this thread, from its construction to its destruction. Passes may nest.
@@ -54,7 +53,5 @@ class ForwardPass {
   Tangents tangents_;
   const Tape tape_;
 };
-
-#pragma GCC visibility pop
 
 }  // namespace tapegrad::detail

@@ -21,8 +21,6 @@ namespace detail {
 inline constexpr std::string_view kNoBackward =
     "recorded without a backward: expected a function of dy, got an empty one";
 
-#pragma GCC visibility push(hidden)  // of the library alone
-
 /// Recording on one tape, and what record(), needs_grad() and Tape::variable() do in a forward pass. A friend of Tape.
 struct Layers {
   /// What record() does, on the current tape, which may be nullptr; and that on one tape that takes part alone.
@@ -53,11 +51,10 @@ struct Layers {
   static void copy_tangents(const Tensor& x, const Tensor& y);
   /// Gives y a tangent in a pass, and a number if it has none.
   static void give(const Tape& pass, const Tensor& y, Tensor tangent);
-  /// Whether this is the number of a live forward pass of that thread.
-  static bool is_forward_here(uint64_t tape, const void* thread);
+  /// Whether this is the number of a forward pass that is alive on that thread, or of a tape that began in one whose
+  /// tangents are being computed: constants for the tapes outside.
+  static bool is_inner(uint64_t tape, const void* thread);
 };
-
-#pragma GCC visibility pop
 
 }  // namespace detail
 }  // namespace tapegrad

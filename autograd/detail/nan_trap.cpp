@@ -1,4 +1,5 @@
 // Looks for values that are not finite, and says where they are.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/tape_memory.h>

@@ -1,4 +1,5 @@
 // The errors of these checks.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 

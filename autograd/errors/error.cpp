@@ -1,4 +1,5 @@
 // Composes the text of an Error.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 

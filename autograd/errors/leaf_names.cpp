@@ -1,4 +1,5 @@
 // Names of leaves by their ids.
+// build: -Os
 #include <fmt/format.h>
 #include <pthread.h>
 #include <tapegrad/autograd/leaf_names.h>

@@ -197,11 +197,17 @@ void add_cubes(CaseTable& table, std::string_view op, const std::string& label,
 }
 
 Tensor pulled_back(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& dy) {
-  std::optional<Tape> own;
-  Tape* tape = Tape::current();
-  if (!tape) tape = &own.emplace();
   const Tensor leaf = x.as_leaf();
-  return tape->backward(f(leaf), {.create_graph = true, .grad_output = dy, .keep = {}})[leaf];
+  const auto gradient = [&](Tape& tape) {
+    return tape.backward(f(leaf), {.create_graph = true, .grad_output = dy, .keep = {}})[leaf];
+  };
+  if (Tape* const tape = Tape::for_backward()) return gradient(*tape);
+  Tensor dx;
+  {
+    Tape own(OuterTensors::tangents);
+    dx = gradient(own);
+  }
+  return Tape::current() ? Tape::variable(dx) : dx;  // in a jvp, its own tensor: the tape has ended
 }
 
 }  // namespace tapegrad::tasks

@@ -1,4 +1,5 @@
 // The formats of weights, and matrices in them.
+// build: -Os
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>

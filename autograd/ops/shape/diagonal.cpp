@@ -1,4 +1,5 @@
 // Diagonals: diagonal, diag_embed, diag.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>

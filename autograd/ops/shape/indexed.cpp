@@ -1,4 +1,5 @@
 // x(...): reading and writing by the entries of index.h, made of slice, index, slice_update and index_put; and x += y.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>

@@ -1,4 +1,5 @@
 // Regions of a tensor by slices of its axes: slice, slice_update.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>

@@ -1,4 +1,4 @@
-// The code in docs/guides/models.md and optimisers.md: here word for word, compiled and run.
+// The code in docs/guides/models.md, gradients.md and optimisers.md: here word for word, compiled and run.
 #include <tapegrad/tests/support/testing.h>
 
 #include <iostream>
@@ -56,6 +56,17 @@ EXPECT_EQ(value.item(), again.item());
 EXPECT_EQ(grads.size(), hv.size());
 EXPECT_EQ(blocks[0][1].shape(), (tg::Shape{12, 3, 12}));
 EXPECT_EQ(loss(model).item(), other.item());
+}
+
+TEST_F(Readme, ForwardMode) {
+Mlp model(3);
+const tg::Tensor x = tg::randn({2, 3});
+std::vector<tg::Tensor> v;
+for (const auto& p : nn::parameters(model)) v.push_back(tg::randn(p.tensor.shape()));
+const auto [u, slope] = tg::jvp(model, x, tg::ones_like(x));                 // model(x), and its slope along a tensor
+const auto [y, dy] = nn::jvp(model, v, [&](const Mlp& m) { return m(x); });  // the same along one tensor per parameter
+EXPECT_TRUE(tg::tests::same_bits(u, y));
+EXPECT_TRUE(dy.shape() == slope.shape());
 }
 
 TEST_F(Readme, RecurrentNetworks) {

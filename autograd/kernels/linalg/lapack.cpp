@@ -1,5 +1,6 @@
 // LAPACK's Fortran interface: arguments by address, string lengths last, work areas allocated by the caller. Its BLAS
 // is BLIS, or another one where that is not found.
+// build: -Os
 #include <tapegrad/autograd/kernels/linalg/lapack.h>
 #include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/pool.h>

@@ -1,4 +1,5 @@
 // The order in which terms are multiplied, and the product of two of them as one batch of matrix products.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>

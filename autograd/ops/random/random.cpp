@@ -1,4 +1,5 @@
 // Tensors of random numbers: shapes and types for the fills of a Generator, and distributions derived from them.
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>

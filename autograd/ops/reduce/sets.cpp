@@ -1,5 +1,6 @@
 // Distinct values, counts, and places in sorted numbers: unique, bincount, searchsorted, bucketize, argsort, isin,
 // histogram.
+// build: -O2
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/index_text.h>

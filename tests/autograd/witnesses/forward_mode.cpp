@@ -22,20 +22,20 @@ namespace {
 using tests::error_of;
 
 // Numbers between -1 and 1 without pattern.
-Tensor direction(const Tensor& x, uint64_t seed) {
+Tensor without_pattern(const Tensor& x, uint64_t seed) {
   Generator generator(seed);
   return (rand(x.shape(), kFloat64, &generator) * 2 - 1).to(x.dtype());
 }
 
 // A sample as a function of its floating inputs, in one type.
-struct Function {
-  Function(const OpSample& sample, DType dtype) : sample(&sample), all(sample.inputs) {
+struct FloatingFunction {
+  FloatingFunction(const OpSample& sample, DType dtype) : sample(&sample), all(sample.inputs) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!is_floating(all[i].dtype())) continue;
       all[i] = all[i].to(dtype);
       places.push_back(i);
       x.push_back(all[i]);
-      v.push_back(direction(all[i], i + 1));
+      v.push_back(without_pattern(all[i], i + 1));
     }
   }
 
@@ -76,7 +76,7 @@ struct Function {
 double size_of(const Tensor& x) { return x.numel() == 0 ? 0 : amax(abs(x.to(kFloat64))).item(); }
 
 // What is wrong with jvp of a sample; nothing if it is right.
-std::string wrong(const Function& f, bool twice, double tolerance) {
+std::string wrong_tangent(const FloatingFunction& f, bool twice, double tolerance) {
   const auto [y, tangent] = jvp(f, f.x, f.v);
   if (!(tangent.shape() == y.shape()) || tangent.dtype() != y.dtype()) {
     return fmt::format("tangent {} {} of {} {}", name(tangent.dtype()), str(tangent.shape()), name(y.dtype()),
@@ -84,7 +84,7 @@ std::string wrong(const Function& f, bool twice, double tolerance) {
   }
   if (y.tape_index().tape != 0 || tangent.tape_index().tape != 0) return "the results belong to a pass that has ended";
   if (!tests::same_bits(y, f(f.x))) return "another value";
-  const Tensor u = direction(y, 99);
+  const Tensor u = without_pattern(y, 99);
   const double pushed = sum((u * tangent).to(kFloat64)).item(), pulled = f.along(u);
   const double size = (1 + size_of(tangent)) * std::sqrt(static_cast<double>(1 + y.numel()));
   if (!(std::abs(pushed - pulled) <= tolerance * size)) return fmt::format("{}, by backward {}", pushed, pulled);
@@ -105,10 +105,10 @@ std::size_t count_right(DType dtype, double tolerance) {
   for (const OpSamples& of : op_samples()) {
     const Op* const op = find_op(of.op);
     for (const OpSample& sample : of.samples) {
-      const Function f(sample, dtype);
+      const FloatingFunction f(sample, dtype);
       if (f.x.empty() || is_left_out(of.op, sample.label)) continue;
       std::string text;
-      const std::string error = error_of([&] { text = wrong(f, op->twice, of.op == "to" ? 1e-6 : tolerance); });
+      const std::string error = error_of([&] { text = wrong_tangent(f, op->twice, of.op == "to" ? 1e-6 : tolerance); });
       if (error != "no error" && dtype == kFloat32 && error_of([&] { (void)f(f.x); }) != "no error")
         continue;  // of doubles
       const bool is_refused = error == fmt::format(
@@ -128,7 +128,7 @@ TEST(ForwardMode, EqualsTwoBackwardPassesInFloat32) { EXPECT_GE(count_right(kFlo
 
 // --- nesting ---
 
-Tensor points(const Shape& shape, uint64_t seed = 5) { return direction(Tensor::empty(shape, kFloat64), seed); }
+Tensor point_of(const Shape& shape, uint64_t seed = 5) { return without_pattern(Tensor::empty(shape, kFloat64), seed); }
 
 TEST(ForwardMode, TangentsOfDifferentPassesStayApart) {
   // d/dx (x d/dy (x y)) = d/dx x^2: a pass that took the outer tangent for its own would find 3 x
@@ -141,7 +141,7 @@ TEST(ForwardMode, TangentsOfDifferentPassesStayApart) {
 }
 
 TEST(ForwardMode, GoesThroughOtherDerivativesAndThemThroughIt) {
-  const Tensor x = points({4}), v = points({4}, 8), one = ones_like(x), w = points({4, 4}, 9);
+  const Tensor x = point_of({4}), v = point_of({4}, 8), one = ones_like(x), w = point_of({4, 4}, 9);
   const auto f = [&](const Tensor& at) { return sum(softmax(matmul(w, at)) * cumprod(tanh(at) + 2, 0) * at); };
   const Tensor hv = hvp(f, x, v).product;
   const auto gradient = [&](const Tensor& at) { return grad(f)(at); };
@@ -164,7 +164,7 @@ TEST(ForwardMode, GoesThroughOtherDerivativesAndThemThroughIt) {
 }
 
 TEST(ForwardMode, IsRecordedOnATape) {
-  const Tensor x = points({3}).as_leaf(), w = points({3}, 4).as_leaf(), v = points({3}, 8);
+  const Tensor x = point_of({3}).as_leaf(), w = point_of({3}, 4).as_leaf(), v = point_of({3}, 8);
   const auto f = [&](const Tensor& at) { return sin(at * w) * w; };
   Tape tape;
   const auto [y, tangent] = jvp(f, x, v);  // w^2 cos(x w) v
@@ -179,7 +179,7 @@ TEST(ForwardMode, IsRecordedOnATape) {
 }
 
 TEST(ForwardMode, ATapeInTheFunctionIsAConstantUnlessItSaysOtherwise) {
-  const Tensor x = points({3}), v = points({3}, 8);
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
   const auto slope = [](OuterTensors outer) {
     return [outer](const Tensor& at) {
       Tape tape(outer);
@@ -232,7 +232,7 @@ TEST(ForwardMode, TangentsDieWithTheirTensorsOnAnyThread) {
 // --- control ---
 
 TEST(ForwardMode, RunsWhatIsComputedAgainInBackwardAsItIs) {
-  const Tensor x = points({2, 3}), v = points({2, 3}, 8);
+  const Tensor x = point_of({2, 3}), v = point_of({2, 3}, 8);
   const auto part = [](const Tensor& at) { return tanh(at) * at; };
   const auto with = [&](const Tensor& at) { return nn::recompute(at, part); };
   EXPECT_TRUE(tests::same_bits(jvp(with, x, v).product, jvp(part, x, v).product));
@@ -242,18 +242,18 @@ TEST(ForwardMode, RunsWhatIsComputedAgainInBackwardAsItIs) {
 }
 
 TEST(ForwardMode, HooksAreCalledAndMayChangeTheTangent) {
-  const Tensor x = points({3}), v = points({3}, 8);
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
   const auto f = [](const Tensor& at) { return sin(on_grad(at, [](const Tensor& dy) { return dy * 2; })); };
   EXPECT_LT(tests::largest_difference(jvp(f, x, v).product, 2 * cos(x) * v), 1e-15);
 }
 
 TEST(ForwardMode, VariablesHaveTheTangentOfWhatTheyAreMadeOf) {
-  const Tensor x = points({3}), v = points({3}, 8);
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
   EXPECT_TRUE(tests::same_bits(jvp([](const Tensor& at) { return Tape::variable(at); }, x, v).product, v));
 }
 
 TEST(ForwardMode, Errors) {
-  const Tensor x = points({3}), v = points({3}, 8);
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
   EXPECT_EQ(error_of([&] { (void)jvp([](const Tensor& at) { return Tape::current()->backward(sum(at))[at]; }, x, v); }),
             "[backward] expected a tape, got the forward pass of jvp (begin a Tape in the function)");
   Tensor escaped;

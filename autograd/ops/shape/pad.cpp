@@ -14,7 +14,7 @@ const Op kPad{"pad"};
 const Op kUnpad{"unpad"};
 
 // A slice of the last padded axis with at least this number of elements is copied as a row.
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kPaddedBlock = 1024;
 
 // The widths on both sides of each axis.
 struct Widths {
@@ -109,7 +109,7 @@ void pad_as(const Tensor& y, const Tensor& x, const Widths& widths, PadMode mode
     from.erase(from.rank() - 1);
     to.erase(to.rank() - 1);
   }
-  if (block >= kBlock) {  // large enough to be copied as rows, which are divided among threads
+  if (block >= kPaddedBlock) {  // large enough to be copied as rows, which are divided among threads
     from.push_back(block);
     to.push_back(block);
     block = 1;
@@ -135,7 +135,7 @@ void unpad_axis(const T* dy, const Shape& from, int axis, int64_t before, PadMod
   const OuterAxisInner whole(from, axis);
   const int64_t padded = whole.size, inner = whole.inner;
   const Middle middle(before, size, padded);
-  const int64_t width = std::min(inner, kBlock), tiles = pieces_of(inner, width);
+  const int64_t width = std::min(inner, kPaddedBlock), tiles = pieces_of(inner, width);
   parallel_for(whole.outer * tiles, rows_grain(padded * width), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t o = piece / tiles, first = piece % tiles * width, n = std::min(width, inner - first);

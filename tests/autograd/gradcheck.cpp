@@ -273,7 +273,7 @@ TEST(Gradcheck, APieceThatIsSmallerThanMostSteps) {
   };
   const Tensor at = tensor({0.3}, kFloat64);
   EXPECT_TRUE(gradcheck(f, {at}, {.order = 1})) << gradcheck(f, {at}, {.order = 1}).text;
-  const Op planted{"piece"};
+  static const Op planted{"piece"};
   const auto wrong = [&](const Tensor& x) {
     return custom(
         planted, {x}, [&](const Tensor& v) { return f(v); },

@@ -241,7 +241,7 @@ TEST(Profiler, TimesAllThreads) {
 }
 
 TEST(Profiler, TimesOperationsWithoutATimer) {
-  const Op op{"test_without_timer"};
+  static const Op op{"test_without_timer"};
   const Profiler profiler(quick());
   Tape tape;
   const Tensor x = leaf({3}), y = record(op, x.detach() * 2, {x}, [](const Tensor&dy) -> Grads { return dy * 2; });

@@ -110,7 +110,7 @@ class Tape::BackwardRun {
 
   Tape* tape_;
   detail::TapeMemory& memory_;
-  BackwardRun* const outer_;  // in one of whose operations a forward pass began this run
+  BackwardRun* const outer_;  // the run that this one is nested in, by a forward pass
   const BackwardOptions& options_;
   const bool create_graph_;  // also if a jvp differentiates the gradients
   const bool retain_;
@@ -413,11 +413,14 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   if (!on_its_thread())
     fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");
   if (tangents_) fail(kBackward, "expected a tape, got the forward pass of jvp (begin a Tape in the function)");
-  if (*thread_ != this && for_backward() != this)
+  // From inside a jvp only with create_graph: then the tangents of what it computes are computed, too.
+  if (*thread_ != this && !(options.create_graph && for_backward() == this))
     fail(kBackward, "an inner tape is still in scope (end its scope first)");
   if (position_of(loss) < 0) fail_unrecorded();
   if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
   if (options.per_example) require_per_example(loss, options);
+  if (options.per_example && layered_)
+    fail(kBackward, "per_example cannot be combined with a jvp that differentiates the gradients");
   const Tensor& dy = options.grad_output;
   if (!dy.defined() && loss.numel() != 1 && !options.per_example) {
     fail(kBackward, fmt::format("expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)",

@@ -66,7 +66,7 @@ struct SymmetricOp : Op {
   }
 };
 
-/// An operation whose backward looks at BackwardPass::tangents: linear ones, which map tangents as they map values.
+/// An operation that has its own rule for tangents: its backward must test BackwardPass::is_forward().
 struct RuledOp : Op {
   RuledOp(std::string_view op) : Op(op, OpTraits{.tangent = TangentRule::written}) {}  // NOLINT: like Op
 };

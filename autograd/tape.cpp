@@ -41,14 +41,24 @@ void note_unrecorded(const Tensor& x) {
 
 Tape::Tape(OuterTensors outer_tensors) : Tape(outer_tensors, nullptr) {}
 
+bool Tape::begins_layered(OuterTensors outer_tensors, const detail::Tangents* tangents) {
+  if (tangents) return true;
+  if (outer_tensors != OuterTensors::tangents || !current() || !current()->layered_) return false;
+  if (for_backward())
+    fail("tape",
+         "OuterTensors::tangents expects no other tape around the jvp or in it (use grad() or jvp() in place of "
+         "this tape)");
+  return true;
+}
+
 Tape::Tape(OuterTensors outer_tensors, detail::Tangents* tangents)
-    : thread_(&innermost),
+    : layered_(begins_layered(outer_tensors, tangents)),
+      thread_(&innermost),
       outer_(innermost),
-      id_(detail::begin_tape() + (tangents ? 1 : 0)),
+      id_(detail::begin_tape() + (layered_ ? 1 : 0)),
       memory_(detail::TapeMemory::take()),
       outer_tensors_(outer_tensors),
-      tangents_(tangents),
-      layered_(tangents || (outer_tensors == OuterTensors::tangents && current() && !for_backward())) {
+      tangents_(tangents) {
   innermost = this;
   detail::last_leaf = {};
 }

@@ -46,8 +46,10 @@ struct BackwardOptions {
 /// How a tape treats tensors that an enclosing tape of this thread has recorded.
 enum class OuterTensors {
   constants,
-  leaves,    // gradients are computed for them, too
-  tangents,  // constants, but a jvp that encloses the tape differentiates what the tape records, and its backward
+  leaves,  // gradients are computed for them, too
+  // Constants, but a jvp that encloses the tape differentiates what the tape records, and its backward. Error if there
+  // is another tape around that jvp, or between the two.
+  tangents,
 };
 
 /// Records the operations of this thread from its construction to its destruction or its backward(). If several tapes
@@ -107,6 +109,7 @@ class Tape {
   enum class State { recording, running_backward, spent };
   class BackwardRun;
   Tape(OuterTensors outer_tensors, detail::Tangents* tangents);
+  static bool begins_layered(OuterTensors outer_tensors, const detail::Tangents* tangents);
   void require_position(int64_t position) const;
   int64_t enter_leaf(const Tensor& x);
   void hold_frozen(const Tensor& x);
@@ -115,6 +118,8 @@ class Tape {
   [[noreturn]] void fail_unrecorded() const;
   void leave_to_backward();
 
+  // A forward pass, or a tape with OuterTensors::tangents in one: these have odd numbers.
+  const bool layered_;
   Tape** const thread_;  // the innermost tape of the thread that it belongs to
   Tape* outer_;          // the tape that was innermost before
   const uint64_t id_;
@@ -125,7 +130,6 @@ class Tape {
   BackwardRun* running_ = nullptr;  // the backward that runs
   bool trap_nan_ = false;
   detail::Tangents* const tangents_;  // of a forward pass, which keeps no nodes (detail/forward_pass.h)
-  const bool layered_;                // a forward pass, or a tape with OuterTensors::tangents in one
 };
 
 }  // namespace tapegrad

@@ -7,14 +7,15 @@ namespace tapegrad {
 
 namespace {
 
-const Op kOnGrad{"on_grad"};
+const RuledOp kOnGrad{"on_grad"};
 
 }  // namespace
 
 Tensor detail::on_grad(const Tensor& x, GradHook hook) {
   if (!needs_grad(x)) return x;
   const Tensor y = x.view(x.shape(), x.strides());
-  auto backward = [hook = std::move(hook)](const Tensor& dy) mutable -> Grads {
+  auto backward = [hook = std::move(hook)](const Tensor& dy, const BackwardPass& pass) mutable -> Grads {
+    if (pass.is_forward()) return pass.tangents[0];  // hooks are for gradients
     Tensor other = hook(dy);
     if (!other.defined()) return dy;
     if (!(other.shape() == dy.shape()) || other.dtype() != dy.dtype()) {

@@ -1,5 +1,6 @@
 // Tangents: how they are computed, found and dropped.
 // build: -Os
+#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/dead_tensors.h>
 #include <tapegrad/autograd/detail/forward_pass.h>
@@ -10,13 +11,14 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace tapegrad::detail {
 namespace {
 
 Tangents* passes = nullptr;  // of all threads: a tensor may die on another one. Under mutex_of_tapes()
 
-auto place_in(PoolVector<Tangents::Entry>& entries, const TapeIndex& of) {
+auto place_in(std::vector<Tangents::Entry>& entries, const TapeIndex& of) {
   return std::lower_bound(entries.begin(), entries.end(), of, [](const Tangents::Entry& entry, const TapeIndex& at) {
     return entry.of.tape != at.tape ? entry.of.tape < at.tape : entry.of.position < at.position;
   });
@@ -66,8 +68,22 @@ struct Recorded {
     return found;
   }
   Tensor by_symmetry() const;
+  Tensor by_own_rule() const;
   Tensor by_backward() const;
 };
+
+Tensor Recorded::by_own_rule() const {
+  Grads found = backward(y, BackwardPass{.retained = true, .tangents = tangents});
+  if (found.size() == 0) return {};
+  Tensor& tangent = found[0];
+  const bool has_type = !tangent.defined() || tangent.dtype() == y.dtype() || is_half(y.dtype());
+  if (found.size() > 1 || !has_type || (tangent.defined() && !(tangent.shape() == y.shape())))
+    op.fail(fmt::format("expected a tangent {} {} from its backward (BackwardPass::tangents), got {}", name(y.dtype()),
+                        str(y.shape()),
+                        found.size() > 1 ? fmt::format("{} gradients", found.size())
+                                         : fmt::format("{} {}", name(tangent.dtype()), str(tangent.shape()))));
+  return std::move(tangent);
+}
 
 // y' = J1 x1' + J2 x2' + ..., where a backward gives J^T dy, which is J dy. Undefined if it cannot be used so.
 Tensor Recorded::by_symmetry() const {
@@ -121,10 +137,10 @@ Tensor Recorded::by_backward() const {
 Tensor tangent_of(Tangents& pass, const Recorded& of) {
   const Autocast as_recorded(kFloat32);  // as in backward
   Tensor found;
-  if (of.op.tangent == TangentRule::symmetric) found = of.by_symmetry();
-  if (of.op.tangent == TangentRule::written) {
-    found = std::move(of.backward(of.y, BackwardPass{.retained = true, .tangents = of.tangents})[0]);
-  }
+  // A fused backward records nothing, so that layers outside would take its results for constants.
+  const bool may_be_fused = of.op.twice || !Tape::current();
+  if (of.op.tangent == TangentRule::symmetric && may_be_fused) found = of.by_symmetry();
+  if (of.op.tangent == TangentRule::written) found = of.by_own_rule();
   if (found.defined()) return found;
   if (of.op.twice) return of.by_backward();
   if (!pass.may_refuse) of.op.fail("has no tangent: its backward is a fused kernel (compose it of plain operations)");
@@ -211,6 +227,7 @@ Tensor Layers::record(Tape& top, const Op& op, Tensor y, std::span<const Tensor>
     is_new = tape->size() > before && y.tape_index().tape == tape->id_ && y.tape_index().position >= before;
     if (is_new) kept = &tape->memory_->node(y.tape_index().position).backward;
   }
+  if (!is_floating(y.dtype())) return y;
   for (Tape* const pass : passes_of(top)) {
     PoolVector<Tensor> tangents;
     bool any = false;
@@ -246,7 +263,7 @@ bool Layers::is_inner(uint64_t tape, const void* thread) {
 
 void forget_tangents(uint64_t tape, int64_t position) noexcept {
   const TapeIndex of{tape, position};
-  PoolVector<Tensor> dead;  // freed when the list is no longer locked: their tangents follow
+  std::vector<Tensor> dead;  // freed when the list is no longer locked: their tangents follow
   const std::lock_guard lock(mutex_of_tapes());
   for (Tangents* pass = passes; pass; pass = pass->next) {
     const auto found = place_in(pass->entries, of);
@@ -284,8 +301,13 @@ Tensor ForwardPass::tangent(const Tensor& y) const {
 }
 
 Tensor ForwardPass::result(const Tensor& y) const {
-  const bool is_constant = y.tape_index().tape == tape_.id_ || (y.is_leaf() && !Tape::for_backward());
-  return is_constant ? y.detach() : y;
+  const Tape* const outer = Tape::for_backward();
+  const bool is_outer = y.is_leaf() ? outer != nullptr : outer && y.tape_index().tape == outer->id_;
+  if (is_outer || y.tape_index().tape == 0) return y;
+  const Tensor value = y.detach();  // of this pass, or of a tape in it
+  const Outside outside(*tape_.tangents_, tape_.thread_, tape_.outer_);
+  if (Tape::current() && Tape::current()->layered_) Layers::copy_tangents(y, value);
+  return value;
 }
 
 }  // namespace tapegrad::detail

@@ -11,6 +11,7 @@
 #include <tapegrad/autograd/tape.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace tapegrad::detail {
 
@@ -21,8 +22,8 @@ struct Tangents {
     TapeIndex of;
     Tensor tangent;
   };
-  PoolVector<Entry> entries;
-  int64_t numbered = 0;  // tensors that are on no tape
+  std::vector<Entry> entries;  // not in the pool, whose lock a fork takes before that of the list of passes
+  int64_t numbered = 0;        // tensors that are on no tape
   const bool may_refuse;
   bool refused = false;
   const Tape* pass = nullptr;
@@ -33,8 +34,8 @@ struct Tangents {
 /// A forward pass of this thread, from its construction to its destruction. Passes may nest.
 class ForwardPass {
  public:
-  /// With Refusal::noted, an operation whose backward cannot be differentiated is no Error: it has no tangent, and
-  /// refused() is true.
+  /// With Refusal::noted, an operation whose backward cannot be differentiated does not throw: its result has no
+  /// tangent, and refused() returns true.
   enum class Refusal { error, noted };
   explicit ForwardPass(Refusal refusal = Refusal::error);
   ~ForwardPass();

@@ -282,7 +282,8 @@ Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor
       fail(kWhere, fmt::format("expected increasing or decreasing times, got {} after {}", times[i], times[i - 1]));
     }
   }
-  if (!options.adjoint) return solution(slope, start, parameters, times, options);
+  const bool in_jvp = Tape::current() && !Tape::for_backward();  // keeps nothing
+  if (!options.adjoint || in_jvp) return solution(slope, start, parameters, times, options);
   Adjoint adjoint{.slope = slope,
                   .slope_gradients = gradients,
                   .parameters = {parameters.begin(), parameters.end()},

@@ -241,10 +241,72 @@ TEST(ForwardMode, RunsWhatIsComputedAgainInBackwardAsItIs) {
             "[recompute] has no tangent: its backward is a fused kernel (compose it of plain operations)");
 }
 
-TEST(ForwardMode, HooksAreCalledAndMayChangeTheTangent) {
+TEST(ForwardMode, HooksAreForGradients) {
   const Tensor x = point_of({3}), v = point_of({3}, 8);
-  const auto f = [](const Tensor& at) { return sin(on_grad(at, [](const Tensor& dy) { return dy * 2; })); };
-  EXPECT_LT(tests::largest_difference(jvp(f, x, v).product, 2 * cos(x) * v), 1e-15);
+  const auto f = [](const Tensor& at) { return sin(on_grad(at, [](const Tensor& dy) { return dy / norm(dy); })); };
+  EXPECT_LT(tests::largest_difference(jvp(f, x, v).product, cos(x) * v), 1e-15);
+}
+
+// A backward on a tape outside of the jvp would lose tangents, unless it is recorded itself.
+TEST(ForwardMode, ABackwardOnAnEnclosingTape) {
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
+  Tape tape;
+  const auto slope = [&](bool recorded) {
+    return [&tape, recorded](const Tensor& at) {
+      const Tensor loss = sum(at * at * at + sin(at));
+      return *tape.backward(loss, {.create_graph = recorded, .keep = {at}}).find(at);
+    };
+  };
+  EXPECT_EQ(error_of([&] { (void)jvp(slope(false), x, v); }),
+            "[backward] an inner tape is still in scope (end its scope first)");
+  const Tensor found = jvp(slope(true), x, v).product;
+  EXPECT_LT(tests::largest_difference(found, (6 * x - sin(x)) * v), 1e-14);
+}
+
+TEST(ForwardMode, ATapeThatTakesPartIsTheOnlyOne) {
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
+  const auto f = [](const Tensor& at) {
+    Tape tape(OuterTensors::tangents);
+    const Tensor y = Tape::variable(at);
+    return *tape.backward(sum(y * y * y), {.keep = {y}}).find(y);
+  };
+  const auto found = jvp(f, x, v);
+  EXPECT_LT(tests::largest_difference(found.product, 6 * x * v), 1e-14);
+  const Tape other;
+  static_cast<void>(x.as_leaf() * found.value);  // the value belongs to no tape that has ended
+  EXPECT_EQ(error_of([&] { (void)jvp(f, x, v); }),
+            "[tape] OuterTensors::tangents expects no other tape around the jvp or in it (use grad() or jvp() in place "
+            "of this tape)");
+}
+
+TEST(ForwardMode, GradientsPerExampleHaveNoTangents) {
+  const Tensor x = point_of({3, 2}), v = point_of({3, 2}, 8);
+  const auto f = [](const Tensor& at) {
+    Tape tape(OuterTensors::tangents);
+    const Tensor w = ones({2}, kFloat64).as_leaf();
+    return *tape.backward(sum(at * w * w, 1), {.per_example = true}).find(w);
+  };
+  EXPECT_EQ(error_of([&] { (void)jvp(f, x, v); }),
+            "[backward] per_example cannot be combined with a jvp that differentiates the gradients");
+}
+
+const RuledOp kForgetful{"forgetful"};
+const Op kCount{"count_of"};
+
+TEST(ForwardMode, RulesOfYourOwnAreChecked) {
+  const Tensor x = point_of({3}), v = point_of({3}, 8);
+  const auto forgetful = [](const Tensor& at) {
+    return custom(
+        kForgetful, {at}, [](const Tensor& y) { return sum(y); },
+        [at](const Tensor& dy) -> Grads { return dy.expand(at.shape()); });
+  };
+  EXPECT_EQ(error_of([&] { (void)jvp(forgetful, x, v); }),
+            "[forgetful] expected a tangent float64 [] from its backward (BackwardPass::tangents), got float64 [3]");
+  const auto count = [](const Tensor& at) {  // an integer has no tangent
+    const Tensor n = record(kCount, scalar(3, kInt64), {at}, [](const Tensor&) -> Grads { return Tensor(); });
+    return at * n.to(kFloat64);
+  };
+  EXPECT_LT(tests::largest_difference(jvp(count, x, v).product, 3 * v), 1e-15);
 }
 
 TEST(ForwardMode, VariablesHaveTheTangentOfWhatTheyAreMadeOf) {

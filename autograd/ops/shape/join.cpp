@@ -14,7 +14,7 @@ namespace {
 const RuledOp kCat{"cat"};
 const SymmetricOp kFlip{"flip"};
 constexpr std::string_view kStack = "stack";
-constexpr int64_t kMostPieces = int64_t{1} << 24;
+constexpr int64_t kMostParts = int64_t{1} << 24;
 constexpr std::string_view kSplit = "split";
 constexpr std::string_view kUnbind = "unbind";
 constexpr std::string_view kChunk = "chunk";
@@ -27,7 +27,7 @@ bool is_nothing(const Tensor& part) { return part.dim() == 1 && part.numel() == 
 
 // Error for a number of handles that would only fill the memory.
 void require_few(std::string_view where, int64_t pieces) {
-  if (pieces > kMostPieces) fail(where, fmt::format("expected at most {} pieces, got {}", kMostPieces, pieces));
+  if (pieces > kMostParts) fail(where, fmt::format("expected at most {} pieces, got {}", kMostParts, pieces));
 }
 
 }  // namespace

@@ -61,4 +61,5 @@ endforeach()
 
 include(cmake/test_programs.cmake)
 include(cmake/test_documents.cmake)
+include(cmake/test_mutants.cmake)
 include(cmake/test_consumers.cmake)

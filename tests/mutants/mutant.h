@@ -17,6 +17,7 @@ extern "C" {
 __attribute__((visibility("default"))) int tapegrad_mutant =
     std::getenv("MUTANT") ? std::atoi(std::getenv("MUTANT")) : -1;
 __attribute__((visibility("default"))) unsigned char tapegrad_reached[8192];
+__attribute__((visibility("default"))) int tapegrad_changed;  // whether a mutant has made a value another one
 }
 
 namespace tapegrad::mutants {
@@ -58,6 +59,16 @@ constexpr Type type_of() {
   if constexpr (Signed<T>) return kSigned;
   if constexpr (Gradients<T>) return kTensors;
   return std::same_as<T, Tensor> ? kTensor : kOther;
+}
+
+// Whether a tensor has elements, and one of them is not 0: then every mutant of it is another tensor.
+inline bool has_values(const Tensor& x) {
+  if (!is_floating(x.dtype())) return x.numel() > 0;
+  const Tensor all = x.detach().to(kFloat64).contiguous();
+  for (int64_t i = 0; i < all.numel(); ++i) {
+    if (all.data<double>()[i] != 0) return true;
+  }
+  return false;
 }
 
 inline Tensor changed(const Tensor& x, int kind) {
@@ -105,7 +116,11 @@ constexpr decltype(auto) mutant(T&& v) {
     const bool every = tapegrad_mutant == kEverySite && (type == kTensor || type == kFloating || type == kSigned);
     if (!on && !every) return Value(static_cast<T&&>(v));
     const int kind = every ? 1 : tapegrad_mutant % 8;
-    if constexpr (kType == kTensor) return changed(v, kind);
+    if constexpr (kType == kTensor) {
+      if (!tapegrad_changed && v.defined()) tapegrad_changed = has_values(v);
+      return changed(v, kind);
+    }
+    tapegrad_changed = 1;
     if constexpr (kType == kTensors) return changed_tensors(Value(v), kind);
     if constexpr (kType != kTensor && kType != kTensors) return Value(changed_number(v, kind));
   }

@@ -99,10 +99,11 @@ class File:
         self.lines = read(self.log).splitlines() if os.path.exists(self.log) else []
         if not self.lines or self.lines[0] != key:  # of another text
             self.lines = [key]
-            with open(self.log, "w") as f:
-                f.write(key + "\n")
 
     def add(self, line):
+        if len(self.lines) == 1:
+            with open(self.log, "w") as f:
+                f.write(self.lines[0] + "\n")
         self.lines.append(line)
         with open(self.log, "a") as f:
             f.write(line + "\n")
@@ -181,31 +182,32 @@ class Run:
 
 
 def report(files, equivalent, every):
-    """Prints the table, and survivors that are not equivalent; returns (mutants, killed, equivalent, survived)."""
-    total, survivors = [0, 0, 0, 0], []
-    rows = []
+    """Prints the table, and the survivors that are not equivalent; returns the totals of the columns of mutants."""
+    columns = ("mutants", "killed", "unchanged", "equivalent", "survived")
+    total, survivors, rows = dict.fromkeys(columns, 0), [], []
     for file in files:
-        counts = [0, 0, 0, 0]
+        counts = dict.fromkeys(columns, 0)
         for row in file.results().values():
-            counts[0] += 1
-            if row[3] != "survived":
-                counts[1] += 1
+            counts["mutants"] += 1
+            if row[3] not in ("survived", "unchanged"):
+                counts["killed"] += 1
                 continue
             expression, mutant, line = file.describe(row)
             if equivalent.reason(file.path, expression, mutant):
-                counts[2] += 1
+                counts["equivalent"] += 1
+            elif row[3] == "unchanged":
+                counts["unchanged"] += 1
             else:
-                counts[3] += 1
+                counts["survived"] += 1
                 survivors.append(f"{file.path}:{line}: survived: {expression} | {mutant}   ({row[5]} checks)")
-        total = [a + b for a, b in zip(total, counts)]
-        rows.append((file.path, len(file.spans), len(file.of("reached")), *counts))
-    print(f"{'':52}{'sites':>7}{'reached':>9}{'mutants':>9}{'killed':>8}{'equivalent':>12}{'survived':>10}")
-    for row in rows:
-        if row[3] or every:
-            print(f"{row[0]:52}{row[1]:7}{row[2]:9}{row[3]:9}{row[4]:8}{row[5]:12}{row[6]:10}")
-    for line in survivors:
-        print(line)
-    print(f"{total[0]} mutants: {total[1]} killed, {total[2]} equivalent, {total[3]} survived")
+        total = {c: total[c] + counts[c] for c in columns}
+        rows.append((f"{file.path:52}{len(file.spans):7}{len(file.of('reached')):9}", counts))
+    print(f"{'':52}{'sites':>7}{'reached':>9}" + "".join(f"{c:>12}" for c in columns))
+    for text, counts in rows:
+        if counts["mutants"] or every:
+            print(text + "".join(f"{counts[c]:12}" for c in columns))
+    print("\n".join(survivors))
+    print(", ".join(f"{total[c]} {c}" for c in columns))
     return total
 
 
@@ -228,7 +230,8 @@ def options_of(arguments):
     p.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     p.add_argument("--to", default=os.path.join(ROOT, "build/mutants"), help="the folder of results; a run goes on from them")
     p.add_argument("--seconds", type=float, default=7200, help="no mutant begins later (7200)")
-    p.add_argument("--number", type=int, default=0, help="mutants of the whole run; by default, until each file has had 60")
+    p.add_argument("--number", type=int, default=0, help="mutants of the whole run; by default, until each file has had --each")
+    p.add_argument("--each", type=int, default=60, help="mutants of a file, at most (60)")
     p.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="which mutants, and of which files first")
     p.add_argument("--most-survivors", type=float, default=1, help="the share of mutants that may survive unexplained")
     p.add_argument("--check", action="store_true")
@@ -248,11 +251,11 @@ def main():
         print(f"seed {options.seed}", flush=True)
         run = Run(options)
         random.Random(options.seed).shuffle(files)
-        number, most = options.number or 60 * len(files), FEW if options.number and not options.files else 60
+        number, most = options.number or options.each * len(files), FEW if options.number and not options.files else options.each
         for file in files:
             if number <= 0 or run.left() <= 0:
                 break
-            more = min(number, most - len(file.results()) if not options.number else most)  # goes on where it stopped
+            more = min(number, most - (0 if options.number else len(file.results())))  # goes on where it stopped
             if more > 0:
                 number -= run.run_file(file, more)
         for line in run.failed:
@@ -260,7 +263,7 @@ def main():
         if run.failed:
             return 1
     total = report(sorted(files, key=lambda f: f.path), equivalent, options.report)
-    return 1 if total[3] > options.most_survivors * total[0] else 0
+    return 1 if total["survived"] > options.most_survivors * total["mutants"] else 0
 
 
 if __name__ == "__main__":

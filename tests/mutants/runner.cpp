@@ -8,7 +8,8 @@
 //
 //   reached SITE TYPE
 //   control NAME VERDICT            every: wrong everywhere, must be killed; none: no mutant, must survive
-//   mutant SITE KIND TYPE VERDICT MILLISECONDS SAMPLES TEXT      VERDICT: killed, crash, timeout, survived;
+//   mutant SITE KIND TYPE VERDICT MILLISECONDS SAMPLES TEXT      VERDICT: killed, crash, timeout, survived, unchanged
+//                                                                (of zeros: in no sample another value);
 //                                                                SAMPLES: how many were checked, of how many
 //   end REASON
 #include <dlfcn.h>
@@ -47,9 +48,10 @@ namespace {
 
 constexpr int kMostSites = 8192;
 constexpr int kEverySite = -2;
+constexpr int kUnchanged = 4;                          // status of a process whose mutant never changed a value
 constexpr int kKinds[] = {0, 4, 2, 1, 2, 2, 1, 1, 2};  // mutants of a type, of mutant.h
 constexpr double kForChecks = 3;                       // seconds: whole checks before the first mutant
-constexpr double kForAMutant = 5;                      // seconds: checks of a mutant that survives
+constexpr double kForAMutant = 3;                      // seconds: checks of a mutant that survives
 
 // Seconds, and seconds of this process's processor time: other programs may run, too.
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -73,7 +75,10 @@ struct Reaching {
 
 class Runner {
  public:
-  Runner() : mutant_(find<int>("tapegrad_mutant")), reached_(find<unsigned char>("tapegrad_reached")) {}
+  Runner()
+      : mutant_(find<int>("tapegrad_mutant")),
+        reached_(find<unsigned char>("tapegrad_reached")),
+        changed_(find<int>("tapegrad_changed")) {}
 
   // Passes of every sample, then whole checks of those that reach a site, the quickest first.
   bool prepare() {
@@ -206,7 +211,9 @@ class Runner {
   // In the fork: the first sample that fails. Survivors end with status 0.
   [[noreturn]] void check(int mutant, const std::vector<const Reaching*>& samples, int pipe) const {
     struct rlimit limit = {rlim_t{6} << 30, rlim_t{6} << 30};
+    const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_AS, &limit);
+    setrlimit(RLIMIT_CORE, &no_core);
     const int null = open("/dev/null", O_WRONLY);
     dup2(null, 1), dup2(null, 2);
     *mutant_ = mutant;
@@ -231,7 +238,7 @@ class Runner {
       (void)!write(pipe, text.data(), std::min<std::size_t>(text.size(), 200));
       _exit(1);
     }
-    _exit(0);
+    _exit(*changed_ || mutant < 0 ? 0 : kUnchanged);
   }
 
   Result run(int mutant, const std::vector<const Reaching*>& samples) const {
@@ -264,6 +271,7 @@ class Runner {
 
   int* mutant_;
   unsigned char* reached_;
+  int* changed_;
   unsigned char types_[kMostSites] = {};
   std::vector<Reaching> samples_;
 };

@@ -53,8 +53,8 @@ class Source:
         parameters = r"\]\s*\(|\b(?:decltype|sizeof|noexcept|static_assert|requires|constexpr|alignas)\s*\("
         for m in re.finditer(parameters, text):
             self.skipped.append((m.end() - 1, self.end(m.end() - 1)))
-        errors = r"\b(?:\w+\.)?fail\(|\bfmt::format\(|\brequire_?\w*\(|\bOpTimer \w+\(|\bHWY_DISPATCH_TABLE\(|\bstd::(?:swap|exchange)\("
-        for m in re.finditer(errors, text):  # texts of errors, and names
+        errors = r"\b(?:\w+\.)?fail\(|\bfmt::format\(|\brequire_?\w*\(|\bOpTimer \w+\(|\bHWY_DISPATCH_TABLE\(|\bstd::(?:swap|exchange)\(|\brows_grain\(|\breserve\("
+        for m in re.finditer(errors, text):  # texts of errors, names, hints
             self.skipped.append((m.start(), self.end(m.end() - 1)))
         for m in re.finditer(r"(?<=[;{}\n]) *(?:const )?[A-Za-z][\w:]*(?:<[^;()]*>)?[&*]? [&*]?\w+(?:, [&*]?\w+)+;", text):
             self.skipped.append(m.span())  # several variables
@@ -149,7 +149,7 @@ def expressions(source, begin, end):
             yield a, b
             continue
         cast = word in ("static_cast", "double", "float", "int64_t", "int") and text[b:b + 1] in "<("
-        if word in KEYWORDS and not cast:
+        if word in KEYWORDS and not cast or word in ("zeros", "zeros_like"):  # nothing becomes of 0
             continue
         if text[b:b + 1] in "<" and re.match(r"<[\w:, ]+>\(", text[b:b + 60]) is None and not re.match(r"< ", text[b:]):
             continue

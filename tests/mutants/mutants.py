@@ -156,7 +156,7 @@ class Run:
         return count
 
     def run_samples(self, file, number, environment):
-        done = os.path.join(self.options.to, "done.txt")
+        done = file.log + ".done"
         with open(done, "w") as f:
             f.write("\n".join(str(m) for m in file.results()))
         command = [os.path.join(self.builder.build, "mutants_runner"), str(self.options.seed), str(number),
@@ -169,6 +169,7 @@ class Run:
                     self.failed.append(f"{file.path}: {line}")
                 elif line not in known and not line.startswith("end\t"):
                     file.add(line)
+        os.remove(done)
         if runner.returncode not in (0, 3):
             self.failed.append(f"{file.path}: the runner ended with {runner.returncode}")
 

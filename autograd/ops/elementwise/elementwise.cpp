@@ -10,6 +10,7 @@
 #include <tapegrad/autograd/ops/detail/fusible.h>
 
 #include <limits>
+#include <type_traits>
 
 #ifndef TAPEGRAD_ELEMENTWISE_TYPES
 #define TAPEGRAD_ELEMENTWISE_TYPES
@@ -45,21 +46,26 @@ constexpr Unary flat(F value) {
   return {value_of<1>(value), {}, false};
 }
 
-// y, but P(X <= x), X standard normal, where x < -5: there 1 / 2 (1 + erf(x / sqrt(2))) has ten digits, then none.
-HWY_INLINE Vec<double> with_tail(Vec<double> x, Vec<double> y) {
-  const Mask<double> far = x < -5;
-  if (HWY_LIKELY(!any(far))) return y;
-  // e^(-a^2 / 2) r(a) / a for 5 <= a <= 39, r within 3e-16, and the square in two doubles
-  const Vec<double> a = max(Vec<double>(5), min(Vec<double>(39), -x)), square = a * a, rest = fma(a, a, -square);
-  const Vec<double> r =
-      math::poly(19.75 / (a + 3) - 1.47, 0.39537536540966167, -0.0060861224962779365, -0.00358363121443861,
-                 -0.0009504182861825535, -0.00016365267211541212, -1.6385678866815386e-05, 3.223964536922562e-08,
-                 2.786198574911716e-07, 2.6878680873188884e-08, -3.851971001554637e-09, -8.992113533387799e-10,
-                 5.421255605265003e-11, 2.488044842572911e-11, -8.415735469505999e-13);
-  const Vec<double> ratio = r / a;
-  return where(far, fma(-0.5 * rest, ratio, ratio) * exp(-0.5 * square), y);
+// y, but in double P(X <= x), X standard normal, where x < -5: there 1 / 2 (1 + erf(x / sqrt(2))) has ten digits, then
+// none.
+template <class T>
+HWY_INLINE Vec<T> with_tail(Vec<T> x, Vec<T> y) {
+  if constexpr (!std::is_same_v<T, double>) {
+    return y;
+  } else {
+    const Mask<T> far = x < -5;
+    if (HWY_LIKELY(!any(far))) return y;
+    // e^(-a^2 / 2) r(a) / a for 5 <= a <= 39, r within 3e-16, and the square in two doubles
+    const Vec<T> a = max(Vec<T>(5), min(Vec<T>(39), -x)), square = a * a, rest = fma(a, a, -square);
+    const Vec<T> r =
+        math::poly(19.75 / (a + 3) - 1.47, 0.39537536540966167, -0.0060861224962779365, -0.00358363121443861,
+                   -0.0009504182861825535, -0.00016365267211541212, -1.6385678866815386e-05, 3.223964536922562e-08,
+                   2.786198574911716e-07, 2.6878680873188884e-08, -3.851971001554637e-09, -8.992113533387799e-10,
+                   5.421255605265003e-11, 2.488044842572911e-11, -8.415735469505999e-13);
+    const Vec<T> ratio = r / a;
+    return where(far, fma(-0.5 * rest, ratio, ratio) * exp(-0.5 * square), y);
+  }
 }
-HWY_INLINE Vec<float> with_tail(Vec<float>, Vec<float> y) { return y; }
 
 // P(X <= x), X standard normal.
 template <class T>
@@ -81,11 +87,12 @@ HWY_INLINE Vec<T> normal_cdf(Vec<T> x) {
     return with_tail(x, T(0.5) * (1 + erf(x * T(kHalfRoot))));
   }
 }
-// With the tail as a constant: the derivative of the sum with erf is e^(-x^2 / 2) / sqrt(2 pi) without it, too.
+// With the tail of the kernel as a constant: the derivative of the sum with erf has all its digits there, too.
 inline Tensor normal_cdf(const Tensor& x) {
   const Tensor y = 0.5 * (1 + erf(x * kHalfRoot));
   if (x.dtype() == kFloat32) return y;
-  return y + compute(value_of<2>([](auto v, auto sum) { return with_tail(v, sum) - sum; }), x.shape(), {&x, &y});
+  const Tensor at = maximum(x.detach(), -39);
+  return y + where(at < -5, gelu(at) / at - y.detach(), 0);
 }
 inline Symbol normal_cdf(const Symbol& x) { return 0.5 * (1 + erf(x * kHalfRoot)); }
 

@@ -12,7 +12,8 @@
 namespace tapegrad::distributed::detail {
 namespace {
 
-// Of one message of MPI, which counts in int. Whoever waits sees that a long message moves when a piece has arrived.
+// Of one message of MPI, which counts in int. A process that waits sees that a long message moves when a piece has
+// arrived.
 constexpr int64_t kMostBytes = int64_t{4} << 20;
 bool stopped = false;
 

@@ -74,7 +74,7 @@ void RunRequest::list(Fields& f) {
   in_run("rank-timeout", "end the run if a process of mpirun has been waiting for another one for so long",
          rank_timeout, {.least = 0, .most = kMost})
       .type("SECONDS")
-      .special("0: wait for ever");
+      .special("0: no limit");
 }
 
 void RunRequest::check() const {

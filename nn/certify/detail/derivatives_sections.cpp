@@ -123,8 +123,10 @@ void taylor_section(Context& c) {
     const double analytic = c.wide.curvature(place.x, v);
     curvature = along([&](double t) { return inner(c.wide.gradient(moved(place.x, v, t)), v); }, analytic,
                       std::abs(analytic), {.first = 5, .last = 9});
+    // Where the slope jumps everywhere, its differences have hardly a digit, and are no reason to call a Hessian wrong.
+    const bool vague = curvature->error > 1e-3 * std::abs(curvature->numerical);
     if (curvature->verdict == Verdict::wrong &&
-        (c.of_operations(place.x, v) == Verdict::unknown ||
+        (vague || c.of_operations(place.x, v) == Verdict::unknown ||
          c.is_rounding(*curvature, place.x, [&](const Point& y) { return c.wide.curvature(y, v); }))) {
       curvature->verdict = Verdict::unknown;
       curvature->reason = "kinks or rounding errors";

@@ -64,9 +64,9 @@ struct MeanLoss {
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
 /// each process must do the same, except for the batches: draw the same numbers, set the same rates, freeze the same
-/// parameters. A step compares rates, decays, frozen parameters and the number of batches, and throws on every process if
-/// they differ. If only one process fails in a step, it must end: the others wait for it until the
-/// launcher ends them, or for WorldOptions::timeout_s.
+/// parameters. A step compares rates, decays, frozen parameters and the number of batches, and throws on every process
+/// if they differ. If only one process fails in a step, it must end: the others wait for it until the launcher ends
+/// them, or for WorldOptions::timeout_s.
 class DataParallel {
  public:
   /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.

@@ -29,7 +29,7 @@ struct Rest {
   double look, sleep;
 };
 Rest rest_after(double waited) {
-  constexpr double kLook = 50e-6, kSpin = 200e-6, kMost = 5e-3;
+  constexpr double kLook = 50e-6, kSpin = 20e-3, kMost = 5e-3;
   return {kLook, waited < kSpin ? 0 : std::min(waited / 16, kMost)};
 }
 
@@ -72,8 +72,10 @@ void Group::wait(Exchange& messages, std::string_view what) {
   for (Clock::time_point last = Clock::now(); !messages.done();) {
     const Rest rest = rest_after(waited);
     if (rest.sleep > 0) std::this_thread::sleep_for(std::chrono::duration<double>(rest.sleep));
-    for (const Clock::time_point begin = Clock::now(); seconds_between(begin, Clock::now()) < rest.look;)
+    for (const Clock::time_point begin = Clock::now(); seconds_between(begin, Clock::now()) < rest.look;) {
       if (messages.done()) break;
+      std::this_thread::yield();
+    }
     const Clock::time_point now = Clock::now();
     const double round = std::min(seconds_between(last, now), kLongest);
     last = now;

@@ -4,24 +4,25 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '\n== %s\n' "$*"; }
 
 # The packages, by the distribution's package manager: $packages to build and test, $mpi for several processes and $images
-# for images in files, which are optional. Those of dnf and pacman have no BLIS with its kernels (docs/building.md).
+# for images in files, which are optional, and $tools of tests, without which some are left out. Those of dnf and pacman have
+# no BLIS with its kernels (docs/building.md).
 manager=
 for manager in apt-get dnf pacman none; do command -v $manager >/dev/null && break; done
 case $manager in
   apt-get)
     packages="g++ cmake ninja-build libblis-serial-dev liblapack-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev zlib1g-dev libgtest-dev"
-    mpi="libopenmpi-dev openmpi-bin" images="libpng-dev libjpeg-dev" pkg_config="pkg-config"
+    mpi="libopenmpi-dev openmpi-bin" images="libpng-dev libjpeg-dev" tools="pkg-config python3"
     browser="chromium fonts-noto-cjk fonts-dejavu-core"  # of tests/pages.sh
     ;;
   dnf)
     packages="gcc-c++ cmake ninja-build lapack-devel blas-devel tbb-devel highway-devel cli11-devel json-devel fmt-devel utf8cpp-devel xxhash-devel zlib-devel gtest-devel"
-    mpi="openmpi-devel" images="libpng-devel libjpeg-turbo-devel" pkg_config="pkgconf-pkg-config" browser="chromium"
+    mpi="openmpi-devel" images="libpng-devel libjpeg-turbo-devel" tools="pkgconf-pkg-config python3" browser="chromium"
     ;;
   pacman)
     packages="gcc cmake ninja lapack blas onetbb highway cli11 nlohmann-json fmt utf8cpp xxhash zlib gtest"
-    mpi="openmpi" images="libpng libjpeg-turbo" pkg_config="pkgconf" browser="chromium noto-fonts-cjk"
+    mpi="openmpi" images="libpng libjpeg-turbo" tools="pkgconf python" browser="chromium noto-fonts-cjk"
     ;;
-  none) packages="" mpi="" images="" pkg_config="" browser="" ;;
+  none) packages="" mpi="" images="" tools="" browser="" ;;
 esac
 
 # is_installed PACKAGE

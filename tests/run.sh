@@ -5,7 +5,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../tasks/setup.sh"
 preset=${PRESET:-release}
-install $packages $mpi $images $pkg_config  # with which readers of the documents compile
+install $packages $mpi $images $tools
 configure "$preset"
 chosen=$(ctest --preset "$preset" -N "$@" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: /test_/p')
 [ -n "$chosen" ] || { echo "no test is chosen by: $*" >&2; exit 2; }

@@ -98,9 +98,10 @@ class Tape::BackwardRun {
   void mark_needed();
   void require_tape() const;
   bool is_needed(int64_t position, uint8_t why) const {
-    return memory_.needed.empty() || (memory_.needed[static_cast<std::size_t>(position)] & why) != 0;
+    return memory_.needed.empty() ||
+           (position >= first_ && (memory_.needed[static_cast<std::size_t>(position - first_)] & why) != 0);
   }
-  Tensor& sum_of(int64_t position) const { return memory_.sums[static_cast<std::size_t>(position)]; }
+  Tensor& sum_of(int64_t position) const { return memory_.sums[static_cast<std::size_t>(position - first_)]; }
   Tensor constant_value(Tensor grad) const;
   Grads run_node(int64_t position, const Tensor& dy);
   Grads run_node_per_example(int64_t position, const Tensor& dy);
@@ -193,7 +194,8 @@ Tape::BackwardRun::BackwardRun(Tape& tape, const Tensor& loss, const BackwardOpt
     for (const Tensor& x : *wanted) kept_.push_back(tape.position_of(x));
   if (!options.only.empty()) mark_needed();
   memory_.sums.clear();
-  memory_.sums.resize(static_cast<std::size_t>(last_) + 1);
+  if (first_ > last_) return;  // nothing of BackwardOptions::only is before the loss
+  memory_.sums.resize(static_cast<std::size_t>(last_ - first_) + 1);
   sum_of(last_) =
       options.grad_output.defined() ? constant_value(options.grad_output) : ones(loss.shape(), loss.dtype());
 }
@@ -212,23 +214,22 @@ Tape::BackwardRun::~BackwardRun() {
 
 void Tape::leave_to_backward() { running_->outlive_tape(); }
 
-// Marks the nodes that are in BackwardOptions::only or lead to one that is. The run ends at the first of them.
+// Marks the nodes that are in BackwardOptions::only or lead to one that is. The run ends at the first of them, and costs
+// nothing for what is before it on the tape.
 void Tape::BackwardRun::mark_needed() {
-  PoolVector<uint8_t>& needed = memory_.needed;
-  needed.clear();
-  needed.resize(static_cast<std::size_t>(last_) + 1, 0);
   first_ = last_ + 1;
-  for (const Tensor& x : options_.only) {
-    const int64_t position = tape_->position_of(x);
-    if (position > last_) continue;  // later than the loss
-    needed[static_cast<std::size_t>(position)] = kWanted;
-    first_ = std::min(first_, position);
-  }
+  for (const Tensor& x : options_.only) first_ = std::min(first_, tape_->position_of(x));
+  memory_.needed.clear();
+  if (first_ > last_) return;
+  memory_.needed.resize(static_cast<std::size_t>(last_ - first_) + 1, 0);
+  const auto flags = [&](int64_t position) -> uint8_t& {
+    return memory_.needed[static_cast<std::size_t>(position - first_)];
+  };
+  for (const Tensor& x : options_.only)
+    if (tape_->position_of(x) <= last_) flags(tape_->position_of(x)) = kWanted;  // not later than the loss
   for (int64_t position = first_; position <= last_; ++position) {
-    for (const int64_t from : memory_.inputs_of(memory_.node(position))) {
-      if (from >= first_ && needed[static_cast<std::size_t>(from)])
-        needed[static_cast<std::size_t>(position)] |= kLeads;
-    }
+    for (const int64_t from : memory_.inputs_of(memory_.node(position)))
+      if (from >= first_ && flags(from)) flags(position) |= kLeads;
   }
 }
 

@@ -214,6 +214,18 @@ TEST(ForwardMode, KeepsNothingOfAChain) {
   EXPECT_LE(peak([&] { EXPECT_TRUE(jvp(chain, x, v).product.defined()); }), 3 * forward);
 }
 
+// A tangent by a backward on the enclosing tape takes no memory, and so no time, for what that has recorded before.
+TEST(ForwardMode, CostsTheSameOnALongTape) {
+  const Tape tape;
+  const Tensor x = Tape::variable(full({1}, 0.5));
+  Tensor y = x;
+  for (int i = 0; i < 20000; ++i) y = y + 1;
+  const int64_t before = (pool::reset_peak(), pool::peak());
+  const Tensor product = jvp([](const Tensor& at) { return at * at * cumsum(at, 0); }, x, ones({1})).product;
+  EXPECT_LE(pool::peak() - before, 64 << 10);
+  EXPECT_EQ(product.item<float>(), 0.75F);
+}
+
 TEST(ForwardMode, TangentsDieWithTheirTensorsOnAnyThread) {
   const Tensor x = full({256, 1024}, 0.5);
   int64_t most = 0;

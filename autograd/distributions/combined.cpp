@@ -5,8 +5,6 @@
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/op.h>
 
-#include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace tapegrad::dist {

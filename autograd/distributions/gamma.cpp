@@ -1,6 +1,5 @@
 // Gamma, beta and Dirichlet distributions.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>

@@ -17,7 +17,6 @@
 #include <functional>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::nn {

@@ -22,7 +22,6 @@
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/nn/parameter.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 namespace tapegrad {
 namespace rounded_product {

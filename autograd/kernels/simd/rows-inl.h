@@ -12,7 +12,6 @@
 #include <tapegrad/autograd/kernels/simd/simd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();

@@ -9,7 +9,6 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 
-#include <cmath>
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();

@@ -119,8 +119,6 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
 
 namespace tapegrad {

@@ -1,5 +1,4 @@
 // Averages over windows of signals, images and volumes.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/pooling/detail/resample.h>
 #include <tapegrad/autograd/pooling.h>

@@ -9,8 +9,6 @@
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/parallel.h>
 
-#include <algorithm>
-
 namespace tapegrad {
 namespace {
 

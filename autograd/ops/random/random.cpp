@@ -7,7 +7,6 @@
 #include <tapegrad/autograd/random.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 
 namespace tapegrad {

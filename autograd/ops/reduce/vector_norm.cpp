@@ -1,5 +1,4 @@
 // Lengths of vectors: norm and count_nonzero, and normalize, pairwise_distance and cosine_similarity, which use them.
-#include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>

@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace tapegrad {
 namespace {

@@ -8,8 +8,6 @@
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
 
-#include <type_traits>
-
 namespace tapegrad {
 namespace {
 

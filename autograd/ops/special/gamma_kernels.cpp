@@ -11,7 +11,6 @@
 #include <tapegrad/autograd/ops/special/detail/numbers.h>
 
 #include <algorithm>
-#include <cstddef>
 
 #ifndef TAPEGRAD_SPECIAL_ASYMPTOTIC
 #define TAPEGRAD_SPECIAL_ASYMPTOTIC

@@ -16,7 +16,6 @@
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::nn {

@@ -31,10 +31,8 @@ namespace tapegrad::optim {
 
 HWY_EXPORT(rprop);
 
-Rprop::Rprop(NamedTensors parameters, RpropOptions options) : Rprop(one_group(std::move(parameters)), options) {}
-
-Rprop::Rprop(std::vector<ParameterGroup> groups, RpropOptions options)
-    : Optimizer(std::move(groups), options.lr, 0, {"prev", "step_size"}), options_(options) {
+Rprop::Rprop(ParameterGroups parameters, RpropOptions options)
+    : Optimizer(std::move(parameters), options.lr, 0, {"prev", "step_size"}), options_(options) {
   const RpropOptions& o = options_;
   if (!(0 < o.eta_minus && o.eta_minus < 1 && 1 < o.eta_plus)) {
     fail("rprop", fmt::format("expected 0 < eta_minus < 1 < eta_plus, got {} and {}", o.eta_minus, o.eta_plus));

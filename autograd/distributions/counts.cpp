@@ -116,8 +116,7 @@ Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number)
   const std::vector<double> x = a.detach().to(kFloat64).to_vector<double>();
   const std::vector<double> z = b.detach().to(kFloat64).to_vector<double>();
   const Tensor y = Tensor::empty(a.shape(), a.dtype());
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
     T* const out = y.mutable_data<T>();
     detail::HeldGenerator from(generator ? *generator : default_generator());
     for (std::size_t i = 0; i < x.size(); ++i) out[i] = static_cast<T>(number(x[i], z[i], from));

@@ -54,8 +54,7 @@ double smallest(DType dtype) {
 // Gamma numbers, and their logarithms where they are too small.
 Tensor gamma_numbers(const Tensor& concentration, Generator* generator, std::vector<double>* logs = nullptr) {
   const Tensor y = Tensor::empty(concentration.shape(), concentration.dtype());
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
     const std::vector<T> shapes = concentration.detach().to_vector<T>();
     T* const out = y.mutable_data<T>();
     detail::HeldGenerator from(generator ? *generator : default_generator());

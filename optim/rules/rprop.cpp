@@ -8,8 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void rprop(const optim::Elements& x, const optim::RpropOptions& options, double first_step) {
-  update<2>(x, [&](auto p, auto g, auto& previous, auto& step) {
-    using V = decltype(p);
+  update<2>(x, [&]<class V>(V p, auto g, auto& previous, auto& step) {
     const V zero = 0, one = 1, eta_plus = options.eta_plus, eta_minus = options.eta_minus;
     const V least = options.least_step, largest = options.largest_step;
     const V signs = g * previous, before = where(step == zero, V(first_step), step);

@@ -12,8 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void lsh_weights(const LshRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     const int64_t n = a.columns;
     for (int64_t i = 0; i < a.rows; ++i) {
       T* const row = static_cast<T*>(a.scores) + i * n;
@@ -36,8 +35,7 @@ void lsh_weights(const LshRows& a) {
 
 // forward was w = exp(score - whole), y = sum of w v, so now dscore = w (<dy, v> - <dy, y>).
 void lsh_weights_backward(const LshRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     constexpr int64_t kStep = kLanes<T>;
     const int64_t n = a.columns;
     for (int64_t i = 0; i < a.rows; ++i) {

@@ -78,10 +78,8 @@ Tensor moved(const Depths& d, bool add, const Tensor& x) {
   const Tensor y = Tensor::empty(shape, x.dtype());
   if (y.numel() > 0) {
     const Tensor from = packed(x);
-    with_floating_type(x.dtype(), [&](auto t) {
-      using T = decltype(t);
-      (add ? add_depths<T> : take_depths<T>)(d, from.data<T>(), y.mutable_data<T>());
-    });
+    with_floating_type(
+        x.dtype(), [&]<class T>(T) { (add ? add_depths<T> : take_depths<T>)(d, from.data<T>(), y.mutable_data<T>()); });
   }
   return record(add ? kAddDepths : kDepthWindows, y, {x},
                 [d, add, from = x.shape()](const Tensor& dy) -> Grads { return moved(d, !add, dy).reshape(from); });

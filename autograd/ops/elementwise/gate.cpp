@@ -60,8 +60,7 @@ HWY_INLINE void gate_pieces(const GateArgs& args, int64_t begin, int64_t end, F 
 
 template <class Value>
 void gate_forward(const GateArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     gate_pieces<T, false>(args, begin, end,
                           [](const T* a, const T* b, const T*, T* y, int64_t n) { map_row(n, y, Value(), a, b); });
   });
@@ -69,8 +68,7 @@ void gate_forward(const GateArgs& args, int64_t begin, int64_t end) {
 
 template <class Gradient>
 void gate_backward(const GateArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t half = args.half;
     gate_pieces<T, true>(args, begin, end, [half](const T* a, const T* b, const T* dy, T* dx, int64_t n) {
       int64_t i = 0;

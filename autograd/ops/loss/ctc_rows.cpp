@@ -213,8 +213,7 @@ void each_sequence(const CtcBatch& c, const F& f) {
 }  // namespace
 
 void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways) {
-  each_sequence(c, [&](auto t, int64_t b) {
-    using T = decltype(t);
+  each_sequence(c, [&]<class T>(T, int64_t b) {
     T* const kept = ways.defined() ? ways.mutable_data<T>() + b * c.steps * c.row_size() : nullptr;
     losses.mutable_data<T>()[b] = CtcSequence<T>(c, log_probs, b).loss(kept);
   });
@@ -222,8 +221,7 @@ void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& 
 
 void write_ctc_gradient(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways,
                         const Tensor& dlosses, const Tensor& dx) {
-  each_sequence(c, [&](auto t, int64_t b) {
-    using T = decltype(t);
+  each_sequence(c, [&]<class T>(T, int64_t b) {
     CtcSequence<T>(c, log_probs, b)
         .gradient(ways.data<T>() + b * c.steps * c.row_size(), losses.data<T>()[b], dlosses.data<T>()[b],
                   dx.mutable_data<T>());

@@ -23,8 +23,7 @@ AxisMap sums_of(const Windows& windows, DType dtype, Divisor divisor) {
   for (int64_t o = 0; o < windows.out(); ++o) divides = divides || divisor(at(o)) != 1;
   if (!divides) return map;
   map.divisors = Tensor::empty({windows.out()}, dtype);
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     for (int64_t o = 0; o < windows.out(); ++o) map.divisors.mutable_data<T>()[o] = static_cast<T>(divisor(at(o)));
   });
   return map;

@@ -28,8 +28,7 @@ namespace tapegrad::HWY_NAMESPACE {
 // infinity are not hidden where they are dropped, as in PyTorch.
 void dropout_row(const void* const* operands, void* out, int64_t n, const void* context) {
   const auto& args = *static_cast<const DropoutArgs*>(context);
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const T* const x = static_cast<const T*>(operands[0]);
     const bool* const keep = static_cast<const bool*>(operands[1]);
     T* const y = static_cast<T*>(out);

@@ -120,8 +120,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, Flag keepdim) {
   const int64_t rows = std::clamp<int64_t>(kCountBlock / std::max<int64_t>(inner, 1), 64, kCountBlock);
   const int64_t blocks = pieces_of(n, rows), tiles = pieces_of(inner, kCountColumns);
   const ReduceView partial{Tensor::empty({view.outer, blocks, inner}, kInt64), view.outer, blocks, inner};
-  with_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_type(x.dtype(), [&]<class T>(T) {
     parallel_for(view.outer * blocks * tiles, rows_grain(std::min(rows, n) * std::min(inner, kCountColumns)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t piece = begin; piece < end; ++piece) {

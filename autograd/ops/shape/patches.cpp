@@ -130,8 +130,7 @@ Tensor patched(const Op& op, const Tensor& x, const Patches& patches, const Shap
   const Tensor y = Tensor::empty(shape, x.dtype());
   if (y.numel() > 0) {
     const Tensor from = packed(x);
-    with_floating_type(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    with_floating_type(x.dtype(), [&]<class T>(T) {
       const auto run = &op == &kUnfold2d ? take_patches<T> : add_patches<T>;
       run(patches, from.data<T>(), y.mutable_data<T>());
     });

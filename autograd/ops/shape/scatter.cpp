@@ -32,8 +32,7 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 template <class With, class F>
 Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, With with, F f) {
   const Tensor y = x.clone();
-  with([&](auto t) {
-    using T = decltype(t);
+  with([&]<class T>(T) {
     const T* from = static_cast<const T*>(source.raw_data());
     T* to = static_cast<T*>(y.mutable_raw_data());
     const int64_t* id = ids.data<int64_t>();

@@ -138,8 +138,7 @@ Tensor polygamma(int64_t n, const Tensor& x) {
   }
   if (n == 0) return digamma(x);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  const auto loop = [](auto t) -> MapKernel {
-    using T = decltype(t);
+  const auto loop = []<class T>(T) -> MapKernel {
     return [](const void* const* in, void* out, int64_t count, const void* order) {
       const T* const from = static_cast<const T*>(in[0]);
       T* const to = static_cast<T*>(out);

@@ -93,8 +93,7 @@ SoftmaxOfRow<T> softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0)
 
 // dropped = weights * keep * factor
 inline void drop_weights(const AttentionWeights& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     constexpr int64_t kStep = kLanes<T>;
     const T factor = dropout_factor<T>(a.keep_probability);
     const Vec<T> factors(factor), zero(T{0});
@@ -111,8 +110,7 @@ inline void drop_weights(const AttentionWeights& a) {
 
 // forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
 inline void weights_backward(const AttentionWeights& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     constexpr int64_t kStep = kLanes<T>;
     const T factor = dropout_factor<T>(a.keep_probability);
     for (int64_t t = 0; t < a.rows; ++t) {

@@ -66,9 +66,7 @@ void for_each_piece(const LshAttention& a, const Make& make, const F& f) {
 template <class F>
 void for_each_token(const LshAttention& a, const F& f) {
   const int64_t t = a.tokens();
-  parallel_for(a.heads() * t, 1024, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i / t, i % t);
-  });
+  parallel_for_each(a.heads() * t, 1024, [&](int64_t i) { f(i / t, i % t); });
 }
 
 // Fills y [..., T, E] and whole [..., T], the log of the sum of exp(score); -inf for a token that attends to no other.

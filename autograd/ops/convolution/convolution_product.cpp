@@ -393,13 +393,10 @@ class TapProduct {
 
 template <class T>
 void add_bias(const ConvShape& shape, int64_t channels, int64_t plane, const T* bias, T* to) {
-  parallel_for(shape.n * channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plane)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   const T b = bias[i % channels];
-                   for (int64_t j = 0; j < plane; ++j) to[i * plane + j] += b;
-                 }
-               });
+  parallel_for_each(shape.n * channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plane)), [&](int64_t i) {
+    const T b = bias[i % channels];
+    for (int64_t j = 0; j < plane; ++j) to[i * plane + j] += b;
+  });
 }
 
 // A kernel of one element: to [columns, plane] = W from [channels, plane], for each image and group.

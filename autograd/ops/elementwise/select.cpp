@@ -177,20 +177,18 @@ Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, bool lower) {
   const std::byte* const in = static_cast<const std::byte*>(rows.raw_data());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
   const int64_t limit = std::clamp<int64_t>(diagonal, -height - 1, width + 1);
-  parallel_for(x.numel() / width, rows_grain(width, 32768), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      // Row i of the lower triangle ends after column i + diagonal; the upper one begins at column i + diagonal.
-      const int64_t edge = std::clamp<int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
-      const std::byte* const from = in + row * width * item;
-      std::byte* const to = out + row * width * item;
-      const auto left = static_cast<std::size_t>(edge * item), right = static_cast<std::size_t>((width - edge) * item);
-      if (lower) {
-        std::memcpy(to, from, left);
-        std::memset(to + left, 0, right);
-      } else {
-        std::memset(to, 0, left);
-        std::memcpy(to + left, from + left, right);
-      }
+  parallel_for_each(x.numel() / width, rows_grain(width, 32768), [&](int64_t row) {
+    // Row i of the lower triangle ends after column i + diagonal; the upper one begins at column i + diagonal.
+    const int64_t edge = std::clamp<int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
+    const std::byte* const from = in + row * width * item;
+    std::byte* const to = out + row * width * item;
+    const auto left = static_cast<std::size_t>(edge * item), right = static_cast<std::size_t>((width - edge) * item);
+    if (lower) {
+      std::memcpy(to, from, left);
+      std::memset(to + left, 0, right);
+    } else {
+      std::memset(to, 0, left);
+      std::memcpy(to + left, from + left, right);
     }
   });
   return y;

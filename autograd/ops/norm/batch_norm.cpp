@@ -267,9 +267,7 @@ struct Cut {
 
 template <class F>
 void each_piece(const Cut& cut, F f) {
-  parallel_for(cut.pieces(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i, cut[i]);
-  });
+  parallel_for_each(cut.pieces(), 1, [&](int64_t i) { f(i, cut[i]); });
 }
 
 // measure(piece, sums), settle(channel, sum) and apply(piece, sums of its channels), at once where a piece has all

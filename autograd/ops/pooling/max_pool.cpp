@@ -207,12 +207,10 @@ Tensor add_at(const Tensor& dy, const Tensor& indices, int64_t count, int64_t si
   with_floating_type(dy.dtype(), [&]<class T>(T) {
     const T* const values = from.data<T>();
     T* const sums = dx.mutable_data<T>();
-    parallel_for(count, rows_grain(size + n), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        T* const to = sums + plane * size;
-        std::fill(to, to + size, T{0});
-        for (int64_t i = plane * n; i < (plane + 1) * n; ++i) to[at[i]] += values[i];
-      }
+    parallel_for_each(count, rows_grain(size + n), [&](int64_t plane) {
+      T* const to = sums + plane * size;
+      std::fill(to, to + size, T{0});
+      for (int64_t i = plane * n; i < (plane + 1) * n; ++i) to[at[i]] += values[i];
     });
   });
   return dx;

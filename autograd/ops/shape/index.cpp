@@ -260,11 +260,9 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
     const int64_t step = x.strides()[i], next = x.strides()[-1], id_step = ids.strides()[i];
     if (i == x.dim() - 1 && x.is_contiguous() &&
         x.numel() == lines.count * x.size(i)) {  // rows of rows, without divisions
-      parallel_for(lines.count, rows_grain(lines.size), [&, n = x.size(i)](int64_t begin, int64_t end) {
-        for (int64_t line = begin; line < end; ++line) {
-          const int64_t at = line * lines.size;
-          for (int64_t k = at; k < at + lines.size; ++k) to[k] = from[line * n + id[k]];
-        }
+      parallel_for_each(lines.count, rows_grain(lines.size), [&, n = x.size(i)](int64_t line) {
+        const int64_t at = line * lines.size;
+        for (int64_t k = at; k < at + lines.size; ++k) to[k] = from[line * n + id[k]];
       });
       return;
     }

@@ -89,39 +89,35 @@ void each_run(const Patches& p, F f) {
 template <class T>
 void take_patches(const Patches& p, const T* x, T* y) {
   const bool partial = p.rows.padding > 0 || p.cols.padding > 0;
-  parallel_for(p.planes, rows_grain(p.columns()), [&](int64_t first, int64_t last) {
-    for (int64_t plane = first; plane < last; ++plane) {
-      const T* const image = x + plane * p.image();
-      T* const columns = y + plane * p.columns();
-      if (partial) std::fill_n(columns, p.columns(), T{0});
-      each_run(p, [&, step = p.cols.stride](int64_t from, int64_t to, int64_t count) {
-        if (step == 1) {
-          std::copy_n(image + from, count, columns + to);
-        } else {
-          for (int64_t k = 0; k < count; ++k) columns[to + k] = image[from + k * step];
-        }
-      });
-    }
+  parallel_for_each(p.planes, rows_grain(p.columns()), [&](int64_t plane) {
+    const T* const image = x + plane * p.image();
+    T* const columns = y + plane * p.columns();
+    if (partial) std::fill_n(columns, p.columns(), T{0});
+    each_run(p, [&, step = p.cols.stride](int64_t from, int64_t to, int64_t count) {
+      if (step == 1) {
+        std::copy_n(image + from, count, columns + to);
+      } else {
+        for (int64_t k = 0; k < count; ++k) columns[to + k] = image[from + k * step];
+      }
+    });
   });
 }
 
 template <class T>
 void add_patches(const Patches& p, const T* x, T* y) {
-  parallel_for(p.planes, rows_grain(p.columns()), [&](int64_t first, int64_t last) {
-    for (int64_t plane = first; plane < last; ++plane) {
-      const T* const columns = x + plane * p.columns();
-      T* const image = y + plane * p.image();
-      std::fill_n(image, p.image(), T{0});
-      each_run(p, [&, step = p.cols.stride](int64_t to, int64_t from, int64_t count) {
-        const T* const values = columns + from;
-        T* const sums = image + to;
-        if (step == 1) {
-          for (int64_t k = 0; k < count; ++k) sums[k] += values[k];
-        } else {
-          for (int64_t k = 0; k < count; ++k) sums[k * step] += values[k];
-        }
-      });
-    }
+  parallel_for_each(p.planes, rows_grain(p.columns()), [&](int64_t plane) {
+    const T* const columns = x + plane * p.columns();
+    T* const image = y + plane * p.image();
+    std::fill_n(image, p.image(), T{0});
+    each_run(p, [&, step = p.cols.stride](int64_t to, int64_t from, int64_t count) {
+      const T* const values = columns + from;
+      T* const sums = image + to;
+      if (step == 1) {
+        for (int64_t k = 0; k < count; ++k) sums[k] += values[k];
+      } else {
+        for (int64_t k = 0; k < count; ++k) sums[k * step] += values[k];
+      }
+    });
   });
 }
 

@@ -39,8 +39,7 @@ const std::vector<double>& log_factorials() {
   return table;
 }
 // From there on, the rest of Stirling's series is below 1e-19.
-template <class Log>
-double log_factorial(double k, const std::vector<double>& table, Log log) {
+double log_factorial(double k, const std::vector<double>& table, auto log) {
   if (k < kFactorials) return table[static_cast<std::size_t>(k)];
   return (k + 0.5) * log(k + 1) - (k + 1) + 0.91893853320467274 + stirling_tail(k);  // log(2 pi) / 2
 }
@@ -111,8 +110,7 @@ double any_binomial_number(double count, double p, detail::HeldGenerator& from) 
 }
 
 // y[i] = number(a[i], b[i]) for draws from one generator.
-template <class F>
-Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number) {
+Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, auto number) {
   const std::vector<double> x = a.detach().to(kFloat64).to_vector<double>();
   const std::vector<double> z = b.detach().to(kFloat64).to_vector<double>();
   const Tensor y = Tensor::empty(a.shape(), a.dtype());

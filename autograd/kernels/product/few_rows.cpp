@@ -38,9 +38,8 @@ void add_bias(const StreamedWeight& w, int64_t row, int64_t row_end, int64_t beg
 }
 
 // RowsFormat::multiply for rows in float32: a tile of A W^T. multiply(tile) computes it.
-template <class Multiply>
 void multiply_float32(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
-                      const float* a, int64_t stride, const Multiply& multiply) {
+                      const float* a, int64_t stride, const auto& multiply) {
   blas::Tile<float> tile{m, end - begin, k, 1, a, stride, 1, rows, 1, k, 0, w.c + begin, w.n};
   tile.fetch_b = w.format == &kFloat32Rows;  // others were converted just now
   multiply(tile);

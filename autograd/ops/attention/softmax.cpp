@@ -72,8 +72,7 @@ HWY_INLINE void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* 
 }
 
 // row(in, dy, n, out) for the rows [begin, end).
-template <class F>
-HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, F row) {
+HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, auto row) {
   with_floating_type(args.dtype, [&]<class T>(T) {
     const T* const dy = static_cast<const T*>(args.dy);
     for (int64_t i = begin * args.n; i < end * args.n; i += args.n) {

@@ -28,8 +28,7 @@ void copy_row(MatrixView<const T> from, int64_t n, MatrixView<T> to) {
 
 // Calls f(h, lane, first, last) for the pieces of queries of all heads and lanes: first the even-numbered ones, then
 // the odd-numbered ones, or with `at_once` all of them. `g(piece)` makes the buffers that f needs on a thread.
-template <class MakeState, class F>
-void for_each_piece(const WindowAttention& a, bool at_once, const MakeState& make, const F& f) {
+void for_each_piece(const WindowAttention& a, bool at_once, const auto& make, const auto& f) {
   const int64_t pieces = a.pieces(), size = a.piece();
   const int64_t work =
       std::max<int64_t>(1, std::min(size, a.rows()) * a.block_columns() * (a.query.size(-1) + a.value.size(-1)));

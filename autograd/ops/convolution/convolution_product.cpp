@@ -205,8 +205,7 @@ class TapProduct {
   };
 
   // Calls use(part) for all parts of a block.
-  template <class Use>
-  void each_part(const Range& down, const Range& across, const Use& use) const {
+  void each_part(const Range& down, const Range& across, const auto& use) const {
     const Scratch<Stretch> rows(down.size()), cols(across.size());
     row_taps_.each(down.begin, down.end, [&](int64_t i) {
       col_taps_.each(across.begin, across.end, [&](int64_t j) {

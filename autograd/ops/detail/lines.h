@@ -26,8 +26,7 @@ struct AxisLines {
 };
 
 /// f(first, count) for adjacent lines along the last axis, or for single lines if they run along it.
-template <class F>
-void each_group(const AxisLines& lines, F f) {
+void each_group(const AxisLines& lines, auto f) {
   constexpr int64_t kWidth = 64;
   const int64_t row = lines.shape.empty() ? 1 : lines.shape.back();  // 1 where the lines run along the last axis
   const int64_t width = std::min(row, kWidth), groups = pieces_of(row, width);

@@ -25,8 +25,7 @@ LuFactors invertible_factors(const Op& op, const Tensor& a) {
 
 // A fresh copy of b [..., n, k], whose leading axes broadcast with those of a, changed by solve(start, x) for each
 // matrix: `start` is where that of a begins, x the n k elements of the copy. Not recorded.
-template <class F>
-Tensor solved(const Op& op, const Tensor& a, const Tensor& b, int64_t work, F solve) {
+Tensor solved(const Op& op, const Tensor& a, const Tensor& b, int64_t work, auto solve) {
   const int64_t n = b.size(-2), columns = b.size(-1);
   const Shape batch = broadcast(op.name, leading_axes(a), leading_axes(b));
   const Tensor y = with_leading_axes(b.detach(), batch).clone();

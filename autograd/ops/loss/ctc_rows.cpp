@@ -200,8 +200,7 @@ class CtcSequence {
 };
 
 // f(t, b) for all sequences, on several threads, with t a number of the batch's type.
-template <class F>
-void each_sequence(const CtcBatch& c, const F& f) {
+void each_sequence(const CtcBatch& c, const auto& f) {
   const int64_t work = c.steps * (4 * c.row_size() + c.classes);
   parallel_for(c.batch, rows_grain(work), [&](int64_t begin, int64_t end) {
     with_floating_type(c.dtype, [&](auto t) {

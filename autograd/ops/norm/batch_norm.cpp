@@ -265,8 +265,7 @@ struct Cut {
   }
 };
 
-template <class F>
-void each_piece(const Cut& cut, F f) {
+void each_piece(const Cut& cut, auto f) {
   parallel_for_each(cut.pieces(), 1, [&](int64_t i) { f(i, cut[i]); });
 }
 

@@ -14,8 +14,7 @@ const Op kAdaptiveAvgPool2d{"adaptive_avg_pool2d"};
 const Op kAdaptiveAvgPool3d{"adaptive_avg_pool3d"};
 
 // Sums over windows, divided by divisor(window).
-template <class Divisor>
-AxisMap sums_of(const Windows& windows, DType dtype, Divisor divisor) {
+AxisMap sums_of(const Windows& windows, DType dtype, auto divisor) {
   const auto at = [&](int64_t o) { return windows.windows[static_cast<std::size_t>(o)]; };
   AxisMap map = axis_map(
       windows.in, windows.out(), [&](int64_t o) { return at(o).first; }, [&](int64_t o) { return at(o).count; });
@@ -30,8 +29,7 @@ AxisMap sums_of(const Windows& windows, DType dtype, Divisor divisor) {
 }
 
 // The sums of all windows, each divided by the product of its divisors.
-template <class Divisor>
-Tensor averages(const Op& op, const Tensor& x, const Planes& planes, const PoolWindows& windows, Divisor divisor) {
+Tensor averages(const Op& op, const Tensor& x, const Planes& planes, const PoolWindows& windows, auto divisor) {
   return resample(op, x, planes,
                   {.d = sums_of(windows.d, x.dtype(), divisor),
                    .h = sums_of(windows.plane.h, x.dtype(), divisor),

@@ -139,8 +139,7 @@ double bins_per_unit(const T* edges, int64_t bins) {
 
 // Calls add(bin, i) for each x[i] between ascending edges. In equal bins one multiplication tells the bin, or one next
 // to it; the edges decide.
-template <class Add>
-void count_between(const Tensor& x, const Tensor& edges, Add add) {
+void count_between(const Tensor& x, const Tensor& edges, auto add) {
   with_floating_type(x.dtype(), [&]<class T>(T) {
     const T *const value = x.data<T>(), *const edge = edges.data<T>();
     const int64_t bins = edges.numel() - 1;

@@ -200,8 +200,7 @@ int64_t place_of_median(const T* x, int64_t n, T median) {
 }
 
 // f(work), with room for 2 n numbers.
-template <class F>
-void with_work(DType dtype, int64_t n, F f) {
+void with_work(DType dtype, int64_t n, auto f) {
   with_type(dtype, [&]<class T>(T) {
     const std::size_t bytes = 2 * static_cast<std::size_t>(n) * sizeof(T);
     T* const work = static_cast<T*>(pool::acquire(bytes));

@@ -71,8 +71,7 @@ void require_countable(const Op& op, int64_t channels, const Patches& p) {
 }
 
 // f(image, column, step, count) for each run of elements that is in one row of the image and of the columns.
-template <class F>
-void each_run(const Patches& p, F f) {
+void each_run(const Patches& p, auto f) {
   for (int64_t i = 0; i < p.rows.kernel; ++i) {
     for (int64_t j = 0; j < p.cols.kernel; ++j) {
       const int64_t begin = p.cols.begin(j), count = p.cols.end(j) - begin;

@@ -29,8 +29,7 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 
 // A copy of x; calls f(element, values[k]) for the element at each index along the axis, in the order of the index
 // within a line. Different lines never overlap. with() calls a function with the type of elements.
-template <class With, class F>
-Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, With with, F f) {
+Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, auto with, auto f) {
   const Tensor y = x.clone();
   with([&]<class T>(T) {
     const T* from = static_cast<const T*>(source.raw_data());

@@ -65,10 +65,7 @@ struct Quotient {
   friend HWY_INLINE Quotient operator+(Quotient a, Quotient b) { return {fma(a.n, b.d, b.n * a.d), a.d * b.d}; }
 };
 // f(x) + f(x + 2) + f(x + 4) + f(x + 6)
-template <class F>
-HWY_INLINE Quotient four_of(F f, Wide x) {
-  return (f(x) + f(x + 2)) + (f(x + 4) + f(x + 6));
-}
+HWY_INLINE Quotient four_of(auto f, Wide x) { return (f(x) + f(x + 2)) + (f(x + 4) + f(x + 6)); }
 
 // log(Gamma(x)) for x >= 1; `size` is about that of the largest term.
 HWY_NOINLINE Wide log_gamma_of(Wide x, Wide* size) {

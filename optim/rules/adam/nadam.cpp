@@ -50,8 +50,7 @@ HWY_EXPORT(radam);
 namespace {
 
 // The first product of at least so many steps.
-template <class Products>
-auto first_from(Products& products, int64_t steps) {
+auto first_from(auto& products, int64_t steps) {
   return std::lower_bound(products.begin(), products.end(), steps,
                           [](const auto& product, int64_t t) { return product.steps < t; });
 }

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
 
 #ifndef TAPEGRAD_SELECT_KERNELS
@@ -40,18 +41,11 @@ void select_kernel(const void* const* x, void* y, int64_t n, const void* context
     }
   } else {
     const Vec<T> numbers = number;
-    for (int64_t i = 0; i < n; i += kLanes<T>) {
-      const int64_t left = n - i;
-      if (left >= kLanes<T>) {
-        store(where(load_mask<T>(condition + i), kNumber == Number::first ? numbers : load(a + i),
-                    kNumber == Number::last ? numbers : load(b + i)),
-              out + i);
-      } else {
-        store(where(load_mask<T>(condition + i, left), kNumber == Number::first ? numbers : load(a + i, left),
-                    kNumber == Number::last ? numbers : load(b + i, left)),
-              out + i, left);
-      }
-    }
+    each_span<T>(n, [=](auto s) {
+      const Vec<T> yes = kNumber == Number::first ? numbers : s.load(a);
+      const Vec<T> no = kNumber == Number::last ? numbers : s.load(b);
+      s.store(where(s.load_mask(condition), yes, no), out);
+    });
   }
 }
 

@@ -45,8 +45,7 @@ void parallel_for(int64_t n, int64_t grain, const F& f) {
 }
 
 /// The same, and f(i) for every i of a piece.
-template <class F>
-void parallel_for_each(int64_t n, int64_t grain, const F& f) {
+void parallel_for_each(int64_t n, int64_t grain, const auto& f) {
   parallel_for(n, grain, [&f](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i);
   });

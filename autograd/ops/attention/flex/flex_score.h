@@ -84,10 +84,7 @@ auto at(const X& x, int i) {
     return x;
   }
 }
-template <class X>
-auto slope_at(const X& x, int i) {
-  return x.slope[i];
-}
+auto slope_at(const auto& x, int i) { return x.slope[i]; }
 
 /// The score type among operands, or void.
 template <class... X>

@@ -127,9 +127,8 @@ Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, auto numb
 // --- Poisson ---
 
 Poisson::Poisson(const Parameter& rate) : Distribution("Poisson") {
-  rate_ = broadcast_together(name_, {&rate})[0];
+  take({{&rate_, &rate}});
   require(name_, "rate >= 0 and finite", rate_, logical_and(ge(rate_, 0), isfinite(rate_)));
-  dtype_ = rate_.dtype(), batch_ = rate_.shape();
 }
 
 Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
@@ -160,20 +159,16 @@ Tensor Poisson::divergence(const Distribution& q) const {
 // --- binomial ---
 
 Binomial::Binomial(const Parameter& total_count, const Parameter& probs) : Binomial() {
-  const std::vector<Tensor> both = broadcast_together(name_, {&total_count, &probs});
-  count_ = both[0], probs_ = both[1];
+  take({{&count_, &total_count}, {&probs_, &probs}});
   require_counts(name_, "total_count", count_);
   require_probabilities(name_, "probs", probs_);
-  dtype_ = count_.dtype(), batch_ = count_.shape();
 }
 
 Binomial Binomial::from_logits(const Parameter& total_count, const Parameter& logits) {
   Binomial b;
-  const std::vector<Tensor> both = broadcast_together(b.name_, {&total_count, &logits});
-  b.count_ = both[0], b.logits_ = both[1];
+  b.take({{&b.count_, &total_count}, {&b.logits_, &logits}});
   require_counts(b.name_, "total_count", b.count_);
   require(b.name_, "logits that are numbers", b.logits_, eq(b.logits_, b.logits_));
-  b.dtype_ = b.count_.dtype(), b.batch_ = b.count_.shape();
   return b;
 }
 

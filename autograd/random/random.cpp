@@ -52,7 +52,8 @@ void mcg31_mask(uint32_t seed, uint8_t* keep, int64_t n, double p_keep) {
 }
 
 // A field of a state's bytes; little-endian, like the machine.
-void put(std::vector<std::byte>& bytes, size_t offset, auto value) {
+template <class T>
+void put(std::vector<std::byte>& bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 template <class T>

@@ -246,7 +246,10 @@ std::unique_ptr<EntrySource> Archive::open(const Entry& entry) const {
 
 namespace {
 
-void put(std::string& out, auto value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); }
+template <class T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
 
 // From the version that a reader needs to the length of the name: what both headers of an entry have.
 void put_common(std::string& out, bool wide, std::string_view name, uint32_t checksum, uint64_t size) {

@@ -22,8 +22,7 @@ TapeIndex place_of(const Tensor& x) {
 }
 
 // The first entry that does not come before `place`.
-template <class Entries>
-auto first_from(Entries& entries, const TapeIndex& place) {
+auto first_from(auto& entries, const TapeIndex& place) {
   return std::lower_bound(entries.begin(), entries.end(), place,
                           [](const Gradients::Entry& entry, const TapeIndex& p) { return before(entry.place, p); });
 }

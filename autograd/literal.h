@@ -3,7 +3,6 @@
 
 #include <tapegrad/autograd/scalar.h>
 
-#include <cstdint>
 #include <initializer_list>
 #include <type_traits>
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <ostream>
 
@@ -60,8 +59,7 @@ class Printer {
   bool cut(int axis) const { return summarised_ && x_.shape()[axis] > 2 * kEdge; }
 
   // Calls f for the indices of an axis that are shown.
-  template <class F>
-  void shown(int axis, F f) const {
+  void shown(int axis, auto f) const {
     const int64_t size = x_.shape()[axis];
     for (int64_t i = 0; i < size; ++i) {
       if (cut(axis) && i == kEdge) i = size - kEdge;
@@ -69,8 +67,7 @@ class Printer {
     }
   }
 
-  template <class F>
-  void visit(int axis, const T* at, const F& f) const {
+  void visit(int axis, const T* at, const auto& f) const {
     if (axis == x_.dim()) return f(*at);
     shown(axis, [&](int64_t i) { visit(axis + 1, at + i * x_.strides()[axis], f); });
   }

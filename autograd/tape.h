@@ -7,7 +7,6 @@
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>

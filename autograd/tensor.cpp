@@ -226,8 +226,7 @@ Tensor full(const Shape& shape, Scalar value, DType dtype) {
   if (!holds_without_fraction(dtype, value)) {
     fail("full", fmt::format("expected a value that {} can hold, got {}", name(dtype), str(value)));
   }
-  with_stored_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_stored_type(dtype, [&]<class T>(T) {
     if (value == 0 && !std::signbit(value) &&
         pool::is_fresh(x.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype)))) {
       return;
@@ -295,8 +294,7 @@ Tensor whole_range(Scalar start, Scalar stop, Scalar step, DType dtype) {
     fail_values(dtype, start, stop, step);
   }
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
-  with_stored_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_stored_type(dtype, [&]<class T>(T) {
     T* const out = x.mutable_data<T>();
     for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<T>(at(i));
   });
@@ -321,8 +319,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
   const double count = number_of_values(start, stop, step);
   if (!is_floating(dtype)) fail_values(dtype, start, stop, step);
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     T* out = x.mutable_data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
   });
@@ -332,8 +329,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
 Tensor linspace(double first, double last, int64_t count, DType dtype) {
   if (!is_floating(dtype)) fail("linspace", fmt::format("expected float32 or float64, got {}", name(dtype)));
   const Tensor x = Tensor::empty({count}, dtype);
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     T* out = x.mutable_data<T>();
     // From both ends to the middle, as PyTorch does, so that the last value is exact.
     const T a = static_cast<T>(first), b = static_cast<T>(last);
@@ -348,8 +344,7 @@ Tensor linspace(double first, double last, int64_t count, DType dtype) {
 
 Tensor eye(int64_t n, DType dtype) {
   const Tensor x = zeros({n, n}, dtype);
-  with_stored_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_stored_type(dtype, [&]<class T>(T) {
     for (int64_t i = 0; i < n; ++i) x.mutable_data<T>()[i * n + i] = static_cast<T>(1);
   });
   return x;

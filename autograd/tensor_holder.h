@@ -3,7 +3,6 @@
 
 #include <tapegrad/autograd/tensor.h>
 
-#include <utility>
 #include <vector>
 
 namespace tapegrad {

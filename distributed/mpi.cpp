@@ -18,8 +18,7 @@ constexpr int64_t kMostBytes = int64_t{4} << 20;
 bool stopped = false;
 
 // Calls f(offset, bytes) for pieces of a message.
-template <class F>
-void in_pieces(int64_t bytes, const F& f) {
+void in_pieces(int64_t bytes, const auto& f) {
   for (int64_t at = 0; at < bytes; at += kMostBytes) f(at, static_cast<int>(std::min(kMostBytes, bytes - at)));
 }
 

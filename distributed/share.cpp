@@ -235,8 +235,7 @@ Tensor Share::reduced(std::size_t b, double whole) {
                others = from.received.to(bucket.dtype);
   const Tensor sum = Tensor::empty({n}, bucket.dtype);
   if (n > 0)
-    with_floating_type(bucket.dtype, [&](auto t) {
-      using T = decltype(t);
+    with_floating_type(bucket.dtype, [&]<class T>(T) {
       struct Sum {
         Terms node;
         T* at;

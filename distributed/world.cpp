@@ -123,8 +123,7 @@ Tensor reduced_block(detail::Group& group, const Tensor& x, Reduce how, std::str
   if (row > 0) std::memcpy(rows + me * row, data + own.begin * item, static_cast<std::size_t>(row));
   group.wait(*exchange, what);
   if (own.size() > 0)
-    with_type(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    with_type(x.dtype(), [&]<class T>(T) {
       if constexpr (!std::is_same_v<T, bool>) {
         T* const first = reinterpret_cast<T*>(rows);
         const auto given = [&](const detail::Terms& node) {

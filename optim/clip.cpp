@@ -27,11 +27,9 @@ void add_squares_of_rows(const Tensor& x, std::vector<double>& sums) {
   const int64_t width = rows == 0 ? 0 : x.numel() / rows, pieces = (width + kPiece - 1) / kPiece;
   std::vector<double, pool::Allocator<double>> parts(static_cast<std::size_t>(rows * pieces));
   const int64_t grain = kPiece / std::clamp<int64_t>(width, 1, kPiece);
-  parallel_for(rows * pieces, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / pieces * width, first = i % pieces * kPiece, last = std::min(width, first + kPiece);
-      parts[static_cast<std::size_t>(i)] = sum_of_squares(x.dtype(), x.raw_data(), row + first, row + last);
-    }
+  parallel_for_each(rows * pieces, grain, [&](int64_t i) {
+    const int64_t row = i / pieces * width, first = i % pieces * kPiece, last = std::min(width, first + kPiece);
+    parts[static_cast<std::size_t>(i)] = sum_of_squares(x.dtype(), x.raw_data(), row + first, row + last);
   });
   for (std::size_t i = 0; i < parts.size(); ++i) sums[i / static_cast<std::size_t>(pieces)] += parts[i];
 }

@@ -37,8 +37,7 @@ class StepGradients {
   /// default one, which must be in the same state in every process. Error unless std >= 0.
   void add_noise(double std, Generator* generator = nullptr);
   /// Replaces every element x, a float or a double, by f(x), on several threads.
-  template <class F>
-  void map(const F& f) {
+  void map(const auto& f) {
     for (const Part& part : parts_) {
       if (part.size == 0) continue;
       void* const elements = writable(part);

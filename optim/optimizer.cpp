@@ -29,14 +29,8 @@ double checked(std::string_view what, double value) {
 
 }  // namespace
 
-std::vector<ParameterGroup> Optimizer::one_group(NamedTensors parameters) {
-  std::vector<ParameterGroup> groups(1);
-  groups[0].parameters = std::move(parameters);
-  return groups;
-}
-
-Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay,
-                     std::vector<std::string> buffer_names, BufferShape buffer_shape)
+Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std::vector<std::string> buffer_names,
+                     BufferShape buffer_shape)
     : buffer_names_(std::move(buffer_names)), buffer_shape_(buffer_shape), lr_(checked("lr", lr)) {
   for (ParameterGroup& group : groups) {
     if (group.lr) checked("lr", *group.lr);

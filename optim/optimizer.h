@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/tape.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,14 @@ struct ParameterGroup {
   std::optional<double> weight_decay{};  ///< in the optimiser's own form
 };
 
+/// What an optimiser updates: groups, or parameters that are one group with the optimiser's settings.
+struct ParameterGroups : std::vector<ParameterGroup> {
+  ParameterGroups(std::vector<ParameterGroup> groups) : vector(std::move(groups)) {}  // NOLINT: converts
+  ParameterGroups(NamedTensors parameters) : vector(1) { front().parameters = std::move(parameters); }  // NOLINT
+  ParameterGroups(std::initializer_list<ParameterGroup> groups) : vector(groups) {}
+  ParameterGroups(std::initializer_list<NamedTensor> parameters) : ParameterGroups(NamedTensors(parameters)) {}
+};
+
 /// Updates parameters in place, after Tape::backward has released them (while a live tape still holds one, step() is an
 /// Error with its name).
 ///
@@ -33,7 +42,7 @@ struct ParameterGroup {
 ///
 ///   class Sign : public optim::Optimizer {
 ///    public:
-///     Sign(NamedTensors parameters, double lr) : Optimizer(one_group(std::move(parameters)), lr, 0, {}) {}
+///     Sign(optim::ParameterGroups parameters, double lr) : Optimizer(std::move(parameters), lr, 0, {}) {}
 ///
 ///    private:
 ///     void update(const Slot& slot, int64_t begin, int64_t end) override {   // float32 parameters
@@ -106,12 +115,12 @@ class Optimizer {
     Tensor grad;                  ///< contiguous; only during a step
     int64_t start = 0;            ///< offset of its elements among those of all parameters of a step
   };
-  static std::vector<ParameterGroup> one_group(NamedTensors parameters);
+  static ParameterGroups one_group(NamedTensors parameters) { return parameters; }  // of rules written for 0.2
   /// The shape of a state tensor of a parameter; std::nullopt if the parameter has no such tensor.
   using BufferShape = std::optional<Shape> (*)(std::size_t buffer, const Tensor& parameter);
   /// Error for no parameters, for a parameter that occurs twice, for a tensor that is not a leaf, and for a rate or
   /// decay that is negative or not finite. Without `buffer_shape`, state tensors have the shape of their parameter.
-  Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names,
+  Optimizer(ParameterGroups groups, double lr, double weight_decay, std::vector<std::string> buffer_names,
             BufferShape buffer_shape = nullptr);
   /// Updates elements [begin, end) of one parameter, on any thread.
   virtual void update(const Slot& slot, int64_t begin, int64_t end) = 0;

@@ -14,8 +14,7 @@ namespace tapegrad::optim {
 namespace {
 
 // Steps count from 1.
-template <class S>
-double checked(const S& schedule, int64_t step) {
+double checked(const auto& schedule, int64_t step) {
   schedule.check();
   if (step < 1) fail("schedule", fmt::format("steps count from 1, got {}", step));
   return static_cast<double>(step);

@@ -92,12 +92,8 @@ class Derivative {
   }
 
  private:
-  template <class Form>
-  static auto formed(std::vector<Tensor> grads, Form form) {
-    return form(std::move(grads));
-  }
-  template <class Form>
-  static auto formed(ValueAndProducts found, Form form) {
+  static auto formed(std::vector<Tensor> grads, auto form) { return form(std::move(grads)); }
+  static auto formed(ValueAndProducts found, auto form) {
     auto grads = form(std::move(found.products));
     return ValueAndGrad<decltype(grads)>{std::move(found.value), std::move(grads)};
   }
@@ -109,27 +105,21 @@ class Derivative {
 
 /// A function that returns df/dx for each argument of f; f must return one element. Zeros for an argument that f does
 /// not use. Error for arguments that are not float32 or float64.
-template <class F>
-auto grad(F f) {
+auto grad(auto f) {
   return detail::Derivative(std::move(f), [](detail::TensorFunction hidden, std::span<const Tensor> x) {
     return detail::value_and_grad(hidden, x).products;
   });
 }
 
 /// The same together with the value of f: auto [loss, dx] = value_and_grad(f)(x).
-template <class F>
-auto value_and_grad(F f) {
-  return detail::Derivative(std::move(f), detail::value_and_grad);
-}
+auto value_and_grad(auto f) { return detail::Derivative(std::move(f), detail::value_and_grad); }
 
 /// v^T J, where J is the Jacobian df/dx; v has the shape of f(x). This is the gradient of <v, f(x)>.
-template <class F>
-ProductOf<Tensor> vjp(F&& f, const Tensor& x, const Tensor& v) {
+ProductOf<Tensor> vjp(auto&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::vjp(detail::hidden(f), {&x, 1}, v);
   return {std::move(found.value), std::move(found.products[0])};
 }
-template <class F>
-ProductOf<std::vector<Tensor>> vjp(F&& f, const std::vector<Tensor>& x, const Tensor& v) {
+ProductOf<std::vector<Tensor>> vjp(auto&& f, const std::vector<Tensor>& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::vjp(detail::hidden(f), x, v);
   return {std::move(found.value), std::move(found.products)};
 }
@@ -138,39 +128,29 @@ ProductOf<std::vector<Tensor>> vjp(F&& f, const std::vector<Tensor>& x, const Te
 /// them. Forward mode: f runs once, and each of its operations computes the tangent of its result, too. Without a tape
 /// nothing is kept: a tangent lives as long as its tensor. Error for an operation whose backward is a fused kernel and
 /// that has no tangent of its own.
-template <class F>
-ProductOf<Tensor> jvp(F&& f, const Tensor& x, const Tensor& v) {
+ProductOf<Tensor> jvp(auto&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::jvp(detail::hidden(f), {&x, 1}, {&v, 1});
   return {std::move(found.value), std::move(found.products[0])};
 }
-template <class F>
-ProductOf<Tensor> jvp(F&& f, const std::vector<Tensor>& x, const std::vector<Tensor>& v) {
+ProductOf<Tensor> jvp(auto&& f, const std::vector<Tensor>& x, const std::vector<Tensor>& v) {
   detail::ValueAndProducts found = detail::jvp(detail::hidden(f), x, v);
   return {std::move(found.value), std::move(found.products[0])};
 }
 
 /// H v, where H is the Hessian of f; f must return one element, and v has the shape of x.
-template <class F>
-ProductOf<Tensor> hvp(F&& f, const Tensor& x, const Tensor& v) {
+ProductOf<Tensor> hvp(auto&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::hvp(detail::hidden(f), {&x, 1}, {&v, 1});
   return {std::move(found.value), std::move(found.products[0])};
 }
-template <class F>
-ProductOf<std::vector<Tensor>> hvp(F&& f, const std::vector<Tensor>& x, const std::vector<Tensor>& v) {
+ProductOf<std::vector<Tensor>> hvp(auto&& f, const std::vector<Tensor>& x, const std::vector<Tensor>& v) {
   detail::ValueAndProducts found = detail::hvp(detail::hidden(f), x, v);
   return {std::move(found.value), std::move(found.products)};
 }
 
 /// df/dx, with the shape of f(x) followed by that of x: element [i, j] is df_i/dx_j. One backward pass per element of
 /// f(x).
-template <class F>
-Tensor jacobian(F&& f, const Tensor& x) {
-  return detail::jacobian(detail::hidden(f), {&x, 1})[0];
-}
-template <class F>
-std::vector<Tensor> jacobian(F&& f, const std::vector<Tensor>& x) {
-  return detail::jacobian(detail::hidden(f), x);
-}
+Tensor jacobian(auto&& f, const Tensor& x) { return detail::jacobian(detail::hidden(f), {&x, 1})[0]; }
+std::vector<Tensor> jacobian(auto&& f, const std::vector<Tensor>& x) { return detail::jacobian(detail::hidden(f), x); }
 
 /// The Jacobian of every row of a batch, all at once: f maps x [B, in...] to [B, out...], each row by itself, and the
 /// result is [B, out..., in...], as that of torch.func.vmap(jacrev(f)). For several tensors with the same B, one result
@@ -181,34 +161,22 @@ std::vector<Tensor> jacobian(F&& f, const std::vector<Tensor>& x) {
 /// it, for the derivatives in all directions (as in jvp). So memory is needed for as many copies of the batch. Error if
 /// f does not return a row per row. If it mixes rows, as batch_norm_training does, the result is wrong:
 /// require_separate_rows finds that.
-template <class F>
-Tensor batch_jacobian(F&& f, const Tensor& x) {
-  return detail::batch_jacobian(detail::hidden(f), {&x, 1})[0];
-}
-template <class F>
-std::vector<Tensor> batch_jacobian(F&& f, const std::vector<Tensor>& x) {
+Tensor batch_jacobian(auto&& f, const Tensor& x) { return detail::batch_jacobian(detail::hidden(f), {&x, 1})[0]; }
+std::vector<Tensor> batch_jacobian(auto&& f, const std::vector<Tensor>& x) {
   return detail::batch_jacobian(detail::hidden(f), x);
 }
 
 /// Error if a row of f(x) depends on other rows of x, at this x. Costs a forward and two backward passes; f must give
 /// the same result for the same x.
-template <class F>
-void require_separate_rows(F&& f, const Tensor& x) {
-  detail::require_separate_rows(detail::hidden(f), {&x, 1});
-}
-template <class F>
-void require_separate_rows(F&& f, const std::vector<Tensor>& x) {
+void require_separate_rows(auto&& f, const Tensor& x) { detail::require_separate_rows(detail::hidden(f), {&x, 1}); }
+void require_separate_rows(auto&& f, const std::vector<Tensor>& x) {
   detail::require_separate_rows(detail::hidden(f), x);
 }
 
 /// The second derivatives of f, which must return one element, with the shape of x twice. For several tensors, all
 /// pairs: [i][j] has the shape of x[i] followed by that of x[j]. One backward pass per element of x.
-template <class F>
-Tensor hessian(F&& f, const Tensor& x) {
-  return detail::hessian(detail::hidden(f), {&x, 1})[0][0];
-}
-template <class F>
-std::vector<std::vector<Tensor>> hessian(F&& f, const std::vector<Tensor>& x) {
+Tensor hessian(auto&& f, const Tensor& x) { return detail::hessian(detail::hidden(f), {&x, 1})[0][0]; }
+std::vector<std::vector<Tensor>> hessian(auto&& f, const std::vector<Tensor>& x) {
   return detail::hessian(detail::hidden(f), x);
 }
 

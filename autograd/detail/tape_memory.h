@@ -10,7 +10,6 @@
 #include <mutex>
 #include <new>
 #include <span>
-#include <vector>
 
 namespace tapegrad::detail {
 

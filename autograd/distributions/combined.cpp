@@ -5,8 +5,6 @@
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/op.h>
 
-#include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace tapegrad::dist {
@@ -66,8 +64,8 @@ Transform tanh_transform() {
 }
 
 Transform affine_transform(const Parameter& loc, const Parameter& scale) {
-  const std::vector<Tensor> both = broadcast_together("affine_transform", {&loc, &scale});
-  const Tensor m = both[0], s = both[1];
+  Tensor m, s;
+  broadcast_together("affine_transform", {{&m, &loc}, {&s, &scale}});
   require("affine_transform", "scale != 0", s, ne(s, 0));
   const auto typed = [](const Tensor& p, const Tensor& x) { return p.to(x.dtype()); };
   return {[=](const Tensor& x) { return typed(m, x) + typed(s, x) * x; },

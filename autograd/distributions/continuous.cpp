@@ -12,9 +12,8 @@ namespace tapegrad::dist {
 // --- exponential ---
 
 Exponential::Exponential(const Parameter& rate) : Distribution("Exponential") {
-  rate_ = broadcast_together(name_, {&rate})[0];
+  take({{&rate_, &rate}});
   require_positive(name_, "rate", rate_);
-  dtype_ = rate_.dtype(), batch_ = rate_.shape();
 }
 
 Tensor Exponential::draw(const Shape& shape, Generator* generator) const {
@@ -40,11 +39,9 @@ Tensor Exponential::divergence(const Distribution& q) const {
 // --- Laplace ---
 
 Laplace::Laplace(const Parameter& loc, const Parameter& scale) : Distribution("Laplace") {
-  const std::vector<Tensor> both = broadcast_together(name_, {&loc, &scale});
-  loc_ = both[0], scale_ = both[1];
+  take({{&loc_, &loc}, {&scale_, &scale}});
   require_finite(name_, "loc", loc_);
   require_positive(name_, "scale", scale_);
-  dtype_ = loc_.dtype(), batch_ = loc_.shape();
 }
 
 Tensor Laplace::draw(const Shape& shape, Generator* generator) const {
@@ -73,12 +70,10 @@ Tensor Laplace::divergence(const Distribution& q) const {
 // --- uniform ---
 
 Uniform::Uniform(const Parameter& low, const Parameter& high) : Distribution("Uniform") {
-  const std::vector<Tensor> both = broadcast_together(name_, {&low, &high});
-  low_ = both[0], high_ = both[1];
+  take({{&low_, &low}, {&high_, &high}});
   require_finite(name_, "low", low_);
   require_finite(name_, "high", high_);
   require(name_, "low < high", low_, lt(low_, high_));
-  dtype_ = low_.dtype(), batch_ = low_.shape();
 }
 
 Tensor Uniform::draw(const Shape& shape, Generator* generator) const {

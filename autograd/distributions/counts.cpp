@@ -39,8 +39,7 @@ const std::vector<double>& log_factorials() {
   return table;
 }
 // From there on, the rest of Stirling's series is below 1e-19.
-template <class Log>
-double log_factorial(double k, const std::vector<double>& table, Log log) {
+double log_factorial(double k, const std::vector<double>& table, auto log) {
   if (k < kFactorials) return table[static_cast<std::size_t>(k)];
   return (k + 0.5) * log(k + 1) - (k + 1) + 0.91893853320467274 + stirling_tail(k);  // log(2 pi) / 2
 }
@@ -111,13 +110,11 @@ double any_binomial_number(double count, double p, detail::HeldGenerator& from) 
 }
 
 // y[i] = number(a[i], b[i]) for draws from one generator.
-template <class F>
-Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number) {
+Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, auto number) {
   const std::vector<double> x = a.detach().to(kFloat64).to_vector<double>();
   const std::vector<double> z = b.detach().to(kFloat64).to_vector<double>();
   const Tensor y = Tensor::empty(a.shape(), a.dtype());
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
     T* const out = y.mutable_data<T>();
     detail::HeldGenerator from(generator ? *generator : default_generator());
     for (std::size_t i = 0; i < x.size(); ++i) out[i] = static_cast<T>(number(x[i], z[i], from));
@@ -130,9 +127,8 @@ Tensor numbers(const Tensor& a, const Tensor& b, Generator* generator, F number)
 // --- Poisson ---
 
 Poisson::Poisson(const Parameter& rate) : Distribution("Poisson") {
-  rate_ = broadcast_together(name_, {&rate})[0];
+  take({{&rate_, &rate}});
   require(name_, "rate >= 0 and finite", rate_, logical_and(ge(rate_, 0), isfinite(rate_)));
-  dtype_ = rate_.dtype(), batch_ = rate_.shape();
 }
 
 Tensor Poisson::draw(const Shape& shape, Generator* generator) const {
@@ -163,20 +159,16 @@ Tensor Poisson::divergence(const Distribution& q) const {
 // --- binomial ---
 
 Binomial::Binomial(const Parameter& total_count, const Parameter& probs) : Binomial() {
-  const std::vector<Tensor> both = broadcast_together(name_, {&total_count, &probs});
-  count_ = both[0], probs_ = both[1];
+  take({{&count_, &total_count}, {&probs_, &probs}});
   require_counts(name_, "total_count", count_);
   require_probabilities(name_, "probs", probs_);
-  dtype_ = count_.dtype(), batch_ = count_.shape();
 }
 
 Binomial Binomial::from_logits(const Parameter& total_count, const Parameter& logits) {
   Binomial b;
-  const std::vector<Tensor> both = broadcast_together(b.name_, {&total_count, &logits});
-  b.count_ = both[0], b.logits_ = both[1];
+  b.take({{&b.count_, &total_count}, {&b.logits_, &logits}});
   require_counts(b.name_, "total_count", b.count_);
   require(b.name_, "logits that are numbers", b.logits_, eq(b.logits_, b.logits_));
-  b.dtype_ = b.count_.dtype(), b.batch_ = b.count_.shape();
   return b;
 }
 

@@ -33,16 +33,14 @@ Tensor divergence_of_chances(const Chances& from, const Chances& to) {
 // --- Bernoulli ---
 
 Bernoulli::Bernoulli(const Parameter& probs) : Bernoulli() {
-  probs_ = broadcast_together(name_, {&probs})[0];
+  take({{&probs_, &probs}});
   require_probabilities(name_, "probs", probs_);
-  dtype_ = probs_.dtype(), batch_ = probs_.shape();
 }
 
 Bernoulli Bernoulli::from_logits(const Parameter& logits) {
   Bernoulli b;
-  b.logits_ = broadcast_together(b.name_, {&logits})[0];
+  b.take({{&b.logits_, &logits}});
   require(b.name_, "logits that are numbers", b.logits_, eq(b.logits_, b.logits_));
-  b.dtype_ = b.logits_.dtype(), b.batch_ = b.logits_.shape();
   return b;
 }
 
@@ -82,7 +80,8 @@ namespace {
 // Checks what both constructors are given.
 Tensor classes(std::string_view where, std::string_view what, const Tensor& given) {
   const Parameter parameter(given);
-  const Tensor x = broadcast_together(where, {&parameter})[0];
+  Tensor x;
+  broadcast_together(where, {{&x, &parameter}});
   if (x.dim() == 0 || x.size(-1) == 0) {
     fail(where, fmt::format("expected {} of shape [batch, n] with n > 0, got {}", what, str(x.shape())));
   }

@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -58,6 +59,8 @@ class Distribution {
   Distribution(const Distribution&) = default;
   Distribution& operator=(const Distribution&) = default;
   [[noreturn]] void fail(std::string_view message) const;
+  /// Sets parameters of one floating type and shape, which become those of the distribution.
+  void take(std::initializer_list<std::pair<Tensor*, const Parameter*>> parameters);
   /// The shape of `shape` draws.
   Shape drawn(const Shape& shape) const;
   /// `shape` is that of the result.

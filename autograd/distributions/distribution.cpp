@@ -13,10 +13,11 @@ namespace tapegrad::dist {
 
 // --- parameters ---
 
-std::vector<Tensor> broadcast_together(std::string_view where, std::initializer_list<const Parameter*> parameters) {
+void broadcast_together(std::string_view where,
+                        std::initializer_list<std::pair<Tensor*, const Parameter*>> parameters) {
   DType dtype = kBool;
   Shape shape;
-  for (const Parameter* p : parameters) {
+  for (const auto& [to, p] : parameters) {
     if (!p->tensor().defined()) continue;
     if (!is_floating(p->tensor().dtype()) && p->tensor().dtype() != kInt64) {
       fail(where, fmt::format("expected float32 or float64, got {} of shape {} (convert with to(kFloat32))",
@@ -26,11 +27,8 @@ std::vector<Tensor> broadcast_together(std::string_view where, std::initializer_
     shape = broadcast(where, shape, p->tensor().shape());
   }
   if (!is_floating(dtype)) dtype = kFloat32;
-  std::vector<Tensor> out;
-  for (const Parameter* p : parameters) {
-    out.push_back(p->tensor().defined() ? p->tensor().to(dtype).expand(shape) : full(shape, p->number(), dtype));
-  }
-  return out;
+  for (const auto& [to, p] : parameters)
+    *to = p->tensor().defined() ? p->tensor().to(dtype).expand(shape) : full(shape, p->number(), dtype);
 }
 
 void require(std::string_view where, std::string_view rule, const Tensor& x, const Tensor& holds) {
@@ -99,6 +97,12 @@ Shape last_axes(const Shape& shape, int count) { return {shape.end() - count, co
 // --- the base ---
 
 void Distribution::fail(std::string_view message) const { tapegrad::fail(name_, message); }
+
+void Distribution::take(std::initializer_list<std::pair<Tensor*, const Parameter*>> parameters) {
+  broadcast_together(name_, parameters);
+  const Tensor& first = *parameters.begin()->first;
+  dtype_ = first.dtype(), batch_ = first.shape();
+}
 
 Shape Distribution::drawn(const Shape& shape) const { return joined(joined(shape, batch_), event_); }
 

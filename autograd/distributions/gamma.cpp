@@ -1,6 +1,5 @@
 // Gamma, beta and Dirichlet distributions.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
@@ -55,8 +54,7 @@ double smallest(DType dtype) {
 // Gamma numbers, and their logarithms where they are too small.
 Tensor gamma_numbers(const Tensor& concentration, Generator* generator, std::vector<double>* logs = nullptr) {
   const Tensor y = Tensor::empty(concentration.shape(), concentration.dtype());
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
     const std::vector<T> shapes = concentration.detach().to_vector<T>();
     T* const out = y.mutable_data<T>();
     detail::HeldGenerator from(generator ? *generator : default_generator());
@@ -111,11 +109,9 @@ Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
 // --- gamma ---
 
 Gamma::Gamma(const Parameter& concentration, const Parameter& rate) : Distribution("Gamma") {
-  const std::vector<Tensor> both = broadcast_together(name_, {&concentration, &rate});
-  concentration_ = both[0], rate_ = both[1];
+  take({{&concentration_, &concentration}, {&rate_, &rate}});
   require_positive(name_, "concentration", concentration_);
   require_positive(name_, "rate", rate_);
-  dtype_ = rate_.dtype(), batch_ = rate_.shape();
 }
 
 Tensor Gamma::draw(const Shape& shape, Generator* generator) const {
@@ -144,11 +140,9 @@ Tensor Gamma::divergence(const Distribution& q) const {
 // --- beta ---
 
 Beta::Beta(const Parameter& concentration1, const Parameter& concentration0) : Distribution("Beta") {
-  const std::vector<Tensor> both = broadcast_together(name_, {&concentration1, &concentration0});
-  a_ = both[0], b_ = both[1];
+  take({{&a_, &concentration1}, {&b_, &concentration0}});
   require_positive(name_, "concentration1", a_);
   require_positive(name_, "concentration0", b_);
-  dtype_ = a_.dtype(), batch_ = a_.shape();
 }
 
 Tensor Beta::draw(const Shape& shape, Generator* generator) const {
@@ -179,10 +173,9 @@ Tensor Beta::divergence(const Distribution& q) const {
 
 Dirichlet::Dirichlet(const Tensor& concentration) : Distribution("Dirichlet") {
   const Parameter parameter(concentration);
-  concentration_ = broadcast_together(name_, {&parameter})[0];
+  take({{&concentration_, &parameter}});
   if (concentration_.dim() == 0) fail("expected a concentration of one axis or more, got a number");
   require_positive(name_, "concentration", concentration_);
-  dtype_ = concentration_.dtype();
   batch_ = first_axes(concentration_.shape(), concentration_.dim() - 1), event_ = last_axes(concentration_.shape(), 1);
 }
 

@@ -11,8 +11,7 @@ namespace {
 constexpr double kFar = 10;  // from here on, the series below have all digits
 
 // series(x) where x is large, direct(x) elsewhere.
-template <class Series, class Direct>
-Tensor by_size(const Tensor& x, Series series, Direct direct) {
+Tensor by_size(const Tensor& x, auto series, auto direct) {
   const Tensor large = ge(x, kFar);
   return where(large, fuse(series, where(large, x, kFar)), direct(where(large, kFar, x)));
 }

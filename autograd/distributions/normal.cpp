@@ -12,11 +12,9 @@
 namespace tapegrad::dist {
 
 Normal::Normal(const Parameter& loc, const Parameter& scale) : Distribution("Normal") {
-  const std::vector<Tensor> both = broadcast_together(name_, {&loc, &scale});
-  loc_ = both[0], scale_ = both[1];
+  take({{&loc_, &loc}, {&scale_, &scale}});
   require_finite(name_, "loc", loc_);
   require_positive(name_, "scale", scale_);
-  dtype_ = loc_.dtype(), batch_ = loc_.shape();
 }
 
 Tensor Normal::draw(const Shape& shape, Generator* generator) const {
@@ -92,12 +90,10 @@ Tensor LogNormal::divergence(const Distribution& q) const {
 // --- Student's t ---
 
 StudentT::StudentT(const Parameter& df, const Parameter& loc, const Parameter& scale) : Distribution("StudentT") {
-  const std::vector<Tensor> all = broadcast_together(name_, {&df, &loc, &scale});
-  df_ = all[0], loc_ = all[1], scale_ = all[2];
+  take({{&df_, &df}, {&loc_, &loc}, {&scale_, &scale}});
   require_positive(name_, "df", df_);
   require_finite(name_, "loc", loc_);
   require_positive(name_, "scale", scale_);
-  dtype_ = df_.dtype(), batch_ = df_.shape();
 }
 
 Tensor StudentT::draw(const Shape& shape, Generator* generator) const {

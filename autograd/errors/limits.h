@@ -32,8 +32,7 @@ inline constexpr Limits kBelowOne{.least = 0, .most = 1, .open_above = true};
 /// The Error of require_in.
 [[noreturn]] void fail_limits(std::string_view where, std::string_view name, double value, const Limits& limits);
 /// Error "[where] expected dropout in [0, 1), got 1.5" unless the value is within the limits.
-template <class Number>
-void require_in(std::string_view where, std::string_view name, Number value, const Limits& limits) {
+void require_in(std::string_view where, std::string_view name, auto value, const Limits& limits) {
   if (!limits.accept(static_cast<double>(value))) fail_limits(where, name, static_cast<double>(value), limits);
 }
 

@@ -24,8 +24,7 @@ inline double rough_log(double x) {
 
 /// A number with the sign of sum(log), where sum takes the function that computes its logarithms. With rough_log it
 /// must be within `error` of what it is with fixed::log.
-template <class Sum>
-double with_sign_of(Sum sum, double error) {
+double with_sign_of(auto sum, double error) {
   const double rough = sum([](double x) { return rough_log(x); });
   return std::abs(rough) > error ? rough : sum([](double x) { return log(x); });
 }

@@ -26,8 +26,7 @@ struct Piece {
   int64_t size() const { return tensor ? tensor->numel() * width() : static_cast<int64_t>(bytes.size()); }
   Shape shape() const { return tensor ? tensor->shape() : Shape{size()}; }
   // Calls use(bytes) with the values in row-major order.
-  template <class F>
-  void with_bytes(const F& use) const {
+  void with_bytes(const auto& use) const {
     if (!tensor || tensor->numel() == 0) return use(bytes);
     const Tensor packed = tensor->detach().contiguous();
     use({static_cast<const std::byte*>(packed.raw_data()), static_cast<std::size_t>(size())});

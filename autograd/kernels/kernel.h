@@ -24,8 +24,7 @@
 //   HWY_BEFORE_NAMESPACE();
 //   namespace tapegrad::HWY_NAMESPACE {
 //   void scale_rows(const ScaleArgs& args, int64_t begin, int64_t end) {
-//     with_floating_type(args.dtype, [&](auto t) {
-//       using T = decltype(t);
+//     with_floating_type(args.dtype, [&]<class T>(T) {
 //       ...
 //     });
 //   }

@@ -71,8 +71,7 @@ HWY_EXPORT(read_all);
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // The shortest time of one call of f, over at least `budget` seconds and three calls.
-template <class F>
-double best_time(double budget, const F& f) {
+double best_time(double budget, const auto& f) {
   f();
   double best = 1e30;
   const double start = seconds();

@@ -11,14 +11,10 @@
 #include <tapegrad/autograd/pool_peak.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <mutex>
-#include <new>
-#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TAPEGRAD_ADDRESS_SANITIZER 1

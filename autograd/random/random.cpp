@@ -23,8 +23,7 @@ namespace {
 constexpr double kTwoPi = 2 * std::numbers::pi;
 
 // Passes the next n words to use(words, count, done), block by block, before tempering.
-template <class F>
-void draw_words(Mt19937& mt, int64_t n, const F& use) {
+void draw_words(Mt19937& mt, int64_t n, const auto& use) {
   for (int64_t done = 0; done < n;) {
     if (mt.next == Mt19937::kWords) mt.refill();
     const int64_t count = std::min<int64_t>(n - done, Mt19937::kWords - mt.next);

@@ -44,4 +44,11 @@ void parallel_for(int64_t n, int64_t grain, const F& f) {
   detail::run_pieces((n - 1) / cut.grain + 1, call, &cut);
 }
 
+/// The same, and f(i) for every i of a piece.
+void parallel_for_each(int64_t n, int64_t grain, const auto& f) {
+  parallel_for(n, grain, [&f](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i);
+  });
+}
+
 }  // namespace tapegrad

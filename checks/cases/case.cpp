@@ -3,7 +3,6 @@
 #include <tapegrad/checks/cases/case.h>
 
 #include <algorithm>
-#include <optional>
 
 namespace tapegrad::tasks {
 namespace {

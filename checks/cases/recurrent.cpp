@@ -3,8 +3,6 @@
 #include <tapegrad/autograd/recurrent.h>
 #include <tapegrad/checks/cases/case.h>
 
-#include <algorithm>
-
 namespace tapegrad::tasks {
 namespace {
 

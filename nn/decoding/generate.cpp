@@ -13,7 +13,6 @@
 #include <tapegrad/nn/transformer.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tapegrad::nn {

@@ -18,62 +18,40 @@ Tensor activate(Activation activation, const Tensor& x);
 std::string_view name(Activation activation);
 Activation activation_named(std::string_view name);
 
+namespace detail {
+
+// A module that calls a function and has no members.
+template <Tensor (*kFunction)(const Tensor&)>
+struct FunctionModule {
+  Tensor operator()(const Tensor& x) const { return kFunction(x); }
+  void visit(auto&&) {}
+};
+
+}  // namespace detail
+
 // Modules with PyTorch's names and defaults. Each calls the operation of ops.h; only PReLU has a parameter.
 
-struct ReLU {
-  Tensor operator()(const Tensor& x) const { return relu(x); }
-  void visit(auto&&) {}
-};
+struct ReLU : detail::FunctionModule<relu> {};
 /// min(max(x, 0), 6).
-struct ReLU6 {
-  Tensor operator()(const Tensor& x) const { return relu6(x); }
-  void visit(auto&&) {}
-};
+struct ReLU6 : detail::FunctionModule<relu6> {};
 /// 1.0507 (x for x > 0, 1.6733 (e^x - 1) otherwise). Klambauer et al. 2017.
-struct SELU {
-  Tensor operator()(const Tensor& x) const { return selu(x); }
-  void visit(auto&&) {}
-};
+struct SELU : detail::FunctionModule<selu> {};
 /// x sigmoid(x).
-struct SiLU {
-  Tensor operator()(const Tensor& x) const { return silu(x); }
-  void visit(auto&&) {}
-};
+struct SiLU : detail::FunctionModule<silu> {};
 /// x tanh(log(1 + e^x)). Misra 2019.
-struct Mish {
-  Tensor operator()(const Tensor& x) const { return mish(x); }
-  void visit(auto&&) {}
-};
+struct Mish : detail::FunctionModule<mish> {};
 /// 1 / (1 + e^-x).
-struct Sigmoid {
-  Tensor operator()(const Tensor& x) const { return sigmoid(x); }
-  void visit(auto&&) {}
-};
+struct Sigmoid : detail::FunctionModule<sigmoid> {};
 /// log(1 / (1 + e^-x)), without overflow.
-struct LogSigmoid {
-  Tensor operator()(const Tensor& x) const { return log_sigmoid(x); }
-  void visit(auto&&) {}
-};
+struct LogSigmoid : detail::FunctionModule<log_sigmoid> {};
 /// The hyperbolic tangent.
-struct Tanh {
-  Tensor operator()(const Tensor& x) const { return tanh(x); }
-  void visit(auto&&) {}
-};
+struct Tanh : detail::FunctionModule<tanh> {};
 /// x / (1 + |x|).
-struct Softsign {
-  Tensor operator()(const Tensor& x) const { return softsign(x); }
-  void visit(auto&&) {}
-};
+struct Softsign : detail::FunctionModule<softsign> {};
 /// x / 6 + 1/2, limited to [0, 1].
-struct Hardsigmoid {
-  Tensor operator()(const Tensor& x) const { return hardsigmoid(x); }
-  void visit(auto&&) {}
-};
+struct Hardsigmoid : detail::FunctionModule<hardsigmoid> {};
 /// x hardsigmoid(x). Howard et al. 2019.
-struct Hardswish {
-  Tensor operator()(const Tensor& x) const { return hardswish(x); }
-  void visit(auto&&) {}
-};
+struct Hardswish : detail::FunctionModule<hardswish> {};
 /// x P(X <= x) with X standard normal. Hendrycks, Gimpel 2016.
 struct GELU {
   Tensor operator()(const Tensor& x) const { return gelu(x, form); }

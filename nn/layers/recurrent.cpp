@@ -37,9 +37,8 @@ void require_both(const Parameter& own, std::string_view where, const LSTMState&
 }
 
 // Runs all layers with `layer`, which takes lstm_layer's arguments. A stack without cell states leaves `cell` empty.
-template <class F>
 LSTMResult run(std::string_view where, const detail::RecurrentStack& model, const Tensor& given, const LSTMState& state,
-               const Tensor& lengths, F layer) {
+               const Tensor& lengths, auto layer) {
   const RecurrentOptions& options = model.options;
   const Parameter& own = model.parts[0].weight_ih;
   if (given.dim() != 2 && given.dim() != 3) {
@@ -92,9 +91,8 @@ LSTMResult run(std::string_view where, const detail::RecurrentStack& model, cons
 }
 
 // One step with `layer`, a function of x [1, B, I] and states [B, H].
-template <class F>
 LSTMState run_cell(std::string_view where, const detail::RecurrentDirection& cell, const Tensor& x,
-                   const LSTMState& state, F layer) {
+                   const LSTMState& state, auto layer) {
   const int64_t inputs = cell.weight_ih->size(1), width = cell.weight_hh->size(1);
   if ((x.dim() != 1 && x.dim() != 2) || x.size(-1) != inputs) {
     fail_near(cell.weight_ih, where, fmt::format("expected x [B, {}] or [{}], got {}", inputs, inputs, str(x.shape())));

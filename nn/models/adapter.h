@@ -32,8 +32,7 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
 
 /// Writes the model's updates into a folder, which is created. Layers that are parts of one in `names` become one
 /// update. If they don't share A, its rank is the sum of theirs. Error for a model without updates.
-template <class Model>
-void save_adapter(const Model& model, const Destination& folder, const AdapterFormat& format = {}) {
+void save_adapter(const auto& model, const Destination& folder, const AdapterFormat& format = {}) {
   detail::save_adapter(detail::AnyModel(model), folder, format);
 }
 
@@ -41,9 +40,7 @@ void save_adapter(const Model& model, const Destination& folder, const AdapterFo
 /// weights in any format. Error if the model already has updates, if the adapter does not match the
 /// model (its layers, their sizes, and target_modules), or if it has anything but LoRA of linear layers: DoRA, biases,
 /// modules_to_save, embeddings. The model is then unchanged.
-template <class Model>
-requires(!std::is_const_v<Model>) void load_adapter(Model& model, const std::string& folder,
-                                                    const AdapterNames& names = {}) {
+void load_adapter(detail::NotConst auto& model, const std::string& folder, const AdapterNames& names = {}) {
   detail::load_adapter(detail::AnyModel(model), folder, names);
 }
 

@@ -26,8 +26,7 @@ Tensor around(const Tensor& x, const LayerNorm& norm, bool norm_first, auto&& bl
   return norm_first ? x + block(norm(x)) : norm(x + block(x));
 }
 
-template <class Layer>
-Tensor fed_forward(const Layer& layer, const Tensor& x) {
+Tensor fed_forward(const auto& layer, const Tensor& x) {
   return layer.linear2(layer.dropout(activate(layer.activation, layer.linear1(x))));
 }
 

@@ -240,8 +240,7 @@ Tensor mask_for(const TransformerDecoder& decoder, const Tensor& mask, int64_t l
 }
 
 // One pass through the decoder: `memory_of(i)` is the encoder's output, or its keys and values, for layer i.
-template <class MemoryOf>
-Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const MemoryOf& memory_of, AttentionPass self,
+Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const auto& memory_of, AttentionPass self,
               AttentionPass cross, AttentionMaps* maps) {
   const int64_t start = self.cache ? self.cache->length() : 0;
   Tensor x = decoder.embeddings(ids, start, {}, self.cache);

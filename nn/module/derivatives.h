@@ -17,7 +17,6 @@
 #include <functional>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::nn {
@@ -111,15 +110,11 @@ requires detail::CallOf<Model, Call> std::vector<std::vector<Tensor>> hessian(Mo
 }
 
 /// All parameters concatenated into one vector, each in row-major order. float32 [0] for a model without parameters.
-template <class Model>
-Tensor parameters_to_vector(const Model& model) {
-  return detail::parameters_to_vector(detail::AnyModel(model));
-}
+Tensor parameters_to_vector(const auto& model) { return detail::parameters_to_vector(detail::AnyModel(model)); }
 
 /// The inverse: sets every parameter to its part of v, converted to its type. Error for another number of elements; the
 /// model is then unchanged.
-template <class Model>
-requires(!std::is_const_v<Model>) void vector_to_parameters(const Tensor& v, Model& model) {
+void vector_to_parameters(const Tensor& v, detail::NotConst auto& model) {
   detail::vector_to_parameters(v, detail::AnyModel(model));
 }
 

@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -93,13 +92,9 @@ struct Field {
 class Fields {
  public:
   /// Appends a member, which must outlive the list; without `used`, it has no effect (Field::used).
-  template <class T>
-  void add(const Setting& setting, T& member, bool used = true) {
-    fields_.push_back({setting, &member, used});
-  }
+  void add(const Setting& setting, auto& member, bool used = true) { fields_.push_back({setting, &member, used}); }
   /// A member whose value i is called names[i]: an enum, or a bool.
-  template <class T>
-  void add_named(const Setting& setting, T& member, std::span<const std::string_view> names, bool used = true) {
+  void add_named(const Setting& setting, auto& member, std::span<const std::string_view> names, bool used = true) {
     add({setting, Named(member, names), used});
   }
   void add(Field field);
@@ -123,8 +118,7 @@ class Fields {
 };
 
 /// The members of any struct that lists them.
-template <class Config>
-Fields fields_of(Config& config) {
+Fields fields_of(auto& config) {
   Fields fields;
   config.list(fields);
   return fields;
@@ -132,9 +126,6 @@ Fields fields_of(Config& config) {
 
 /// Error "[where] expected vocab_size > 0, got 0" about the first member outside of its limits or choices.
 void check_fields(std::string_view where, const Fields& fields);
-template <class Config>
-void check_fields(std::string_view where, Config config) {
-  check_fields(where, fields_of(config));
-}
+void check_fields(std::string_view where, auto config) { check_fields(where, fields_of(config)); }
 
 }  // namespace tapegrad::nn

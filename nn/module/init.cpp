@@ -52,10 +52,8 @@ void normal(Parameter& p, double mean, double std, Generator* generator) {
 
 void constant(Parameter& p, double value) {
   if (Skip::on()) return;
-  with_floating_type(p->dtype(), [&](auto t) {
-    using T = decltype(t);
-    std::fill_n(p.mutable_data<T>(), p->numel(), static_cast<T>(value));
-  });
+  with_floating_type(p->dtype(),
+                     [&]<class T>(T) { std::fill_n(p.mutable_data<T>(), p->numel(), static_cast<T>(value)); });
 }
 
 void xavier_uniform(Parameter& p, double gain, Generator* generator) {

@@ -23,8 +23,7 @@ class Member {
   MemberKind kind() const { return static_cast<MemberKind>(mark_ & kKinds); }
 
   // Calls f(member) for every one that lives in this memory.
-  template <class F>
-  static void for_each_in(std::span<const std::byte> memory, F f) {
+  static void for_each_in(std::span<const std::byte> memory, auto f) {
     const std::size_t skipped =
         (alignof(Member) - reinterpret_cast<uintptr_t>(memory.data()) % alignof(Member)) % alignof(Member);
     for (std::size_t at = skipped; at + sizeof(Member) <= memory.size(); at += alignof(Member)) {

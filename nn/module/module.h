@@ -22,7 +22,6 @@
 #include <tapegrad/nn/module_walk.h>
 #include <tapegrad/nn/parameter.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -146,10 +145,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
 ///   needs no visit that could forget them.
 /// - a Tensor: it may be a constant or a cache. In a plain struct it is a compile error.
 /// An optimiser's step rejects gradients of either.
-template <class Model>
-void require_whole_visit(const Model& model) {
-  detail::require_whole_visit(detail::AnyModel(model));
-}
+void require_whole_visit(const auto& model) { detail::require_whole_visit(detail::AnyModel(model)); }
 
 /// Every parameter with its path, in the order of the visits. Valid until the model is moved or destroyed. If the model
 /// is not const, parameters take their paths as names, for error messages. A tied parameter (one that is visited twice,
@@ -158,15 +154,11 @@ template <class Model>
 std::vector<NamedParameter> named_parameters(Model& model) {
   return detail::named_parameters(detail::AnyModel(model), !std::is_const_v<Model>);
 }
-template <class Model>
-std::vector<NamedBuffer> named_buffers(Model& model) {
-  return detail::named_buffers(detail::AnyModel(model));
-}
+std::vector<NamedBuffer> named_buffers(auto& model) { return detail::named_buffers(detail::AnyModel(model)); }
 
 /// The leaves with their names, for an optimiser. They remain the model's leaves when it moves. They include frozen
 /// ones, which the optimiser ignores until they are unfrozen.
-template <class Model>
-NamedTensors parameters(Model& model) {
+NamedTensors parameters(auto& model) {
 #ifndef NDEBUG
   require_whole_visit(model);
 #endif
@@ -213,12 +205,10 @@ NamedTensors parameters(First&& first, Second& second, More&&... more) {
 }
 
 /// Sets `training` in every module that has it, such as Dropout and BatchNorm.
-template <class Model>
-requires(!std::is_const_v<Model>) void train(Model& model, bool training = true) {
+void train(detail::NotConst auto& model, bool training = true) {
   detail::set_training(detail::AnyModel(model), training);
 }
-template <class Model>
-requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
+void eval(detail::NotConst auto& model) { train(model, false); }
 
 /// A model in eval mode as long as this object lives. Afterwards each module has the mode that it had before: one that
 /// was in eval mode, such as a BatchNorm whose statistics are frozen, still is. Until then the model must stay where it
@@ -240,44 +230,30 @@ class EvalMode {
 /// Freezes every parameter of a model or of a part of it: freeze(model.encoder), freeze(model.head.weight). Frozen
 /// parameters are constants: nothing is recorded or computed for them, and optimisers do not change them. Affects only
 /// what is recorded afterwards; modes and state do not change.
-template <class Model>
-requires(!std::is_const_v<Model>) void freeze(Model& model) { detail::freeze(detail::AnyModel(model), true); }
-template <class Model>
-requires(!std::is_const_v<Model>) void unfreeze(Model& model) { detail::freeze(detail::AnyModel(model), false); }
+void freeze(detail::NotConst auto& model) { detail::freeze(detail::AnyModel(model), true); }
+void unfreeze(detail::NotConst auto& model) { detail::freeze(detail::AnyModel(model), false); }
 
 /// The number of elements of all parameters; a tied parameter counts once.
-template <class Model>
-int64_t count_parameters(const Model& model) {
-  return detail::count_parameters(detail::AnyModel(model), true);
-}
+int64_t count_parameters(const auto& model) { return detail::count_parameters(detail::AnyModel(model), true); }
 /// The same without frozen parameters.
-template <class Model>
-int64_t count_trainable_parameters(const Model& model) {
+int64_t count_trainable_parameters(const auto& model) {
   return detail::count_parameters(detail::AnyModel(model), false);
 }
 
 /// Converts every floating parameter and buffer: to(model, kFloat64). Call it before the optimiser is constructed. Ties
 /// and frozen parameters are kept.
-template <class Model>
-requires(!std::is_const_v<Model>) void to(Model& model, DType dtype) {
-  detail::convert(detail::AnyModel(model), dtype);
-}
+void to(detail::NotConst auto& model, DType dtype) { detail::convert(detail::AnyModel(model), dtype); }
 
 /// Parameters and persistent buffers in the order of the visits: a snapshot, which later steps do not change. (It
 /// shares memory with the model until the next step, which copies.) A tied parameter is saved once, under its first
 /// path. The Error of require_whole_visit.
-template <class Model>
-NamedTensors state_dict(const Model& model) {
-  return detail::state_dict(detail::AnyModel(model));
-}
+NamedTensors state_dict(const auto& model) { return detail::state_dict(detail::AnyModel(model)); }
 
 /// Copies `state`, which may share memory with the model, into the model. Error with the name of every missing,
 /// unexpected and mis-shaped entry; the model is then unchanged. If not strict, returns the missing and unexpected
 /// entries and loads the others. A tied parameter may be in the state under any of its paths; if it is there under
 /// several, the values must be equal.
-template <class Model>
-requires(!std::is_const_v<Model>) LoadReport
-    load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {
+LoadReport load_state_dict(detail::NotConst auto& model, const NamedTensors& state, bool strict = true) {
   return detail::load_state_dict(detail::AnyModel(model), state, strict);
 }
 

@@ -73,6 +73,10 @@ std::string checked_key(std::integral auto key) { return std::to_string(key); }
 
 namespace detail {
 
+// A model that a function may change.
+template <class Model>
+concept NotConst = !std::is_const_v<Model>;
+
 template <class T>
 concept NamesItsMembers = requires(T& t, Visitor& v) {
   t.visit(v);
@@ -199,8 +203,7 @@ class Visitor {
 
   /// field(name, member), as `visit` writes it: a Parameter, a Buffer, a Weight, a module, or a list, map, optional,
   /// variant or pointer of these.
-  template <class Field>
-  void operator()(std::string_view name, Field& field) {
+  void operator()(std::string_view name, auto& field) {
     if constexpr (requires { field.visit_as(name, *this); }) {  // a weight, whose tensors' names begin with this one
       field.visit_as(name, *this);
     } else {
@@ -214,10 +217,7 @@ class Visitor {
   /// For the matrix of a layer, whose path is path(), before its tensors.
   virtual void weight(std::string_view /*name*/, Weight&) {}
   /// A member that is left out on purpose: neither trained nor saved, nor converted.
-  template <class Field>
-  void ignore(const Field& field) {
-    left_out(memory_of(field));
-  }
+  void ignore(const auto& field) { left_out(memory_of(field)); }
   /// Walks through a whole model.
   template <class Field>
   void go(Field& field) {

@@ -28,11 +28,8 @@ namespace tapegrad::optim {
 
 HWY_EXPORT(adadelta);
 
-Adadelta::Adadelta(NamedTensors parameters, AdadeltaOptions options)
-    : Adadelta(one_group(std::move(parameters)), options) {}
-
-Adadelta::Adadelta(std::vector<ParameterGroup> groups, AdadeltaOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"v", "w"}), options_(options) {
+Adadelta::Adadelta(ParameterGroups parameters, AdadeltaOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"v", "w"}), options_(options) {
   require_in("adadelta", "rho", options.rho, kBelowOne);
   require_in("adadelta", "eps", options.eps, kNotNegative);
 }

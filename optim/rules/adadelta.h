@@ -16,8 +16,7 @@ struct AdadeltaOptions {
 /// 2012.
 class Adadelta : public Optimizer {
  public:
-  explicit Adadelta(NamedTensors parameters, AdadeltaOptions options = {});
-  explicit Adadelta(std::vector<ParameterGroup> groups, AdadeltaOptions options = {});
+  explicit Adadelta(ParameterGroups parameters, AdadeltaOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"rho", options_.rho}, {"eps", options_.eps}};
   }

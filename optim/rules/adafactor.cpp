@@ -33,11 +33,8 @@ double root_mean_square(const Tensor& x) {
 
 }  // namespace
 
-Adafactor::Adafactor(NamedTensors parameters, AdafactorOptions options)
-    : Adafactor(one_group(std::move(parameters)), options) {}
-
-Adafactor::Adafactor(std::vector<ParameterGroup> groups, AdafactorOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"row", "column", "variance"}, buffer_shape),
+Adafactor::Adafactor(ParameterGroups parameters, AdafactorOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"row", "column", "variance"}, buffer_shape),
       options_(options) {
   require_in("adafactor", "beta2_decay", options.beta2_decay, {.most = 0});
   require_in("adafactor", "eps1", options.eps1.value_or(0), kNotNegative);

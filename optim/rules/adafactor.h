@@ -19,8 +19,7 @@ struct AdafactorOptions {
 /// Computed as in PyTorch 2.15. Shazeer, Stern 2018.
 class Adafactor : public Optimizer {
  public:
-  explicit Adafactor(NamedTensors parameters, AdafactorOptions options = {});
-  explicit Adafactor(std::vector<ParameterGroup> groups, AdafactorOptions options = {});
+  explicit Adafactor(ParameterGroups parameters, AdafactorOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta2_decay", options_.beta2_decay},
             {"eps1", options_.eps1.value_or(-1)},

@@ -25,11 +25,8 @@ namespace tapegrad::optim {
 
 HWY_EXPORT(adagrad);
 
-Adagrad::Adagrad(NamedTensors parameters, AdagradOptions options)
-    : Adagrad(one_group(std::move(parameters)), options) {}
-
-Adagrad::Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"sum"}), options_(options) {
+Adagrad::Adagrad(ParameterGroups parameters, AdagradOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"sum"}), options_(options) {
   require_in("adagrad", "lr_decay", options.lr_decay, kNotNegative);
   require_in("adagrad", "initial_accumulator_value", options.initial_accumulator_value, kNotNegative);
   require_in("adagrad", "eps", options.eps, kNotNegative);

@@ -16,8 +16,7 @@ struct AdagradOptions {
 /// sum += g^2;  p -= lr g / (sqrt(sum) + eps). Duchi, Hazan, Singer 2011.
 class Adagrad : public Optimizer {
  public:
-  explicit Adagrad(NamedTensors parameters, AdagradOptions options = {});
-  explicit Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options = {});
+  explicit Adagrad(ParameterGroups parameters, AdagradOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"lr_decay", options_.lr_decay},
             {"initial_accumulator_value", options_.initial_accumulator_value},

@@ -24,17 +24,14 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/optim/detail/check.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace tapegrad::optim {
 
 HWY_EXPORT(asgd);
 
-ASGD::ASGD(NamedTensors parameters, ASGDOptions options) : ASGD(one_group(std::move(parameters)), options) {}
-
-ASGD::ASGD(std::vector<ParameterGroup> groups, ASGDOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"ax"}), options_(options) {
+ASGD::ASGD(ParameterGroups parameters, ASGDOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"ax"}), options_(options) {
   require_in("asgd", "lambd", options.lambd, kNotNegative);
   require_in("asgd", "alpha", options.alpha, kNotNegative);
   require_in("asgd", "t0", options.t0, {});

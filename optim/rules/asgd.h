@@ -19,8 +19,7 @@ struct ASGDOptions {
 class ASGD : public Optimizer {
  public:
   /// Error for a lambd, alpha or weight_decay that is negative or not finite, and for a t0 that is not finite.
-  explicit ASGD(NamedTensors parameters, ASGDOptions options = {});
-  explicit ASGD(std::vector<ParameterGroup> groups, ASGDOptions options = {});
+  explicit ASGD(ParameterGroups parameters, ASGDOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"lambd", options_.lambd}, {"alpha", options_.alpha}, {"t0", options_.t0}};
   }

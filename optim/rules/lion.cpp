@@ -26,10 +26,8 @@ namespace tapegrad::optim {
 
 HWY_EXPORT(lion);
 
-Lion::Lion(NamedTensors parameters, LionOptions options) : Lion(one_group(std::move(parameters)), options) {}
-
-Lion::Lion(std::vector<ParameterGroup> groups, LionOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m"}), options_(options) {
+Lion::Lion(ParameterGroups parameters, LionOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"m"}), options_(options) {
   require_in("lion", "beta1", options.beta1, kBelowOne);
   require_in("lion", "beta2", options.beta2, kBelowOne);
 }

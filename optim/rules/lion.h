@@ -16,8 +16,7 @@ struct LionOptions {
 /// third to a tenth of Adam's. Chen et al. 2023.
 class Lion : public Optimizer {
  public:
-  explicit Lion(NamedTensors parameters, LionOptions options = {});
-  explicit Lion(std::vector<ParameterGroup> groups, LionOptions options = {});
+  explicit Lion(ParameterGroups parameters, LionOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta1", options_.beta1}, {"beta2", options_.beta2}};
   }

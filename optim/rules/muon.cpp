@@ -11,7 +11,7 @@ namespace tapegrad::optim {
 
 namespace {
 
-std::vector<ParameterGroup> matrices(std::vector<ParameterGroup> groups) {
+ParameterGroups matrices(ParameterGroups groups) {
   for (const ParameterGroup& group : groups) {
     for (const NamedTensor& p : group.parameters) {
       if (p.tensor.defined() && p.tensor.dim() != 2) {
@@ -51,10 +51,8 @@ double scale_of(MuonScale scale, const Tensor& p) {
 
 }  // namespace
 
-Muon::Muon(NamedTensors parameters, MuonOptions options) : Muon(one_group(std::move(parameters)), options) {}
-
-Muon::Muon(std::vector<ParameterGroup> groups, MuonOptions options)
-    : Optimizer(matrices(std::move(groups)), options.lr, options.weight_decay, {"momentum"}), options_(options) {
+Muon::Muon(ParameterGroups parameters, MuonOptions options)
+    : Optimizer(matrices(std::move(parameters)), options.lr, options.weight_decay, {"momentum"}), options_(options) {
   require_in("muon", "momentum", options.momentum, kBelowOne);
   require_in("muon", "eps", options.eps, kNotNegative);
   if (options.iterations < 1 || options.iterations >= 100) {

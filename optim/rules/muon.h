@@ -31,8 +31,7 @@ struct MuonOptions {
 /// layer. Error for another number of axes. Jordan et al. 2024.
 class Muon : public Optimizer {
  public:
-  explicit Muon(NamedTensors parameters, MuonOptions options = {});
-  explicit Muon(std::vector<ParameterGroup> groups, MuonOptions options = {});
+  explicit Muon(ParameterGroups parameters, MuonOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"momentum", options_.momentum},
             {"nesterov", double(options_.nesterov)},

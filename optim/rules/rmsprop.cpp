@@ -47,11 +47,8 @@ std::vector<std::string> buffers(const RMSpropOptions& options) {
 
 }  // namespace
 
-RMSprop::RMSprop(NamedTensors parameters, RMSpropOptions options)
-    : RMSprop(one_group(std::move(parameters)), options) {}
-
-RMSprop::RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, buffers(options)), options_(options) {
+RMSprop::RMSprop(ParameterGroups parameters, RMSpropOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, buffers(options)), options_(options) {
   require_in("rmsprop", "alpha", options.alpha, kBelowOne);
   require_in("rmsprop", "momentum", options.momentum, kNotNegative);
   require_in("rmsprop", "eps", options.eps, kNotNegative);

@@ -18,8 +18,7 @@ struct RMSpropOptions {
 /// eps);  p -= lr buf. Tieleman, Hinton 2012; centred: Graves 2013.
 class RMSprop : public Optimizer {
  public:
-  explicit RMSprop(NamedTensors parameters, RMSpropOptions options = {});
-  explicit RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options = {});
+  explicit RMSprop(ParameterGroups parameters, RMSpropOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"alpha", options_.alpha},
             {"eps", options_.eps},

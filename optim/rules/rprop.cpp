@@ -8,8 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void rprop(const optim::Elements& x, const optim::RpropOptions& options, double first_step) {
-  update<2>(x, [&](auto p, auto g, auto& previous, auto& step) {
-    using V = decltype(p);
+  update<2>(x, [&]<class V>(V p, auto g, auto& previous, auto& step) {
     const V zero = 0, one = 1, eta_plus = options.eta_plus, eta_minus = options.eta_minus;
     const V least = options.least_step, largest = options.largest_step;
     const V signs = g * previous, before = where(step == zero, V(first_step), step);
@@ -31,10 +30,8 @@ namespace tapegrad::optim {
 
 HWY_EXPORT(rprop);
 
-Rprop::Rprop(NamedTensors parameters, RpropOptions options) : Rprop(one_group(std::move(parameters)), options) {}
-
-Rprop::Rprop(std::vector<ParameterGroup> groups, RpropOptions options)
-    : Optimizer(std::move(groups), options.lr, 0, {"prev", "step_size"}), options_(options) {
+Rprop::Rprop(ParameterGroups parameters, RpropOptions options)
+    : Optimizer(std::move(parameters), options.lr, 0, {"prev", "step_size"}), options_(options) {
   const RpropOptions& o = options_;
   if (!(0 < o.eta_minus && o.eta_minus < 1 && 1 < o.eta_plus)) {
     fail("rprop", fmt::format("expected 0 < eta_minus < 1 < eta_plus, got {} and {}", o.eta_minus, o.eta_plus));

@@ -19,8 +19,7 @@ struct RpropOptions {
 class Rprop : public Optimizer {
  public:
   /// Error for factors that are not 0 < eta_minus < 1 < eta_plus, and steps that are not 0 < least <= largest.
-  explicit Rprop(NamedTensors parameters, RpropOptions options = {});
-  explicit Rprop(std::vector<ParameterGroup> groups, RpropOptions options = {});
+  explicit Rprop(ParameterGroups parameters, RpropOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"eta_minus", options_.eta_minus},
             {"eta_plus", options_.eta_plus},

@@ -27,16 +27,12 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 #include <tapegrad/optim/detail/check.h>
 
-#include <cmath>
-
 namespace tapegrad::optim {
 
 HWY_EXPORT(sgd);
 
-SGD::SGD(NamedTensors parameters, SGDOptions options) : SGD(one_group(std::move(parameters)), options) {}
-
-SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay,
+SGD::SGD(ParameterGroups parameters, SGDOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay,
                 options.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{}),
       options_(options) {
   require_in("sgd", "momentum", options.momentum, kNotNegative);

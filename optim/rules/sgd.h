@@ -17,8 +17,7 @@ struct SGDOptions {
 /// p -= lr (g + momentum buf). As PyTorch computes it. Sutskever et al. 2013.
 class SGD : public Optimizer {
  public:
-  explicit SGD(NamedTensors parameters, SGDOptions options = {});
-  explicit SGD(std::vector<ParameterGroup> groups, SGDOptions options = {});
+  explicit SGD(ParameterGroups parameters, SGDOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {
         {"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", double(options_.nesterov)}};

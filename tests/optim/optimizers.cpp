@@ -242,7 +242,7 @@ TEST(Optimizer, GradientsThatAreNotFiniteAreErrors) {
 // As optimizer.h shows it.
 class Sign : public optim::Optimizer {
  public:
-  Sign(NamedTensors parameters, double lr) : Optimizer(one_group(std::move(parameters)), lr, 0, {}) {}
+  Sign(optim::ParameterGroups parameters, double lr) : Optimizer(std::move(parameters), lr, 0, {}) {}
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override {

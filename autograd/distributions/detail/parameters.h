@@ -7,14 +7,14 @@
 #include <initializer_list>
 #include <optional>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace tapegrad::dist {
 
 inline constexpr double kHalfLogTwoPi = 0.91893853320467274;  // log(2 pi) / 2
 
-/// The parameters as tensors of one floating type and shape.
-std::vector<Tensor> broadcast_together(std::string_view where, std::initializer_list<const Parameter*> parameters);
+/// Sets each tensor to its parameter, all in one floating type and shape.
+void broadcast_together(std::string_view where, std::initializer_list<std::pair<Tensor*, const Parameter*>> parameters);
 
 /// Error "[where] expected <rule>, got <the first wrong element>" unless `holds` is true everywhere. `rule` is like
 /// "scale > 0".

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <vector>
 
 namespace tapegrad::numpy {

@@ -3,7 +3,6 @@
 // JSON that may hold any bytes.
 #pragma once
 
-#include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 
 #include <cstdint>

@@ -5,8 +5,6 @@
 // the calling thread only; several threads may call at once.
 #pragma once
 
-#include <cstdint>
-
 namespace tapegrad::lapack {
 
 /// a [m, n] = Q R, in place: R in the upper triangle; the reflectors below it and in tau [min(m, n)], for qr_vectors.

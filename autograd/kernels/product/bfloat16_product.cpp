@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 namespace tapegrad {
 namespace rounded_product {
@@ -238,9 +237,7 @@ void batched_rounded_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, Rounde
     for (int64_t i = 0; i < batch; ++i) each(i);
     return;
   }
-  parallel_for(batch, std::max<int64_t>(1, rounded_product::kPieceWork / work), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) each(i);
-  });
+  parallel_for_each(batch, std::max<int64_t>(1, rounded_product::kPieceWork / work), [&](int64_t i) { each(i); });
 }
 
 }  // namespace tapegrad

@@ -135,8 +135,7 @@ template <class T>
 class PackedOnce {
  public:
   // pack(begin, end, to) packs the panels or slivers begin .. end - 1; `to` is that of the first of all.
-  template <class Pack>
-  PackedOnce(bool wanted, int64_t count, int64_t width, int64_t k, const Pack& pack)
+  PackedOnce(bool wanted, int64_t count, int64_t width, int64_t k, const auto& pack)
       : size_(count * width), memory_(wanted ? size_ * k : 0) {
     if (!wanted) return;
     parallel_for(count, std::max<int64_t>(1, kPackWork / (width * (k + 1))),

@@ -38,9 +38,8 @@ void add_bias(const StreamedWeight& w, int64_t row, int64_t row_end, int64_t beg
 }
 
 // RowsFormat::multiply for rows in float32: a tile of A W^T. multiply(tile) computes it.
-template <class Multiply>
 void multiply_float32(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
-                      const float* a, int64_t stride, const Multiply& multiply) {
+                      const float* a, int64_t stride, const auto& multiply) {
   blas::Tile<float> tile{m, end - begin, k, 1, a, stride, 1, rows, 1, k, 0, w.c + begin, w.n};
   tile.fetch_b = w.format == &kFloat32Rows;  // others were converted just now
   multiply(tile);
@@ -137,19 +136,17 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     bytes += of_weight;
     count_product(on_blis ? Engine::blis : Engine::few_rows, m * weights[w].n * k);
   }
-  parallel_for(pieces, m * bytes < kPieceBytes ? pieces : 1, [&](int64_t first, int64_t last) {
-    for (int64_t piece = first; piece < last; ++piece) {
-      std::size_t w = 0;
-      while (piece >= ends[w]) ++w;
-      const StreamedWeight& weight = weights[w];
-      const int64_t begin = (piece - (w == 0 ? 0 : ends[w - 1])) * rows[w];
-      const int64_t end = std::min(weight.n, begin + rows[w]);
-      if (turns && in_float32(weight)) {
-        multiply_turned(float32_rows(weight, begin, k), weight, begin, end, m, k, panels.get());
-      } else {
-        const auto run = on_blis ? multiply_on_blis : weight.format->multiply;
-        run(weight, begin, end, m, k, a, whole);
-      }
+  parallel_for_each(pieces, m * bytes < kPieceBytes ? pieces : 1, [&](int64_t piece) {
+    std::size_t w = 0;
+    while (piece >= ends[w]) ++w;
+    const StreamedWeight& weight = weights[w];
+    const int64_t begin = (piece - (w == 0 ? 0 : ends[w - 1])) * rows[w];
+    const int64_t end = std::min(weight.n, begin + rows[w]);
+    if (turns && in_float32(weight)) {
+      multiply_turned(float32_rows(weight, begin, k), weight, begin, end, m, k, panels.get());
+    } else {
+      const auto run = on_blis ? multiply_on_blis : weight.format->multiply;
+      run(weight, begin, end, m, k, a, whole);
     }
   });
 }

@@ -59,8 +59,7 @@ void multiply_rows(int64_t m, int64_t k, const float* a, const StreamedWeight& w
 
 /// Calls f(group, offset, count) for each group of the rows of a matrix [rows, k]: its number, the offset of its first
 /// element in the matrix, and its elements. On several threads.
-template <class F>
-void for_each_group(int64_t rows, int64_t k, int64_t group, const F& f) {
+void for_each_group(int64_t rows, int64_t k, int64_t group, const auto& f) {
   constexpr int64_t kElements = 64 << 10;  // for one thread to take at a time
   const int64_t groups = pieces_of(k, group);
   parallel_for(rows, std::max<int64_t>(1, kElements / (k + 1)), [&](int64_t begin, int64_t end) {

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>

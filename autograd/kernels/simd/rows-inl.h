@@ -1,7 +1,8 @@
 // Loops over contiguous rows; included by kernel files, once for each instruction set.
 //
 // A loop calls its function with one span after another: `s.load(p)` loads a vector from p's row, `s.store(v, p)`
-// stores one, and `s.only(v)` is v with zeros in the lanes past the row's end, in the last span, which may be shorter.
+// stores one (load_mask and store_mask: of bool), and `s.only(v)` is v with zeros in the lanes past the row's end, in
+// the last span, which may be shorter.
 #if defined(TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_
 #undef TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_
@@ -12,7 +13,6 @@
 #include <tapegrad/autograd/kernels/simd/simd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
@@ -23,6 +23,8 @@ struct WholeSpan {
   int64_t at;
   HWY_INLINE Vec<T> load(const T* p) const { return HWY_NAMESPACE::load(p + at); }
   HWY_INLINE void store(Vec<T> v, T* p) const { HWY_NAMESPACE::store(v, p + at); }
+  HWY_INLINE Mask<T> load_mask(const bool* p) const { return HWY_NAMESPACE::load_mask<T>(p + at); }
+  HWY_INLINE void store_mask(Mask<T> m, bool* p) const { HWY_NAMESPACE::store_mask(m, p + at); }
   HWY_INLINE Vec<T> only(Vec<T> v, Vec<T> = T{0}) const { return v; }
 };
 
@@ -32,6 +34,8 @@ struct LastSpan {
   int64_t lanes;
   HWY_INLINE Vec<T> load(const T* p) const { return HWY_NAMESPACE::load(p + at, lanes); }
   HWY_INLINE void store(Vec<T> v, T* p) const { HWY_NAMESPACE::store(v, p + at, lanes); }
+  HWY_INLINE Mask<T> load_mask(const bool* p) const { return HWY_NAMESPACE::load_mask<T>(p + at, lanes); }
+  HWY_INLINE void store_mask(Mask<T> m, bool* p) const { HWY_NAMESPACE::store_mask(m, p + at, lanes); }
   HWY_INLINE Vec<T> only(Vec<T> v, Vec<T> otherwise = T{0}) const {
     return hn::IfThenElse(hn::FirstN(hn::ScalableTag<T>(), static_cast<size_t>(lanes)), v.raw, otherwise.raw);
   }

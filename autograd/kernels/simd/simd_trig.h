@@ -60,15 +60,13 @@ struct Turned {
 };
 
 // f(Turned of x + offset pi/2); `each` does the lanes that are too large to be reduced here.
-template <class F, class Each>
-HWY_INLINE Vec<double> turn(Vec<double> x, double offset, F f, Each each) {
+HWY_INLINE Vec<double> turn(Vec<double> x, double offset, auto f, auto each) {
   const Mask<double> small = abs(x) < kTrigLimit;
   const Vec<double> n = quarter_turns(where(small, x, Vec<double>(0)));
   const Vec<double> y = f(Turned<double>(reduce_turns(x, n), n + offset));
   return HWY_LIKELY(!any(!small)) ? y : where(small, y, lane_by_lane(each, x));
 }
-template <class F, class Each>
-HWY_INLINE Vec<float> turn(Vec<float> x, float offset, F f, Each each) {
+HWY_INLINE Vec<float> turn(Vec<float> x, float offset, auto f, auto each) {
   const Mask<float> small = abs(x) < float(kTrigLimit);
   const hn::ScalableTag<float> d;
   const hn::Half<decltype(d)> dh;

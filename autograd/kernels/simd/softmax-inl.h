@@ -9,7 +9,6 @@
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 
-#include <cmath>
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
@@ -36,10 +35,7 @@ HWY_INLINE T exp_of_row(const T* x, int64_t n, T origin, T* y) {
 }
 
 // The parts of a float's logarithm that a vector of doubles has: within 2^-47 of its size.
-template <class Half>
-HWY_INLINE Vec<double> rough_log(Half x) {
-  return log(Vec<double>(hn::PromoteTo(hn::ScalableTag<double>(), x)));
-}
+HWY_INLINE Vec<double> rough_log(auto x) { return log(Vec<double>(hn::PromoteTo(hn::ScalableTag<double>(), x))); }
 
 // fixed::log of every lane, to the bit. Of a float it is the double's logarithm, rounded; where all doubles near a
 // rough one round to the same float, that is the result. Elsewhere, once in 2^21 numbers, fixed::log computes it, as it

@@ -27,8 +27,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void scores_to_weights(const AttentionRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     const T nothing = kNothing<T>, scale = static_cast<T>(a.scale);
     for (int64_t t = 0; t < a.rows; ++t) {
       T* row = static_cast<T*>(a.weights) + t * a.columns;

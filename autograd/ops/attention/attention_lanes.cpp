@@ -339,8 +339,7 @@ AttentionLanes lanes_of(const Attention& a) {
           .mask_starts = a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()};
 }
 
-template <class Kernel>
-void run_lanes(const AttentionLanes& call, Kernel kernel) {
+void run_lanes(const AttentionLanes& call, auto kernel) {
   constexpr int64_t kPieceWork = 1 << 19, kLeastWork = 6000;  // multiplications; about 10 us
   const int64_t heads = call.a.heads(), together = kernel_of(HWY_DISPATCH_TABLE(heads_together))();
   const int64_t grain = kPieceWork / (call.a.head_work() + kLeastWork) / together;

@@ -51,8 +51,7 @@ const Op kLshAttention{"lsh_attention"};
 
 // Calls f(memory, round, piece) for all pieces, round by round; pieces that run in parallel share no keys.
 // `make()` makes the buffers that f needs on a thread.
-template <class Make, class F>
-void for_each_piece(const LshAttention& a, const Make& make, const F& f) {
+void for_each_piece(const LshAttention& a, const auto& make, const auto& f) {
   for (std::size_t i = 0; i < a.pieces.size(); ++i) {
     const PoolVector<Piece>& pieces = a.pieces[i];
     parallel_for(static_cast<int64_t>(pieces.size()), a.grain(), [&](int64_t begin, int64_t end) {
@@ -63,12 +62,9 @@ void for_each_piece(const LshAttention& a, const Make& make, const F& f) {
 }
 
 // Calls f(head, token) for all tokens.
-template <class F>
-void for_each_token(const LshAttention& a, const F& f) {
+void for_each_token(const LshAttention& a, const auto& f) {
   const int64_t t = a.tokens();
-  parallel_for(a.heads() * t, 1024, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i / t, i % t);
-  });
+  parallel_for_each(a.heads() * t, 1024, [&](int64_t i) { f(i / t, i % t); });
 }
 
 // Fills y [..., T, E] and whole [..., T], the log of the sum of exp(score); -inf for a token that attends to no other.

@@ -12,8 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void lsh_weights(const LshRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     const int64_t n = a.columns;
     for (int64_t i = 0; i < a.rows; ++i) {
       T* const row = static_cast<T*>(a.scores) + i * n;
@@ -36,9 +35,7 @@ void lsh_weights(const LshRows& a) {
 
 // forward was w = exp(score - whole), y = sum of w v, so now dscore = w (<dy, v> - <dy, y>).
 void lsh_weights_backward(const LshRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
-    constexpr int64_t kStep = kLanes<T>;
+  with_floating_type(a.dtype, [&]<class T>(T) {
     const int64_t n = a.columns;
     for (int64_t i = 0; i < a.rows; ++i) {
       T* const w = static_cast<T*>(a.scores) + i * n;
@@ -49,18 +46,11 @@ void lsh_weights_backward(const LshRows& a) {
         std::fill(ds, ds + n, T{0});
         continue;
       }
-      for (int64_t j = 0; j < n; j += kStep) {
-        const int64_t rest = std::min(kStep, n - j);
-        const Vec<T> e = rest == kStep ? exp(load(w + j) - whole) : exp(load(w + j, rest) - whole);
-        const Vec<T> d = rest == kStep ? load(ds + j) : load(ds + j, rest);
-        if (rest == kStep) {
-          store(e, w + j);
-          store(e * (d - delta), ds + j);
-        } else {
-          store(e, w + j, rest);
-          store(e * (d - delta), ds + j, rest);
-        }
-      }
+      each_span<T>(n, [=](auto s) {
+        const Vec<T> e = exp(s.load(w) - whole), d = s.load(ds);
+        s.store(e, w);
+        s.store(e * (d - delta), ds);
+      });
     }
   });
 }

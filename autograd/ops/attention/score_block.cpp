@@ -22,10 +22,8 @@ void finish_scores(const ScoreBlock& b, int64_t t, T* row, int64_t visible) {
   if (b.allowed) {
     const bool* const allowed = b.allowed + t * b.mask_row;
     if (b.mask_column == 1) {
-      each_span<T>(visible, [&](auto s) {
-        const int64_t n = std::min(kLanes<T>, visible - s.at);
-        s.store(where(load_mask<T>(allowed + s.at, n), s.load(row), Vec<T>(kNothing<T>)), row);
-      });
+      each_span<T>(visible,
+                   [&](auto s) { s.store(where(s.load_mask(allowed), s.load(row), Vec<T>(kNothing<T>)), row); });
     } else {
       for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * b.mask_column] ? row[j] : kNothing<T>;
     }
@@ -44,10 +42,7 @@ template <class T>
 void drop_row(const ScoreBlock& b, int64_t t, int64_t n, const T* from, T* to) {
   const Vec<T> factor = dropout_factor<T>(b.keep_probability);
   const bool* const keep = b.keep + t * b.columns;
-  each_span<T>(n, [&](auto s) {
-    const Mask<T> kept = load_mask<T>(keep + s.at, std::min(kLanes<T>, n - s.at));
-    s.store(where(kept, s.load(from) * factor, Vec<T>(0)), to);
-  });
+  each_span<T>(n, [&](auto s) { s.store(where(s.load_mask(keep), s.load(from) * factor, Vec<T>(0)), to); });
 }
 
 template <class T>

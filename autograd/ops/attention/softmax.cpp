@@ -72,10 +72,8 @@ HWY_INLINE void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* 
 }
 
 // row(in, dy, n, out) for the rows [begin, end).
-template <class F>
-HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, F row) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, auto row) {
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const T* const dy = static_cast<const T*>(args.dy);
     for (int64_t i = begin * args.n; i < end * args.n; i += args.n) {
       row(static_cast<const T*>(args.in) + i, dy ? dy + i : nullptr, args.n, static_cast<T*>(args.out) + i);
@@ -87,8 +85,7 @@ void softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
   each_row(args, begin, end, [](auto* x, auto*, int64_t n, auto* y) { softmax_row(x, n, y); });
 }
 void log_softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     for (int64_t i = begin; i < end; i += kLanes<T>) {
       const int64_t at = i * args.n;
       log_softmax_of_rows(static_cast<const T*>(args.in) + at, std::min(kLanes<T>, end - i), args.n,

@@ -28,8 +28,7 @@ void copy_row(MatrixView<const T> from, int64_t n, MatrixView<T> to) {
 
 // Calls f(h, lane, first, last) for the pieces of queries of all heads and lanes: first the even-numbered ones, then
 // the odd-numbered ones, or with `at_once` all of them. `g(piece)` makes the buffers that f needs on a thread.
-template <class MakeState, class F>
-void for_each_piece(const WindowAttention& a, bool at_once, const MakeState& make, const F& f) {
+void for_each_piece(const WindowAttention& a, bool at_once, const auto& make, const auto& f) {
   const int64_t pieces = a.pieces(), size = a.piece();
   const int64_t work =
       std::max<int64_t>(1, std::min(size, a.rows()) * a.block_columns() * (a.query.size(-1) + a.value.size(-1)));
@@ -136,15 +135,13 @@ void global_backward(const WindowAttention& a, const WindowInputs& in, const Ten
 template <class T>
 void add_global_rows(const WindowAttention& a, const Tensor& of_pieces, const Tensor& to, const Offsets& starts) {
   const int64_t pieces = of_pieces.size(1), globals = of_pieces.size(2), n = of_pieces.size(3);
-  parallel_for(a.heads() * globals, 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t h = i / globals, g = i % globals;
-      const MatrixView<T> row =
-          fresh_matrix_of<T>(to, starts[static_cast<std::size_t>(h)], a.globals[static_cast<std::size_t>(g)]);
-      for (int64_t p = 0; p < pieces; ++p) {
-        const T* const from = of_pieces.data<T>() + ((h * pieces + p) * globals + g) * n;
-        for (int64_t j = 0; j < n; ++j) row.data[j * row.col_stride] += from[j];
-      }
+  parallel_for_each(a.heads() * globals, 16, [&](int64_t i) {
+    const int64_t h = i / globals, g = i % globals;
+    const MatrixView<T> row =
+        fresh_matrix_of<T>(to, starts[static_cast<std::size_t>(h)], a.globals[static_cast<std::size_t>(g)]);
+    for (int64_t p = 0; p < pieces; ++p) {
+      const T* const from = of_pieces.data<T>() + ((h * pieces + p) * globals + g) * n;
+      for (int64_t j = 0; j < n; ++j) row.data[j * row.col_stride] += from[j];
     }
   });
 }

@@ -21,9 +21,7 @@ bool allows(const WindowAttention& a, int64_t start, int64_t query, int64_t key)
 }
 
 // `keys_of(query, k)` is the k-th key that a query may see, or -1; `drawn` where the mask of dropout begins.
-template <class KeysOf>
-SeenKeys seen_keys(const WindowAttention& a, const Tensor& queries, int64_t count, int64_t drawn,
-                   const KeysOf& keys_of) {
+SeenKeys seen_keys(const WindowAttention& a, const Tensor& queries, int64_t count, int64_t drawn, const auto& keys_of) {
   const Shape batch = leading_axes(a.query);
   const Offsets from_mask = a.mask.defined() ? matrix_starts(a.mask, batch) : Offsets();
   const int64_t rows = queries.numel(), heads = batch.numel();

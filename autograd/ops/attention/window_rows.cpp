@@ -9,8 +9,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void softmax_in_window(const WindowRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_floating_type(a.dtype, [&]<class T>(T) {
     const T nothing = -std::numeric_limits<T>::infinity(), scale = static_cast<T>(a.scale);
     for (int64_t t = 0; t < a.rows; ++t) {
       T* const row = static_cast<T*>(a.weights) + t * a.columns;

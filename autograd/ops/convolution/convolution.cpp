@@ -80,8 +80,7 @@ Tensor weight_gradients(Convolution conv, const Tensor& x, const Tensor& y, int6
   const int64_t size = shape.numel();
   shape.insert(0, examples);
   const Tensor weights = Tensor::empty(shape, x.dtype()), from = packed(x), to = packed(y);
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     for (int64_t i = 0; i < examples; ++i) {
       convolve_weight<T>(conv.shape, from.data<T>() + x.numel() / examples * i, to.data<T>() + y.numel() / examples * i,
                          weights.mutable_data<T>() + size * i);
@@ -95,8 +94,7 @@ Tensor weight_gradients(Convolution conv, const Tensor& x, const Tensor& y, int6
 void convolve_into(const ConvShape& shape, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Tensor& y) {
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     const bool finite = (transposed || shape.padded()) && all_finite(w);
     const T *const in = from.data<T>(), *const by = w.data<T>(), *const plus = static_cast<const T*>(data_or_null(b));
     if (!transposed) return convolve<T>(shape, in, by, plus, y.mutable_data<T>(), finite);
@@ -175,8 +173,7 @@ Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y
   const Tensor weight = Tensor::empty(conv.weight_shape(), x.dtype());
   count_convolution(conv.shape, x.dtype());
   const Tensor from = packed(x), to = packed(y);
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     convolve_weight<T>(conv.shape, from.data<T>(), to.data<T>(), weight.mutable_data<T>());
   });
   const bool wants_x = needs_grad(x), wants_y = needs_grad(y);

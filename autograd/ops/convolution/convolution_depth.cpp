@@ -27,18 +27,16 @@ template <class T>
 void take_depths(const Depths& d, const T* x, T* windows) {
   const ConvAxis& axis = d.axis;
   const int64_t plane = d.plane();
-  parallel_for(d.n * axis.out * d.c, rows_grain(axis.kernel * plane), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t n = i / d.c / axis.out, first = i / d.c % axis.out * axis.stride - axis.padding;
-      const T* const channel = x + (n * d.c + i % d.c) * axis.size * plane;
-      for (int64_t k = 0; k < axis.kernel; ++k) {
-        const int64_t depth = first + k * axis.dilation;
-        T* const to = windows + (i * axis.kernel + k) * plane;
-        if (depth >= 0 && depth < axis.size) {
-          std::copy_n(channel + depth * plane, plane, to);
-        } else {
-          std::fill_n(to, plane, T{0});
-        }
+  parallel_for_each(d.n * axis.out * d.c, rows_grain(axis.kernel * plane), [&](int64_t i) {
+    const int64_t n = i / d.c / axis.out, first = i / d.c % axis.out * axis.stride - axis.padding;
+    const T* const channel = x + (n * d.c + i % d.c) * axis.size * plane;
+    for (int64_t k = 0; k < axis.kernel; ++k) {
+      const int64_t depth = first + k * axis.dilation;
+      T* const to = windows + (i * axis.kernel + k) * plane;
+      if (depth >= 0 && depth < axis.size) {
+        std::copy_n(channel + depth * plane, plane, to);
+      } else {
+        std::fill_n(to, plane, T{0});
       }
     }
   });
@@ -78,10 +76,8 @@ Tensor moved(const Depths& d, bool add, const Tensor& x) {
   const Tensor y = Tensor::empty(shape, x.dtype());
   if (y.numel() > 0) {
     const Tensor from = packed(x);
-    with_floating_type(x.dtype(), [&](auto t) {
-      using T = decltype(t);
-      (add ? add_depths<T> : take_depths<T>)(d, from.data<T>(), y.mutable_data<T>());
-    });
+    with_floating_type(
+        x.dtype(), [&]<class T>(T) { (add ? add_depths<T> : take_depths<T>)(d, from.data<T>(), y.mutable_data<T>()); });
   }
   return record(add ? kAddDepths : kDepthWindows, y, {x},
                 [d, add, from = x.shape()](const Tensor& dy) -> Grads { return moved(d, !add, dy).reshape(from); });

@@ -205,8 +205,7 @@ class TapProduct {
   };
 
   // Calls use(part) for all parts of a block.
-  template <class Use>
-  void each_part(const Range& down, const Range& across, const Use& use) const {
+  void each_part(const Range& down, const Range& across, const auto& use) const {
     const Scratch<Stretch> rows(down.size()), cols(across.size());
     row_taps_.each(down.begin, down.end, [&](int64_t i) {
       col_taps_.each(across.begin, across.end, [&](int64_t j) {
@@ -393,13 +392,10 @@ class TapProduct {
 
 template <class T>
 void add_bias(const ConvShape& shape, int64_t channels, int64_t plane, const T* bias, T* to) {
-  parallel_for(shape.n * channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plane)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   const T b = bias[i % channels];
-                   for (int64_t j = 0; j < plane; ++j) to[i * plane + j] += b;
-                 }
-               });
+  parallel_for_each(shape.n * channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plane)), [&](int64_t i) {
+    const T b = bias[i % channels];
+    for (int64_t j = 0; j < plane; ++j) to[i * plane + j] += b;
+  });
 }
 
 // A kernel of one element: to [columns, plane] = W from [channels, plane], for each image and group.

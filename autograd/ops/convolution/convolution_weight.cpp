@@ -43,16 +43,14 @@ class WeightProduct {
     const Scratch<T> sums(blocks_ * shape_.groups * size);
     const int64_t across = pieces_of(panels_.count(), panel_block_);
     const int64_t work = shape_.n * out_rows_ * out_cols_ * size / (blocks_ * across);
-    parallel_for(blocks_ * shape_.groups * across, std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t block = i / across / shape_.groups, group = i / across % shape_.groups;
-                     const int64_t first = i % across * panel_block_;
-                     multiply_block(group, shape_.n * block / blocks_, shape_.n * (block + 1) / blocks_, first,
-                                    std::min(panels_.count(), first + panel_block_),
-                                    sums.get() + (block * shape_.groups + group) * size);
-                   }
-                 });
+    parallel_for_each(blocks_ * shape_.groups * across,
+                      std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)), [&](int64_t i) {
+                        const int64_t block = i / across / shape_.groups, group = i / across % shape_.groups;
+                        const int64_t first = i % across * panel_block_;
+                        multiply_block(group, shape_.n * block / blocks_, shape_.n * (block + 1) / blocks_, first,
+                                       std::min(panels_.count(), first + panel_block_),
+                                       sums.get() + (block * shape_.groups + group) * size);
+                      });
     const int64_t all = shape_.groups * size;
     parallel_for(all, std::max<int64_t>(1024, 65536 / blocks_), [&](int64_t begin, int64_t end) {
       for (int64_t block = 1; block < blocks_; ++block) {

@@ -89,8 +89,7 @@ inline Shape shape_of(std::string_view where, const Tensor& a, const Tensor& b) 
 /// A scalar operand of an integer or bool tensor: int64 where the number is whole, float32 otherwise, as in PyTorch.
 Tensor promote_scalar(Scalar number);
 /// operation(x, promote_scalar(number)); no uint8 or int32 tensor becomes int64 by a number, also without axes.
-template <class Operation>
-Tensor with_number(Operation operation, const Tensor& x, Scalar number) {
+Tensor with_number(auto operation, const Tensor& x, Scalar number) {
   const Tensor scalar = promote_scalar(number);
   if (!is_narrow_integer(x.dtype()) || scalar.dtype() != kInt64) return operation(x, scalar);
   return operation(x.to(kInt64), scalar).to(x.dtype());
@@ -100,8 +99,7 @@ inline bool needs_promotion(const Tensor& a, const Tensor& b) {
   return a.dtype() != b.dtype() || is_narrow_integer(a.dtype());
 }
 /// operation(a, b) of operands in the type of its result, or in int64 for a result that is uint8 or int32.
-template <class Operation>
-Tensor promote(Operation operation, const Tensor& a, const Tensor& b) {
+Tensor promote(auto operation, const Tensor& a, const Tensor& b) {
   const DType result = result_type(a, b), dtype = is_narrow_integer(result) ? kInt64 : result;
   return operation(a.to(dtype), b.to(dtype)).to(result);
 }

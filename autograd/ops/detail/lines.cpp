@@ -68,8 +68,7 @@ void copy_into_view(const Tensor& view, const Tensor& x) {
   if (view.numel() == 0) return;
   const Tensor from = x.detach().expand(view.shape());
   const TwoViews views(view, from);
-  const auto copy = [&](auto t) {
-    using T = decltype(t);
+  const auto copy = [&]<class T>(T) {
     copy_lines(views, static_cast<T*>(view.mutable_raw_data()), static_cast<const T*>(from.raw_data()));
   };
   switch (item_size(view.dtype())) {

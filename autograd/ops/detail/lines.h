@@ -26,18 +26,14 @@ struct AxisLines {
 };
 
 /// f(first, count) for adjacent lines along the last axis, or for single lines if they run along it.
-template <class F>
-void each_group(const AxisLines& lines, F f) {
+void each_group(const AxisLines& lines, auto f) {
   constexpr int64_t kWidth = 64;
   const int64_t row = lines.shape.empty() ? 1 : lines.shape.back();  // 1 where the lines run along the last axis
   const int64_t width = std::min(row, kWidth), groups = pieces_of(row, width);
-  parallel_for(row == 0 ? 0 : lines.count / row * groups, rows_grain(lines.size * width),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   const int64_t first = i % groups * width;
-                   f(i / groups * row + first, std::min(width, row - first));
-                 }
-               });
+  parallel_for_each(row == 0 ? 0 : lines.count / row * groups, rows_grain(lines.size * width), [&](int64_t i) {
+    const int64_t first = i % groups * width;
+    f(i / groups * row + first, std::min(width, row - first));
+  });
 }
 
 /// Copies x, which broadcasts, into a view of a fresh tensor of the same type. Not recorded. No two elements of the

@@ -33,8 +33,7 @@ class Output {
   void* at(int64_t index) const { return base_ + index * item_; }
 
   // compute(to) writes the elements [at, at + n), n <= most().
-  template <class F>
-  void write(int64_t index, int64_t n, const F& compute) const {
+  void write(int64_t index, int64_t n, const auto& compute) const {
     if (!streams_) return compute(at(index));
     alignas(64) std::byte buffer[kPiece * 8];
     compute(buffer);

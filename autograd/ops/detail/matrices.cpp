@@ -41,8 +41,7 @@ LuFactors lu_factors(const Op& op, const Tensor& a) {
   const int64_t n = a.size(-1), count = count_matrices(a);
   LuFactors lu{a.clone(), PoolVector<int32_t>(static_cast<std::size_t>(count * n))};
   PoolVector<char> regular(static_cast<std::size_t>(count));
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_matrix(op, "", leading_axes(a), n * n * n / 3, [&](int64_t i) {
       regular[static_cast<std::size_t>(i)] =
           factor_lu<T>(n, lu.factors.mutable_data<T>() + i * n * n, lu.pivots.data() + i * n);

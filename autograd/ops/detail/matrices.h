@@ -31,14 +31,12 @@ inline bool records_backward() { return Tape::current() != nullptr; }
 
 /// Calls f(i) for each matrix of a batch, on several threads; f returns whether it succeeded. `work` is the approximate
 /// number of multiplications per matrix. Error of `op` for the first i that failed.
-template <class F>
-void for_each_matrix(const Op& op, std::string_view message, const Shape& batch, int64_t work, const F& f) {
+void for_each_matrix(const Op& op, std::string_view message, const Shape& batch, int64_t work, const auto& f) {
   constexpr int64_t kWork = 50000;
   const int64_t count = batch.numel();
   PoolVector<char> succeeded(static_cast<std::size_t>(count));
-  parallel_for(count, std::max<int64_t>(1, kWork / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) succeeded[static_cast<std::size_t>(i)] = f(i);
-  });
+  parallel_for_each(count, std::max<int64_t>(1, kWork / std::max<int64_t>(work, 1)),
+                    [&](int64_t i) { succeeded[static_cast<std::size_t>(i)] = f(i); });
   const auto failed = std::find(succeeded.begin(), succeeded.end(), 0);
   if (failed != succeeded.end()) fail_matrix(op, message, batch, failed - succeeded.begin());
 }

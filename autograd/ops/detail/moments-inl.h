@@ -16,8 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 // f(plane, offset, count, planes): blocks of about 2048 elements, either part of one plane or several whole ones.
-template <class F>
-HWY_INLINE void each_block(int64_t planes, int64_t n, F f) {
+HWY_INLINE void each_block(int64_t planes, int64_t n, auto f) {
   constexpr int64_t kBlock = 2048;
   if (planes == 1 && n <= kBlock) {
     f(int64_t{0}, int64_t{0}, n, int64_t{1});

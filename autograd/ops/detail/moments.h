@@ -71,8 +71,7 @@ struct WideMoments {
   Wide mean = 0, variance = 0;
 
   /// Of at(0) .. at(n - 1), around 0 unless `centred`. False if one of them is not finite: then nothing overflows.
-  template <class At>
-  bool measure(int64_t n, bool centred, At at) {
+  bool measure(int64_t n, bool centred, auto at) {
     for (int64_t i = 0; i < n; ++i) {
       if (!std::isfinite(at(i))) return false;
     }

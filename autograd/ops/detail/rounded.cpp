@@ -5,8 +5,6 @@
 #include <tapegrad/autograd/ops/detail/rounded.h>
 #include <tapegrad/autograd/tape.h>
 
-#include <algorithm>
-
 namespace tapegrad {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
 
 #ifndef TAPEGRAD_COMPARE_FORMULAS
@@ -29,14 +30,7 @@ void comparison_kernel(const void* const* x, void* y, int64_t n, const void* con
   const T* const b = kNumber ? a : static_cast<const T*>(x[1]);
   bool* const out = static_cast<bool*>(y);
   const Vec<T> number = kNumber ? static_cast<T>(*static_cast<const double*>(context)) : T{0};
-  for (int64_t i = 0; i < n; i += kLanes<T>) {
-    const int64_t left = n - i;
-    if (left >= kLanes<T>) {
-      store_mask(F()(load(a + i), kNumber ? number : load(b + i)), out + i);
-    } else {
-      store_mask(F()(load(a + i, left), kNumber ? number : load(b + i, left)), out + i, left);
-    }
-  }
+  each_span<T>(n, [=](auto s) { s.store_mask(F()(s.load(a), kNumber ? number : s.load(b)), out); });
 }
 
 template <class F>

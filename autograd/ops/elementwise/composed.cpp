@@ -9,7 +9,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -41,10 +41,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 // A step function: its gradient is 0 everywhere.
-template <class F>
-constexpr Unary flat(F value) {
-  return {value_of<1>(value), {}, false};
-}
+constexpr Unary flat(auto value) { return {value_of<1>(value), {}, false}; }
 
 // y, but in double P(X <= x), X standard normal, where x < -5: there 1 / 2 (1 + erf(x / sqrt(2))) has ten digits, then
 // none.

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
 
 #ifndef TAPEGRAD_GATE_ARGS
@@ -60,8 +61,7 @@ HWY_INLINE void gate_pieces(const GateArgs& args, int64_t begin, int64_t end, F 
 
 template <class Value>
 void gate_forward(const GateArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     gate_pieces<T, false>(args, begin, end,
                           [](const T* a, const T* b, const T*, T* y, int64_t n) { map_row(n, y, Value(), a, b); });
   });
@@ -69,22 +69,14 @@ void gate_forward(const GateArgs& args, int64_t begin, int64_t end) {
 
 template <class Gradient>
 void gate_backward(const GateArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t half = args.half;
     gate_pieces<T, true>(args, begin, end, [half](const T* a, const T* b, const T* dy, T* dx, int64_t n) {
-      int64_t i = 0;
-      for (; i + kLanes<T> <= n; i += kLanes<T>) {
-        const Halves<Vec<T>> d = Gradient()(load(dy + i), load(a + i), load(b + i));
-        store(d.a, dx + i);
-        store(d.b, dx + half + i);
-      }
-      if (i < n) {
-        const int64_t left = n - i;
-        const Halves<Vec<T>> d = Gradient()(load(dy + i, left), load(a + i, left), load(b + i, left));
-        store(d.a, dx + i, left);
-        store(d.b, dx + half + i, left);
-      }
+      each_span<T>(n, [=](auto s) {
+        const Halves<Vec<T>> d = Gradient()(s.load(dy), s.load(a), s.load(b));
+        s.store(d.a, dx);
+        s.store(d.b, dx + half);
+      });
     });
   });
 }

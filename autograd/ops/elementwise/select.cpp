@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
 
 #ifndef TAPEGRAD_SELECT_KERNELS
@@ -40,18 +41,11 @@ void select_kernel(const void* const* x, void* y, int64_t n, const void* context
     }
   } else {
     const Vec<T> numbers = number;
-    for (int64_t i = 0; i < n; i += kLanes<T>) {
-      const int64_t left = n - i;
-      if (left >= kLanes<T>) {
-        store(where(load_mask<T>(condition + i), kNumber == Number::first ? numbers : load(a + i),
-                    kNumber == Number::last ? numbers : load(b + i)),
-              out + i);
-      } else {
-        store(where(load_mask<T>(condition + i, left), kNumber == Number::first ? numbers : load(a + i, left),
-                    kNumber == Number::last ? numbers : load(b + i, left)),
-              out + i, left);
-      }
-    }
+    each_span<T>(n, [=](auto s) {
+      const Vec<T> yes = kNumber == Number::first ? numbers : s.load(a);
+      const Vec<T> no = kNumber == Number::last ? numbers : s.load(b);
+      s.store(where(s.load_mask(condition), yes, no), out);
+    });
   }
 }
 
@@ -177,20 +171,18 @@ Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, bool lower) {
   const std::byte* const in = static_cast<const std::byte*>(rows.raw_data());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
   const int64_t limit = std::clamp<int64_t>(diagonal, -height - 1, width + 1);
-  parallel_for(x.numel() / width, rows_grain(width, 32768), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      // Row i of the lower triangle ends after column i + diagonal; the upper one begins at column i + diagonal.
-      const int64_t edge = std::clamp<int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
-      const std::byte* const from = in + row * width * item;
-      std::byte* const to = out + row * width * item;
-      const auto left = static_cast<std::size_t>(edge * item), right = static_cast<std::size_t>((width - edge) * item);
-      if (lower) {
-        std::memcpy(to, from, left);
-        std::memset(to + left, 0, right);
-      } else {
-        std::memset(to, 0, left);
-        std::memcpy(to + left, from + left, right);
-      }
+  parallel_for_each(x.numel() / width, rows_grain(width, 32768), [&](int64_t row) {
+    // Row i of the lower triangle ends after column i + diagonal; the upper one begins at column i + diagonal.
+    const int64_t edge = std::clamp<int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
+    const std::byte* const from = in + row * width * item;
+    std::byte* const to = out + row * width * item;
+    const auto left = static_cast<std::size_t>(edge * item), right = static_cast<std::size_t>((width - edge) * item);
+    if (lower) {
+      std::memcpy(to, from, left);
+      std::memset(to + left, 0, right);
+    } else {
+      std::memset(to, 0, left);
+      std::memcpy(to + left, from + left, right);
     }
   });
   return y;

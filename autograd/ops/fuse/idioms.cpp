@@ -2,7 +2,6 @@
 // build: -Os
 #include <tapegrad/autograd/ops/fuse/detail/graph.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>

@@ -26,8 +26,7 @@ constexpr int64_t kFew = 32 * 32;  // up to this number of elements our own qr i
 Tensor lower_factor(const Tensor& a) {
   const int64_t n = a.size(-1);
   const Tensor factors = a.clone();
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_matrix(kCholesky, "expected a positive definite matrix, got one that is not", leading_axes(a),
                     n * n * n / 6,
                     [&](int64_t i) { return factor_cholesky<T>(n, factors.mutable_data<T>() + i * n * n); });
@@ -115,8 +114,7 @@ Tensor cofactors(const Tensor& a) {
 
 // Whether det(a) = y has lost digits, to underflow or overflow, or is 0.
 bool out_of_range(const Tensor& y) {
-  return with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  return with_floating_type(y.dtype(), [&]<class T>(T) {
     const T* const values = y.data<T>();
     return std::any_of(values, values + y.numel(),
                        [](T v) { return std::abs(v) < std::numeric_limits<T>::min() || std::isinf(v); });
@@ -178,8 +176,7 @@ Tensor det(const Tensor& a) {
   const int64_t n = a.size(-1);
   const LuFactors lu = lu_factors(kDet, a);
   const Tensor y = Tensor::empty(leading_axes(a), a.dtype());
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_diagonal<T>(lu, n, [&](int64_t i, const T* diagonal, int64_t step, bool negative) {
       T product = negative ? T(-1) : T(1);
       for (int64_t k = 0; k < n; ++k) product *= diagonal[k * step];
@@ -195,8 +192,7 @@ SignLogDet slogdet(const Tensor& a) {
   const LuFactors lu = lu_factors(kSlogdet, a);
   const Shape batch = leading_axes(a);
   const Tensor sign = Tensor::empty(batch, a.dtype()), logs = Tensor::empty(batch, a.dtype());
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_diagonal<T>(lu, n, [&](int64_t i, const T* diagonal, int64_t step, bool negative) {
       T product = negative ? T(-1) : T(1), sum = 0;
       for (int64_t k = 0; k < n; ++k) {
@@ -219,8 +215,7 @@ Qr qr(const Tensor& a, QrMode mode) {
   const Shape batch = leading_axes(a);
   const Tensor factors = column_major(a), tau = Tensor::empty(with_axes(batch, {least}), a.dtype());
   const Tensor vectors = Tensor::empty(with_axes(batch, {k, m}), a.dtype());  // q, column by column
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_matrix(kQr, "", batch, m * n * least, [&](int64_t i) {
       T* const from = factors.mutable_data<T>() + i * m * n;
       T* const of_q = vectors.mutable_data<T>() + i * k * m;

@@ -25,15 +25,13 @@ LuFactors invertible_factors(const Op& op, const Tensor& a) {
 
 // A fresh copy of b [..., n, k], whose leading axes broadcast with those of a, changed by solve(start, x) for each
 // matrix: `start` is where that of a begins, x the n k elements of the copy. Not recorded.
-template <class F>
-Tensor solved(const Op& op, const Tensor& a, const Tensor& b, int64_t work, F solve) {
+Tensor solved(const Op& op, const Tensor& a, const Tensor& b, int64_t work, auto solve) {
   const int64_t n = b.size(-2), columns = b.size(-1);
   const Shape batch = broadcast(op.name, leading_axes(a), leading_axes(b));
   const Tensor y = with_leading_axes(b.detach(), batch).clone();
   if (y.numel() == 0) return y;
   const Offsets starts = matrix_starts(a, batch);
-  with_floating_type(b.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(b.dtype(), [&]<class T>(T) {
     for_each_matrix(op, "", batch, work, [&](int64_t i) {
       solve(starts[static_cast<std::size_t>(i)], y.mutable_data<T>() + i * n * columns);
       return true;
@@ -110,8 +108,7 @@ Tensor inverse(const Tensor& a) {
   const LuFactors lu = invertible_factors(kInverse, a);
   const int64_t n = a.size(-1);
   const Tensor y = eye(n, a.dtype()).expand(a.shape()).clone();
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_matrix(kInverse, "", leading_axes(a), n * n * n, [&](int64_t i) {
       solve_lu<T>(false, n, n, lu.factors.data<T>() + i * n * n, lu.pivots.data() + i * n,
                   y.mutable_data<T>() + i * n * n);

@@ -60,8 +60,7 @@ Eigh eigen(const Op& op, const Tensor& a, bool vectors) {
   const int64_t n = a.size(-1);
   const Tensor memory = tril(a.detach());  // by rows; column by column it is the transpose, whose upper triangle counts
   const Tensor values = Tensor::empty(with_axes(leading_axes(a), {n}), a.dtype());
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_matrix(op, kFailed, leading_axes(a), 4 * n * n * n, [&](int64_t i) {
       T* const matrix = memory.mutable_data<T>() + i * n * n;
       return n == 0 || eigen_of_one(vectors, n, matrix, values.mutable_data<T>() + i * n);
@@ -99,8 +98,7 @@ Svd decompose(const Op& op, const Tensor& a, lapack::SvdParts parts) {
       y.vh = eye(n, a.dtype()).expand(y.vh.shape()).clone();
     }
   }
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     for_each_matrix(op, kFailed, batch, 4 * m * n * k, [&](int64_t i) {
       T* const matrix = memory.mutable_data<T>() + i * m * n;
       T unused = 0;

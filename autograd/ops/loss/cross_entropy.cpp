@@ -141,8 +141,7 @@ HWY_INLINE void for_rows(const CrossEntropyArgs& args, int64_t begin, int64_t en
 }
 
 void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const T* const x = static_cast<const T*>(args.logits);
     T *const losses = static_cast<T*>(args.losses), *const kept = static_cast<T*>(args.kept);
     for (int64_t first = begin; first < end; first += kLanes<T>) {  // whose logarithms are computed at once
@@ -167,8 +166,7 @@ void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t e
 }
 
 void cross_entropy_gradients(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const T *const x = static_cast<const T*>(args.logits), *const dy = static_cast<const T*>(args.dy);
     const T* const kept = static_cast<const T*>(args.kept);
     T* const dx = static_cast<T*>(args.gradient);

@@ -200,8 +200,7 @@ class CtcSequence {
 };
 
 // f(t, b) for all sequences, on several threads, with t a number of the batch's type.
-template <class F>
-void each_sequence(const CtcBatch& c, const F& f) {
+void each_sequence(const CtcBatch& c, const auto& f) {
   const int64_t work = c.steps * (4 * c.row_size() + c.classes);
   parallel_for(c.batch, rows_grain(work), [&](int64_t begin, int64_t end) {
     with_floating_type(c.dtype, [&](auto t) {
@@ -213,8 +212,7 @@ void each_sequence(const CtcBatch& c, const F& f) {
 }  // namespace
 
 void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways) {
-  each_sequence(c, [&](auto t, int64_t b) {
-    using T = decltype(t);
+  each_sequence(c, [&]<class T>(T, int64_t b) {
     T* const kept = ways.defined() ? ways.mutable_data<T>() + b * c.steps * c.row_size() : nullptr;
     losses.mutable_data<T>()[b] = CtcSequence<T>(c, log_probs, b).loss(kept);
   });
@@ -222,8 +220,7 @@ void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& 
 
 void write_ctc_gradient(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways,
                         const Tensor& dlosses, const Tensor& dx) {
-  each_sequence(c, [&](auto t, int64_t b) {
-    using T = decltype(t);
+  each_sequence(c, [&]<class T>(T, int64_t b) {
     CtcSequence<T>(c, log_probs, b)
         .gradient(ways.data<T>() + b * c.steps * c.row_size(), losses.data<T>()[b], dlosses.data<T>()[b],
                   dx.mutable_data<T>());

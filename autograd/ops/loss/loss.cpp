@@ -119,8 +119,6 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
 
 namespace tapegrad {
@@ -191,8 +189,7 @@ Tensor loss_of(const Op& op, const ElementLoss& loss, Reduction reduction, const
 void require_between(const Op& op, std::string_view what, const Tensor& x, double low, double high) {
   if (x.numel() == 0) return;
   const Tensor values = packed(x);
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     const T* const from = values.data<T>();
     const T least = reduced(op.name, ReduceKind::minimum, x, {}, false).template item<T>();
     const T most = reduced(op.name, ReduceKind::maximum, x, {}, false).template item<T>();

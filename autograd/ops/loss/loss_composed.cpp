@@ -1,6 +1,5 @@
 // Losses of elements that are made of recorded operations.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
 

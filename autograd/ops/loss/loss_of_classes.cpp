@@ -80,8 +80,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, con
   const Tensor places = Tensor::empty(target.shape(), kInt64);      // an ignored target becomes class 0 ...
   const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0
   const Tensor losses = Tensor::empty(target.shape(), x.dtype());
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     const Tensor rows = packed(x);
     const T* from = rows.data<T>();
     const int64_t* wanted = target.data<int64_t>();

@@ -67,8 +67,7 @@ void correct_columns(const BatchNormPiece& piece, const T* tile, int64_t channel
 }
 
 void batch_norm_measure(const BatchNormArgs& args, const BatchNormPiece& piece, Moments* moments) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t channels = args.size.c, l = args.size.l;
     const int64_t n = piece.n_end - piece.n_begin, stride = channels * l;
     const T* const x = static_cast<const T*>(args.x) + piece.n_begin * stride;
@@ -105,8 +104,7 @@ void batch_norm_measure(const BatchNormArgs& args, const BatchNormPiece& piece, 
 
 // mean, scale and var of channel c.
 void batch_norm_settle(const BatchNormArgs& args, int64_t c, const Moments& moments) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     static_cast<T*>(args.mean)[c] = static_cast<T>(moments.mean());
     static_cast<T*>(args.scale)[c] = static_cast<T>(1 / std::sqrt(moments.variance() + args.eps));
     if (args.var) static_cast<T*>(args.var)[c] = static_cast<T>(moments.squares / (moments.count - 1));
@@ -114,8 +112,7 @@ void batch_norm_settle(const BatchNormArgs& args, int64_t c, const Moments& mome
 }
 
 void batch_norm_apply(const BatchNormArgs& args, const BatchNormPiece& piece) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t channels = args.size.c, l = args.size.l;
     const T* const x = static_cast<const T*>(args.x);
     T* const y = static_cast<T*>(args.y);
@@ -152,8 +149,7 @@ void batch_norm_apply(const BatchNormArgs& args, const BatchNormPiece& piece) {
 }
 
 void batch_norm_sums(const BatchNormBackwardArgs& args, const BatchNormPiece& piece, GradientSums* sums) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t channels = args.size.c, l = args.size.l;
     const T* const x = static_cast<const T*>(args.x);
     const T* const dy = static_cast<const T*>(args.dy);
@@ -183,8 +179,7 @@ void batch_norm_sums(const BatchNormBackwardArgs& args, const BatchNormPiece& pi
 // dx = f * (dy - mean(dy) - (x - mean) * scale^2 * mean(dy * (x - mean))), f = scale * weight; with given statistics f
 // * dy.
 void batch_norm_dx(const BatchNormBackwardArgs& args, const BatchNormPiece& piece, const GradientSums* sums) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t channels = args.size.c, l = args.size.l;
     const T* const x = static_cast<const T*>(args.x);
     const T* const dy = static_cast<const T*>(args.dy);
@@ -270,11 +265,8 @@ struct Cut {
   }
 };
 
-template <class F>
-void each_piece(const Cut& cut, F f) {
-  parallel_for(cut.pieces(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i, cut[i]);
-  });
+void each_piece(const Cut& cut, auto f) {
+  parallel_for_each(cut.pieces(), 1, [&](int64_t i) { f(i, cut[i]); });
 }
 
 // measure(piece, sums), settle(channel, sum) and apply(piece, sums of its channels), at once where a piece has all
@@ -331,8 +323,7 @@ Grads fused_backward(const Channels& size, bool measured, const Tensor& x, const
         }
       },
       [&](int64_t c, const GradientSums& sums) {
-        with_floating_type(dtype, [&](auto t) {
-          using T = decltype(t);
+        with_floating_type(dtype, [&]<class T>(T) {
           if (wants.weight) {
             dweight.mutable_data<T>()[c] = static_cast<T>(sums.dy_x * static_cast<double>(kept.scale.data<T>()[c]));
           }

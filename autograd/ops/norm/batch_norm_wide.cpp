@@ -30,8 +30,7 @@ void each_wide_channel(const BatchNormBackwardArgs& args, const BatchNormPiece& 
 }  // namespace
 
 bool batch_norm_wide_settle(const BatchNormArgs& args, int64_t c) {
-  return with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  return with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t l = args.size.l, count = args.size.n * l;
     const T* const x = static_cast<const T*>(args.x) + c * l;
     WideMoments of;
@@ -45,8 +44,7 @@ bool batch_norm_wide_settle(const BatchNormArgs& args, int64_t c) {
 }
 
 void batch_norm_wide_sums(const BatchNormBackwardArgs& args, const BatchNormPiece& piece, GradientSums* sums) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     each_wide_channel<T>(args, piece, [&](int64_t c, T mean, T) {
       GradientSums of;
       each_element<T>(args, piece, c, [&](T x, T dy, int64_t) {
@@ -59,8 +57,7 @@ void batch_norm_wide_sums(const BatchNormBackwardArgs& args, const BatchNormPiec
 }
 
 void batch_norm_wide_dx(const BatchNormBackwardArgs& args, const BatchNormPiece& piece, const GradientSums* sums) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const double count = static_cast<double>(args.size.n * args.size.l);
     each_wide_channel<T>(args, piece, [&](int64_t c, T mean, T scale) {
       const double w = args.weight ? static_cast<double>(static_cast<const T*>(args.weight)[c]) : 1;

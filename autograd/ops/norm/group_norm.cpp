@@ -47,8 +47,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 void group_norm_rows(const GroupNormArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t channels = args.channels, l = args.l, n = channels * l;
     for (int64_t row = begin; row < end; ++row) {
       const T* const x = static_cast<const T*>(args.x) + row * n;
@@ -108,8 +107,7 @@ void group_norm_backward_wide_row(const GroupNormBackwardArgs& args, int64_t row
 
 // With g = dy * weight: dx = scale * (g - mean(g) - (x - mean) * scale^2 * mean(g * (x - mean))).
 void group_norm_backward_rows(const GroupNormBackwardArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t channels = args.channels, l = args.l, n = channels * l;
     for (int64_t row = begin; row < end; ++row) {
       const T* const x = static_cast<const T*>(args.x) + row * n;

@@ -131,8 +131,7 @@ HWY_INLINE void norm_backward_row(Norm form, const NormRow<T>& kept, const T* x,
 }
 
 void norm_rows(const NormArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t n = args.n;
     for (int64_t i = begin; i < end; ++i) {
       NormRow<T> row;
@@ -145,8 +144,7 @@ void norm_rows(const NormArgs& args, int64_t begin, int64_t end) {
 
 // Rows [begin, end), and their part of the sums over rows: dweight = sum(dy * n), dbias = sum(dy).
 void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end, void* dweight, void* dbias) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t n = args.n;
     T* const dw = static_cast<T*>(dweight);
     T* const db = static_cast<T*>(dbias);

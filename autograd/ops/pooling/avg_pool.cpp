@@ -1,5 +1,4 @@
 // Averages over windows of signals, images and volumes.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/pooling/detail/resample.h>
 #include <tapegrad/autograd/pooling.h>
@@ -15,8 +14,7 @@ const Op kAdaptiveAvgPool2d{"adaptive_avg_pool2d"};
 const Op kAdaptiveAvgPool3d{"adaptive_avg_pool3d"};
 
 // Sums over windows, divided by divisor(window).
-template <class Divisor>
-AxisMap sums_of(const Windows& windows, DType dtype, Divisor divisor) {
+AxisMap sums_of(const Windows& windows, DType dtype, auto divisor) {
   const auto at = [&](int64_t o) { return windows.windows[static_cast<std::size_t>(o)]; };
   AxisMap map = axis_map(
       windows.in, windows.out(), [&](int64_t o) { return at(o).first; }, [&](int64_t o) { return at(o).count; });
@@ -24,16 +22,14 @@ AxisMap sums_of(const Windows& windows, DType dtype, Divisor divisor) {
   for (int64_t o = 0; o < windows.out(); ++o) divides = divides || divisor(at(o)) != 1;
   if (!divides) return map;
   map.divisors = Tensor::empty({windows.out()}, dtype);
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     for (int64_t o = 0; o < windows.out(); ++o) map.divisors.mutable_data<T>()[o] = static_cast<T>(divisor(at(o)));
   });
   return map;
 }
 
 // The sums of all windows, each divided by the product of its divisors.
-template <class Divisor>
-Tensor averages(const Op& op, const Tensor& x, const Planes& planes, const PoolWindows& windows, Divisor divisor) {
+Tensor averages(const Op& op, const Tensor& x, const Planes& planes, const PoolWindows& windows, auto divisor) {
   return resample(op, x, planes,
                   {.d = sums_of(windows.d, x.dtype(), divisor),
                    .h = sums_of(windows.plane.h, x.dtype(), divisor),

@@ -244,8 +244,7 @@ HWY_INLINE void each_sum(const Sampling& s, const GridBlock<T>& block, int64_t c
 
 // Pieces are blocks of points.
 void gather_blocks(const GridArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.of.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.of.dtype, [&]<class T>(T) {
     const Sampling& s = *args.s;
     const int64_t blocks = pieces_of(s.points, kGridPoints);
     GridBlock<T> block;
@@ -263,8 +262,7 @@ void gather_blocks(const GridArgs& args, int64_t begin, int64_t end) {
 
 // The elements of x are read once for all axes.
 void slope_blocks(const GridArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.of.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.of.dtype, [&]<class T>(T) {
     const Sampling& s = *args.s;
     const int64_t blocks = pieces_of(s.points, kGridPoints);
     const int taps = s.all_taps();
@@ -363,8 +361,7 @@ void scatter_by_channel(const Sampling& s, const GridOperands& of, const GridCha
 
 // Pieces are groups of channels of an image.
 void scatter_groups(const GridArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.of.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.of.dtype, [&]<class T>(T) {
     const Sampling& s = *args.s;
     const int64_t groups = pieces_of(s.channels, args.group);
     for (int64_t i = begin; i < end; ++i) {

@@ -72,8 +72,7 @@ AxisMap area(const Scaling& axis, DType dtype) {
   const auto count = [&](int64_t o) { return ((o + 1) * axis.in + axis.out - 1) / axis.out - first(o); };
   AxisMap map = axis_map(axis.in, axis.out, first, count);
   map.divisors = Tensor::empty({axis.out}, dtype);
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     for (int64_t o = 0; o < axis.out; ++o) map.divisors.mutable_data<T>()[o] = static_cast<T>(count(o));
   });
   return map;

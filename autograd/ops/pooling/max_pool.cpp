@@ -152,8 +152,7 @@ constexpr int64_t kLeastInVectors = 4;
 
 // Consecutive rows of the results of all planes.
 void max_pool_rows(const MaxPoolArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const auto& [h, w] = *args.windows;
     const bool in_vectors =
         args.run.stride <= 2 && args.run.end - args.run.begin >= std::min(kLanes<T>, kLeastInVectors);
@@ -205,16 +204,13 @@ Tensor add_at(const Tensor& dy, const Tensor& indices, int64_t count, int64_t si
   const Tensor dx = Tensor::empty({count, size}, dy.dtype());
   const Tensor from = packed(dy);
   const int64_t* const at = indices.data<int64_t>();
-  with_floating_type(dy.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dy.dtype(), [&]<class T>(T) {
     const T* const values = from.data<T>();
     T* const sums = dx.mutable_data<T>();
-    parallel_for(count, rows_grain(size + n), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        T* const to = sums + plane * size;
-        std::fill(to, to + size, T{0});
-        for (int64_t i = plane * n; i < (plane + 1) * n; ++i) to[at[i]] += values[i];
-      }
+    parallel_for_each(count, rows_grain(size + n), [&](int64_t plane) {
+      T* const to = sums + plane * size;
+      std::fill(to, to + size, T{0});
+      for (int64_t i = plane * n; i < (plane + 1) * n; ++i) to[at[i]] += values[i];
     });
   });
   return dx;

@@ -59,8 +59,7 @@ Windows adaptive(const Op& op, const Planes& planes, const PerAxis<int64_t>& out
 }
 
 // f(axis) for each axis that x has, single elements for the others.
-template <class F>
-PoolWindows windows_per_axis(const Planes& planes, F f) {
+PoolWindows windows_per_axis(const Planes& planes, auto f) {
   const int axes = planes.axes;
   return {.d = axes == 3 ? f(0) : single_elements(1),
           .plane = {.h = axes > 1 ? f(axes - 2) : single_elements(1), .w = f(axes - 1)}};

@@ -200,8 +200,7 @@ HWY_INLINE void resample_plane(const AxisData<T>& h, const AxisData<T>& w, const
 
 // Pieces are consecutive blocks of rows of the planes.
 void resample_pieces(const ResampleArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const AxisData<T> h(*args.h), w(*args.w);
     const int64_t rows = args.h->out, blocks = (rows + args.block - 1) / args.block;
     PoolVector<T> buffer;
@@ -247,8 +246,7 @@ AxisMap transposed(const AxisMap& map, DType dtype) {
   AxisMap back = axis_map(out, in, of(first), of(count));
   if (!map.weights.defined() && !map.divisors.defined()) return back;
   back.weights = Tensor::empty({weight_count(back)}, dtype);
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     T* weight = back.weights.mutable_data<T>();
     for (int64_t i = 0; i < in; ++i) {
       for (int64_t o = back[i].first; o < back[i].first + back[i].count; ++o) {

@@ -3,7 +3,6 @@
 
 #include <tapegrad/autograd/error.h>
 
-#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>

@@ -31,8 +31,7 @@ namespace tapegrad::HWY_NAMESPACE {
 void kron_rows(const KronArgs& args, int64_t begin, int64_t end) {
   const int64_t *const of_a = args.a_shape, *const of_b = args.b_shape;
   const int64_t width = of_a[args.rows_rank], n = of_b[args.rows_rank];
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     T* y = static_cast<T*>(args.y) + begin * n;
     while (begin < end) {
       int64_t a_row = 0, b_row = 0, a_step = 1, b_step = 1, rest = begin / width;

@@ -154,8 +154,7 @@ Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, boo
   const Tensor x = narrow && wants_weight ? rounded(input) : input;
   const Tensor w = narrow && wants_x ? rounded(weight) : weight;
   const Tensor y = Tensor::empty(with_last(x, out), input.dtype());
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
     const AddBias<T> add_bias(bias, y);
     multiply_matrices<T>(rows_of(x.detach()), transposed_view(w), narrow, {y.mutable_data<T>(), out, 1},
                          add_bias.done());

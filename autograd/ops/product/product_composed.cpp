@@ -9,8 +9,6 @@
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/parallel.h>
 
-#include <algorithm>
-
 namespace tapegrad {
 namespace {
 
@@ -34,8 +32,7 @@ Tensor add_product_in_place(const Tensor& x, const Tensor& a, const Tensor& b, c
     y = Tensor::empty(shape, a.dtype());
     copy_into(y, scaled);
   }
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     const auto offsets = [&](int64_t i) -> BatchOffset {
       return {i * a.strides()[0], i * b.strides()[0], i * y.strides()[0]};
     };
@@ -75,8 +72,7 @@ bool is_of_vectors(const Tensor& x, int axis) { return x.dim() >= -axis && x.siz
 Tensor cross_of_rows(const Tensor& a, const Tensor& b, const Shape& shape) {
   const Tensor y = Tensor::empty(shape, a.dtype());
   const Tensor left = a.detach().expand(shape).contiguous(), right = b.detach().expand(shape).contiguous();
-  with_floating_type(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(a.dtype(), [&]<class T>(T) {
     const T *const u = left.data<T>(), *const v = right.data<T>();
     T* const to = y.mutable_data<T>();
     parallel_for(shape.numel() / 3, kVectors, [=](int64_t begin, int64_t end) {

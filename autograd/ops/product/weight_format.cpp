@@ -6,8 +6,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/weight_format.h>
 
-#include <algorithm>
-
 namespace tapegrad {
 
 extern const WeightFormat kFloat32Format, kFloat16Format, kBFloat16Format, kInt8Format, kInt4Format;

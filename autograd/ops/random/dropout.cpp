@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/simd/simd.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/dropout_mask.h>
 #include <tapegrad/autograd/ops/detail/map.h>
@@ -28,17 +28,12 @@ namespace tapegrad::HWY_NAMESPACE {
 // infinity are not hidden where they are dropped, as in PyTorch.
 void dropout_row(const void* const* operands, void* out, int64_t n, const void* context) {
   const auto& args = *static_cast<const DropoutArgs*>(context);
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const T* const x = static_cast<const T*>(operands[0]);
     const bool* const keep = static_cast<const bool*>(operands[1]);
     T* const y = static_cast<T*>(out);
     const Vec<T> scale = dropout_factor<T>(args.keep_probability), zero = T{0};
-    int64_t i = 0;
-    for (; i + kLanes<T> <= n; i += kLanes<T>) {
-      store(load(x + i) * where(load_mask<T>(keep + i), scale, zero), y + i);
-    }
-    if (i < n) store(load(x + i, n - i) * where(load_mask<T>(keep + i, n - i), scale, zero), y + i, n - i);
+    each_span<T>(n, [=](auto s) { s.store(s.load(x) * where(s.load_mask(keep), scale, zero), y); });
   });
 }
 

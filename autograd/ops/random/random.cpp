@@ -7,7 +7,6 @@
 #include <tapegrad/autograd/random.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 
 namespace tapegrad {
@@ -16,8 +15,7 @@ namespace {
 Generator& given(Generator* generator) { return generator ? *generator : default_generator(); }
 
 // A fresh tensor whose n values `fill(values, n)` writes.
-template <class F>
-Tensor filled(std::string_view where, const Shape& shape, DType dtype, const F& fill) {
+Tensor filled(std::string_view where, const Shape& shape, DType dtype, const auto& fill) {
   require_floating(where, dtype);
   const Tensor y = Tensor::empty(shape, dtype);
   with_floating_type(dtype, [&](auto t) { fill(y.mutable_data<decltype(t)>(), y.numel()); });

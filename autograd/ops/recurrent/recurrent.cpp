@@ -64,8 +64,7 @@ T* at(const Tensor& x, int64_t row, const RecurrentLayer& layer, int64_t sequenc
 }
 
 RecurrentStep step_at(const RecurrentLayer& layer, int64_t t, const Tensor& bias, const Tensor& output) {
-  return with_floating_type(layer.x.dtype(), [&](auto type) -> RecurrentStep {
-    using T = decltype(type);
+  return with_floating_type(layer.x.dtype(), [&]<class T>(T) -> RecurrentStep {
     const bool lstm = layer.kind == Recurrent::lstm;
     return {.kind = layer.kind,
             .dtype = layer.x.dtype(),

@@ -130,8 +130,7 @@ HWY_INLINE void gru_row_backward(int64_t width, const StepRow<T>& row, const T* 
 }
 
 void step_rows(const RecurrentStep& step, int64_t begin, int64_t end) {
-  with_floating_type(step.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(step.dtype, [&]<class T>(T) {
     const int64_t n = step.width;
     for (int64_t i = begin; i < end; ++i) {
       const StepRow<T> row = step_row<T>(step, i);
@@ -155,8 +154,7 @@ void step_rows(const RecurrentStep& step, int64_t begin, int64_t end) {
 
 void step_rows_backward(const RecurrentStep& step, const RecurrentStepGradients& gradients, int64_t begin,
                         int64_t end) {
-  with_floating_type(step.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(step.dtype, [&]<class T>(T) {
     const int64_t n = step.width;
     for (int64_t i = begin; i < end; ++i) {
       const StepRow<T> row = step_row<T>(step, i);

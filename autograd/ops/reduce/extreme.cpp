@@ -64,8 +64,7 @@ void first_places(const T* x, int64_t n, int64_t inner, int64_t width, const T* 
 }
 
 void place_rows(const PlaceArgs& args, int64_t begin, int64_t end) {
-  with_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_type(args.dtype, [&]<class T>(T) {
     const int64_t n = args.n, inner = args.inner, tiles = pieces_of(inner, kPlaceColumns);
     const T* const x = static_cast<const T*>(args.x);
     const T* const values = static_cast<const T*>(args.values);

@@ -46,8 +46,7 @@ Tensor variance(const Op& op, const Tensor& given, const Axes& axes, bool keepdi
   reduce(ReduceKind::sum, x, mean);
   const ReduceView squares{Tensor::empty({x.outer, x.n}, dtype), x.outer, x.n, 1};
   const ReduceView rests{Tensor::empty({x.outer, x.n}, dtype), x.outer, x.n, 1};
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     const T n = static_cast<T>(x.n);
     const T* from = x.x.data<T>();
     const T* sums = mean.data<T>();
@@ -134,8 +133,7 @@ Tensor mean(const Tensor& x, const Axes& axes, Flag keepdim) {
   require_floating(kMean.name, {&x});
   const Tensor y = reduced(kMean.name, ReduceKind::sum, x, axes, keepdim);
   const int64_t n = reduced_count(x, y);
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     T* values = y.mutable_data<T>();
     for (int64_t i = 0; i < y.numel(); ++i) values[i] /= static_cast<T>(n);  // of no elements: 0/0 is NaN
   });

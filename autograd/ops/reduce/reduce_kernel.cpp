@@ -249,21 +249,19 @@ void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of) 
     return;
   }
   const int64_t size = std::min(n, rows) * std::min(inner, kColumnWidth);
-  parallel_for(x.outer * blocks * widths, rows_grain(size), [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t first = piece % widths * kColumnWidth;
-      const int64_t row = piece / widths;  // of [outer, blocks]
-      const int64_t top = row % blocks * rows;
-      kernel_of(HWY_DISPATCH_TABLE(reduce_block))({.kind = kind,
-                                                   .of = of,
-                                                   .dtype = y.dtype(),
-                                                   .x = from + ((row / blocks * n + top) * inner + first) * item,
-                                                   .n = std::min(rows, n - top),
-                                                   .stride = inner,
-                                                   .width = std::min(kColumnWidth, inner - first),
-                                                   .count = 1,
-                                                   .y = to + (row * inner + first) * item});
-    }
+  parallel_for_each(x.outer * blocks * widths, rows_grain(size), [&](int64_t piece) {
+    const int64_t first = piece % widths * kColumnWidth;
+    const int64_t row = piece / widths;  // of [outer, blocks]
+    const int64_t top = row % blocks * rows;
+    kernel_of(HWY_DISPATCH_TABLE(reduce_block))({.kind = kind,
+                                                 .of = of,
+                                                 .dtype = y.dtype(),
+                                                 .x = from + ((row / blocks * n + top) * inner + first) * item,
+                                                 .n = std::min(rows, n - top),
+                                                 .stride = inner,
+                                                 .width = std::min(kColumnWidth, inner - first),
+                                                 .count = 1,
+                                                 .y = to + (row * inner + first) * item});
   });
   if (blocks > 1) reduce(kind, partial, y);
 }

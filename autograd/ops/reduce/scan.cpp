@@ -216,8 +216,7 @@ void scan_tile_of(const ScanArgs& args, int64_t first, int64_t width) {
 }
 
 void scan_rows(const ScanArgs& args, int64_t begin, int64_t end) {
-  with_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_type(args.dtype, [&]<class T>(T) {
     const int64_t tiles = pieces_of(args.inner, kScanColumns);
     if constexpr (std::is_floating_point_v<T>) {
       if (args.kind == Scan::log_sum_exp && args.inner == 1) {  // rows take the place of columns

@@ -67,8 +67,7 @@ Tensor searched(const Tensor& sorted, const Tensor& values, bool right) {
   const Tensor lines = packed(sorted), given = packed(values);
   const int64_t n = sorted.shape().back();
   const int64_t of_line = sorted.dim() == 1 ? y.numel() : values.shape().back();
-  with_type(values.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_type(values.dtype(), [&]<class T>(T) {
     const T *const sorted_lines = lines.data<T>(), *const value = given.data<T>();
     int64_t* const place = y.mutable_data<int64_t>();
     parallel_for(y.numel(), kSearches, [&](int64_t begin, int64_t end) {
@@ -140,10 +139,8 @@ double bins_per_unit(const T* edges, int64_t bins) {
 
 // Calls add(bin, i) for each x[i] between ascending edges. In equal bins one multiplication tells the bin, or one next
 // to it; the edges decide.
-template <class Add>
-void count_between(const Tensor& x, const Tensor& edges, Add add) {
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+void count_between(const Tensor& x, const Tensor& edges, auto add) {
+  with_floating_type(x.dtype(), [&]<class T>(T) {
     const T *const value = x.data<T>(), *const edge = edges.data<T>();
     const int64_t bins = edges.numel() - 1;
     const T first = edge[0], last = edge[bins];
@@ -193,8 +190,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minimum) {
   if (widens_to_int64(weights.dtype())) return bincount(x, weights.detach().to(kInt64), minimum);
   const Tensor numbers = packed(require_integers(kBincount, x, "numbers")), added = packed(weights);
   const Tensor y = zeros({bins_of(numbers, minimum)}, weights.dtype());
-  with_type(weights.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_type(weights.dtype(), [&]<class T>(T) {
     T* const sum = y.mutable_data<T>();
     const int64_t* const bin = numbers.data<int64_t>();
     const T* const weight = added.data<T>();
@@ -264,8 +260,7 @@ Histogram histogram(const Tensor& x, const Tensor& given, const Tensor& weights)
   require_weights(kHistogram, x, weights);
   require_floating(kHistogram, {&weights});
   const Tensor counts = zeros(bins, weights.dtype()), added = packed(weights.detach());
-  with_floating_type(weights.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(weights.dtype(), [&]<class T>(T) {
     T* const sum = counts.mutable_data<T>();
     const T* const weight = added.data<T>();
     count_between(values, edges, [=](int64_t bin, int64_t i) { sum[bin] += weight[i]; });

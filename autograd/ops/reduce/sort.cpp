@@ -90,8 +90,7 @@ std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, boo
   const Tensor places = Tensor::empty(shape, kInt64);
   if (values.numel() > 0) {
     const Tensor from = packed(x);
-    with_type(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    with_type(x.dtype(), [&]<class T>(T) {
       parallel_for(x.numel() / n, rows_grain(n, 4096), [&](int64_t begin, int64_t end) {
         const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(Placed<T>);
         auto* const row = static_cast<Placed<T>*>(pool::acquire(bytes));
@@ -201,10 +200,8 @@ int64_t place_of_median(const T* x, int64_t n, T median) {
 }
 
 // f(work), with room for 2 n numbers.
-template <class F>
-void with_work(DType dtype, int64_t n, F f) {
-  with_type(dtype, [&](auto t) {
-    using T = decltype(t);
+void with_work(DType dtype, int64_t n, auto f) {
+  with_type(dtype, [&]<class T>(T) {
     const std::size_t bytes = 2 * static_cast<std::size_t>(n) * sizeof(T);
     T* const work = static_cast<T*>(pool::acquire(bytes));
     f(work);

@@ -1,5 +1,4 @@
 // Lengths of vectors: norm and count_nonzero, and normalize, pairwise_distance and cosine_similarity, which use them.
-#include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
@@ -121,18 +120,15 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, Flag keepdim) {
   const int64_t rows = std::clamp<int64_t>(kCountBlock / std::max<int64_t>(inner, 1), 64, kCountBlock);
   const int64_t blocks = pieces_of(n, rows), tiles = pieces_of(inner, kCountColumns);
   const ReduceView partial{Tensor::empty({view.outer, blocks, inner}, kInt64), view.outer, blocks, inner};
-  with_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    parallel_for(view.outer * blocks * tiles, rows_grain(std::min(rows, n) * std::min(inner, kCountColumns)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t piece = begin; piece < end; ++piece) {
-                     const int64_t first = piece % tiles * kCountColumns, row = piece / tiles;
-                     const int64_t top = row % blocks * rows;
-                     count_block(view.x.data<T>() + (row / blocks * n + top) * inner + first, std::min(rows, n - top),
-                                 inner, std::min(kCountColumns, inner - first),
-                                 partial.x.mutable_data<int64_t>() + row * inner + first);
-                   }
-                 });
+  with_type(x.dtype(), [&]<class T>(T) {
+    parallel_for_each(view.outer * blocks * tiles, rows_grain(std::min(rows, n) * std::min(inner, kCountColumns)),
+                      [&](int64_t piece) {
+                        const int64_t first = piece % tiles * kCountColumns, row = piece / tiles;
+                        const int64_t top = row % blocks * rows;
+                        count_block(view.x.data<T>() + (row / blocks * n + top) * inner + first,
+                                    std::min(rows, n - top), inner, std::min(kCountColumns, inner - first),
+                                    partial.x.mutable_data<int64_t>() + row * inner + first);
+                      });
   });
   reduce(ReduceKind::sum, partial, y);
   return y;

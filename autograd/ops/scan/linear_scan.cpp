@@ -149,8 +149,7 @@ void scan_short_rows(const LinearScanArgs& args, const LinearScan<T>& s, int64_t
 }
 
 void linear_scan_tiles(const LinearScanArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const LinearScan<T> s(args);
     const int64_t tiles = pieces_of(args.inner, kTileColumns);
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -163,8 +162,7 @@ void linear_scan_tiles(const LinearScanArgs& args, int64_t begin, int64_t end) {
 }
 
 void linear_scan_lines(const LinearScanArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const LinearScan<T> s(args);
     scan_short_rows(args, s, begin * kLinesAtOnce, std::min(end * kLinesAtOnce, args.outer * args.inner));
   });

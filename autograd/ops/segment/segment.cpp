@@ -51,8 +51,7 @@ Tensor sizes_of(const Segments& segments, int rank, DType dtype) {
   shape[0] = segments.count;
   const Tensor sizes = Tensor::empty(shape, dtype);
   const int64_t* const start = segments.starts.data<int64_t>();
-  with_floating_type(dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(dtype, [&]<class T>(T) {
     for (int64_t s = 0; s < segments.count; ++s)
       sizes.mutable_data<T>()[s] = static_cast<T>(std::max<int64_t>(start[s + 1] - start[s], 1));
   });

@@ -114,8 +114,7 @@ HWY_INLINE void fold_rows(const SegmentPiece& p, const T* x, T start, Combine co
   }
 }
 
-template <class Combine>
-void fold_rows(const SegmentPiece& p, const int64_t* x, int64_t start, Combine combine, int64_t* y) {
+void fold_rows(const SegmentPiece& p, const int64_t* x, int64_t start, auto combine, int64_t* y) {
   std::fill(y, y + p.width, start);
   for (int64_t k = 0; k < p.rows; ++k) {
     for (int64_t j = 0; j < p.width; ++j) y[j] = combine(y[j], x[p.at(k) + j]);

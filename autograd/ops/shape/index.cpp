@@ -198,16 +198,14 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
 }
 
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped) {
-  with_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_type(y.dtype(), [&]<class T>(T) {
     const auto add = [](T& sum, T value) { sum = wrapping_sum(sum, value); };
     write_rows<T>(y, axis, ids, packed(source), skipped, add);
   });
 }
 
 void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source) {
-  with_type_of_size(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_type_of_size(y.dtype(), [&]<class T>(T) {
     write_rows<T>(y, axis, ids, packed(source), -1, [](T& place, T value) { place = value; });
   });
 }
@@ -254,8 +252,7 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
   require_inside(kGather, x.shape(), "x", index.shape(), i);
   const Tensor ids = require_indices(kGather.name, index, x, i);
   const Tensor y = Tensor::empty(index.shape(), x.dtype());
-  with_type_of_size(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_type_of_size(x.dtype(), [&]<class T>(T) {
     const T* from = static_cast<const T*>(x.raw_data());
     T* to = static_cast<T*>(y.mutable_raw_data());
     const int64_t* id = ids.data<int64_t>();
@@ -263,11 +260,9 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
     const int64_t step = x.strides()[i], next = x.strides()[-1], id_step = ids.strides()[i];
     if (i == x.dim() - 1 && x.is_contiguous() &&
         x.numel() == lines.count * x.size(i)) {  // rows of rows, without divisions
-      parallel_for(lines.count, rows_grain(lines.size), [&, n = x.size(i)](int64_t begin, int64_t end) {
-        for (int64_t line = begin; line < end; ++line) {
-          const int64_t at = line * lines.size;
-          for (int64_t k = at; k < at + lines.size; ++k) to[k] = from[line * n + id[k]];
-        }
+      parallel_for_each(lines.count, rows_grain(lines.size), [&, n = x.size(i)](int64_t line) {
+        const int64_t at = line * lines.size;
+        for (int64_t k = at; k < at + lines.size; ++k) to[k] = from[line * n + id[k]];
       });
       return;
     }

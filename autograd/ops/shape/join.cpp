@@ -67,10 +67,8 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
       if (bytes == 0) continue;
       const Tensor rows = packed(part);
       const auto* from = static_cast<const std::byte*>(rows.raw_data());
-      parallel_for(outer, rows_grain(bytes, kGrainBytes), [&](int64_t begin, int64_t end) {
-        for (int64_t o = begin; o < end; ++o) {
-          std::memcpy(to + o * shape[i] * inner, from + o * bytes, static_cast<std::size_t>(bytes));
-        }
+      parallel_for_each(outer, rows_grain(bytes, kGrainBytes), [&](int64_t o) {
+        std::memcpy(to + o * shape[i] * inner, from + o * bytes, static_cast<std::size_t>(bytes));
       });
       to += bytes;
     }

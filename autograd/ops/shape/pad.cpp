@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace tapegrad {
 namespace {
@@ -167,8 +166,7 @@ Tensor unpad(const Tensor& dy, const Shape& shape, const Widths& widths, PadMode
     const bool partly = widths.before[i] < 0 || widths.after[i] < 0;  // what was cut has no gradient
     const Tensor next = partly || dx.numel() == 0 ? zeros(cut, dy.dtype()) : Tensor::empty(cut, dy.dtype());
     if (dx.numel() > 0) {
-      with_floating_type(dy.dtype(), [&](auto t) {
-        using T = decltype(t);
+      with_floating_type(dy.dtype(), [&]<class T>(T) {
         unpad_axis(dx.data<T>(), dx.shape(), i, widths.before[i], mode, shape[i], next.mutable_data<T>());
       });
     }

@@ -71,8 +71,7 @@ void require_countable(const Op& op, int64_t channels, const Patches& p) {
 }
 
 // f(image, column, step, count) for each run of elements that is in one row of the image and of the columns.
-template <class F>
-void each_run(const Patches& p, F f) {
+void each_run(const Patches& p, auto f) {
   for (int64_t i = 0; i < p.rows.kernel; ++i) {
     for (int64_t j = 0; j < p.cols.kernel; ++j) {
       const int64_t begin = p.cols.begin(j), count = p.cols.end(j) - begin;
@@ -89,39 +88,35 @@ void each_run(const Patches& p, F f) {
 template <class T>
 void take_patches(const Patches& p, const T* x, T* y) {
   const bool partial = p.rows.padding > 0 || p.cols.padding > 0;
-  parallel_for(p.planes, rows_grain(p.columns()), [&](int64_t first, int64_t last) {
-    for (int64_t plane = first; plane < last; ++plane) {
-      const T* const image = x + plane * p.image();
-      T* const columns = y + plane * p.columns();
-      if (partial) std::fill_n(columns, p.columns(), T{0});
-      each_run(p, [&, step = p.cols.stride](int64_t from, int64_t to, int64_t count) {
-        if (step == 1) {
-          std::copy_n(image + from, count, columns + to);
-        } else {
-          for (int64_t k = 0; k < count; ++k) columns[to + k] = image[from + k * step];
-        }
-      });
-    }
+  parallel_for_each(p.planes, rows_grain(p.columns()), [&](int64_t plane) {
+    const T* const image = x + plane * p.image();
+    T* const columns = y + plane * p.columns();
+    if (partial) std::fill_n(columns, p.columns(), T{0});
+    each_run(p, [&, step = p.cols.stride](int64_t from, int64_t to, int64_t count) {
+      if (step == 1) {
+        std::copy_n(image + from, count, columns + to);
+      } else {
+        for (int64_t k = 0; k < count; ++k) columns[to + k] = image[from + k * step];
+      }
+    });
   });
 }
 
 template <class T>
 void add_patches(const Patches& p, const T* x, T* y) {
-  parallel_for(p.planes, rows_grain(p.columns()), [&](int64_t first, int64_t last) {
-    for (int64_t plane = first; plane < last; ++plane) {
-      const T* const columns = x + plane * p.columns();
-      T* const image = y + plane * p.image();
-      std::fill_n(image, p.image(), T{0});
-      each_run(p, [&, step = p.cols.stride](int64_t to, int64_t from, int64_t count) {
-        const T* const values = columns + from;
-        T* const sums = image + to;
-        if (step == 1) {
-          for (int64_t k = 0; k < count; ++k) sums[k] += values[k];
-        } else {
-          for (int64_t k = 0; k < count; ++k) sums[k * step] += values[k];
-        }
-      });
-    }
+  parallel_for_each(p.planes, rows_grain(p.columns()), [&](int64_t plane) {
+    const T* const columns = x + plane * p.columns();
+    T* const image = y + plane * p.image();
+    std::fill_n(image, p.image(), T{0});
+    each_run(p, [&, step = p.cols.stride](int64_t to, int64_t from, int64_t count) {
+      const T* const values = columns + from;
+      T* const sums = image + to;
+      if (step == 1) {
+        for (int64_t k = 0; k < count; ++k) sums[k] += values[k];
+      } else {
+        for (int64_t k = 0; k < count; ++k) sums[k * step] += values[k];
+      }
+    });
   });
 }
 
@@ -130,8 +125,7 @@ Tensor patched(const Op& op, const Tensor& x, const Patches& patches, const Shap
   const Tensor y = Tensor::empty(shape, x.dtype());
   if (y.numel() > 0) {
     const Tensor from = packed(x);
-    with_floating_type(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    with_floating_type(x.dtype(), [&]<class T>(T) {
       const auto run = &op == &kUnfold2d ? take_patches<T> : add_patches<T>;
       run(patches, from.data<T>(), y.mutable_data<T>());
     });

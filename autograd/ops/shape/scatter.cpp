@@ -8,8 +8,6 @@
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
 
-#include <type_traits>
-
 namespace tapegrad {
 namespace {
 
@@ -31,11 +29,9 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 
 // A copy of x; calls f(element, values[k]) for the element at each index along the axis, in the order of the index
 // within a line. Different lines never overlap. with() calls a function with the type of elements.
-template <class With, class F>
-Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, With with, F f) {
+Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, auto with, auto f) {
   const Tensor y = x.clone();
-  with([&](auto t) {
-    using T = decltype(t);
+  with([&]<class T>(T) {
     const T* from = static_cast<const T*>(source.raw_data());
     T* to = static_cast<T*>(y.mutable_raw_data());
     const int64_t* id = ids.data<int64_t>();

@@ -63,8 +63,7 @@ Tensor windows_added(const Tensor& dy, const Shape& shape, int axis, int64_t ste
     copy_into_view(windows_of(y, axis, size, step), dy);
   } else if (dy.numel() > 0) {
     const Tensor from = packed(dy);
-    with_floating_type(dy.dtype(), [&](auto t) {
-      using T = decltype(t);
+    with_floating_type(dy.dtype(), [&]<class T>(T) {
       add_overlapping(from.data<T>(), OuterAxisInner(shape, axis), size, step, y.mutable_data<T>());
     });
   }

@@ -57,8 +57,7 @@ void sparse_row(const int64_t* column, const T* value, int64_t count, const T* d
 }
 
 void sparse_rows(const SparseArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     const T* const values = static_cast<const T*>(args.values);
     const T* const dense = static_cast<const T*>(args.dense);
     for (int64_t i = begin; i < end; ++i) {
@@ -70,8 +69,7 @@ void sparse_rows(const SparseArgs& args, int64_t begin, int64_t end) {
 }
 
 void sampled_rows(const SparseArgs& args, int64_t begin, int64_t end) {
-  with_floating_type(args.dtype, [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(args.dtype, [&]<class T>(T) {
     for (int64_t i = begin; i < end; ++i) {
       const T* const left = static_cast<const T*>(args.left) + i * args.size;
       for (int64_t e = args.offsets[i]; e < args.offsets[i + 1]; ++e) {

@@ -6,7 +6,6 @@
 #include <tapegrad/autograd/ops/special/detail/numbers.h>
 #include <tapegrad/autograd/ops/special/detail/stirling.h>
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <span>

@@ -11,7 +11,6 @@
 #include <tapegrad/autograd/ops/special/detail/numbers.h>
 
 #include <algorithm>
-#include <cstddef>
 
 #ifndef TAPEGRAD_SPECIAL_ASYMPTOTIC
 #define TAPEGRAD_SPECIAL_ASYMPTOTIC
@@ -66,10 +65,7 @@ struct Quotient {
   friend HWY_INLINE Quotient operator+(Quotient a, Quotient b) { return {fma(a.n, b.d, b.n * a.d), a.d * b.d}; }
 };
 // f(x) + f(x + 2) + f(x + 4) + f(x + 6)
-template <class F>
-HWY_INLINE Quotient four_of(F f, Wide x) {
-  return (f(x) + f(x + 2)) + (f(x + 4) + f(x + 6));
-}
+HWY_INLINE Quotient four_of(auto f, Wide x) { return (f(x) + f(x + 2)) + (f(x + 4) + f(x + 6)); }
 
 // log(Gamma(x)) for x >= 1; `size` is about that of the largest term.
 HWY_NOINLINE Wide log_gamma_of(Wide x, Wide* size) {

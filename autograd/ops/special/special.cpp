@@ -26,10 +26,7 @@ struct Special {
 };
 
 // One function, in float64.
-template <class F>
-constexpr MapKernel elements(F f) {
-  return plain_loop<double, double, 1>(f);
-}
+constexpr MapKernel elements(auto f) { return plain_loop<double, double, 1>(f); }
 constexpr double kErfinvSlope = 0.88622692545275801;  // sqrt(pi) / 2
 constexpr double kErfSlope = 1.1283791670955126;      // 2 / sqrt(pi)
 
@@ -76,10 +73,7 @@ struct Pair {
 
   Formula value() const { return {special::gamma_kernels().*float32, float64}; }
 };
-template <class F>
-constexpr MapKernel pairs(F f) {
-  return plain_loop<double, double, 2>(f);
-}
+constexpr MapKernel pairs(auto f) { return plain_loop<double, double, 2>(f); }
 constexpr Pair kIgammaOf{&special::GammaKernels::igamma,
                          pairs([](double a, double x) { return special::igamma(a, x); })};
 constexpr Pair kIgammacOf{&special::GammaKernels::igammac,
@@ -138,8 +132,7 @@ Tensor polygamma(int64_t n, const Tensor& x) {
   }
   if (n == 0) return digamma(x);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  const auto loop = [](auto t) -> MapKernel {
-    using T = decltype(t);
+  const auto loop = []<class T>(T) -> MapKernel {
     return [](const void* const* in, void* out, int64_t count, const void* order) {
       const T* const from = static_cast<const T*>(in[0]);
       T* const to = static_cast<T*>(out);

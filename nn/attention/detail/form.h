@@ -29,8 +29,7 @@ Tensor without_hidden_nan(Tensor& keys, Tensor& values, const Tensor& hidden);
 // [B, kv_heads, S, D] -> [B, heads, S, D]: each head repeated once per query head that shares it.
 Tensor shared_heads(const Tensor& x, int64_t heads);
 // What attention takes of each value, [B, heads, T, S]: its result for the unit vectors as values. `attend` gets them.
-template <class Attend>
-Tensor implied_weights(const Tensor& values, Attend attend) {
+Tensor implied_weights(const Tensor& values, auto attend) {
   const PauseRecording pause;
   const int64_t count = values.size(-2);
   return attend(eye(count, values.dtype()).expand({values.size(0), values.size(1), count, count})).detach();

@@ -23,8 +23,7 @@ void mix(Buffer& running, const Tensor& newest, double part) {
 }
 
 // Calls update(mean, var, whether the batch has elements), now or when the statistics of other processes are known.
-template <class Update>
-void update_running(const void* module, const Tensor& mean, const Tensor& var, bool any, const Update& update) {
+void update_running(const void* module, const Tensor& mean, const Tensor& var, bool any, const auto& update) {
   using tapegrad::detail::ForwardUpdates;
   if (tapegrad::detail::DrawLog::replaying()) return;
   ForwardUpdates* const later = ForwardUpdates::current();
@@ -42,17 +41,20 @@ void require_features(const Parameter& own, std::string_view where, const Tensor
 
 }  // namespace
 
-BatchNorm::BatchNorm(int64_t num_features, const BatchNormOptions& options)
-    : weight(filled("batch_norm", options.affine, num_features, 1)),
-      bias(filled("batch_norm", options.affine && options.bias, num_features, 0)),
+template <class Options>
+detail::ChannelNorm::ChannelNorm(std::string_view where, int64_t num_features, const Options& options)
+    : weight(filled(where, options.affine, num_features, 1)),
+      bias(filled(where, options.affine && options.bias, num_features, 0)),
       num_features(num_features),
-      eps(options.eps),
-      momentum(options.momentum) {
+      eps(options.eps) {
   if (!options.track_running_stats) return;
   running_mean = Buffer(zeros({num_features}));
   running_var = Buffer(ones({num_features}));
   num_batches_tracked = Buffer(zeros({}, kInt64));
 }
+
+BatchNorm::BatchNorm(int64_t num_features, const BatchNormOptions& options)
+    : ChannelNorm("batch_norm", num_features, options), momentum(options.momentum) {}
 
 Tensor BatchNorm::operator()(const Tensor& x) const {
   require_features(weight, "batch_norm", x, num_features);
@@ -94,16 +96,7 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
 }
 
 InstanceNorm::InstanceNorm(int64_t num_features, const InstanceNormOptions& options)
-    : weight(filled("instance_norm", options.affine, num_features, 1)),
-      bias(filled("instance_norm", options.affine && options.bias, num_features, 0)),
-      num_features(num_features),
-      eps(options.eps),
-      momentum(options.momentum) {
-  if (!options.track_running_stats) return;
-  running_mean = Buffer(zeros({num_features}));
-  running_var = Buffer(ones({num_features}));
-  num_batches_tracked = Buffer(zeros({}, kInt64));
-}
+    : ChannelNorm("instance_norm", num_features, options), momentum(options.momentum) {}
 
 Tensor InstanceNorm::operator()(const Tensor& x) const {
   require_features(weight, "instance_norm", x, num_features);

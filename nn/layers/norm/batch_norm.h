@@ -4,6 +4,7 @@
 #include <tapegrad/nn/module.h>
 
 #include <optional>
+#include <string_view>
 
 namespace tapegrad::nn {
 
@@ -16,16 +17,10 @@ struct BatchNormOptions {
   bool bias = true;                 ///< false: no bias
 };
 
-/// (x - mean) / sqrt(var + eps) * weight + bias per channel, of x [N, C] or [N, C, ...]. Ioffe, Szegedy 2015.
-///
-/// Training uses the statistics of the batch and updates the running ones; evaluation uses the running ones. The
-/// running statistics are the only members of a module that a const call changes, so only one thread at a time may call
-/// it in training. They are buffers, and get no gradient. In a distributed::DataParallel they are those of all batches
-/// of a step, in order, on every process. recompute() runs the module twice but updates them once. An empty batch only
-/// increments num_batches_tracked. Error unless num_features is positive, and for another number of channels.
-struct BatchNorm {
-  explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {});
-  Tensor operator()(const Tensor& x) const;
+namespace detail {
+
+// The members of a norm of channels that may keep running statistics.
+struct ChannelNorm {
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);
@@ -40,15 +35,13 @@ struct BatchNorm {
   mutable Buffer running_var;          // [C], ones, or none: of sample variances
   mutable Buffer num_batches_tracked;  // int64, 0, or none
   int64_t num_features;                ///< C
-  double eps;                          ///< BatchNormOptions::eps
-  std::optional<double> momentum;      ///< BatchNormOptions::momentum
+  double eps;                          ///< as in the options
   Mode training = true;                ///< false: running statistics are used, not updated
 
  protected:
-  Tensor with_axes(const Tensor& x, int axes) const;
+  template <class Options>
+  ChannelNorm(std::string_view where, int64_t num_features, const Options& options);
 };
-
-namespace detail {
 
 // A norm of x that has so many axes after the channels.
 template <class Norm, int axes>
@@ -58,6 +51,23 @@ struct WithAxes : Norm {
 };
 
 }  // namespace detail
+
+/// (x - mean) / sqrt(var + eps) * weight + bias per channel, of x [N, C] or [N, C, ...]. Ioffe, Szegedy 2015.
+///
+/// Training uses the statistics of the batch and updates the running ones; evaluation uses the running ones. The
+/// running statistics are the only members of a module that a const call changes, so only one thread at a time may call
+/// it in training. They are buffers, and get no gradient. In a distributed::DataParallel they are those of all batches
+/// of a step, in order, on every process. recompute() runs the module twice but updates them once. An empty batch only
+/// increments num_batches_tracked. Error unless num_features is positive, and for another number of channels.
+struct BatchNorm : detail::ChannelNorm {
+  explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {});
+  Tensor operator()(const Tensor& x) const;
+
+  std::optional<double> momentum;  ///< BatchNormOptions::momentum
+
+ protected:
+  Tensor with_axes(const Tensor& x, int axes) const;
+};
 
 /// BatchNorm of x [N, C] or [N, C, L]. Error for other shapes.
 struct BatchNorm1d : detail::WithAxes<BatchNorm, 1> {
@@ -103,26 +113,11 @@ struct InstanceNormOptions {
 /// The same in training and evaluation, unless running statistics are tracked: training updates them with the mean over
 /// the batch of the samples' means and variances, as BatchNorm updates its own; evaluation uses them. As in PyTorch,
 /// num_batches_tracked is in the state but does not change.
-struct InstanceNorm {
+struct InstanceNorm : detail::ChannelNorm {
   explicit InstanceNorm(int64_t num_features, const InstanceNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-    field("running_mean", running_mean);
-    field("running_var", running_var);
-    field("num_batches_tracked", num_batches_tracked);
-  }
 
-  Parameter weight;             // [C], ones, or none
-  Parameter bias;               // [C], zeros, or none
-  mutable Buffer running_mean;  // [C], zeros, or none
-  mutable Buffer running_var;   // [C], ones, or none: of sample variances
-  Buffer num_batches_tracked;   // int64, 0, or none
-  int64_t num_features;         ///< C
-  double eps;                   ///< InstanceNormOptions::eps
-  double momentum;              ///< InstanceNormOptions::momentum
-  Mode training = true;         ///< false: tracked statistics are used, not updated
+  double momentum;  ///< InstanceNormOptions::momentum
 
  protected:
   Tensor with_axes(const Tensor& x, int axes) const;

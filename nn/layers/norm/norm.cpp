@@ -23,8 +23,7 @@ Parameter constant_parameter(std::string_view where, const Shape& shape, bool wa
 }
 
 // norm(x, weight, bias) over the last axes of x, whose sizes are `shape`; norm alone takes the last axis only.
-template <class F>
-Tensor over_last_axes(std::string_view where, const Tensor& x, const Shape& shape, bool has_parameters, F norm) {
+Tensor over_last_axes(std::string_view where, const Tensor& x, const Shape& shape, bool has_parameters, auto norm) {
   if (has_parameters) return norm(x);
   const int lead = x.dim() - shape.rank();
   if (lead < 0 || Shape(x.shape().begin() + lead, shape.rank()) != shape) {

@@ -52,29 +52,21 @@ bool has_lora(const AnyModel& model);
 /// "trf_blocks.0.att.W_query.lora_A.weight" and "...lora_B.weight". Outputs do not change at first, because B is 0.
 /// Targets may also be names of `names`; layers that are parts of one there then share A. Returns the paths of the
 /// layers. Error for a target that matches no layer, and for a model that already has updates.
-template <class Model>
-requires(!std::is_const_v<Model>) std::vector<std::string> lora(Model& model, const LoraOptions& options,
-                                                                const AdapterNames& names = {}) {
+std::vector<std::string> lora(detail::NotConst auto& model, const LoraOptions& options,
+                              const AdapterNames& names = {}) {
   return detail::lora(detail::AnyModel(model), options, names);
 }
 
 /// Adds the updates to the weights, and removes them. Returns their number. Nothing is unfrozen. Error for weights that
 /// are not float32 or float64.
-template <class Model>
-requires(!std::is_const_v<Model>) int64_t merge_lora(Model& model) {
-  return detail::merge_lora(detail::AnyModel(model));
-}
+int64_t merge_lora(detail::NotConst auto& model) { return detail::merge_lora(detail::AnyModel(model)); }
 
 /// Whether a layer of the model has an update.
-template <class Model>
-bool has_lora(const Model& model) {
-  return detail::has_lora(detail::AnyModel(model));
-}
+bool has_lora(const auto& model) { return detail::has_lora(detail::AnyModel(model)); }
 
 /// parameters(model) without the frozen ones: an optimiser made from these has no state for the others, also in its
 /// checkpoints.
-template <class Model>
-NamedTensors trainable_parameters(Model& model) {
+NamedTensors trainable_parameters(auto& model) {
   NamedTensors leaves = parameters(model);
   std::erase_if(leaves, [](const NamedTensor& p) { return p.tensor.is_frozen(); });
   return leaves;

@@ -105,15 +105,13 @@ NamedTensors stored_state(const AnyModel& model, NamedTensors state);
 /// For generation: keeps every weight of the model (linear layers, token tables, heads) in a format of
 /// weight_formats(), as "int8", in less memory, and still computes in float32. Inside an init::Skip scope quantised
 /// weights are zeros, to be loaded: see stored_state. Error for weights that are not finite. Training is then an Error.
-template <class Model>
-requires(!std::is_const_v<Model>) void store(Model& model, std::string_view format) {
+void store(detail::NotConst auto& model, std::string_view format) {
   detail::store(detail::AnyModel(model), weight_format(format));
 }
 
 /// A state for load_state_dict of a model with quantised weights, from one of floating weights or of quantised ones:
 /// quantises "x.weight" where the model has, say, "x.weight_int8".
-template <class Model>
-NamedTensors stored_state(NamedTensors state, const Model& model) {
+NamedTensors stored_state(NamedTensors state, const auto& model) {
   return detail::stored_state(detail::AnyModel(model), std::move(state));
 }
 /// The format of the quantised weights in a state; nullptr if there are none.

@@ -1,6 +1,5 @@
 // Parametrisations of a layer's weight: weight normalisation and spectral normalisation.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/weight_norm.h>

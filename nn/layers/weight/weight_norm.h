@@ -37,10 +37,7 @@ struct WithoutWeight {
     }
     field(name, member);
   }
-  template <class Member>
-  void ignore(const Member& member) {
-    field.ignore(member);
-  }
+  void ignore(const auto& member) { field.ignore(member); }
 };
 
 // Gives a layer other values of its weight, and takes them away at the end.

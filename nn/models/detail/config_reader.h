@@ -79,8 +79,7 @@ inline nlohmann::json parsed_config(std::string_view text, std::string_view wher
 }
 
 // Calls check(), whose errors are then about the file.
-template <class Check>
-void check_config(const Check& check, std::string_view where) {
+void check_config(const auto& check, std::string_view where) {
   try {
     check();
   } catch (const Error& e) {

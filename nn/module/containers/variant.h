@@ -3,9 +3,7 @@
 
 #include <tapegrad/nn/module.h>
 
-#include <cstddef>
 #include <type_traits>
-#include <utility>
 #include <variant>
 
 namespace tapegrad::nn {

@@ -13,10 +13,7 @@ namespace tapegrad::nn {
 
 /// One line per module with its type and number of parameters, one line per parameter and buffer with its shape, and
 /// the total. Marks frozen and tied parameters, and buffers.
-template <class Model>
-std::string summary(const Model& model) {
-  return detail::summary_of(watch(model));
-}
+std::string summary(const auto& model) { return detail::summary_of(watch(model)); }
 
 /// The same with the shapes of outputs, from one run of call(model, inputs) in eval mode; modes and the default
 /// generator are restored. Shapes are shown where they are certain: for the model, for modules in a Sequential or

@@ -16,7 +16,6 @@
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
 #include <vector>
 
 namespace tapegrad::nn {
@@ -94,9 +93,6 @@ requires(!std::is_const_v<Model> && std::is_invocable_v<Call&>) Watched
   return detail::watch(detail::AnyModel(model), tensor_of, options);
 }
 /// The members alone, without a pass.
-template <class Model>
-Watched watch(const Model& model) {
-  return detail::watch(detail::AnyModel(model), {}, {});
-}
+Watched watch(const auto& model) { return detail::watch(detail::AnyModel(model), {}, {}); }
 
 }  // namespace tapegrad::nn

@@ -5,7 +5,6 @@
 #include <tapegrad/nn/complex_positions.h>
 #include <tapegrad/nn/positions/detail/kind.h>
 
-#include <cmath>
 #include <vector>
 
 namespace tapegrad::nn {

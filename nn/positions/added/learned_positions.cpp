@@ -1,5 +1,4 @@
 // One learned vector per position, also between the rows of a table.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/learned_positions.h>

@@ -5,8 +5,6 @@
 #include <tapegrad/nn/positions/detail/kind.h>
 #include <tapegrad/nn/sinusoidal_positions.h>
 
-#include <cmath>
-
 namespace tapegrad::nn {
 
 SinusoidalPositions::SinusoidalPositions(int64_t max_positions, int64_t dim)

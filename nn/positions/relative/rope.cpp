@@ -5,8 +5,6 @@
 #include <tapegrad/nn/positions/detail/kind.h>
 #include <tapegrad/nn/rope.h>
 
-#include <cmath>
-
 namespace tapegrad::nn {
 
 namespace {

@@ -26,7 +26,6 @@ void adam(const optim::Elements& x, const optim::AdamOptions& options, double st
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
 #include <tapegrad/optim/detail/check.h>
 
 #include <cmath>
@@ -35,19 +34,17 @@ namespace tapegrad::optim {
 
 HWY_EXPORT(adam);
 
-Adam::Adam(NamedTensors parameters, AdamOptions options) : Adam(one_group(std::move(parameters)), options, false) {}
-Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : Adam(std::move(groups), options, false) {}
+Adam::Adam(ParameterGroups parameters, AdamOptions options) : Adam(std::move(parameters), options, false) {}
 
-Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay.value_or(decoupled ? 1e-2 : 0),
+Adam::Adam(ParameterGroups parameters, AdamOptions options, bool decoupled)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay.value_or(decoupled ? 1e-2 : 0),
                 options.amsgrad ? std::vector<std::string>{"m", "v", "v_max"} : std::vector<std::string>{"m", "v"}),
       options_(options),
       decoupled_(decoupled) {
   check_moments("adam", options);
 }
 
-AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(std::move(parameters)), options) {}
-AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions options) : Adam(std::move(groups), options, true) {}
+AdamW::AdamW(ParameterGroups parameters, AdamWOptions options) : Adam(std::move(parameters), options, true) {}
 
 void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);

@@ -21,8 +21,7 @@ using AdamWOptions = AdamOptions;
 /// One pass over memory updates p, m and v. Kingma, Ba 2014.
 class Adam : public Optimizer {
  public:
-  explicit Adam(NamedTensors parameters, AdamOptions options = {});
-  explicit Adam(std::vector<ParameterGroup> groups, AdamOptions options = {});
+  explicit Adam(ParameterGroups parameters, AdamOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta1", options_.beta1},
             {"beta2", options_.beta2},
@@ -32,7 +31,7 @@ class Adam : public Optimizer {
   }
 
  protected:
-  Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled);
+  Adam(ParameterGroups parameters, AdamOptions options, bool decoupled);
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;
@@ -44,8 +43,7 @@ class Adam : public Optimizer {
 /// 2017.
 class AdamW : public Adam {
  public:
-  explicit AdamW(NamedTensors parameters, AdamWOptions options = {});
-  explicit AdamW(std::vector<ParameterGroup> groups, AdamWOptions options = {});
+  explicit AdamW(ParameterGroups parameters, AdamWOptions options = {});
 };
 
 }  // namespace tapegrad::optim

@@ -24,16 +24,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <tapegrad/optim/detail/check.h>
 
-#include <cmath>
-
 namespace tapegrad::optim {
 
 HWY_EXPORT(adamax);
 
-Adamax::Adamax(NamedTensors parameters, AdamaxOptions options) : Adamax(one_group(std::move(parameters)), options) {}
-
-Adamax::Adamax(std::vector<ParameterGroup> groups, AdamaxOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "u"}), options_(options) {
+Adamax::Adamax(ParameterGroups parameters, AdamaxOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"m", "u"}), options_(options) {
   require_in("adamax", "beta1", options.beta1, kBelowOne);
   require_in("adamax", "beta2", options.beta2, kBelowOne);
   require_in("adamax", "eps", options.eps, kNotNegative);

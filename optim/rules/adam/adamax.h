@@ -17,8 +17,7 @@ struct AdamaxOptions {
 /// gradient so far in place of the root of v. Kingma, Ba 2014, section 7.1.
 class Adamax : public Optimizer {
  public:
-  explicit Adamax(NamedTensors parameters, AdamaxOptions options = {});
-  explicit Adamax(std::vector<ParameterGroup> groups, AdamaxOptions options = {});
+  explicit Adamax(ParameterGroups parameters, AdamaxOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta1", options_.beta1}, {"beta2", options_.beta2}, {"eps", options_.eps}};
   }

@@ -50,18 +50,15 @@ HWY_EXPORT(radam);
 namespace {
 
 // The first product of at least so many steps.
-template <class Products>
-auto first_from(Products& products, int64_t steps) {
+auto first_from(auto& products, int64_t steps) {
   return std::lower_bound(products.begin(), products.end(), steps,
                           [](const auto& product, int64_t t) { return product.steps < t; });
 }
 
 }  // namespace
 
-NAdam::NAdam(NamedTensors parameters, NAdamOptions options) : NAdam(one_group(std::move(parameters)), options) {}
-
-NAdam::NAdam(std::vector<ParameterGroup> groups, NAdamOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
+NAdam::NAdam(ParameterGroups parameters, NAdamOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
   check_moments("nadam", options);
   require_in("nadam", "momentum_decay", options.momentum_decay, kNotNegative);
 }
@@ -107,10 +104,8 @@ void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
                                        decoupled ? 1 - lr * decay : 1, g_rate, m_rate, bias2);
 }
 
-RAdam::RAdam(NamedTensors parameters, RAdamOptions options) : RAdam(one_group(std::move(parameters)), options) {}
-
-RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
+RAdam::RAdam(ParameterGroups parameters, RAdamOptions options)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
   check_moments("radam", options);
 }
 

@@ -20,8 +20,7 @@ struct NAdamOptions {
 /// Dozat 2016.
 class NAdam : public Optimizer {
  public:
-  explicit NAdam(NamedTensors parameters, NAdamOptions options = {});
-  explicit NAdam(std::vector<ParameterGroup> groups, NAdamOptions options = {});
+  explicit NAdam(ParameterGroups parameters, NAdamOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta1", options_.beta1},
             {"beta2", options_.beta2},
@@ -58,8 +57,7 @@ struct RAdamOptions {
 /// by a rectification term derived from that variance. Liu et al. 2019.
 class RAdam : public Optimizer {
  public:
-  explicit RAdam(NamedTensors parameters, RAdamOptions options = {});
-  explicit RAdam(std::vector<ParameterGroup> groups, RAdamOptions options = {});
+  explicit RAdam(ParameterGroups parameters, RAdamOptions options = {});
   std::vector<std::pair<std::string_view, double>> settings() const override {
     return {{"beta1", options_.beta1},
             {"beta2", options_.beta2},

@@ -60,11 +60,8 @@ T exponentiate(T* row, int64_t n, T highest) {
 
 template <class T>
 void scale_row(T* row, int64_t n, T factor) {
-  constexpr int64_t kStep = kLanes<T>;
-  const Vec<T> factors(factor);
-  int64_t j = 0;
-  for (; j + kStep <= n; j += kStep) store(load(row + j) * factors, row + j);
-  for (; j < n; ++j) row[j] *= factor;
+  map_row(
+      n, row, [factors = Vec<T>(factor)](Vec<T> x) { return x * factors; }, row);
 }
 
 // What makes a weight of a score: exp(score - highest) * factor. The factor is 0 where everything is masked.
@@ -93,27 +90,19 @@ SoftmaxOfRow<T> softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0)
 
 // dropped = weights * keep * factor
 inline void drop_weights(const AttentionWeights& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
-    constexpr int64_t kStep = kLanes<T>;
-    const T factor = dropout_factor<T>(a.keep_probability);
-    const Vec<T> factors(factor), zero(T{0});
-    const T* weights = static_cast<const T*>(a.weights);
+  with_floating_type(a.dtype, [&]<class T>(T) {
+    const Vec<T> factor = dropout_factor<T>(a.keep_probability), zero = T{0};
+    const T* const weights = static_cast<const T*>(a.weights);
     T* const dropped = static_cast<T*>(a.dropped);
-    const int64_t cells = a.rows * a.columns;
-    int64_t i = 0;
-    for (; i + kStep <= cells; i += kStep) {
-      store(where(load_mask<T>(a.keep + i), load(weights + i) * factors, zero), dropped + i);
-    }
-    for (; i < cells; ++i) dropped[i] = a.keep[i] ? weights[i] * factor : T{0};
+    each_span<T>(a.rows * a.columns, [=, keep = a.keep](auto s) {
+      s.store(where(s.load_mask(keep), s.load(weights) * factor, zero), dropped);
+    });
   });
 }
 
 // forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
 inline void weights_backward(const AttentionWeights& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
-    constexpr int64_t kStep = kLanes<T>;
+  with_floating_type(a.dtype, [&]<class T>(T) {
     const T factor = dropout_factor<T>(a.keep_probability);
     for (int64_t t = 0; t < a.rows; ++t) {
       const T* w = static_cast<const T*>(a.weights) + t * a.columns;
@@ -125,9 +114,8 @@ inline void weights_backward(const AttentionWeights& a) {
       const T dot = sum_of_row<T>(
           a.columns, [=](Vec<T> total, int64_t j) HWY_ATTR { return fma(load(w + j), load(row + j), total); },
           [=](int64_t j) { return w[j] * row[j]; });
-      int64_t j = 0;
-      for (; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
-      for (; j < a.columns; ++j) row[j] = w[j] * (row[j] - dot);
+      map_row(
+          a.columns, row, [dot](Vec<T> p, Vec<T> g) { return p * (g - dot); }, w, row);
     }
   });
 }

@@ -6,7 +6,6 @@
 #include <tapegrad/autograd/ops/attention/detail/lsh_call.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tapegrad::lsh {

@@ -304,8 +304,7 @@ void flex_forward(const FlexCall& a, const Tensor& y, const Tensor& softmax) {
 void flex_backward(const FlexCall& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, const Tensor& dq,
                    const Tensor& dk, const Tensor& dv) {
   const Tensor query = scaled_queries(a);
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
     parallel_for(a.all_heads() / a.sharing(), 1, [&](int64_t begin, int64_t end) {
       FlexBackward<T> backward(a, query, softmax,
                                {.y = y.data<T>(),

@@ -84,10 +84,7 @@ auto at(const X& x, int i) {
     return x;
   }
 }
-template <class X>
-auto slope_at(const X& x, int i) {
-  return x.slope[i];
-}
+auto slope_at(const auto& x, int i) { return x.slope[i]; }
 
 /// The score type among operands, or void.
 template <class... X>
@@ -183,29 +180,25 @@ void tanh_of(const double* x, double* y);
 // --- arithmetic ---
 
 /// Lane by lane, with the derivatives; numbers apply to every lane.
-template <class A, class B>
-requires detail::Operands<A, B>
+template <class A, detail::Operands<A> B>
 auto operator+(const A& a, const B& b) {
   const auto one = [](auto u, auto) { return decltype(u){1}; };
   return detail::combined(
       a, b, [](auto u, auto v) { return u + v; }, one, one);
 }
-template <class A, class B>
-requires detail::Operands<A, B>
+template <class A, detail::Operands<A> B>
 auto operator-(const A& a, const B& b) {
   return detail::combined(
       a, b, [](auto u, auto v) { return u - v; }, [](auto u, auto) { return decltype(u){1}; },
       [](auto u, auto) { return decltype(u){-1}; });
 }
-template <class A, class B>
-requires detail::Operands<A, B>
+template <class A, detail::Operands<A> B>
 auto operator*(const A& a, const B& b) {
   return detail::combined(
       a, b, [](auto u, auto v) { return u * v; }, [](auto, auto v) { return v; }, [](auto u, auto) { return u; });
 }
 /// Of integers: rounded towards 0, as in C++.
-template <class A, class B>
-requires detail::Operands<A, B>
+template <class A, detail::Operands<A> B>
 auto operator/(const A& a, const B& b) {
   return detail::combined(
       a, b, [](auto u, auto v) { return u / v; }, [](auto, auto v) { return 1 / v; },
@@ -216,49 +209,49 @@ requires detail::Operands<A, B> && detail::kAllIntegers<A, B>
 auto operator%(const A& a, const B& b) {
   return detail::pack_of([](int64_t u, int64_t v) { return u % v; }, a, b);
 }
-template <class A>
-requires detail::Operands<A>
-auto operator-(const A& a) { return 0 - a; }
-template <class A, class B>
-requires detail::Operands<A, B> A& operator+=(A& a, const B& b) { return a = a + b; }
-template <class A, class B>
-requires detail::Operands<A, B> A& operator-=(A& a, const B& b) { return a = a - b; }
-template <class A, class B>
-requires detail::Operands<A, B> A& operator*=(A& a, const B& b) { return a = a * b; }
-template <class A, class B>
-requires detail::Operands<A, B> A& operator/=(A& a, const B& b) { return a = a / b; }
+auto operator-(const detail::Operands auto& a) { return 0 - a; }
+template <class A, detail::Operands<A> B>
+A& operator+=(A& a, const B& b) {
+  return a = a + b;
+}
+template <class A, detail::Operands<A> B>
+A& operator-=(A& a, const B& b) {
+  return a = a - b;
+}
+template <class A, detail::Operands<A> B>
+A& operator*=(A& a, const B& b) {
+  return a = a * b;
+}
+template <class A, detail::Operands<A> B>
+A& operator/=(A& a, const B& b) {
+  return a = a / b;
+}
 
 // --- comparisons and choices ---
 
 /// Lane by lane; of scores, their values are compared.
-template <class A, class B>
-requires detail::Operands<A, B> Pack<bool>
-operator<(const A& a, const B& b) {
+template <class A, detail::Operands<A> B>
+Pack<bool> operator<(const A& a, const B& b) {
   return detail::compared(a, b, [](auto u, auto v) { return u < v; });
 }
-template <class A, class B>
-requires detail::Operands<A, B> Pack<bool>
-operator<=(const A& a, const B& b) {
+template <class A, detail::Operands<A> B>
+Pack<bool> operator<=(const A& a, const B& b) {
   return detail::compared(a, b, [](auto u, auto v) { return u <= v; });
 }
-template <class A, class B>
-requires detail::Operands<A, B> Pack<bool>
-operator>(const A& a, const B& b) {
+template <class A, detail::Operands<A> B>
+Pack<bool> operator>(const A& a, const B& b) {
   return detail::compared(a, b, [](auto u, auto v) { return u > v; });
 }
-template <class A, class B>
-requires detail::Operands<A, B> Pack<bool>
-operator>=(const A& a, const B& b) {
+template <class A, detail::Operands<A> B>
+Pack<bool> operator>=(const A& a, const B& b) {
   return detail::compared(a, b, [](auto u, auto v) { return u >= v; });
 }
-template <class A, class B>
-requires detail::Operands<A, B> Pack<bool>
-operator==(const A& a, const B& b) {
+template <class A, detail::Operands<A> B>
+Pack<bool> operator==(const A& a, const B& b) {
   return detail::compared(a, b, [](auto u, auto v) { return u == v; });
 }
-template <class A, class B>
-requires detail::Operands<A, B> Pack<bool>
-operator!=(const A& a, const B& b) {
+template <class A, detail::Operands<A> B>
+Pack<bool> operator!=(const A& a, const B& b) {
   return detail::compared(a, b, [](auto u, auto v) { return u != v; });
 }
 template <class A, class B>
@@ -314,18 +307,19 @@ bool > auto where(const C& condition, const A& a, const B& b) {
   }
 }
 /// The smaller and the larger one; a, and its derivative, where they are equal.
-template <class A, class B>
-requires detail::Operands<A, B>
-auto min(const A& a, const B& b) { return where(b < a, b, a); }
-template <class A, class B>
-requires detail::Operands<A, B>
-auto max(const A& a, const B& b) { return where(b > a, b, a); }
+template <class A, detail::Operands<A> B>
+auto min(const A& a, const B& b) {
+  return where(b < a, b, a);
+}
+template <class A, detail::Operands<A> B>
+auto max(const A& a, const B& b) {
+  return where(b > a, b, a);
+}
 
 // --- functions ---
 
 /// Slope 0 at 0.
-template <class X>
-requires detail::Operands<X>
+template <detail::Operands X>
 auto abs(const X& x) {
   if constexpr (detail::kIsPack<X>) {
     return detail::pack_of([](auto v) { return v < 0 ? -v : v; }, x);
@@ -338,9 +332,7 @@ auto abs(const X& x) {
         [](auto v, auto) { return static_cast<decltype(v)>((v > 0) - (v < 0)); });
   }
 }
-template <class X>
-requires detail::Operands<X>
-auto sqrt(const X& x) {
+auto sqrt(const detail::Operands auto& x) {
   return detail::function(
       x,
       [](const auto* from, auto* to) {
@@ -348,27 +340,19 @@ auto sqrt(const X& x) {
       },
       [](auto, auto y) { return decltype(y){1} / (2 * y); });
 }
-template <class X>
-requires detail::Operands<X>
-auto exp(const X& x) {
+auto exp(const detail::Operands auto& x) {
   return detail::function(
       x, [](const auto* from, auto* to) { detail::exp_of(from, to); }, [](auto, auto y) { return y; });
 }
-template <class X>
-requires detail::Operands<X>
-auto log(const X& x) {
+auto log(const detail::Operands auto& x) {
   return detail::function(
       x, [](const auto* from, auto* to) { detail::log_of(from, to); }, [](auto v, auto) { return 1 / v; });
 }
-template <class X>
-requires detail::Operands<X>
-auto tanh(const X& x) {
+auto tanh(const detail::Operands auto& x) {
   return detail::function(
       x, [](const auto* from, auto* to) { detail::tanh_of(from, to); }, [](auto, auto y) { return 1 - y * y; });
 }
-template <class X>
-requires detail::Operands<X>
-auto sigmoid(const X& x) {
+auto sigmoid(const detail::Operands auto& x) {
   return detail::function(
       x,
       [](const auto* from, auto* to) {

@@ -7,8 +7,6 @@
 #include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 #include <tapegrad/autograd/ops/attention/flex/detail/running_rows.h>
 
-#include <algorithm>
-
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
@@ -27,10 +25,8 @@ void add_to_running_rows(const RunningRows& r) {
     T* const row = static_cast<T*>(b.weights) + t * b.stride;
     if (b.allowed) {
       const bool* const allowed = b.allowed + t * b.mask_row;
-      each_span<T>(b.columns, [&](auto s) {
-        const int64_t n = std::min(kLanes<T>, b.columns - s.at);
-        s.store(where(load_mask<T>(allowed + s.at, n), s.load(row), Vec<T>(kNothing<T>)), row);
-      });
+      each_span<T>(b.columns,
+                   [&](auto s) { s.store(where(s.load_mask(allowed), s.load(row), Vec<T>(kNothing<T>)), row); });
     }
     RunningSoftmax<T> softmax;
     if (!r.begins) softmax = {highest[t], sum[t]};

@@ -21,8 +21,7 @@ inline Range range_of(int64_t index, int64_t step, int64_t size) {
 
 /// Those of `count` taps whose source, source(i) in ascending order, is inside of an axis of `size` elements. Without
 /// `skips`, all of them.
-template <class Source>
-Range inside(bool skips, int64_t count, int64_t size, const Source& source) {
+Range inside(bool skips, int64_t count, int64_t size, const auto& source) {
   Range taps{0, count};
   while (skips && taps.begin < taps.end && source(taps.begin) < 0) ++taps.begin;
   while (skips && taps.begin < taps.end && source(taps.end - 1) >= size) --taps.end;
@@ -36,9 +35,8 @@ struct Stretch {
 
 /// The stretches of a class of one axis in `range`; returns their number. source(i) is that of tap i for the class's
 /// first element.
-template <class Source>
 int64_t list_stretches(const ConvPass& pass, bool skips, int64_t residue, int64_t taps, const Range& range,
-                       const Source& source, Stretch* list) {
+                       const auto& source, Stretch* list) {
   int64_t count = 0;
   for (int64_t i = pass.first_of_class(residue, range.begin); i < range.end; i += pass.classes()) {
     const int64_t moved = (i - residue) / pass.classes() * pass.advance();

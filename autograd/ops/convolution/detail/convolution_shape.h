@@ -139,8 +139,7 @@ class ConvTaps {
   int64_t tap(int64_t i) const { return taps_.get()[i].tap; }
 
   /// Calls use(i) for each class that has an element in [begin, end).
-  template <class Use>
-  void each(int64_t begin, int64_t end, const Use& use) const {
+  void each(int64_t begin, int64_t end, const auto& use) const {
     const Class* const all = classes_.get();
     const int64_t first = pass_.residue_of(begin);
     const int64_t from =

@@ -33,8 +33,7 @@ struct RegularRun {
 };
 
 /// The run around the middle of `out` outputs; the others extend into the padding or are shorter.
-template <class First, class Count>
-RegularRun regular_run(int64_t out, First first, Count count) {
+RegularRun regular_run(int64_t out, auto first, auto count) {
   if (out == 0) return {};
   const int64_t middle = (out - 1) / 2, next = middle + 1 < out ? middle + 1 : middle;
   RegularRun run{middle, middle + 1, next > middle ? first(next) - first(middle) : 1, count(middle)};

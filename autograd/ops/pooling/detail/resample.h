@@ -31,8 +31,7 @@ struct AxisMap {
 
 /// A map given the first input and the number of inputs of each output; both ends must not decrease. Without weights
 /// and divisors.
-template <class First, class Count>
-AxisMap axis_map(int64_t in, int64_t out, First first, Count count) {
+AxisMap axis_map(int64_t in, int64_t out, auto first, auto count) {
   AxisMap map;
   map.in = in;
   map.out = out;
@@ -63,8 +62,7 @@ struct ImageMap {
 };
 AxisMap identity_map(int64_t size);
 /// f(axis) for each axis that x has.
-template <class F>
-ImageMap map_per_axis(const Planes& planes, F f) {
+ImageMap map_per_axis(const Planes& planes, auto f) {
   const int axes = planes.axes;
   return {.d = axes == 3 ? f(0) : identity_map(1), .h = axes > 1 ? f(axes - 2) : identity_map(1), .w = f(axes - 1)};
 }

@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tensor.h>
 
-#include <cstdint>
 #include <string_view>
 
 namespace tapegrad {

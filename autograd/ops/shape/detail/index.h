@@ -12,8 +12,7 @@ namespace tapegrad {
 
 /// The indices, of any integer type, as a contiguous int64 tensor. Error, ending in `what()`, unless all are in [low,
 /// size).
-template <class What>
-Tensor require_indices(std::string_view op, std::string_view called, const Tensor& index, int64_t size, What what,
+Tensor require_indices(std::string_view op, std::string_view called, const Tensor& index, int64_t size, auto what,
                        int64_t low = 0) {
   const Tensor ids = packed(require_integers(op, index, called));
   const int64_t* values = ids.data<int64_t>();

@@ -6,7 +6,6 @@
 #include <tapegrad/tasks/tools.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <utility>
 
 namespace tapegrad::tasks {

@@ -1,6 +1,5 @@
 // The verbs `generate gpt` and `test gpt`, and the options of all verbs of a GPT.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/ops.h>
@@ -12,7 +11,6 @@
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/tokenizer.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/data/windows.h>
 
 #include <chrono>

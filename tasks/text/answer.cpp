@@ -1,6 +1,5 @@
 // The task answer: the part of a text that answers a question, which in the datasets is the value of a field of a
 // package's record.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/svg.h>

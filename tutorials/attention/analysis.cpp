@@ -10,7 +10,6 @@
 #include <tapegrad/tutorials/attention/analysis.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace tapegrad::tasks {

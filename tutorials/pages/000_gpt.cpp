@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>

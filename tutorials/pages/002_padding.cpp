@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/numbers.h>

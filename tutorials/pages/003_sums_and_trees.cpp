@@ -16,7 +16,6 @@
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/show/show.h>
 
-#include <cmath>
 
 namespace tapegrad::tasks::tutorial {
 namespace {

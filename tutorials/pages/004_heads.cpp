@@ -1,5 +1,4 @@
 // Tutorial 004, cells 37 to 42: batches, several heads, and products of stacks of matrices.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/self_attention.h>

@@ -61,10 +61,6 @@ void add_all(CLI::App& top, Parsed& parsed) {
 
 // --- words that are wrong ---
 
-std::vector<const CLI::App*> parts_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 std::vector<std::string> names_of(const std::vector<const CLI::App*>& apps) {
   std::vector<std::string> names;
   for (const CLI::App* app : apps) names.push_back(app->get_name());

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/tools.h>
 
 #include <CLI/CLI.hpp>
@@ -41,8 +42,7 @@ std::vector<std::string> choices_in(std::string_view type) {  // "{adam,sgd}"
 
 void collect(const CLI::App& app, const std::string& path, std::vector<CompletedPart>& into) {
   CompletedPart part{path, {}, {}};
-  const auto parts = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* one : parts) part.parts.emplace_back(one->get_name(), one->get_description());
+  for (const CLI::App* one : parts_of(app)) part.parts.emplace_back(one->get_name(), one->get_description());
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional() || option->get_lnames().empty()) continue;
     const std::string type = option->get_type_name();
@@ -50,7 +50,8 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Completed
                             option->get_type_size() != 0, type.starts_with("FILE"), type == "DIR", choices_in(type)});
   }
   into.push_back(std::move(part));
-  for (const CLI::App* one : parts) collect(*one, path.empty() ? one->get_name() : path + " " + one->get_name(), into);
+  for (const CLI::App* one : parts_of(app))
+    collect(*one, path.empty() ? one->get_name() : path + " " + one->get_name(), into);
 }
 
 std::string paths_of(const std::vector<CompletedPart>& parts, std::string_view between) {

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/tools.h>
 
 #include <algorithm>

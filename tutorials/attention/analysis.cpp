@@ -61,8 +61,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
     }
     // Kinds are drawn next to each other, so that no dot hides another.
     const auto kind = static_cast<double>(at - chart.series.begin());
-    at->x.push_back(static_cast<double>(f.layer) + 0.08 * kind);
-    at->y.push_back(value(f));
+    at->add(static_cast<double>(f.layer) + 0.08 * kind, value(f));
     layers = std::max(layers, static_cast<double>(f.layer));
   }
   chart.x_low = -0.5;
@@ -84,12 +83,11 @@ drawing::Drawing head_curves(LineChart chart, const std::vector<std::vector<doub
     double sum = 0, known = 0;
     for (const std::vector<double>& y : heads)
       if (i < y.size()) sum += y[i], ++known;
-    all.x.push_back(static_cast<double>(i) * x_scale);
-    all.y.push_back(sum / known);
+    all.add(static_cast<double>(i) * x_scale, sum / known);
   }
   for (const std::vector<double>& y : heads) {
     Series one{.faint = true};
-    for (std::size_t i = 0; i < y.size(); ++i) one.x.push_back(static_cast<double>(i) * x_scale), one.y.push_back(y[i]);
+    for (std::size_t i = 0; i < y.size(); ++i) one.add(static_cast<double>(i) * x_scale, y[i]);
     chart.series.push_back(std::move(one));
   }
   chart.series.push_back(std::move(all));

@@ -1,7 +1,7 @@
 // Writes the man page from the options that --help shows.
 #include <fmt/format.h>
-#include <tapegrad/tasks/settings/command_line.h>
-#include <tapegrad/tasks/tools.h>
+#include <tapegrad/command/help_style.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>

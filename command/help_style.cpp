@@ -1,7 +1,7 @@
 // How --help lays out options, prints their defaults, and translates all of it.
 #include <fmt/format.h>
+#include <tapegrad/command/help_style.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/train/drawing/terminal.h>
 
 #include <CLI/CLI.hpp>

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/command/help_style.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/tasks/settings/command_line.h>
-#include <tapegrad/tasks/tools.h>
 
 #include <CLI/CLI.hpp>
 #include <utility>
@@ -93,7 +93,7 @@ std::string bash_script(const std::vector<CompletedPart>& parts) {
   const std::string values = value_cases(parts, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
                                          "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
                                          "mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")");
-  return filled(text_of_file("tasks/completion/bash.txt"),
+  return filled(text_of_file("command/completion/bash.txt"),
                 {{"paths", paths_of(parts, "|")}, {"values", values}, {"words", words}});
 }
 
@@ -117,7 +117,7 @@ std::string zsh_script(const std::vector<CompletedPart>& parts) {
     for (const CompletedOption& option : part.options) words += zsh_entry(option.name, option.help);
     words += ");;\n";
   }
-  return filled(text_of_file("tasks/completion/zsh.txt"),
+  return filled(text_of_file("command/completion/zsh.txt"),
                 {{"paths", paths_of(parts, "|")},
                  {"values", value_cases(parts, "_files", "_files -/", "compadd -- {}")},
                  {"words", words}});
@@ -135,7 +135,7 @@ std::string fish_script(const std::vector<CompletedPart>& parts) {
       if (!option.choices.empty()) completions += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
     }
   }
-  return filled(text_of_file("tasks/completion/fish.txt"),
+  return filled(text_of_file("command/completion/fish.txt"),
                 {{"paths", paths_of(parts, " ")}, {"completions", completions}});
 }
 

@@ -38,8 +38,8 @@ void require_one_dropout(const FoundModel& found, const Given& given) {
   if (found.source != ModelSource::hugging_face || found.model_type != "gpt2" || contains(given, "drop-rate")) return;
   const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(kFrom, why); });
   const auto rate = [&](const char* key) {
-    const auto at = json.find(key);
-    return at != json.end() && at->is_number() ? at->get<double>() : 0.1;
+    const nlohmann::json& at = json::member(json, key);
+    return at.is_number() ? at.get<double>() : 0.1;
   };
   const double inner = rate("resid_pdrop"), attention = rate("attn_pdrop"), embedding = rate("embd_pdrop");
   require(inner == attention && inner == embedding, "--drop-rate",

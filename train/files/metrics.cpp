@@ -84,8 +84,8 @@ std::string rate_text(double value) {
 }
 
 std::optional<double> maybe(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  const nlohmann::json& found = json::member(object, key);
+  return found.is_number() ? std::optional(found.get<double>()) : std::nullopt;
 }
 
 double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
@@ -104,9 +104,9 @@ std::string figures_text(const std::vector<Figure>& figures) {
 
 std::vector<Figure> figures_of(const nlohmann::json& step) {
   std::vector<Figure> figures;
-  const auto found = step.find("figures");
-  if (found == step.end() || !found->is_object()) return figures;
-  for (const auto& [name, value] : found->items())
+  const nlohmann::json& found = json::member(step, "figures");
+  if (!found.is_object()) return figures;
+  for (const auto& [name, value] : found.items())
     figures.push_back({name, value.is_number() ? value.get<double>() : kNotMeasured});
   return figures;
 }
@@ -169,8 +169,8 @@ Metrics read_metrics(const fs::path& path) {
       out.bits = object["bits"];
     } else {
       out.epochs.push_back({object["epoch"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured), {}});
-      const auto sample = object.find("sample");
-      if (sample != object.end() && sample->is_string()) out.epochs.back().sample = sample->get<std::string>();
+      if (const nlohmann::json& sample = json::member(object, "sample"); sample.is_string())
+        out.epochs.back().sample = sample.get<std::string>();
     }
     return true;
   });

@@ -8,11 +8,11 @@ if(TAPEGRAD_SANITIZE)
   set(glue_option -O0)
 endif()
 target_compile_options(tapegrad_checks PRIVATE ${glue_option})
-file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/*.cpp)
-list(FILTER task_sources EXCLUDE REGEX "(tasks/main\\.cpp|tutorials/programs/.*)$")
+file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/*.cpp ${PROJECT_SOURCE_DIR}/command/*.cpp)
+list(FILTER task_sources EXCLUDE REGEX "(command/main\\.cpp|tutorials/programs/.*)$")
 # Lines of the tutorials' programs, and files of texts and scripts, as parts of the command.
 file(GLOB programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.cpp ${PROJECT_SOURCE_DIR}/tutorials/programs/*.h)
-file(GLOB_RECURSE embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.txt
+file(GLOB_RECURSE embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.txt ${PROJECT_SOURCE_DIR}/command/*.txt
      ${PROJECT_SOURCE_DIR}/tutorials/widgets/*.js ${PROJECT_SOURCE_DIR}/tutorials/widgets/*.css ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/*.txt
      ${PROJECT_SOURCE_DIR}/tutorials/explain/*.txt)
 list(JOIN embedded "," embedded_list)
@@ -39,7 +39,7 @@ tapegrad_group(tapegrad_checks 16 ${check_sources})
 tapegrad_group(tapegrad_tasks 24 ${task_sources})
 
 if(TAPEGRAD_COMMAND)
-  add_executable(tapegrad_command tasks/main.cpp)
+  add_executable(tapegrad_command command/main.cpp)
   target_link_libraries(tapegrad_command PRIVATE tapegrad_tasks tapegrad_hardened)
   file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tapegrad_command PROPERTIES OUTPUT_NAME tapegrad INSTALL_RPATH "$ORIGIN/${lib_from_bin}")

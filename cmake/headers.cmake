@@ -4,7 +4,7 @@
 set(flat_folders autograd nn optim train/data train/drawing train/metrics train)  # inner ones first
 set(include_dir ${PROJECT_BINARY_DIR}/include)
 file(REMOVE_RECURSE ${include_dir}/tapegrad)
-foreach(folder distributed checks tutorials examples tests)
+foreach(folder distributed checks tutorials command examples tests)
   file(MAKE_DIRECTORY ${include_dir}/tapegrad)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${include_dir}/tapegrad/${folder} SYMBOLIC)
 endforeach()

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -83,9 +82,9 @@ std::vector<tg::drawing::Series> train(const std::string& name, auto& model, con
 
   tg::drawing::Series training{.name = name + ", training", .faint = true}, validation{.name = name + ", held out"};
   for (const tg::train::StepMetrics& step : tg::train::read_metrics(folder + "/metrics.jsonl").steps) {
-    training.x.push_back(static_cast<double>(step.step)), training.y.push_back(step.loss);
+    training.add(static_cast<double>(step.step), step.loss);
     if (!step.validation_loss) continue;
-    validation.x.push_back(static_cast<double>(step.step)), validation.y.push_back(*step.validation_loss);
+    validation.add(static_cast<double>(step.step), *step.validation_loss);
   }
 
   nn::eval(model);

@@ -39,8 +39,7 @@ struct Record {
   double cost = 0;
   void add(double evaluations, double loss, const Tensor& gradient) {
     cost += evaluations;
-    series.x.push_back(cost);
-    series.y.push_back(std::sqrt(inner(gradient, gradient)));
+    series.add(cost, std::sqrt(inner(gradient, gradient)));
     progress.step({.step = int64_t(cost), .loss = loss, .tokens = int64_t(evaluations) * kExamples});
   }
   bool reached() const { return !series.y.empty() && series.y.back() < kTarget; }

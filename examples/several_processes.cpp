@@ -37,8 +37,7 @@ int main(int argc, char** argv) {
       const tg::Tensor y = tg::sin(3.0 * x.slice(1, 0, 1)) * tg::cos(2.0 * x.slice(1, 1, 2));
       return tg::mse_loss(net(x), y);
     });
-    losses.x.push_back(step);
-    losses.y.push_back(loss);
+    losses.add(step, loss);
   }
   if (world.rank() == 0) {
     tg::train::create_folder(out);

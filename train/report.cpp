@@ -23,18 +23,13 @@ void fact(std::string& out, std::string_view value, std::string_view name) {
   out += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", escape_markup(value), escape_markup(name));
 }
 
-void add(Series& series, double x, double y) {
-  series.x.push_back(x);
-  series.y.push_back(y);
-}
-
 // Single steps, with the means of epochs over them where there are several.
 std::vector<Series> curve(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch,
                           double StepMetrics::*of_step, double EpochMetrics::*of_epoch) {
   Series steps{in(text, "single steps"), {}, {}, false}, epochs{in(text, "mean of the epoch"), {}, {}, false};
-  for (const StepMetrics& m : metrics.steps) add(steps, static_cast<double>(m.step), m.*of_step);
+  for (const StepMetrics& m : metrics.steps) steps.add(static_cast<double>(m.step), m.*of_step);
   for (const EpochMetrics& m : metrics.epochs)
-    add(epochs, (static_cast<double>(m.epoch) + 0.5) * static_cast<double>(steps_per_epoch), m.*of_epoch);
+    epochs.add((static_cast<double>(m.epoch) + 0.5) * static_cast<double>(steps_per_epoch), m.*of_epoch);
   steps.faint = metrics.epochs.size() > 1;
   return steps.faint ? std::vector<Series>{steps, epochs} : std::vector<Series>{steps};
 }
@@ -43,8 +38,8 @@ std::vector<Series> curve(const ReportText& text, const Metrics& metrics, int64_
 std::vector<Series> losses(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
   Series training{in(text, "training split"), {}, {}, false}, validation{in(text, "validation split"), {}, {}, false};
   for (const StepMetrics& m : metrics.steps) {
-    if (m.train_loss) add(training, static_cast<double>(m.step), *m.train_loss);
-    if (m.validation_loss) add(validation, static_cast<double>(m.step), *m.validation_loss);
+    if (m.train_loss) training.add(static_cast<double>(m.step), *m.train_loss);
+    if (m.validation_loss) validation.add(static_cast<double>(m.step), *m.validation_loss);
   }
   std::vector<Series> all = curve(text, metrics, steps_per_epoch, &StepMetrics::loss, &EpochMetrics::loss);
   if (validation.y.empty()) return all;
@@ -55,21 +50,11 @@ std::vector<Series> losses(const ReportText& text, const Metrics& metrics, int64
   return all;
 }
 
-Series series_of(const Metrics& metrics, std::string_view name) {
-  Series series{std::string(name), {}, {}, false};
+Series series_of(const Metrics& metrics, const std::string& figure) {
+  Series series{.name = figure};
   for (const StepMetrics& m : metrics.steps)
-    for (const Figure& figure : m.figures)
-      if (figure.name == name && std::isfinite(figure.value)) add(series, static_cast<double>(m.step), figure.value);
+    if (const double value = m.figure(figure); std::isfinite(value)) series.add(static_cast<double>(m.step), value);
   return series;
-}
-
-// The names of the figures of all steps, in the order in which they appear.
-std::vector<std::string> figures_of(const Metrics& metrics) {
-  std::vector<std::string> names;
-  for (const StepMetrics& m : metrics.steps)
-    for (const Figure& figure : m.figures)
-      if (std::find(names.begin(), names.end(), figure.name) == names.end()) names.push_back(figure.name);
-  return names;
 }
 
 // The first thing that its reader asks.
@@ -148,11 +133,13 @@ void curves(std::string& out, const ReportText& text, const Metrics& metrics, in
   std::vector<LineChart> charts{loss_chart(text, metrics, steps_per_epoch)};
   if (!metrics.steps.empty() && !std::isnan(metrics.steps.front().accuracy))
     charts.push_back(accuracy_chart(text, metrics, steps_per_epoch));
-  for (const std::string& figure : figures_of(metrics))
+  std::vector<std::string> figures;
+  metrics.add_figure_names(figures);
+  for (const std::string& figure : figures)
     charts.push_back({.title = figure, .y_label = figure, .series = {series_of(metrics, figure)}, .log_if_low = true});
   if (constant_rate(metrics) == 0) {
     Series rate{in(text, "learning rate"), {}, {}, false};
-    for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);
+    for (const StepMetrics& m : metrics.steps) rate.add(static_cast<double>(m.step), m.lr);
     const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());
     charts.push_back({.title = text.rate, .y_label = in(text, "rate"), .series = {rate}, .y_high = 1.25 * highest});
   }

@@ -47,6 +47,8 @@ std::string exponent_rows_of(const Tensor& x, int digits) {
 
 std::string numpy_rows(const Tensor& x) { return plain(drawing::numpy_text(x)); }
 
+std::string plain_shape(const Tensor& x) { return plain(str(x.shape())); }
+
 std::string plain(std::string_view printed) {
   std::string out;
   for (const char c : printed) {

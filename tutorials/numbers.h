@@ -27,5 +27,7 @@ std::string numpy_rows(const Tensor& x);
 /// Printed numbers without brackets and with single spaces between them: "[[0.2  0.8]\n [0.7 1. ]]" is "0.2
 /// 0.8\n0.7 1.".
 std::string plain(std::string_view printed);
+/// "[2, 3]" in the same form: "2, 3".
+std::string plain_shape(const Tensor& x);
 
 }  // namespace tapegrad::tasks::tutorial

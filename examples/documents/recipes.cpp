@@ -248,7 +248,7 @@ void watch() {
   for (int64_t step = 1; step <= 50; ++step) {
     const double loss = 1.0 / static_cast<double>(step);
     events.add_scalar("loss", loss, step);
-    curve.x.push_back(static_cast<double>(step)), curve.y.push_back(loss);
+    curve.add(static_cast<double>(step), loss);
   }
   std::ofstream("loss.svg") << tg::drawing::svg_file(
       draw(tg::drawing::LineChart{.title = "Loss", .x_label = "step", .series = {curve}, .log_y = true}));

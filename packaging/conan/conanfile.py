@@ -12,7 +12,7 @@ from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load
 from conan.tools.system.package_manager import Apt
 
-SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "autograd/*", "nn/*", "optim/*", "distributed/*", "train/*", "checks/*", "tasks/*", "tutorials/*", "examples/*", "docs/Doxyfile.in"]
+SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "autograd/*", "nn/*", "optim/*", "distributed/*", "train/*", "checks/*", "tasks/*", "tutorials/*", "command/*", "examples/*", "docs/Doxyfile.in"]
 
 
 class Tapegrad(ConanFile):

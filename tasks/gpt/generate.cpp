@@ -1,6 +1,5 @@
 // The verbs `generate gpt` and `test gpt`, and the options of all verbs of a GPT.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/ops.h>
@@ -12,7 +11,6 @@
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/data/tokenizer.h>
-#include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/data/windows.h>
 
 #include <chrono>
@@ -91,12 +89,9 @@ class Shown {
 
 // The prompts, each as many times in a row as continuations are wanted.
 std::vector<std::vector<int64_t>> prompts_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
-  std::vector<std::vector<int64_t>> prompts;
-  if (request.prompt_file.empty()) {
-    prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
-  } else {
-    prompts = prompts_of_file(request.prompt_file, trained);
-  }
+  const std::vector<std::vector<int64_t>> prompts =
+      request.prompt_file.empty() ? std::vector(1, prompt_ids_of(request.prompt, request.prompt_ids, trained))
+                                  : prompts_of_file(request.prompt_file, trained);
   std::vector<std::vector<int64_t>> all;
   for (const std::vector<int64_t>& prompt : prompts)
     all.insert(all.end(), static_cast<std::size_t>(request.num_samples), prompt);
@@ -268,7 +263,8 @@ void GPTTestRequest::list(Fields& f) {
   add_json(f, json);
 }
 
-ChatRequest::ChatRequest() : SamplingOptions{.max_new_tokens = 512, .temperature = 0.7, .top_p = 0.95} {}
+ChatRequest::ChatRequest()
+    : GPTModelRequest{}, SamplingOptions{.max_new_tokens = 512, .temperature = 0.7, .top_p = 0.95} {}
 
 void ChatRequest::list(Fields& f) {
   Options add(f);

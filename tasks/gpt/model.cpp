@@ -31,10 +31,6 @@ constexpr double kLoraRate = 2e-4;        // Hu et al. 2021, table 11
 constexpr std::string_view kFree[] = {"drop-rate", "recompute"};
 constexpr std::string_view kModelSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
 
-bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool of_model(const Setting& s) { return s.group == Group::model || s.group == Group::positions; }
 
 // GPT-2 in Hugging Face's form has three dropout probabilities, this model has one.
@@ -42,8 +38,8 @@ void require_one_dropout(const FoundModel& found, const Given& given) {
   if (found.source != ModelSource::hugging_face || found.model_type != "gpt2" || contains(given, "drop-rate")) return;
   const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(kFrom, why); });
   const auto rate = [&](const char* key) {
-    const auto at = json.find(key);
-    return at != json.end() && at->is_number() ? at->get<double>() : 0.1;
+    const nlohmann::json& at = json::member(json, key);
+    return at.is_number() ? at.get<double>() : 0.1;
   };
   const double inner = rate("resid_pdrop"), attention = rate("attn_pdrop"), embedding = rate("embd_pdrop");
   require(inner == attention && inner == embedding, "--drop-rate",
@@ -148,15 +144,15 @@ TrainedGPT load_start(const GPTOptions& options, const Given& given) {
 
 GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& given) {
   GPTOptions model = start.options;
-  std::vector<std::string_view> changeable(std::begin(kFree), std::end(kFree));
+  Given changeable(std::begin(kFree), std::end(kFree));
   if (model.llama() == nullptr) {
     ReachSettings reach;
-    for (const Field& field : fields_of(reach)) changeable.push_back(field.setting.name);
+    for (const Field& field : fields_of(reach)) changeable.emplace_back(field.setting.name);
   }
   const Fields theirs = fields_of(model), ours = fields_of(asked);
   for (const std::string& name : given) {
     const Field* field = theirs.find(name);
-    if (field == nullptr || !of_model(field->setting) || is_one_of(name, changeable)) continue;
+    if (field == nullptr || !of_model(field->setting) || contains(changeable, name)) continue;
     if (name == "preset") {
       GPTOptions preset = gpt_options(asked.preset);
       const Fields sizes = fields_of(preset);
@@ -179,7 +175,7 @@ GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& gi
   for (const Field& field : theirs) {
     const std::string name = field.setting.option().substr(2);
     if (!of_model(field.setting) || name == "preset") continue;
-    (is_one_of(name, changeable) && contains(given, name) ? changed : names).push_back(name);
+    (contains(changeable, name) && contains(given, name) ? changed : names).push_back(name);
   }
   override_with(fields_of(options), theirs, names);
   override_with(fields_of(options), ours, changed);

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
-#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -248,11 +247,8 @@ double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t 
   // Numbers that a block keeps per token for backward, with attention's weights.
   const double block = 18 * c + 2 * heads * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
-  // Two moments, and the gradients of the batches of a step that wait for their sum.
-  const double state =
-      2 + static_cast<double>(train::gradients_at_once(o.accumulate, !o.transforms().empty(), processes));
-  const double copies = o.lora_rank > 0 ? 1 + 0.025 * (1 + state) : 1 + state;  // of the parameters
-  return copies * model + 4 * tokens * (kept + 2 * vocab);
+  const double copies = o.copies_of_parameters(processes);
+  return (o.lora_rank > 0 ? 1 + 0.025 * copies : copies) * model + 4 * tokens * (kept + 2 * vocab);
 }
 
 std::string to_json(GPTOptions options) {

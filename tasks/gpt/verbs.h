@@ -44,10 +44,8 @@ struct GPTTestRequest : GPTModelRequest {
 };
 int test_gpt(const GPTTestRequest& request);
 
-struct ChatRequest : SamplingOptions {
+struct ChatRequest : GPTModelRequest, SamplingOptions {
   ChatRequest();
-  std::string model;          // file or folder; empty: the last run's
-  std::string adapter;        // folder of an adapter for the model; empty: none
   std::string system;         // system message, which precedes the conversation; empty: nothing
   std::string chat_template;  // a name, or a text with {message} and {answer}; empty: the model's
   uint64_t seed = 123;

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -103,8 +102,7 @@ Series curve_of(const NamedRun& run, double keep, const Value& value) {
   for (const StepMetrics& m : run.metrics.steps) {
     const double y = value(m);
     if (!std::isfinite(y)) continue;
-    out.x.push_back(static_cast<double>(m.step));
-    out.y.push_back(y);
+    out.add(static_cast<double>(m.step), y);
   }
   out.y = smoothed(out.y, keep);
   return out;
@@ -131,21 +129,6 @@ std::vector<LineChart> chosen(std::vector<LineChart> charts, const std::string& 
   std::erase_if(charts, [&](const LineChart& chart) { return chart.title.find(only) == std::string::npos; });
   require(!charts.empty(), "--only", fmt::format("expected a part of {}, got \"{}\"", listed(titles, "or"), only));
   return charts;
-}
-
-double figure_of(const StepMetrics& m, const std::string& name) {
-  for (const train::Figure& figure : m.figures)
-    if (figure.name == name) return figure.value;
-  return train::kNotMeasured;
-}
-
-std::vector<std::string> names_of_figures(std::span<const NamedRun> runs) {
-  std::vector<std::string> names;
-  for (const NamedRun& run : runs)
-    for (const StepMetrics& m : run.metrics.steps)
-      for (const train::Figure& figure : m.figures)
-        if (std::find(names.begin(), names.end(), figure.name) == names.end()) names.push_back(figure.name);
-  return names;
 }
 
 // --- where the runs ended ---
@@ -263,9 +246,11 @@ std::vector<LineChart> charts_of(std::span<const NamedRun> runs, const PlotReque
             [](const StepMetrics& m) { return m.validation_loss.value_or(train::kNotMeasured); });
   add_chart(charts, runs, request.smooth, {.title = "Accuracy", .y_label = "accuracy", .y_high = 1},
             [](const StepMetrics& m) { return m.accuracy; });
-  for (const std::string& name : names_of_figures(runs))
+  std::vector<std::string> figures;
+  for (const NamedRun& run : runs) run.metrics.add_figure_names(figures);
+  for (const std::string& name : figures)
     add_chart(charts, runs, request.smooth, {.title = name, .y_label = name},
-              [&](const StepMetrics& m) { return figure_of(m, name); });
+              [&](const StepMetrics& m) { return m.figure(name); });
   add_chart(charts, runs, 0, {.title = "Learning rate", .y_label = "rate"}, [](const StepMetrics& m) { return m.lr; });
   return charts;
 }

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/run/certify.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/train/checkpoint.h>
 #include <tapegrad/train/drawing/page.h>

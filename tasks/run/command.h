@@ -1,7 +1,7 @@
 // The kinds of runs on the command line.
 #pragma once
 
-#include <tapegrad/tasks/run/train.h>
+#include <tapegrad/tasks/run/recipe.h>
 #include <tapegrad/tasks/settings/command_line.h>
 
 #include <functional>

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/graph.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/train/checkpoint.h>

@@ -12,6 +12,7 @@
 #include <tapegrad/train/loop.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -115,5 +116,7 @@ class Recipe {
   /// The words of the report: title, about, loss, accuracy and unit. The model is in eval mode for `sections`.
   virtual train::ReportText report() = 0;
 };
+
+using MakeRecipe = std::function<std::unique_ptr<Recipe>()>;  // with the defaults of its kind
 
 }  // namespace tapegrad::tasks

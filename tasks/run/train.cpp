@@ -1,8 +1,9 @@
-// The verb `train`, for every kind of run.
+// The verb `train`, for every kind of run, and its options.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/training.h>
@@ -279,6 +280,23 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   if (!request.no_progress)
     std::fputs(printable(next_text(*recipe, folder->now()), "\n").c_str(), messages ? stderr : stdout);
   return 0;
+}
+
+void add_train(CLI::App* app, const Kind& kind, Run& run) {
+  struct Asked {
+    std::unique_ptr<Recipe> recipe;
+    RunRequest request;
+  };
+  const auto asked = std::make_shared<Asked>(Asked{kind.make(), {}});
+  asked->request.out = default_folder(kind.name).string();
+  add_options(app, fields_of(*asked->recipe));
+  add_options(app, request_fields(asked->request, *asked->recipe));
+  on_parsed(app, [app, asked, make = kind.make, &run] {
+    run = [app, asked, make] {
+      const Given given = given_on(app, fields_of(*asked->recipe));
+      return train(make, std::move(asked->recipe), asked->request, given);
+    };
+  });
 }
 
 }  // namespace tapegrad::tasks

@@ -3,9 +3,7 @@
 
 #include <tapegrad/tasks/run/recipe.h>
 
-#include <functional>
 #include <memory>
-#include <optional>
 
 namespace tapegrad::tasks {
 
@@ -25,8 +23,6 @@ class Training {
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<train::Loop> loop_;
 };
-
-using MakeRecipe = std::function<std::unique_ptr<Recipe>()>;  // with the defaults of its kind
 
 /// All options of `train` that are not settings of the run.
 Fields request_fields(RunRequest& request, Recipe& recipe);

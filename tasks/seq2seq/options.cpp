@@ -1,7 +1,6 @@
 // Declares and checks the settings of a sequence-to-sequence run.
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/options.h>
-#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <utility>
@@ -127,17 +126,14 @@ void resolve(RunOptions& o) {
 }
 
 double training_bytes(const RunOptions& o, int64_t processes) {
-  // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
-  const double copies =
-      3 + static_cast<double>(train::gradients_at_once(o.accumulate, !o.transforms().empty(), processes));
   const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.info->longest(o));
   const nn::TransformerConfig& m = o.config;
   const auto layers = static_cast<double>(m.num_hidden_layers), vocab = static_cast<double>(m.vocab_size);
   const double per_token = 40.0 * static_cast<double>(m.hidden_size) + 4.0 * static_cast<double>(m.intermediate_size) +
                            9.0 * static_cast<double>(m.num_attention_heads) *
                                static_cast<double>(o.attention.keys_per_query(o.info->longest(o)));
-  return 4 * (copies * static_cast<double>(o.model().parameter_count()) + b * t * (per_token * layers + 3.0 * vocab)) +
-         kBytesPerLayer * layers;
+  const double parameters = o.copies_of_parameters(processes) * static_cast<double>(o.model().parameter_count());
+  return 4 * (parameters + b * t * (per_token * layers + 3.0 * vocab)) + kBytesPerLayer * layers;
 }
 
 }  // namespace tapegrad::tasks

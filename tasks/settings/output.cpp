@@ -8,14 +8,11 @@
 #include <tapegrad/train/progress.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>

@@ -12,6 +12,7 @@
 #include <tapegrad/optim/rprop.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tasks/settings/training.h>
+#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 #include <array>
@@ -110,6 +111,20 @@ constexpr Rule kRules[] = {
 
 const Rule& rule_named(std::string_view name) { return *std::ranges::find(kRules, name, &Rule::name); }
 
+// The help of --weight-decay, which names the rules that apply it to the parameter itself.
+const std::string& help_of_weight_decay() {
+  static const std::string kHelp = [] {
+    std::vector<std::string_view> decoupled;
+    for (const Rule& rule : kRules)
+      if (rule.decay == Decay::decoupled) decoupled.push_back(rule.name);
+    const std::string_view last = decoupled.back();
+    decoupled.pop_back();
+    return fmt::format("decoupled weight decay with {} and {}, else added to the gradient", fmt::join(decoupled, ", "),
+                       last);
+  }();
+  return kHelp;
+}
+
 }  // namespace
 
 void TrainingSettings::seed_draws() const {
@@ -156,7 +171,7 @@ void TrainingSettings::list_rate(Fields& f) {
 void TrainingSettings::check() const {
   require(!schedule_named(schedule).rises || warmup > 0, "--warmup",
           fmt::format("expected at least 1 with --schedule {}, got 0", schedule));
-  require(weight_decay == 0 || has_weight_decay(optimizer), "--weight-decay",
+  require(weight_decay == 0 || rule_named(optimizer).decay != Decay::none, "--weight-decay",
           fmt::format("expected 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay));
 }
 
@@ -176,6 +191,10 @@ std::vector<optim::GradientTransform> TrainingSettings::transforms() const {
   return all;
 }
 
+double TrainingSettings::copies_of_parameters(int64_t processes) const {
+  return 3 + static_cast<double>(train::gradients_at_once(accumulate, !transforms().empty(), processes));
+}
+
 int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }
 
 std::span<const std::string_view> optimizer_names() {
@@ -190,21 +209,6 @@ std::span<const std::string_view> optimizer_names() {
 std::unique_ptr<optim::Optimizer> make_optimizer(std::string_view name, NamedTensors parameters,
                                                  const optim::AdamWOptions& options) {
   return rule_named(name).make(std::move(parameters), options);
-}
-
-bool has_weight_decay(std::string_view name) { return rule_named(name).decay != Decay::none; }
-
-const std::string& help_of_weight_decay() {
-  static const std::string kHelp = [] {
-    std::vector<std::string_view> decoupled;
-    for (const Rule& rule : kRules)
-      if (rule.decay == Decay::decoupled) decoupled.push_back(rule.name);
-    const std::string_view last = decoupled.back();
-    decoupled.pop_back();
-    return fmt::format("decoupled weight decay with {} and {}, else added to the gradient", fmt::join(decoupled, ", "),
-                       last);
-  }();
-  return kHelp;
 }
 
 }  // namespace tapegrad::tasks

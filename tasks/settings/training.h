@@ -49,6 +49,9 @@ struct TrainingSettings {
   optim::Schedule schedule_of(int64_t width, int64_t total) const;
   /// What changes the gradients before the update.
   std::vector<optim::GradientTransform> transforms() const;
+  /// How often each of so many processes has the parameters: as they are, as two moments, and as the gradients of the
+  /// batches of a step that wait for their sum.
+  double copies_of_parameters(int64_t processes) const;
   /// The smaller of `steps`, the steps of all epochs, and --max-steps.
   int64_t limited(int64_t steps) const;
 
@@ -64,11 +67,5 @@ std::span<const std::string_view> optimizer_names();
 /// a kind of Adam; for everything else its own defaults, but a momentum of 0.9 for sgd and rmsprop.
 std::unique_ptr<optim::Optimizer> make_optimizer(std::string_view name, NamedTensors parameters,
                                                  const optim::AdamWOptions& options);
-
-/// Whether it has a weight decay.
-bool has_weight_decay(std::string_view name);
-
-/// The help of --weight-decay, which names the rules that apply it to the parameter itself.
-const std::string& help_of_weight_decay();
 
 }  // namespace tapegrad::tasks

@@ -1,6 +1,5 @@
 // The task answer: the part of a text that answers a question, which in the datasets is the value of a field of a
 // package's record.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
@@ -56,12 +55,6 @@ class AnswerModel final : public TextModel {
  private:
   AnswerFinder model_;
 };
-
-std::string first_value(std::string_view text) {
-  text = text.substr(0, text.find('\n'));
-  const std::size_t colon = text.find(": ");
-  return std::string(colon == std::string_view::npos ? text : text.substr(colon + 2));
-}
 
 class AnswerTask final : public TextTask {
  public:
@@ -124,16 +117,14 @@ class AnswerTask final : public TextTask {
     }
     const double count = std::max<double>(1, static_cast<double>(examples.size()));
     return {.examples = static_cast<int64_t>(examples.size()),
-            .values = {{"exact_match", exact / count}, {"f1", f1 / count}},
-            .confusion = {}};
+            .values = {{"exact_match", exact / count}, {"f1", f1 / count}}};
   }
 
   // The value on the record's first line.
-  std::vector<std::string> baseline(std::span<const TextExample>,
-                                    std::span<const TextExample> examples) const override {
-    std::vector<std::string> predictions;
-    for (const TextExample& example : examples) predictions.push_back(first_value(example.text));
-    return predictions;
+  std::string guess(const TextExample& example) const override {
+    const std::string_view line = std::string_view(example.text).substr(0, example.text.find('\n'));
+    const std::size_t colon = line.find(": ");
+    return std::string(colon == std::string_view::npos ? line : line.substr(colon + 2));
   }
 };
 

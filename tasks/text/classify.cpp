@@ -1,6 +1,5 @@
 // The task classify: the class of a text, which in the datasets is the section of a package in the archive.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>

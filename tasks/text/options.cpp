@@ -1,7 +1,6 @@
 // Declares and checks the settings of the text tasks.
 #include <fmt/format.h>
 #include <tapegrad/tasks/text/options.h>
-#include <tapegrad/train/loop.h>
 
 #include <algorithm>
 
@@ -60,9 +59,6 @@ void resolve(TextOptions& o) {
 }
 
 double training_bytes(const TextOptions& o, int64_t processes) {
-  // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
-  const double copies =
-      3 + static_cast<double>(train::gradients_at_once(o.accumulate, !o.transforms().empty(), processes));
   const TextModelConfig& m = o.config;
   const auto c = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size);
   const auto layers = static_cast<double>(m.num_hidden_layers), vocab = static_cast<double>(m.vocab_size);
@@ -72,7 +68,7 @@ double training_bytes(const TextOptions& o, int64_t processes) {
   const double parameters = (decodes ? 3 : 1) * vocab * c + (decodes ? 2 : 1) * layers * (8 * c * c + 2 * c * f);
   const double kept = tokens * layers * (20 * c + 2 * f + 3 * heads * seen) * (decodes ? 1.5 : 1);
   const double logits = decodes ? 6 * vocab * static_cast<double>(o.batch_size * m.summary_context) : 0;
-  return 4 * (copies * parameters + kept + logits);
+  return 4 * (o.copies_of_parameters(processes) * parameters + kept + logits);
 }
 
 }  // namespace tapegrad::tasks

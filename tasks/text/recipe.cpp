@@ -219,7 +219,7 @@ std::vector<std::string> predict(const TextModel& model, const TextOptions& opti
   std::vector<std::string> predictions(examples.size());
   for (std::size_t at = 0; at < order.size(); at += kTogether) {
     const auto indices = std::span(order).subspan(at, std::min<std::size_t>(kTogether, order.size() - at));
-    TextQuery query{.batch = encoded.batch(indices), .examples = {}, .encoded = {}, .beams = beams};
+    TextQuery query{.batch = encoded.batch(indices), .beams = beams};
     for (const int64_t i : indices) {
       query.examples.push_back(&examples[static_cast<std::size_t>(i)]);
       query.encoded.push_back(&encoded[i]);

@@ -56,12 +56,6 @@ class SummaryModel final : public TextModel {
   int64_t longest_;  // tokens of a summary
 };
 
-// Up to the first full stop before a space, or the end of the line.
-std::string first_sentence(std::string_view text) {
-  text = text.substr(0, text.find('\n'));
-  return std::string(text.substr(0, text.find(". ")));
-}
-
 class SummarizeTask final : public TextTask {
  public:
   SummarizeTask()
@@ -105,15 +99,13 @@ class SummarizeTask final : public TextTask {
             .values = {{"rouge_l", rouge.rouge_l.f1},
                        {"rouge1", rouge.rouge1.f1},
                        {"rouge2", rouge.rouge2.f1},
-                       {"bleu", metrics::bleu(pairs).score}},
-            .confusion = {}};
+                       {"bleu", metrics::bleu(pairs).score}}};
   }
 
-  std::vector<std::string> baseline(std::span<const TextExample>,
-                                    std::span<const TextExample> examples) const override {
-    std::vector<std::string> predictions;
-    for (const TextExample& example : examples) predictions.push_back(first_sentence(example.text));
-    return predictions;
+  // Up to the first full stop before a space, or the end of the line.
+  std::string guess(const TextExample& example) const override {
+    const std::string_view line = std::string_view(example.text).substr(0, example.text.find('\n'));
+    return std::string(line.substr(0, line.find(". ")));
   }
 };
 

@@ -30,7 +30,7 @@ struct TextScores {
   int64_t examples = 0;
   /// Names and values; the first is what --target is about.
   std::vector<std::pair<std::string, double>> values;
-  std::optional<metrics::ConfusionMatrix> confusion;  // of tasks with classes
+  std::optional<metrics::ConfusionMatrix> confusion = {};  // of tasks with classes
 };
 
 /// What examples are encoded with, and predictions decoded.
@@ -42,9 +42,9 @@ struct TextCode {
 /// Examples to predict, as tokens.
 struct TextQuery {
   EncodedBatch batch;
-  std::vector<const TextExample*> examples;  // one for each row of the batch
-  std::vector<const EncodedExample*> encoded;
-  int64_t beams = 1;  // of tasks that generate text
+  int64_t beams = 1;                              // of tasks that generate text
+  std::vector<const TextExample*> examples = {};  // one for each row of the batch
+  std::vector<const EncodedExample*> encoded = {};
 };
 
 /// The model of a task, with parameters under the task's names.
@@ -94,9 +94,12 @@ class TextTask {
   /// Of one prediction per example. A class that is not in `classes` counts as wrong.
   virtual TextScores score(std::span<const TextExample> examples, std::span<const std::string> predictions,
                            const std::vector<std::string>& classes) const = 0;
-  /// The predictions of a baseline that learns nothing.
+  /// The predictions of a baseline that learns nothing: guess() for each example, unless it counts `training`.
   virtual std::vector<std::string> baseline(std::span<const TextExample> training,
-                                            std::span<const TextExample> examples) const = 0;
+                                            std::span<const TextExample> examples) const;
+
+ protected:
+  virtual std::string guess(const TextExample& /*example*/) const { return {}; }
 };
 
 /// The tasks, in the order of --help, and one of them. Error for a name that none has.

@@ -1,6 +1,6 @@
 // The command line: words are the lines of the input. An option that does not exist follows them, so that nothing is
 // run.
-#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 #include <vector>

@@ -8,7 +8,7 @@ namespace tapegrad::tests {
 using Texts = std::map<std::string, std::string>;  // by path: "nn/layers/linear.h"
 
 inline const std::vector<std::string> kLayers{"autograd", "nn",    "optim",     "distributed", "train",
-                                              "checks",   "tasks", "tutorials", "examples"};
+                                              "checks",   "tasks", "tutorials", "command",     "examples"};
 inline const std::set<std::string> kSources{".cpp", ".h"};
 
 // The files with these extensions in folders of the checkout.

@@ -1,6 +1,6 @@
 // The verb gradcheck.
+#include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tasks/tools.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {

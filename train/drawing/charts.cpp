@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tapegrad::drawing {
 namespace {
@@ -229,20 +230,19 @@ std::string path_of(const Series& series, const Scale& scale, const Groups& grou
 void write_line(std::string& out, std::size_t number, const Series& series, std::string_view path) {
   if (path.empty()) return;
   const bool again = series.mark == Series::Mark::line && number / kColours % 2 == 1;  // a line has this colour
-  fmt::format_to(std::back_inserter(out), "<path class=\"line c{}{}{}\" d=\"{}\"/>\n", number % kColours,
-                 again || series.mark == Series::Mark::dashes ? " dashed" : "", series.faint ? " faint" : "", path);
+  out += fmt::format("<path class=\"line c{}{}{}\" d=\"{}\"/>\n", number % kColours,
+                     again || series.mark == Series::Mark::dashes ? " dashed" : "", series.faint ? " faint" : "", path);
 }
 
 // `title`: what a browser shows next to the pointer.
 void write_dot(std::string& out, std::size_t number, bool faint, double x, double y, std::string_view title = {}) {
-  fmt::format_to(std::back_inserter(out),
-                 "<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"{}\n",
-                 number % kColours, x, y, faint ? 1.5 : 3.5,
-                 title.empty() ? "/>" : fmt::format("><title>{}</title></circle>", escape_markup(title)));
+  out += fmt::format("<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"{}\n",
+                     number % kColours, x, y, faint ? 1.5 : 3.5,
+                     title.empty() ? "/>" : fmt::format("><title>{}</title></circle>", escape_markup(title)));
 }
 
 void write_band(std::string& out, std::size_t number, std::string_view path) {
-  fmt::format_to(std::back_inserter(out), "<path class=\"band f{}\" d=\"{}\"/>\n", number % kColours, path);
+  out += fmt::format("<path class=\"band f{}\" d=\"{}\"/>\n", number % kColours, path);
 }
 
 bool is_band(const Series& series, const Groups& groups) {
@@ -264,7 +264,7 @@ void write_series(std::string& out, const Series& series, std::size_t number, co
     if (series.mark == Series::Mark::dots) {
       write_dot(out, number, series.faint, x, y, fmt::format("{:.6g}, {:.6g}", series.x[i], series.y[i]));
     } else {
-      fmt::format_to(std::back_inserter(ticks), "M{:.1f} {:.1f}h18", x - 9, y);
+      ticks += fmt::format("M{:.1f} {:.1f}h18", x - 9, y);
     }
   }
   write_line(out, number, series, ticks);
@@ -275,9 +275,9 @@ void write_y_axis(std::string& out, const Scale& scale, const std::vector<Tick>&
   for (const Tick& tick : ticks) {
     const double y = scale.at_y(tick.value);
     const bool minor = tick.label.empty();
-    fmt::format_to(std::back_inserter(out), "<path class=\"{}\" d=\"M{:.1f} {:.1f}h{:.1f}\"/>\n",
-                   tick.value == 0 && scale.y.range.low < 0 ? "zero" : "rule", kLeft - (minor ? 4 : 0), y,
-                   minor ? 4 : scale.x.pixels);
+    out += fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}h{:.1f}\"/>\n",
+                       tick.value == 0 && scale.y.range.low < 0 ? "zero" : "rule", kLeft - (minor ? 4 : 0), y,
+                       minor ? 4 : scale.x.pixels);
     if (!minor) write_text(out, kLeft - 8, y + 4, "end", tick.label);
   }
   if (label.empty()) return;
@@ -291,8 +291,8 @@ void write_x_axis(std::string& out, const Scale& scale, std::string_view label) 
   const int wanted = std::max(2, static_cast<int>(scale.x.pixels / 80));
   for (const Tick& tick : scale.x.ticks(wanted, kLabel)) {
     const double x = scale.at_x(tick.value);
-    fmt::format_to(std::back_inserter(out), "<path class=\"rule\" d=\"M{:.1f} {:.1f}v{}\"/>\n", x, scale.bottom(),
-                   tick.label.empty() ? 3 : 5);
+    out +=
+        fmt::format("<path class=\"rule\" d=\"M{:.1f} {:.1f}v{}\"/>\n", x, scale.bottom(), tick.label.empty() ? 3 : 5);
     if (!tick.label.empty()) write_text(out, x, scale.bottom() + 20, "middle", tick.label);
   }
   write_text(out, kLeft + scale.x.pixels / 2, scale.bottom() + 39, "middle", label);
@@ -303,9 +303,8 @@ void write_references(std::string& out, const std::vector<Reference>& references
   const double right = kLeft + scale.x.pixels;
   for (const Reference& at : references) {
     const double x = scale.at_x(at.value), y = scale.at_y(at.value);
-    fmt::format_to(std::back_inserter(out), "<path class=\"branch dashed\" d=\"M{:.1f} {:.1f}{}{:.1f}\"/>\n",
-                   at.vertical ? x : kLeft, at.vertical ? kTop : y, at.vertical ? "V" : "H",
-                   at.vertical ? scale.bottom() : right);
+    out += fmt::format("<path class=\"branch dashed\" d=\"M{:.1f} {:.1f}{}{:.1f}\"/>\n", at.vertical ? x : kLeft,
+                       at.vertical ? kTop : y, at.vertical ? "V" : "H", at.vertical ? scale.bottom() : right);
     if (at.vertical) {
       const bool left = x + text_width(at.name, Type::small) + 8 > right;
       write_text(out, left ? x - 5 : x + 5, kTop + 30, left ? "end" : "start", at.name, Type::small);
@@ -337,9 +336,9 @@ void write_tips(std::string& out, const LineChart& chart, const Scale& scale) {
   out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";
   for (std::size_t i = 0, end = 0; i < kStrips; i = end) {
     while (end < kStrips && titles[end] == titles[i]) ++end;
-    fmt::format_to(std::back_inserter(out), "<path d=\"M{:.1f} {:g}h{:.1f}v{:g}h-{:.1f}z\"><title>{}</title></path>\n",
-                   kLeft + wide * static_cast<double>(i), kTop, wide * static_cast<double>(end - i), scale.y.pixels,
-                   wide * static_cast<double>(end - i), escape_markup(titles[i]));
+    out += fmt::format("<path d=\"M{:.1f} {:g}h{:.1f}v{:g}h-{:.1f}z\"><title>{}</title></path>\n",
+                       kLeft + wide * static_cast<double>(i), kTop, wide * static_cast<double>(end - i), scale.y.pixels,
+                       wide * static_cast<double>(end - i), escape_markup(titles[i]));
   }
   out += "</g>\n";
 }
@@ -378,6 +377,13 @@ Drawing titled(const auto& chart) {
 }
 
 }  // namespace
+
+Series Series::numbered(std::string name, std::vector<double> values, int64_t first) {
+  Series series{.name = std::move(name), .y = std::move(values)};
+  for (std::size_t i = 0; i < series.y.size(); ++i)
+    series.x.push_back(static_cast<double>(first) + static_cast<double>(i));
+  return series;
+}
 
 Drawing draw(const LineChart& chart) {
   for (const Series& series : chart.series)
@@ -427,22 +433,21 @@ Drawing draw(const BarChart& chart) {
     const double first = middle - bar * static_cast<double>(chart.series.size()) / 2;
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
       const double y = scale.at_y(chart.series[i].y[group]), zero = scale.at_y(0);
-      fmt::format_to(std::back_inserter(out.body),
-                     "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: "
-                     "{:.6g}</title></rect>\n",
-                     i % kColours, first + bar * static_cast<double>(i), std::min(y, zero), bar, std::fabs(y - zero),
-                     escape_markup(chart.labels[group]), chart.series[i].y[group]);
+      out.body += fmt::format(
+          "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: "
+          "{:.6g}</title></rect>\n",
+          i % kColours, first + bar * static_cast<double>(i), std::min(y, zero), bar, std::fabs(y - zero),
+          escape_markup(chart.labels[group]), chart.series[i].y[group]);
       if (chart.series[i].low.empty()) continue;
-      fmt::format_to(std::back_inserter(out.body), "<path class=\"branch\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n",
-                     first + bar * (static_cast<double>(i) + 0.5), scale.at_y(chart.series[i].low[group]),
-                     scale.at_y(chart.series[i].high[group]));
+      out.body += fmt::format("<path class=\"branch\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n",
+                              first + bar * (static_cast<double>(i) + 0.5), scale.at_y(chart.series[i].low[group]),
+                              scale.at_y(chart.series[i].high[group]));
     }
     write_text(out.body, middle, scale.bottom() + 20, "middle", chart.labels[group]);
   }
   write_legend(out, chart.series, scale, [](std::string& to, std::size_t i, double x, double y) {
-    fmt::format_to(std::back_inserter(to),
-                   "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\"/>\n", i % kColours, x + 8,
-                   y - 5);
+    to += fmt::format("<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\"/>\n", i % kColours,
+                      x + 8, y - 5);
   });
   return out;
 }

@@ -3,6 +3,7 @@
 
 #include <tapegrad/train/drawing/svg.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,14 @@ struct Series {
   /// line and dashes connect the points; dots and ticks (short horizontal strokes) mark them.
   enum class Mark { line, dots, dashes, ticks } mark = Mark::line;
   std::vector<double> low = {}, high = {};  ///< of bars: their spread, which is drawn as a line; empty: none
+
+  /// Appends a point.
+  void add(double at, double value) {
+    x.push_back(at);
+    y.push_back(value);
+  }
+  /// Values at first, first + 1, first + 2 ...
+  static Series numbered(std::string name, std::vector<double> values, int64_t first = 0);
 };
 
 /// A dashed line with a name: what the values are compared with.

@@ -174,9 +174,7 @@ class ColumnPen {
   static double middle_of(const Placed& step) { return step.top + kTitleLine / 2 + 2; }
 
  private:
-  void line(const std::string& path) {
-    fmt::format_to(std::back_inserter(out_), "<path class=\"branch\" d=\"{}\"/>\n", path);
-  }
+  void line(const std::string& path) { out_ += fmt::format("<path class=\"branch\" d=\"{}\"/>\n", path); }
   void name(double y, std::string_view text) {
     write_text(out_, x_ + kMiddle, y, "middle", text, Type::normal, " class=\"label\" style=\"font-weight:600\"");
   }
@@ -202,23 +200,23 @@ class ColumnPen {
 
   void frame(const FlowFrame& frame, double top) {
     const double bottom = at_.steps[frame.last].bottom + 22, left = x_ + kBoxLeft - kFramePad;
-    fmt::format_to(std::back_inserter(out_),
-                   "<rect class=\"f7\" fill-opacity=\"0.06\" x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" "
-                   "height=\"{3:.1f}\" rx=\"9\"/>\n<rect class=\"zero\" x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" "
-                   "height=\"{3:.1f}\" rx=\"9\"/>\n",
-                   left, top, kBoxWidth + 2 * kFramePad + 6, bottom - top);
+    out_ += fmt::format(
+        "<rect class=\"f7\" fill-opacity=\"0.06\" x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" "
+        "height=\"{3:.1f}\" rx=\"9\"/>\n<rect class=\"zero\" x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" "
+        "height=\"{3:.1f}\" rx=\"9\"/>\n",
+        left, top, kBoxWidth + 2 * kFramePad + 6, bottom - top);
     write_text(out_, x_ + kBoxLeft, top + 18, "start", frame.title, Type::title);
     write_text(out_, x_ + kBoxLeft + kBoxWidth, top + 18, "end", frame.note, Type::small);
   }
 
   void box(const FlowStep& step, const Placed& at) {
     const double left = x_ + kBoxLeft + kPad, right = x_ + kBoxLeft + kBoxWidth - kPad;
-    fmt::format_to(std::back_inserter(out_),
-                   "<rect class=\"paper\" x=\"{1:.1f}\" y=\"{2:.1f}\" width=\"{3:.1f}\" height=\"{4:.1f}\" rx=\"6\"/>\n"
-                   "<rect class=\"f{0} c{0}\" fill-opacity=\"0.13\" x=\"{1:.1f}\" y=\"{2:.1f}\" width=\"{3:.1f}\" "
-                   "height=\"{4:.1f}\" rx=\"6\"{5}/>\n",
-                   step.colour, x_ + kBoxLeft, at.top, kBoxWidth, at.bottom - at.top,
-                   step.feeds ? " stroke-dasharray=\"5 4\"" : "");
+    out_ += fmt::format(
+        "<rect class=\"paper\" x=\"{1:.1f}\" y=\"{2:.1f}\" width=\"{3:.1f}\" height=\"{4:.1f}\" rx=\"6\"/>\n"
+        "<rect class=\"f{0} c{0}\" fill-opacity=\"0.13\" x=\"{1:.1f}\" y=\"{2:.1f}\" width=\"{3:.1f}\" "
+        "height=\"{4:.1f}\" rx=\"6\"{5}/>\n",
+        step.colour, x_ + kBoxLeft, at.top, kBoxWidth, at.bottom - at.top,
+        step.feeds ? " stroke-dasharray=\"5 4\"" : "");
     double y = at.top + 16;
     if (!step.note.empty()) write_text(out_, right, y, "end", step.note, Type::normal, " class=\"label\"");
     for (const std::string& title : at.title) {
@@ -244,8 +242,7 @@ class ColumnPen {
   void sum(const FlowStep& step, const Placed& at) {
     const double x = x_ + kMiddle, y = (at.top + at.bottom) / 2, lane = x_ + kBoxLeft + kBoxWidth + 9;
     const double from = at_.steps[*step.adds].branch;
-    fmt::format_to(std::back_inserter(out_), "<circle class=\"branch\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>\n", x,
-                   y, kRadius);
+    out_ += fmt::format("<circle class=\"branch\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>\n", x, y, kRadius);
     line(fmt::format("M{:.1f} {:.1f}h9M{:.1f} {:.1f}v9", x - 4.5, y, x, y - 4.5));
     line(fmt::format("M{0:.1f} {1:.1f}H{2:.1f}q6 0 6 6V{3:.1f}q0 6 -6 6H{4:.1f}", x, from, lane - 6, y - 6,
                      x + kRadius));

@@ -9,7 +9,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
 
 namespace tapegrad::drawing {
 namespace {
@@ -53,9 +52,10 @@ class ShadedCells {
         std::size_t end = r + 1;  // cells below of the same shade
         while (end < rows && shade_of(value(end, c), is_signed_) == shade) ++end;
         if (shade != kShades)  // a value of 0 leaves the background blank
-          fmt::format_to(std::back_inserter(paths_[static_cast<std::size_t>(shade)]), "M{:g} {:g}h{:g}v{:g}h-{:g}z",
-                         x + cell_width * static_cast<double>(c), y + cell_height * static_cast<double>(r), cell_width,
-                         cell_height * static_cast<double>(end - r), cell_width);
+          paths_[static_cast<std::size_t>(shade)] +=
+              fmt::format("M{:g} {:g}h{:g}v{:g}h-{:g}z", x + cell_width * static_cast<double>(c),
+                          y + cell_height * static_cast<double>(r), cell_width,
+                          cell_height * static_cast<double>(end - r), cell_width);
         r = end;
       }
     }
@@ -63,8 +63,7 @@ class ShadedCells {
   void write(std::string& out) const {
     for (int shade = 0; shade <= kBlocked; ++shade) {
       const std::string& path = paths_[static_cast<std::size_t>(shade)];
-      if (!path.empty())
-        fmt::format_to(std::back_inserter(out), "<path {} d=\"{}\"/>\n", fill_of(shade, is_signed_), path);
+      if (!path.empty()) out += fmt::format("<path {} d=\"{}\"/>\n", fill_of(shade, is_signed_), path);
     }
   }
 
@@ -156,14 +155,13 @@ void write_values(std::string& out, const Heatmap& map, const Layout& at) {
 void write_tips(std::string& out, const Heatmap& map, const Layout& at) {
   constexpr std::size_t kMostCells = 1024;
   if (map.values.size() > kMostCells || map.values.empty() || map.low == map.high) return;
-  auto to = std::back_inserter(out);
   out += "<g class=\"tips\" fill=\"none\" pointer-events=\"all\">\n";
   for (std::size_t i = 0; i < map.values.size(); ++i) {
     const double value = map.low + map.values[i] * (map.high - map.low);
-    fmt::format_to(to, "<path d=\"M{:g} {:g}h{:g}v{:g}h-{:g}z\"><title>{}, {}: {}</title></path>\n",
-                   at.x(i % at.columns), at.y(i / at.columns), at.cell_width, at.cell_height, at.cell_width,
-                   escape_markup(map.row_labels[i / at.columns]), escape_markup(map.column_labels[i % at.columns]),
-                   std::isfinite(value) ? fmt::format("{:.4g}", value) : "-");
+    out += fmt::format("<path d=\"M{:g} {:g}h{:g}v{:g}h-{:g}z\"><title>{}, {}: {}</title></path>\n",
+                       at.x(i % at.columns), at.y(i / at.columns), at.cell_width, at.cell_height, at.cell_width,
+                       escape_markup(map.row_labels[i / at.columns]), escape_markup(map.column_labels[i % at.columns]),
+                       std::isfinite(value) ? fmt::format("{:.4g}", value) : "-");
   }
   out += "</g>\n";
 }
@@ -204,9 +202,8 @@ Drawing draw(const Heatmap& map) {
   write_cells(out.body, map, at);
   out.body += "<rect class=\"frame\" " + frame;
   for (const std::size_t row : map.outlined)
-    fmt::format_to(std::back_inserter(out.body),
-                   "<rect class=\"line c1\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", at.left,
-                   at.y(row), at.wide(), at.cell_height);
+    out.body += fmt::format("<rect class=\"line c1\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", at.left,
+                            at.y(row), at.wide(), at.cell_height);
   write_values(out.body, map, at);
   write_tips(out.body, map, at);
   return out;
@@ -218,17 +215,16 @@ Drawing draw(const HeatScale& scale) {
   const double step = is_signed ? 3 : 6, wide = step * (kShades - first + 1);
   const double left = scale.name.empty() ? 24 : text_width(scale.name, Type::small) + 14, end = left + wide;
   Drawing out{end + 24, 30, {}};
-  auto to = std::back_inserter(out.body);
   for (int strength = first; strength <= kShades; ++strength)
-    fmt::format_to(to, "<rect {} x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n",
-                   fill_of(kShades + strength, is_signed), left + step * (strength - first), step);
-  fmt::format_to(to, "<rect class=\"frame\" x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n", left, wide);
+    out.body += fmt::format("<rect {} x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n",
+                            fill_of(kShades + strength, is_signed), left + step * (strength - first), step);
+  out.body += fmt::format("<rect class=\"frame\" x=\"{:g}\" y=\"2\" width=\"{:g}\" height=\"12\"/>\n", left, wide);
   if (!scale.name.empty()) write_text(out.body, 4, 12, "start", scale.name, Type::small);
   for (const double part : {0.0, 0.5, 1.0})
     write_text(out.body, left + part * wide, 26, "middle",
                fmt::format("{:.3g}", scale.low + part * (scale.high - scale.low)), Type::small);
   if (scale.blocked.empty()) return out;
-  fmt::format_to(to, "<rect class=\"blocked\" x=\"{:g}\" y=\"2\" width=\"12\" height=\"12\"/>\n", end + 20);
+  out.body += fmt::format("<rect class=\"blocked\" x=\"{:g}\" y=\"2\" width=\"12\" height=\"12\"/>\n", end + 20);
   write_text(out.body, end + 37, 12, "start", scale.blocked, Type::small);
   out.width = end + 37 + text_width(scale.blocked, Type::small) + 4;
   return out;
@@ -258,8 +254,8 @@ Drawing draw(const Images& what) {
     cells.add(x, y, high, wide, what.pixel, what.pixel,
               [&](std::size_t row, std::size_t column) { return image[row * wide + column]; });
     const bool is_marked = !what.marked.empty() && what.marked[i];
-    fmt::format_to(std::back_inserter(is_marked ? marks : frames), "M{:g} {:g}h{:g}v{:g}h-{:g}z", x, y, image_width,
-                   image_height, image_width);
+    (is_marked ? marks : frames) +=
+        fmt::format("M{:g} {:g}h{:g}v{:g}h-{:g}z", x, y, image_width, image_height, image_width);
     if (!what.captions.empty())
       write_text(texts, x + image_width / 2, y + image_height + 12, "middle", what.captions[i], Type::small);
   }

@@ -4,7 +4,6 @@
 #include <tapegrad/train/drawing/svg.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tapegrad::drawing {

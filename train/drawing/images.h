@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/train/drawing/svg.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

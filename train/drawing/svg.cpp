@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/svg.h>
@@ -32,8 +31,8 @@ constexpr unsigned char kAdvances[] = {32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 5
 
 void write_text(std::string& out, double x, double y, std::string_view anchor, std::string_view what, Type type,
                 std::string_view more) {
-  fmt::format_to(std::back_inserter(out), "<text{} x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n",
-                 font_class(type), x, y, anchor, more, escape_markup(what));
+  out += fmt::format("<text{} x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", font_class(type), x, y,
+                     anchor, more, escape_markup(what));
 }
 
 double text_width(std::string_view text, Type type) {
@@ -78,8 +77,7 @@ Drawing grid(const std::vector<Drawing>& parts, int columns) {
       out.height += row_height;
       x = row_height = 0;
     }
-    fmt::format_to(std::back_inserter(out.body), "<g transform=\"translate({:g} {:g})\">\n{}</g>\n", x, out.height,
-                   parts[i].body);
+    out.body += fmt::format("<g transform=\"translate({:g} {:g})\">\n{}</g>\n", x, out.height, parts[i].body);
     x += wide[i % per_row];
     out.width = std::max(out.width, x);
     row_height = std::max(row_height, parts[i].height);

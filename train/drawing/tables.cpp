@@ -98,7 +98,6 @@ std::string bracket_table(const Tensor& x, const BracketTable& how) {
   }
   const std::vector<double> values = x.to(kFloat64).to_vector<double>();
   std::string out(static_cast<std::size_t>(how.width), ' ');
-  auto to = std::back_inserter(out);
   const auto width = static_cast<std::size_t>(how.width);
   for (const std::string& column : how.columns)
     out += std::string(width - std::min(width, display_width(column)), ' ') + column;
@@ -108,7 +107,7 @@ std::string bracket_table(const Tensor& x, const BracketTable& how) {
     for (std::size_t c = 0; c < how.columns.size(); ++c) {
       const double value = values[r * how.columns.size() + c];
       const std::string cell = how.exponent ? fmt::format("{:.{}e}", value, how.digits) : fixed(value, how.digits);
-      fmt::format_to(to, "[{:>{}}]", cell, how.width - 2);
+      out += fmt::format("[{:>{}}]", cell, how.width - 2);
     }
     out += '\n';
   }

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/train/metrics.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -21,10 +22,8 @@ void each_line(const std::string& path, std::string_view text, const F& line) {
       fail("metrics", fmt::format("{}, line {}: {}", path, number, why));
     };
     const nlohmann::json object = json::parse(text.substr(begin, end - begin), refuse);
-    const bool step = object.is_object() && object.contains("step") && object["step"].is_number_integer();
-    const bool epoch = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
-    const bool bits = object.is_object() && object.contains("bits") && object["bits"].is_string();
-    if (!step && !epoch && !bits)
+    if (!json::member(object, "step").is_number_integer() && !json::member(object, "epoch").is_number_integer() &&
+        !json::member(object, "bits").is_string())
       fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path, number));
     if (!line(object, static_cast<int64_t>(end + 1))) return;
     begin = end + 1;
@@ -73,22 +72,20 @@ int64_t bytes_of_steps(const AppendFile& file, int64_t steps, int64_t steps_per_
 }
 
 // JSON has no infinity: a loss that is not finite is written as null.
-char* put_number(char* out, double value) {
-  return value - value == 0 ? fmt::format_to(out, "{}", value) : fmt::format_to(out, "null");
-}
+std::string number_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
-char* put_accuracy(char* out, double accuracy) {
-  return std::isfinite(accuracy) ? fmt::format_to(out, ",\"accuracy\":{}", accuracy) : out;
+std::string accuracy_text(double accuracy) {
+  return std::isfinite(accuracy) ? fmt::format(",\"accuracy\":{}", accuracy) : "";
 }
 
 // With one decimal, where that is not longer than the number itself.
-char* put_rate(char* out, double value) {
-  return std::abs(value) < 1e15 ? fmt::format_to(out, "{:.1f}", value) : put_number(out, value);
+std::string rate_text(double value) {
+  return std::abs(value) < 1e15 ? fmt::format("{:.1f}", value) : number_text(value);
 }
 
 std::optional<double> maybe(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  const nlohmann::json& found = json::member(object, key);
+  return found.is_number() ? std::optional(found.get<double>()) : std::nullopt;
 }
 
 double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
@@ -107,14 +104,25 @@ std::string figures_text(const std::vector<Figure>& figures) {
 
 std::vector<Figure> figures_of(const nlohmann::json& step) {
   std::vector<Figure> figures;
-  const auto found = step.find("figures");
-  if (found == step.end() || !found->is_object()) return figures;
-  for (const auto& [name, value] : found->items())
+  const nlohmann::json& found = json::member(step, "figures");
+  if (!found.is_object()) return figures;
+  for (const auto& [name, value] : found.items())
     figures.push_back({name, value.is_number() ? value.get<double>() : kNotMeasured});
   return figures;
 }
 
 }  // namespace
+
+double StepMetrics::figure(std::string_view name) const {
+  const auto found = std::ranges::find(figures, name, &Figure::name);
+  return found == figures.end() ? kNotMeasured : found->value;
+}
+
+void Metrics::add_figure_names(std::vector<std::string>& names) const {
+  for (const StepMetrics& m : steps)
+    for (const Figure& figure : m.figures)
+      if (std::ranges::find(names, figure.name) == names.end()) names.push_back(figure.name);
+}
 
 void MeanOfGroups::add(double mean, double terms) {
   if (terms == 0) return;
@@ -129,28 +137,18 @@ MetricsFile::MetricsFile(const Destination& to, int64_t steps, int64_t steps_per
 }
 
 void MetricsFile::add(const StepMetrics& m) {
-  char line[384];  // each number has at most 25 characters
-  char* end = fmt::format_to(line, "{{\"step\":{},\"loss\":", m.step);
-  end = put_number(end, m.loss);
-  end = put_accuracy(end, m.accuracy);
-  end = put_number(fmt::format_to(end, ",\"lr\":"), m.lr);
-  end = put_rate(fmt::format_to(end, ",\"tokens_per_s\":"), m.tokens_per_s);
-  if (m.train_loss) end = put_number(fmt::format_to(end, ",\"train_loss\":"), *m.train_loss);
-  if (m.validation_loss) end = put_number(fmt::format_to(end, ",\"validation_loss\":"), *m.validation_loss);
-  if (!m.figures.empty()) {
-    file_.append(std::string(line, end) + figures_text(m.figures) + "}\n");
-    return;
-  }
-  end = fmt::format_to(end, "}}\n");
-  file_.append({line, static_cast<std::size_t>(end - line)});
+  std::string line =
+      fmt::format("{{\"step\":{},\"loss\":{}{},\"lr\":{},\"tokens_per_s\":{}", m.step, number_text(m.loss),
+                  accuracy_text(m.accuracy), number_text(m.lr), rate_text(m.tokens_per_s));
+  if (m.train_loss) line += fmt::format(",\"train_loss\":{}", number_text(*m.train_loss));
+  if (m.validation_loss) line += fmt::format(",\"validation_loss\":{}", number_text(*m.validation_loss));
+  if (!m.figures.empty()) line += figures_text(m.figures);
+  file_.append(line + "}\n");
 }
 
 void MetricsFile::add(const EpochMetrics& m) {
-  char line[160];
-  char* end = fmt::format_to(line, "{{\"epoch\":{},\"loss\":", m.epoch);
-  end = put_number(end, m.loss);
-  end = put_accuracy(end, m.accuracy);
-  std::string text(line, end);
+  std::string text =
+      fmt::format("{{\"epoch\":{},\"loss\":{}{}", m.epoch, number_text(m.loss), accuracy_text(m.accuracy));
   // Bytes that are not UTF-8, which a byte vocabulary may generate, become U+FFFD.
   if (m.sample)
     text += ",\"sample\":" + nlohmann::json(*m.sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -171,8 +169,8 @@ Metrics read_metrics(const fs::path& path) {
       out.bits = object["bits"];
     } else {
       out.epochs.push_back({object["epoch"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured), {}});
-      const auto sample = object.find("sample");
-      if (sample != object.end() && sample->is_string()) out.epochs.back().sample = sample->get<std::string>();
+      if (const nlohmann::json& sample = json::member(object, "sample"); sample.is_string())
+        out.epochs.back().sample = sample.get<std::string>();
     }
     return true;
   });

@@ -33,6 +33,9 @@ struct StepMetrics {
   int64_t tokens = 0;                                           // target tokens; not in the file
   double terms = 0;                                             // that the loss is the mean of; not in the file
   std::vector<Figure> figures = {};                             // of a step of the program's own
+
+  /// kNotMeasured where the step has none of this name.
+  double figure(std::string_view name) const;
 };
 
 /// What metrics.jsonl has about an epoch.
@@ -77,6 +80,9 @@ struct Metrics {
   std::vector<StepMetrics> steps;    ///< in the order of the file
   std::vector<EpochMetrics> epochs;  ///< in the order of the file
   std::string bits;                  // of the model, where the run has ended
+
+  /// Adds the names of the figures of all steps that `names` lacks, in the order in which they appear.
+  void add_figure_names(std::vector<std::string>& names) const;
 };
 
 // Reads a whole metrics.jsonl; an incomplete last line is ignored.

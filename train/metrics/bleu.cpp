@@ -3,8 +3,6 @@
 #include <tapegrad/train/metrics/bleu.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace tapegrad::metrics {
 namespace {

@@ -10,7 +10,6 @@
 #include <tapegrad/tutorials/attention/analysis.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -62,8 +61,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
     }
     // Kinds are drawn next to each other, so that no dot hides another.
     const auto kind = static_cast<double>(at - chart.series.begin());
-    at->x.push_back(static_cast<double>(f.layer) + 0.08 * kind);
-    at->y.push_back(value(f));
+    at->add(static_cast<double>(f.layer) + 0.08 * kind, value(f));
     layers = std::max(layers, static_cast<double>(f.layer));
   }
   chart.x_low = -0.5;
@@ -77,7 +75,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
 }
 
 // Curves of every head, and their mean.
-drawing::Drawing head_curves(LineChart chart, const std::vector<std::vector<double>>& heads, double x_scale) {
+drawing::Drawing head_curves(LineChart chart, const std::vector<std::vector<double>>& heads) {
   std::size_t longest = 0;
   for (const std::vector<double>& y : heads) longest = std::max(longest, y.size());
   Series all{.name = said("mean of the heads; pale: one head")};
@@ -85,13 +83,11 @@ drawing::Drawing head_curves(LineChart chart, const std::vector<std::vector<doub
     double sum = 0, known = 0;
     for (const std::vector<double>& y : heads)
       if (i < y.size()) sum += y[i], ++known;
-    all.x.push_back(static_cast<double>(i) * x_scale);
-    all.y.push_back(sum / known);
+    all.add(static_cast<double>(i), sum / known);
   }
   for (const std::vector<double>& y : heads) {
-    Series one{.faint = true};
-    for (std::size_t i = 0; i < y.size(); ++i) one.x.push_back(static_cast<double>(i) * x_scale), one.y.push_back(y[i]);
-    chart.series.push_back(std::move(one));
+    chart.series.push_back(Series::numbered("", y));
+    chart.series.back().faint = true;
   }
   chart.series.push_back(std::move(all));
   chart.width = 460;
@@ -115,12 +111,12 @@ std::vector<drawing::Drawing> charts(const std::vector<HeadFigures>& figures) {
                                                  .y_label = said("share"),
                                                  .y_low = 0,
                                                  .y_high = 1},
-                                                held, 1)};
+                                                held)};
   if (!falling.empty())
     out.push_back(head_curves({.title = said("Energy of the Hopfield update, minus the energy of the query"),
                                .x_label = said("updates"),
                                .y_label = said("energy")},
-                              falling, 1));
+                              falling));
   out.push_back(dots(figures, said("Effective rank / n"), said("share"), 1, 0.1,
                      [](const HeadFigures& f) { return f.map.effective_rank / static_cast<double>(f.n); }));
   out.push_back(dots(figures, said("Low frequencies"), said("share"), 1, 0.8,

@@ -13,6 +13,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr double kExplained = 0.9;  // the tutorial's "explain 0.9"
+constexpr int kUpdates = 12;        // of a Hopfield network
 
 Tensor in_double(const Tensor& x) { return x.detach().to(kFloat64).contiguous(); }
 
@@ -132,7 +133,7 @@ MapFigures figures_of(const Tensor& weights) {
   return out;
 }
 
-HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& seen, int64_t updates) {
+HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& seen) {
   const Tensor k = in_double(keys);
   const double beta = 1 / std::sqrt(static_cast<double>(k.size(1)));
   const Tensor patterns = sum(seen.to(kFloat64), {1});
@@ -147,10 +148,10 @@ HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, cons
 
   Tensor state = in_double(queries);
   std::vector<Tensor> states{state}, energies;
-  for (int64_t i = 0; i <= updates; ++i) {
+  for (int i = 0; i <= kUpdates; ++i) {
     const Tensor scores = scores_of(state);
     energies.push_back(energy_of(state, scores));
-    if (i == updates) break;
+    if (i == kUpdates) break;
     state = matmul(softmax(scores, -1), k);
     states.push_back(state);
   }

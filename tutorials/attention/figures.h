@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -41,8 +40,8 @@ struct HopfieldFigures {
   double distance_falls = 0;     // share whose distance to the last state falls at every update, up to rounding
   double step = 0;               // mean length of the last update: 0 at a fixed point
 };
-/// queries [T, D], keys [S, D], seen [T, S]: bool, which keys are not masked.
-HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& seen, int64_t updates = 12);
+/// Twelve updates. queries [T, D], keys [S, D], seen [T, S]: bool, which keys are not masked.
+HopfieldFigures hopfield_figures(const Tensor& queries, const Tensor& keys, const Tensor& seen);
 
 /// |q - k|: the mean over all pairs that are not masked, and the mean with the weights. What is attended to is nearer
 /// where the second is smaller.

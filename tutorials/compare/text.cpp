@@ -8,7 +8,6 @@
 #include <tapegrad/tutorials/compare/text.h>
 #include <tapegrad/tutorials/processor_time.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {

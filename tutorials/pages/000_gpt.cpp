@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
@@ -42,10 +41,7 @@ std::vector<Number> numbers_of_gpt_mask() {
   return {own(rows_of(theirs + ours, 0)), own(sizes)};
 }
 
-std::string five_as_mask() {
-  return fmt::format("{{\"tokens\":{},\"scores\":{},\"allowed\":{},\"when\":\"before\"}}", json_of(kFiveTokens),
-                     json_of(scores_of_five()), json_of(tril(ones({5, 5}))));
-}
+std::string five_as_mask() { return json_of_mask(kFiveTokens, scores_of_five(), tril(ones({5, 5}))); }
 
 std::vector<Number> numbers_of_gpt_steps() {
   const Tensor weights = softmax(masked_fill(scores_of_five(), !nn::causal_mask(5), -INFINITY));
@@ -84,10 +80,8 @@ std::vector<Number> numbers_of_infinity() {
 
 std::vector<Figure> figures_of_infinity() {
   drawing::Series leak{said("weight of later tokens")};
-  for (const double lowered : {0., 1., 2., 5., 10., 20., 40., 60., 80., 100., 120.}) {
-    leak.x.push_back(lowered);
-    leak.y.push_back(leak_of(lowered));
-  }
+  for (const double lowered : {0., 1., 2., 5., 10., 20., 40., 60., 80., 100., 120.})
+    leak.add(lowered, leak_of(lowered));
   return {{draw(drawing::LineChart{.title = said("What leaks through a finite mask"),
                                    .x_label = said("lowered by"),
                                    .y_label = said("weight"),

@@ -95,8 +95,7 @@ std::vector<Number> numbers_of_masking_steps() {
 
 std::string three_as_mask() {
   Generator generator(3);
-  return fmt::format("{{\"tokens\":[\"1\",\"2\",\"3\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
-                     json_of(randn({3, 3}, kFloat32, &generator)), json_of(tril(ones({3, 3}))));
+  return json_of_mask({"1", "2", "3"}, randn({3, 3}, kFloat32, &generator), tril(ones({3, 3})));
 }
 
 std::vector<Number> numbers_of_subsequent_mask() {
@@ -113,10 +112,7 @@ std::vector<Figure> figures_of_table() {
   for (int i = 0; i < 50; ++i) rows.push_back(std::to_string(i));
   for (int i = 0; i < 32; ++i) columns.push_back(std::to_string(i));
   drawing::Series near{said("position 50")};
-  for (int64_t t = 0; t < 100; ++t) {
-    near.x.push_back(static_cast<double>(t));
-    near.y.push_back(sum(table[50] * table[t]).item() / 16);
-  }
+  for (int64_t t = 0; t < 100; ++t) near.add(static_cast<double>(t), sum(table[50] * table[t]).item() / 16);
   return {{draw_matrix(said("Positional encoding"), table.slice(0, 0, 50), rows, columns, -1, 1)},
           {draw(drawing::LineChart{.title = said("Similarity of positions"),
                                    .x_label = said("position"),

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/numbers.h>
@@ -33,7 +32,7 @@ Number shapes_of_steps(int64_t batch, int64_t length, int64_t width, std::size_t
   NamedTensors steps;
   static_cast<void>(attention(x, mask, &steps));
   std::string ours;
-  for (std::size_t i = 0; i < count; ++i) ours += plain(str(steps[i].tensor.shape())) + "\n";
+  for (std::size_t i = 0; i < count; ++i) ours += plain_shape(steps[i].tensor) + "\n";
   return same(fmt::format("Batch {}, length {}, width {}: {}", batch, length, width, steps_shown), plain(ours));
 }
 
@@ -47,7 +46,7 @@ std::vector<Number> numbers_of_comments() {
   static_cast<void>(attention(randn({2, 5, 32}), last_padded({1, 1}, 5), &steps));
   const auto shape = [&](std::string_view name) {
     const auto found = std::find_if(steps.begin(), steps.end(), [&](const auto& step) { return step.name == name; });
-    return plain(str(found->tensor.shape()));
+    return plain_shape(found->tensor);
   };
   return {same("comment: q, k, v by head", shape("q by head")), same("comment: mask", shape("mask")),
           same("comment: masked score", shape("masked score"))};
@@ -155,25 +154,20 @@ std::string deviation_by_scale() {
 
 std::string scores_with_padding() {
   Generator generator(0);
-  const Tensor allowed = (!last_padded({2}, 6)[0]).to(kFloat32).reshape({1, 6}).expand({6, 6});
-  return fmt::format(
-      "{{\"tokens\":[\"w1\",\"w2\",\"w3\",\"w4\",\"PAD\",\"PAD\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
-      json_of(randn({6, 6}, kFloat32, &generator)), json_of(allowed));
+  return json_of_mask({"w1", "w2", "w3", "w4", "PAD", "PAD"}, randn({6, 6}, kFloat32, &generator),
+                      (!last_padded({2}, 6)[0]).t());
 }
 
 // The first sentence of the page's last lines of code.
 std::string ids_as_mask() {
   Generator generator(0);
-  const Tensor words = (tensor({5, 8, 3, 0, 0}) != 0).to(kFloat32);
-  return fmt::format(
-      "{{\"tokens\":[\"5\",\"8\",\"3\",\"PAD\",\"PAD\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
-      json_of(randn({5, 5}, kFloat32, &generator)), json_of(words.expand({5, 5})));
+  return json_of_mask({"5", "8", "3", "PAD", "PAD"}, randn({5, 5}, kFloat32, &generator), tensor({5, 8, 3, 0, 0}) != 0);
 }
 
 std::vector<Number> numbers_of_sizes() {
   std::vector<Number> numbers;
   const Tensor ragged = last_padded({2, 1, 4, 0}, 10);
-  numbers.push_back(same("Mask shape", plain(str(ragged.shape()))));
+  numbers.push_back(same("Mask shape", plain_shape(ragged)));
   numbers.push_back(same("Mask of the first sequence, 1: True", rows_of(ragged[0].squeeze().to(kFloat32), 0)));
   numbers.push_back(shapes_of_steps(4, 10, 32, 15, kAllSteps));
   numbers.push_back(shapes_of_steps(2, 5, 32, 15, kAllSteps));

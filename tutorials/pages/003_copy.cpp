@@ -25,19 +25,6 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-nn::TransformerConfig sizes(int64_t vocab, int64_t hidden, int64_t layers, int64_t heads, int64_t inner, int64_t length,
-                            double dropout = 0.1) {
-  return {.vocab_size = vocab,
-          .hidden_size = hidden,
-          .num_hidden_layers = layers,
-          .num_attention_heads = heads,
-          .intermediate_size = inner,
-          .dropout_prob = dropout,
-          .hidden_dropout_prob = dropout,
-          .attention_probs_dropout_prob = dropout,
-          .max_position_embeddings = length};
-}
-
 // The tutorial's model of each task, and the tokens of an answer.
 struct TaskSize {
   std::string_view name;
@@ -46,9 +33,9 @@ struct TaskSize {
 };
 
 std::vector<TaskSize> sizes_of_tasks() {
-  return {{"copy", sizes(20, 64, 2, 2, 128, 20), 20},
-          {"addition", sizes(11, 256, 3, 4, 512, 10), 3},
-          {"parser", sizes(25, 128, 3, 4, 512, 10), 5}};
+  return {{"copy", sizes_of_model(20, 64, 2, 2, 128, 20, 0.1), 20},
+          {"addition", sizes_of_model(11, 256, 3, 4, 512, 10, 0.1), 3},
+          {"parser", sizes_of_model(25, 128, 3, 4, 512, 10, 0.1), 5}};
 }
 
 std::vector<Number> numbers_of_tasks() {
@@ -99,8 +86,7 @@ drawing::Series train_copy(nn::Transformer& model, std::string name, int steps, 
     const Tensor outputs = model(src, shifted_right(src), nn::padding_mask(src), nn::causal_mask(20));
     const Tensor loss = nn::sequence_loss(outputs, src);
     adam.step(tape.backward(loss));
-    losses.x.push_back(step);
-    losses.y.push_back(loss.item());
+    losses.add(step, loss.item());
   }
   return losses;
 }
@@ -114,7 +100,7 @@ struct TrainedCopy {
 const TrainedCopy& trained_copy() {
   static const TrainedCopy kTrained = [] {
     manual_seed(0);
-    TrainedCopy made{nn::Transformer(sizes(20, 64, 2, 2, 128, 20, 0)), {}};
+    TrainedCopy made{nn::Transformer(sizes_of_model(20, 64, 2, 2, 128, 20)), {}};
     made.losses = train_copy(made.model, "", 150, 16, 2e-3);
     nn::eval(made.model);
     return made;
@@ -149,35 +135,43 @@ Tensor probabilities_of_example() {
 
 std::vector<Number> numbers_of_copy() {
   const Tensor example = tensor({{7, 15, 2, 3, 12}}), probabilities = probabilities_of_example();
-  const auto shape = [](const Tensor& x) { return plain(str(x.shape())); };
-  return {same("Sequence Length", std::to_string(example.size(1))), same("Original Tensor Shape", shape(example)),
+  return {same("Sequence Length", std::to_string(example.size(1))), same("Original Tensor Shape", plain_shape(example)),
           same("Input Sequence", rows_of(example, 0)),
           drawn("Output of the test", rows_of(greedy_copy(tokens_of_test()), 0)),
           same("Model Output of the loss, second sequence", rows_of(probabilities[1], 1))};
 }
 
-std::vector<Figure> figures_of_copy() {
-  const nn::Transformer& model = trained_copy().model;
-  const Tensor src = tokens_of_test(), mask = nn::padding_mask(src);
+// The weights of all heads while the model copies, and what the tutorial draws.
+struct MapsOfCopy {
   nn::AttentionMaps maps;
-  static_cast<void>(model(src, shifted_right(src), mask, nn::causal_mask(20), &maps));
+  Tensor picture;
+  MapsOfCopy() {
+    const nn::Transformer& model = trained_copy().model;
+    const Tensor src = tokens_of_test(), mask = nn::padding_mask(src);
+    static_cast<void>(model(src, shifted_right(src), mask, nn::causal_mask(20), &maps));
+    const Tensor memory = model.encode(src, mask)[0];
+    picture = softmax(matmul(memory, memory.t()) / std::sqrt(64.0));
+  }
+};
+
+std::vector<Figure> figures_of_copy() {
+  const MapsOfCopy of;
   const auto map_of = [&](std::string_view name, int64_t head) {
-    return std::find_if(maps.begin(), maps.end(), [&](const auto& map) { return map.name == name; })->tensor[0][head];
+    return std::find_if(of.maps.begin(), of.maps.end(), [&](const auto& map) { return map.name == name; })
+        ->tensor[0][head];
   };
-  const Tensor memory = model.encode(src, mask)[0];
-  const Tensor picture = softmax(matmul(memory, memory.t()) / std::sqrt(64.0));
   std::vector<std::string> tokens, read{"0"};
-  for (const int64_t token : src.to_vector<int64_t>()) tokens.push_back(std::to_string(token));
+  for (const int64_t token : tokens_of_test().to_vector<int64_t>()) tokens.push_back(std::to_string(token));
   read.insert(read.end(), tokens.begin(), tokens.end() - 1);
   manual_seed(0);
-  nn::Transformer slow(sizes(20, 64, 2, 2, 128, 20));
+  nn::Transformer slow(sizes_of_model(20, 64, 2, 2, 128, 20, 0.1));
   const drawing::Series first = train_copy(slow, said("the tutorial's first 20 steps (seed 0)"), 20, 40, 1e-4);
   drawing::Series trained = trained_copy().losses;
   trained.name = said("150 steps, lr 2e-3, batch 16, no dropout");
   const auto map = [&](std::string_view title, const Tensor& x, const std::vector<std::string>& rows) {
     return draw_matrix(title, x, rows, tokens, 0, amax(x).item());
   };
-  return {{map("softmax(memory memoryᵀ / √64)", picture, tokens)},
+  return {{map("softmax(memory memoryᵀ / √64)", of.picture, tokens)},
           {.panels = {map(said("cross layer {}, head {}", 0, 0), map_of("decoder.layers.0.cross_attn", 0), read),
                       map(said("cross layer {}, head {}", 0, 1), map_of("decoder.layers.0.cross_attn", 1), read),
                       map(said("cross layer {}, head {}", 1, 0), map_of("decoder.layers.1.cross_attn", 0), read),
@@ -205,17 +199,12 @@ std::string loss_of_probabilities() {
 
 // How far the tutorial's picture is from each of the encoder's maps.
 std::string picture_and_heads() {
-  const nn::Transformer& model = trained_copy().model;
-  const Tensor src = tokens_of_test(), mask = nn::padding_mask(src);
-  nn::AttentionMaps maps;
-  static_cast<void>(model(src, shifted_right(src), mask, nn::causal_mask(20), &maps));
-  const Tensor memory = model.encode(src, mask)[0];
-  const Tensor picture = softmax(matmul(memory, memory.t()) / std::sqrt(64.0));
+  const MapsOfCopy of;
   std::string out = said("largest difference of a weight to the figure\n");
-  for (const auto& map : maps) {
+  for (const auto& map : of.maps) {
     if (map.name.find("encoder.layers") == std::string::npos) continue;
     for (int64_t head = 0; head < 2; ++head)
-      out += said("  {}, head {}: {:.2f}\n", map.name, head + 1, amax(abs(map.tensor[0][head] - picture)).item());
+      out += said("  {}, head {}: {:.2f}\n", map.name, head + 1, amax(abs(map.tensor[0][head] - of.picture)).item());
   }
   return out;
 }

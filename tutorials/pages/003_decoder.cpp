@@ -72,8 +72,7 @@ std::vector<Number> numbers_of_whole() {
   manual_seed(0);
   const nn::Embeddings embeddings(embedding_config());
   const Tensor ids = tensor({{1, 5, 9, 2}, {6, 3, 7, 4}}), embedded = embeddings(ids);
-  const auto shape = [](const Tensor& y) { return plain(str(y.shape())); };
-  return {same("Input shape", shape(ids)), same("Shape after embedding", shape(embedded)),
+  return {same("Input shape", plain_shape(ids)), same("Shape after embedding", plain_shape(embedded)),
           drawn("Part of the embedding vector for the first token of the first sequence",
                 rows_of(embedded[0][0].slice(0, 0, 8), 4) + "\n" + rows_of(embedded[0][0].slice(0, 8, 10), 4))};
 }
@@ -85,15 +84,7 @@ std::vector<std::string> target_of_whole(std::string start) { return {std::move(
 
 nn::AttentionMaps maps_of_whole() {
   manual_seed(0);
-  const nn::Transformer model({.vocab_size = 20,
-                               .hidden_size = 32,
-                               .num_hidden_layers = 2,
-                               .num_attention_heads = 2,
-                               .intermediate_size = 64,
-                               .dropout_prob = 0,
-                               .hidden_dropout_prob = 0,
-                               .attention_probs_dropout_prob = 0,
-                               .max_position_embeddings = 8});
+  const nn::Transformer model(sizes_of_model(20, 32, 2, 2, 64, 8));
   const Tensor src = tensor({{7, 4, 9, 5, 0, 0}}), tgt = tensor({{0, 7, 4, 9, 5}});
   nn::AttentionMaps maps;
   static_cast<void>(model(src, tgt, nn::padding_mask(src), nn::causal_mask(5), &maps));

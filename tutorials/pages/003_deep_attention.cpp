@@ -21,13 +21,9 @@ std::vector<Figure> figures_of_cost() {
   constexpr double kDim = 64, kKept = 256;
   drawing::Series full_cost{said("full: 2 n^2 d")}, linear{"Linformer: 4 n k d"}, features{"Performer: 4 n m d"};
   for (double n = 256; n <= 65536; n *= 2) {
-    const auto add = [n](drawing::Series& to, double cost) {
-      to.x.push_back(n);
-      to.y.push_back(cost);
-    };
-    add(full_cost, 2 * n * n * kDim);
-    add(linear, 4 * n * kKept * kDim);
-    add(features, 4 * n * kKept * kDim);
+    full_cost.add(n, 2 * n * n * kDim);
+    linear.add(n, 4 * n * kKept * kDim);
+    features.add(n, 4 * n * kKept * kDim);
   }
   features.mark = drawing::Series::Mark::dashes;
   return {{draw(drawing::LineChart{.title = said("Cost of attention, by length"),
@@ -102,13 +98,7 @@ std::string kernel_as_words() {
 
 std::vector<Figure> figures_of_kernel() {
   const auto curve = [](std::string name, double scale) {
-    const std::vector<double> values = RandomHead(scale).values();
-    drawing::Series series{std::move(name)};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      series.x.push_back(static_cast<double>(i + 1));
-      series.y.push_back(values[i]);
-    }
-    return series;
+    return drawing::Series::numbered(std::move(name), RandomHead(scale).values(), 1);
   };
   return {{draw(drawing::LineChart{
       .title = said("Singular values"),
@@ -162,12 +152,10 @@ std::vector<Number> numbers_of_energy() {
 std::vector<Figure> figures_of_energy() {
   const Recall recall;
   const auto chart = [](std::string title, std::string name, const std::vector<double>& values) {
-    drawing::Series series{.name = name, .x = {}, .y = values};
-    for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(static_cast<double>(i));
     return draw(drawing::LineChart{.title = std::move(title),
                                    .x_label = said("update"),
-                                   .y_label = std::move(name),
-                                   .series = {series},
+                                   .y_label = name,
+                                   .series = {drawing::Series::numbered(name, values)},
                                    .width = 300,
                                    .height = 170});
   };

@@ -31,9 +31,7 @@ std::vector<double> rotated_scores(int64_t from, double base) {
 
 std::vector<Figure> figures_of_rope() {
   const auto curve = [](std::string name, int64_t from, double base) {
-    drawing::Series series{.name = std::move(name), .x = {}, .y = rotated_scores(from, base)};
-    for (std::size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
-    return series;
+    return drawing::Series::numbered(std::move(name), rotated_scores(from, base));
   };
   drawing::Series moved = curve(said("query at 1063"), 1063, 10000);
   moved.mark = drawing::Series::Mark::dashes;

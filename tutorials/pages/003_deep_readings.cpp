@@ -41,8 +41,8 @@ std::vector<Figure> figures_of_information() {
   drawing::Series spread{said("entropy")}, low{said("low frequencies")};
   for (double scale = 0; scale <= 6; scale += 0.5) {
     const Tensor weights = softmax(scores_of_32() * scale);
-    spread.x.push_back(scale), low.x.push_back(scale);
-    spread.y.push_back(entropy(weights)), low.y.push_back(low_frequencies(weights));
+    spread.add(scale, entropy(weights));
+    low.add(scale, low_frequencies(weights));
   }
   const auto chart = [](std::string title, std::string label, drawing::Series series, double high) {
     return draw(drawing::LineChart{.title = std::move(title),
@@ -79,12 +79,8 @@ std::vector<Figure> figures_of_bond() {
   Generator generator(0);
   const Tensor q = randn({32, 4}, kFloat64, &generator), k = randn({32, 4}, kFloat64, &generator);
   const auto curve = [](std::string name, const Tensor& x) {
-    drawing::Series series{.name = std::move(name), .x = {}, .y = svdvals(x).to_vector<double>()};
-    for (std::size_t i = 0; i < series.y.size(); ++i) {
-      series.x.push_back(static_cast<double>(i + 1));
-      series.y[i] = std::max(series.y[i], 1e-16);  // 0 has no logarithm
-    }
-    return series;
+    const Tensor values = maximum(svdvals(x), 1e-16);  // 0 has no logarithm
+    return drawing::Series::numbered(std::move(name), values.to_vector<double>(), 1);
   };
   return {{draw(drawing::LineChart{
       .title = said("Singular values"),

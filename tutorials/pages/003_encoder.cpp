@@ -78,13 +78,9 @@ drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
   drawing::Series features{said("feature"), {}, {}, false, drawing::Series::Mark::dots},
       ticks{said("mean"), {}, {}, false, drawing::Series::Mark::ticks};
   const std::size_t dim = static_cast<std::size_t>(x.size(2));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    features.x.push_back(static_cast<double>(i / dim));
-    features.y.push_back(values[i]);
-  }
+  for (std::size_t i = 0; i < values.size(); ++i) features.add(static_cast<double>(i / dim), values[i]);
   for (std::size_t t = 0; t < middles.size(); ++t) {
-    ticks.x.push_back(static_cast<double>(t));
-    ticks.y.push_back(middles[t]);
+    ticks.add(static_cast<double>(t), middles[t]);
   }
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = said("token (both sequences)"),
@@ -107,17 +103,13 @@ drawing::Drawing draw_density(std::string title, const Tensor& x) {
         1 / (count * bin);
   drawing::Series bins{said("values")}, curve{said("smooth")};
   for (std::size_t i = 0; i < inside.size(); ++i) {
-    for (const std::size_t edge : {i, i + 1}) {
-      bins.x.push_back(low + bin * static_cast<double>(edge));
-      bins.y.push_back(inside[i]);
-    }
+    for (const std::size_t edge : {i, i + 1}) bins.add(low + bin * static_cast<double>(edge), inside[i]);
   }
   const double width = std(x).item() * fixed::pow(count, -0.2);
   for (int64_t i = 0; i < kPoints; ++i) {
     const double at = low + (high - low) * static_cast<double>(i) / (kPoints - 1);
     const Tensor distance = (x - at) / width;
-    curve.x.push_back(at);
-    curve.y.push_back(mean(exp(-0.5 * square(distance))).item() / (width * kRootOfTwoPi));
+    curve.add(at, mean(exp(-0.5 * square(distance))).item() / (width * kRootOfTwoPi));
   }
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = said("value"),
@@ -170,14 +162,13 @@ namespace {
 
 std::vector<Number> numbers_of_norm() {
   const Normalised data;
-  const auto shape = [](const Tensor& y) { return plain(str(y.shape())); };
-  return {same("Input Data Shape", shape(data.x)),
-          same("Mean Shape", shape(means(data.x))),
-          same("Standard Deviation Shape", shape(deviations(data.x))),
-          same("Normalized Data Shape", shape(data.normal)),
+  return {same("Input Data Shape", plain_shape(data.x)),
+          same("Mean Shape", plain_shape(means(data.x))),
+          same("Standard Deviation Shape", plain_shape(deviations(data.x))),
+          same("Normalized Data Shape", plain_shape(data.normal)),
           same("Gamma (Scale) Values", numpy_rows(data.gamma)),
           same("Beta (Shift) Values", numpy_rows(data.beta)),
-          same("Scaled & Shifted Data Shape", shape(data.scaled))};
+          same("Scaled & Shifted Data Shape", plain_shape(data.scaled))};
 }
 
 // The first sequence, with the scale and shift of the tutorial's figure.
@@ -217,12 +208,8 @@ std::vector<Number> numbers_of_encoder() {
 // The sentence of the page's first exercise, with a token of padding, and scores of seed 0.
 std::string bear_as_mask() {
   Generator generator(0);
-  const Tensor words = (arange(8) < 7).to(kFloat32);
-  return fmt::format(
-      "{{\"tokens\":[\"The\",\"patient\",\"bear\",\"can\",\"bear\",\"the\",\"pain\",\"PAD\"],\"scores\":{},\"allowed\":"
-      "{},"
-      "\"when\":\"before\"}}",
-      json_of(randn({8, 8}, kFloat32, &generator)), json_of(words.expand({8, 8})));
+  return json_of_mask({"The", "patient", "bear", "can", "bear", "the", "pain", "PAD"},
+                      randn({8, 8}, kFloat32, &generator), arange(8) < 7);
 }
 
 // The encoder of the copy task's Transformer.

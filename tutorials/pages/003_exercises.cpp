@@ -36,10 +36,9 @@ Figure pairs_by_length() {
   drawing::Series every{said("full: n^2")}, near{said("window: 257 n")}, segments{said("segments: 32 n + (n / 32)^2")};
   for (double n = 512; n <= 65536; n *= 2) {
     const double vectors = n / kSegment;
-    for (drawing::Series* series : {&every, &near, &segments}) series->x.push_back(n);
-    every.y.push_back(n * n);
-    near.y.push_back(kWindow * n);
-    segments.y.push_back(kSegment * n + vectors * vectors);
+    every.add(n, n * n);
+    near.add(n, kWindow * n);
+    segments.add(n, kSegment * n + vectors * vectors);
   }
   return {draw(drawing::LineChart{.title = said("Pairs of tokens compared, by length"),
                                   .x_label = said("tokens"),

@@ -17,10 +17,10 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-// The weights [heads, 6, 6] of an untrained multi-head attention of width 64 over six random words.
-Tensor weights_of_heads(int64_t heads) {
+// The weights [4, 6, 6] of an untrained multi-head attention of width 64 over six random words.
+Tensor weights_of_heads() {
   manual_seed(0);
-  const nn::MultiHeadAttention attention(64, heads);
+  const nn::MultiHeadAttention attention(64, 4);
   const Tensor words = randn({1, 6, 64});
   Tensor weights;
   static_cast<void>(attention(words, words, words, {.weights = &weights}));
@@ -35,17 +35,17 @@ std::vector<Number> numbers_of_heads() {
     rows += fmt::format("{:>5} {:>11} {:>24} {:>18}\n", heads, nn::count_parameters(attention),
                         heads * kTokens * kTokens * (64 / heads), heads * kTokens * kTokens);
   }
-  return {own(rows), own(rows_of(weights_of_heads(4)[0], 4))};
+  return {own(rows), own(rows_of(weights_of_heads()[0], 4))};
 }
 
 std::string heads_as_player() {
-  return json_of_heads(weights_of_heads(4), {"학습 전의 네 헤드", "four untrained heads"}, journey_words(),
+  return json_of_heads(weights_of_heads(), {"학습 전의 네 헤드", "four untrained heads"}, journey_words(),
                        journey_words());
 }
 
 std::vector<Figure> figures_of_heads() {
   const std::vector<std::string>& words = journey_words();
-  const Tensor weights = weights_of_heads(4);
+  const Tensor weights = weights_of_heads();
   std::vector<drawing::Drawing> maps;
   for (int64_t h = 0; h < 4; ++h) maps.push_back(draw_matrix(said("Head {}", h + 1), weights[h], words, words, 0, 0.5));
   return {{.panels = maps}};

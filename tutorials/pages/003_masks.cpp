@@ -56,17 +56,17 @@ class Steps {
     width_ = std::min(12, drawing::kTerminalWidth / columns);
   }
   void add(std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
-    fmt::format_to(std::back_inserter(text), "{}. {}:\n", ++number_, headline);
+    text += fmt::format("{}. {}:\n", ++number_, headline);
     if (static_cast<int64_t>(words_.size()) <= kMostInTables) {
       text += drawing::bracket_table(x, {words_, words_, width_, digits, exponent});
     } else {
       text += drawing::shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
-      fmt::format_to(std::back_inserter(text), "({})\n", said(drawing::shades_legend()));
+      text += fmt::format("({})\n", said(drawing::shades_legend()));
     }
     text += told.empty() ? "" : fmt::format("\n{}\n", told);
   }
   void plain(std::string_view headline, std::string_view what, std::string_view told) {
-    fmt::format_to(std::back_inserter(text), "{}. {}:\n{}\n\n{}\n", ++number_, headline, what, told);
+    text += fmt::format("{}. {}:\n{}\n\n{}\n", ++number_, headline, what, told);
   }
   void line() { text += fmt::format("{}\n", kLine); }
 
@@ -245,9 +245,8 @@ std::vector<Figure> figures_of_masks() {
 }
 
 std::string words_as_mask() {
-  return fmt::format(
-      "{{\"tokens\":[\"I\",\"love\",\"deep\",\"learning\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
-      json_of(tutorial_example().scores), json_of(tril(ones({4, 4}))));
+  const auto [words, scores] = tutorial_example();
+  return json_of_mask(words, scores, tril(ones({4, 4})));
 }
 
 // The weights with 1 added to allowed scores, and without.

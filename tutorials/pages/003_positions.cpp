@@ -106,19 +106,19 @@ drawing::Series sampled_wave(std::string name, int64_t length, const auto& f) {
   constexpr int kPoints = 480;
   for (int i = 0; i < kPoints; ++i) {
     const double t = static_cast<double>(length - 1) * i / (kPoints - 1);
-    series.x.push_back(t);
-    series.y.push_back(f(t));
+    series.add(t, f(t));
   }
   return series;
 }
 
-drawing::Drawing waves_of_encoding(std::string title, std::vector<drawing::Series> series) {
+drawing::Drawing waves(std::string title, std::vector<drawing::Series> series, double width, double low = -1) {
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = said("position"),
                                  .y_label = said("value"),
                                  .series = std::move(series),
-                                 .y_low = -1,
-                                 .y_high = 1,
+                                 .y_low = low,
+                                 .y_high = low < 0 ? 1.0 : 0.0,
+                                 .width = width,
                                  .height = 170});
 }
 
@@ -136,9 +136,10 @@ std::vector<drawing::Drawing> draw_curves(int64_t length, int64_t dim) {
   for (const int shift : {0, 5, 10, 15})
     shifts.push_back(
         sampled_wave(shift == 0 ? said("position") : said("position + {}", shift), length, sine(slow, shift)));
-  return {waves_of_encoding(said("1. Sines: the higher the dimension, the longer the wave"), sines),
-          waves_of_encoding(said("2. A pair: sine and cosine of one period"), pair),
-          waves_of_encoding(said("3. Shifts: dimension {}, some positions later", 2 * slow), shifts)};
+  constexpr double kWide = 416;
+  return {waves(said("1. Sines: the higher the dimension, the longer the wave"), sines, kWide),
+          waves(said("2. A pair: sine and cosine of one period"), pair, kWide),
+          waves(said("3. Shifts: dimension {}, some positions later", 2 * slow), shifts, kWide)};
 }
 
 drawing::Drawing draw_encoding(int64_t length, int64_t dim) {
@@ -231,17 +232,6 @@ drawing::Series wave(std::string name, const Tensor& positions, const Tensor& va
           .mark = drawing::Series::Mark::line};
 }
 
-drawing::Drawing waves(std::string title, std::vector<drawing::Series> series, double low = -1) {
-  return draw(drawing::LineChart{.title = std::move(title),
-                                 .x_label = said("position"),
-                                 .y_label = said("value"),
-                                 .series = std::move(series),
-                                 .y_low = low,
-                                 .y_high = low < 0 ? 1.0 : 0.0,
-                                 .width = 330,
-                                 .height = 170});
-}
-
 // The tutorial's four panels, with its numbers.
 std::vector<drawing::Drawing> panels_of_the_tutorial() {
   const Tensor t = arange(0, 100, 1, kFloat64), near = arange(0, 20, 1, kFloat64);
@@ -252,10 +242,10 @@ std::vector<drawing::Drawing> panels_of_the_tutorial() {
   ShowRequest request;
   request.length = 20;
   request.dim = 32;
-  return {
-      waves(said("1. Sines"), sines),
-      waves(said("2. A pair of t / 20"), {wave(said("sine"), t, sin(t / 20)), wave(said("cosine"), t, cos(t / 20))}),
-      waves(said("3. Shifts of sin(t / 100)"), shifts, 0), show_positional_encoding(request).drawings.back()};
+  return {waves(said("1. Sines"), sines, 330),
+          waves(said("2. A pair of t / 20"), {wave(said("sine"), t, sin(t / 20)), wave(said("cosine"), t, cos(t / 20))},
+                330),
+          waves(said("3. Shifts of sin(t / 100)"), shifts, 330, 0), show_positional_encoding(request).drawings.back()};
 }
 
 // Dot products of the encodings of two positions, by their distance.

@@ -16,8 +16,6 @@
 #include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/show/show.h>
 
-#include <cmath>
-
 namespace tapegrad::tasks::tutorial {
 namespace {
 
@@ -25,11 +23,10 @@ std::string tokens_as_row(const std::vector<int64_t>& tokens) { return fmt::form
 
 std::vector<Number> numbers_of_addition() {
   const Batch batch = addition_batch(tensor({153}), tensor({391}), 3);
-  const auto shape = [](const Tensor& x) { return plain(str(x.shape())); };
   return {same("Maximum Digits", std::to_string(AdditionTask::Settings{}.max_digits)),
-          same("Original Tensor Shape (input)", shape(batch.source)),
+          same("Original Tensor Shape (input)", plain_shape(batch.source)),
           same("Full Input", rows_of(batch.source, 0)),
-          same("Original Tensor Shape (target)", shape(batch.target)),
+          same("Original Tensor Shape (target)", plain_shape(batch.target)),
           same("Actual Sum", std::to_string(153 + 391)),
           same("Target Sequence", rows_of(batch.target, 0)),
           drawn("Calculated Loss (Step: 3000)", fmt::format("{:.4f}", 3 * fixed::log(11.0))),
@@ -77,9 +74,7 @@ std::vector<Figure> figures_of_addition() {
 std::string sum_as_mask() {
   Generator generator(0);
   const Tensor ids = addition_batch(tensor({310}), tensor({98}), 3).source[0];
-  return fmt::format(
-      "{{\"tokens\":[\"3\",\"1\",\"0\",\"+\",\"0\",\"9\",\"8\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
-      json_of(randn({7, 7}, kFloat32, &generator)), json_of((ids != 0).to(kFloat32).expand({7, 7})));
+  return json_of_mask({"3", "1", "0", "+", "0", "9", "8"}, randn({7, 7}, kFloat32, &generator), ids != 0);
 }
 
 std::string hidden_digits() {
@@ -127,9 +122,7 @@ std::vector<Figure> figures_of_parser() {
 // the causal mask; scores of seed 0.
 std::string tree_as_mask() {
   Generator generator(0);
-  return fmt::format(
-      "{{\"tokens\":[\"0\",\"ASSIGN\",\"y\",\"DIV\",\"7\"],\"scores\":{},\"allowed\":{},\"when\":\"before\"}}",
-      json_of(randn({5, 5}, kFloat32, &generator)), json_of(tril(ones({5, 5}))));
+  return json_of_mask({"0", "ASSIGN", "y", "DIV", "7"}, randn({5, 5}, kFloat32, &generator), tril(ones({5, 5})));
 }
 
 std::string digits_one_too_high() {

@@ -29,8 +29,7 @@ std::vector<drawing::Series> curves_of_reach() {
   for (const int64_t length : {2, 5, 10, 20, 30, 40, 50, 60, 70, 80}) {
     const auto add = [&](drawing::Series& to, const auto& model) {
       const Tensor tokens = randn({1, length, kWidth}, kFloat32, &generator);
-      to.x.push_back(static_cast<double>(length));
-      to.y.push_back(reach(model, tokens, randn({kWidth}, kFloat32, &generator)));
+      to.add(static_cast<double>(length), reach(model, tokens, randn({kWidth}, kFloat32, &generator)));
     };
     add(recurrent, [&](const Tensor& x) { return rnn(x).output; });
     add(gated, [&](const Tensor& x) { return lstm(x).output; });
@@ -79,7 +78,7 @@ Exhibit show_time_flies() {
   const std::vector<std::string> three{"1", "2", "3"};
   std::string out;
   const auto array = [&](std::string_view name, const Tensor& values) {
-    fmt::format_to(std::back_inserter(out), "{}:\n {}\n", name, drawing::numpy_text(values));
+    out += fmt::format("{}:\n {}\n", name, drawing::numpy_text(values));
   };
   const auto shape = [&](std::string_view name, const Tensor& values) {
     out += said("{} shape: {}\n", name, drawing::tuple_text(values.shape()));
@@ -118,14 +117,10 @@ std::vector<Number> numbers_of_words() {
   const TimeFlies made;
   const auto& [words, x, scores, weights, contexts] = made;
   return {
-      same("Input matrix shape", plain(str(x.shape()))),
-      same("Input matrix", numpy_rows(x)),
-      same("Input matrix transpose", numpy_rows(x.t())),
-      same("Similarity matrix shape", plain(str(scores.shape()))),
-      same("Similarity matrix", rows_of(scores, 2)),
-      same("Attention weights shape", plain(str(weights.shape()))),
-      same("Attention weights", numpy_rows(weights)),
-      same("Contextualized vectors shape", plain(str(contexts.shape()))),
+      same("Input matrix shape", plain_shape(x)),           same("Input matrix", numpy_rows(x)),
+      same("Input matrix transpose", numpy_rows(x.t())),    same("Similarity matrix shape", plain_shape(scores)),
+      same("Similarity matrix", rows_of(scores, 2)),        same("Attention weights shape", plain_shape(weights)),
+      same("Attention weights", numpy_rows(weights)),       same("Contextualized vectors shape", plain_shape(contexts)),
       same("Contextualized vectors", numpy_rows(contexts)),
   };
 }

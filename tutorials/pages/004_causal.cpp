@@ -27,7 +27,7 @@ Exhibit show_journey() {
   const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
   std::string out;
   const auto step = [&](std::string_view headline, const Tensor& values) {
-    fmt::format_to(std::back_inserter(out), "{}\n{}\n\n", headline, str(values));
+    out += fmt::format("{}\n{}\n\n", headline, str(values));
   };
 
   out += said("Without trainable weights\n\n");
@@ -91,8 +91,7 @@ std::vector<Figure> figures_of_causal() {
 }
 
 std::string journey_as_mask() {
-  return fmt::format("{{\"tokens\":{},\"scores\":{},\"allowed\":{},\"when\":\"before\"}}", json_of(journey_words()),
-                     json_of(journey_scores() / std::sqrt(2.0)), json_of(tril(ones({6, 6}))));
+  return json_of_mask(journey_words(), journey_scores() / std::sqrt(2.0), tril(ones({6, 6})));
 }
 
 // How far apart the two ways are, in this example and for scores that are far apart.
@@ -136,8 +135,8 @@ std::vector<Figure> figures_of_dropout() {
     total = total + half(weights);
     if (n % 10 != 0) continue;
     const double mean_sum = mean(sum(total / n, -1)).item();
-    scaled.x.push_back(n), scaled.y.push_back(mean_sum);
-    bare.x.push_back(n), bare.y.push_back(mean_sum / 2);
+    scaled.add(n, mean_sum);
+    bare.add(n, mean_sum / 2);
   }
   return {{.panels = {draw_matrix(said("Causal weights"), weights, words, words, 0, 1),
                       draw_matrix(said("After dropout"), dropped, words, words, 0, 2)}},

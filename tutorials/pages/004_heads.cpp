@@ -1,5 +1,4 @@
 // Tutorial 004, cells 37 to 42: batches, several heads, and products of stacks of matrices.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/self_attention.h>
@@ -37,17 +36,16 @@ std::vector<Number> numbers_of_head_cells() {
   manual_seed(123);
   const Tensor two = MultiHeadAttentionWrapper(3, 2, 6, 0, 2)(batch);
   const Tensor joined = attention_of_cell_40()(batch);
-  const auto shape = [](const Tensor& x) { return plain(str(x.shape())); };
-  return {same("cell 37: batch.shape", shape(batch)),
+  return {same("cell 37: batch.shape", plain_shape(batch)),
           same("cell 38: CausalAttention", rows_of(one, 4)),
-          same("cell 38: context_vecs.shape", shape(one)),
+          same("cell 38: context_vecs.shape", plain_shape(one)),
           same("cell 39: MultiHeadAttentionWrapper", rows_of(two, 4)),
-          same("cell 39: context_vecs.shape", shape(two)),
+          same("cell 39: context_vecs.shape", plain_shape(two)),
           same("cell 40: MultiHeadAttention", rows_of(joined, 4)),
-          same("cell 40: context_vecs.shape", shape(joined)),
+          same("cell 40: context_vecs.shape", plain_shape(joined)),
           same("cell 41: rows of a that PyTorch echoes", rows_of(a.reshape({6, 4}).slice(0, 1, 6), 4)),
           same("cell 41: a @ a.transpose(2, 3)", rows_of(matmul(a, a.transpose(2, 3)), 4)),
-          same("cell 41: a.shape", shape(a)),
+          same("cell 41: a.shape", plain_shape(a)),
           same("cell 42: the first head", rows_of(matmul(a[0][0], a[0][0].t()), 4)),
           same("cell 42: the second head", rows_of(matmul(a[0][1], a[0][1].t()), 4))};
 }

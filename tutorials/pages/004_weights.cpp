@@ -16,18 +16,16 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-std::string shape_as_printed(const Tensor& x) { return plain(str(x.shape())); }
-
 std::vector<Number> numbers_of_projections() {
   const JourneyRoles made;
   const Tensor x_2 = journey_vectors()[1];
   return {same("cell 16: x_2", rows_of(x_2, 4)),
           same("cell 18: query_2", rows_of(matmul(x_2, made.w_query), 4)),
-          same("cell 18: x_2.shape", shape_as_printed(x_2)),
-          same("cell 18: W_query.shape", shape_as_printed(made.w_query)),
-          same("cell 18: query_2.shape", shape_as_printed(made.queries[1])),
-          same("cell 19: keys.shape", shape_as_printed(made.keys)),
-          same("cell 19: values.shape", shape_as_printed(made.values)),
+          same("cell 18: x_2.shape", plain_shape(x_2)),
+          same("cell 18: W_query.shape", plain_shape(made.w_query)),
+          same("cell 18: query_2.shape", plain_shape(made.queries[1])),
+          same("cell 19: keys.shape", plain_shape(made.keys)),
+          same("cell 19: values.shape", plain_shape(made.values)),
           same("cell 20: attn_score_22", rows_of(matmul(made.queries[1], made.keys[1]), 4))};
 }
 
@@ -73,8 +71,7 @@ std::vector<Figure> figures_of_scale() {
     const Tensor q = randn({200, d}, kFloat64, &generator), k = randn({16, d}, kFloat64, &generator);
     const Tensor scores = matmul(q, k.t());
     const auto add = [&](drawing::Series& to, const Tensor& of) {
-      to.x.push_back(static_cast<double>(d));
-      to.y.push_back(mean(amax(softmax(of), {-1})).item());
+      to.add(static_cast<double>(d), mean(amax(softmax(of), {-1})).item());
     };
     add(bare, scores);
     add(scaled, scores / std::sqrt(static_cast<double>(d)));

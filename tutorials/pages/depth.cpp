@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/pages/depth.h>
+#include <tapegrad/tutorials/pages/journey.h>
 
 #include <utility>
 
@@ -12,16 +13,9 @@ namespace tapegrad::tasks::tutorial {
 
 std::vector<double> by_layer(bool post_norm, double (*measure)(const Tensor&)) {
   manual_seed(0);
-  const nn::TransformerEncoder encoder({.vocab_size = 200,
-                                        .hidden_size = 64,
-                                        .num_hidden_layers = 24,
-                                        .num_attention_heads = 4,
-                                        .intermediate_size = 128,
-                                        .dropout_prob = 0,
-                                        .hidden_dropout_prob = 0,
-                                        .attention_probs_dropout_prob = 0,
-                                        .max_position_embeddings = 32,
-                                        .post_norm = post_norm});
+  nn::TransformerConfig config = sizes_of_model(200, 64, 24, 4, 128, 32);
+  config.post_norm = post_norm;
+  const nn::TransformerEncoder encoder(config);
   Generator generator(0);
   Tensor x = encoder.embeddings(randint(1, 200, {4, 24}, &generator));
   std::vector<double> found;
@@ -34,9 +28,7 @@ std::vector<double> by_layer(bool post_norm, double (*measure)(const Tensor&)) {
 
 drawing::Drawing chart_by_layer(std::string title, std::string y_label, double (*measure)(const Tensor&)) {
   const auto curve = [measure](std::string name, bool post_norm) {
-    drawing::Series series{.name = std::move(name), .x = {}, .y = by_layer(post_norm, measure)};
-    for (std::size_t layer = 0; layer < series.y.size(); ++layer) series.x.push_back(static_cast<double>(layer));
-    return series;
+    return drawing::Series::numbered(std::move(name), by_layer(post_norm, measure));
   };
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = said("layer"),

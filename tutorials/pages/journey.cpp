@@ -1,4 +1,4 @@
-// The sentence of tutorial 004, and JSON.
+// The sentence of tutorial 004, sizes, and JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/io/internal/json.h>
@@ -46,6 +46,19 @@ Tensor journey_scores() {
   return matmul(attention.query(x), attention.key(x).t());
 }
 
+nn::TransformerConfig sizes_of_model(int64_t vocab, int64_t hidden, int64_t layers, int64_t heads, int64_t inner,
+                                     int64_t length, double dropout) {
+  return {.vocab_size = vocab,
+          .hidden_size = hidden,
+          .num_hidden_layers = layers,
+          .num_attention_heads = heads,
+          .intermediate_size = inner,
+          .dropout_prob = dropout,
+          .hidden_dropout_prob = dropout,
+          .attention_probs_dropout_prob = dropout,
+          .max_position_embeddings = length};
+}
+
 std::string json_of(const Tensor& x) {
   if (x.dim() == 0) return fmt::format("{}", std::round(x.item() * 1e4) / 1e4);
   std::vector<std::string> parts;
@@ -71,6 +84,11 @@ std::string json_of(const std::vector<FormulaInput>& inputs, const std::vector<F
     shown.push_back(fmt::format("{{\"name\":{},\"formula\":{}}}", json_of(one.name), one.formula));
   return fmt::format("{{\"inputs\":[{}],\"results\":[{}],\"digits\":{}}}", fmt::join(sliders, ","),
                      fmt::join(shown, ","), digits);
+}
+
+std::string json_of_mask(const std::vector<std::string>& tokens, const Tensor& scores, const Tensor& allowed) {
+  return fmt::format("{{\"tokens\":{},\"scores\":{},\"allowed\":{},\"when\":\"before\"}}", json_of(tokens),
+                     json_of(scores), json_of(allowed.to(kFloat32).expand(scores.shape())));
 }
 
 std::string json_of_heads(const Tensor& weights, const Text& group, const std::vector<std::string>& rows,

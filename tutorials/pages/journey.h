@@ -1,10 +1,12 @@
-// What several pages share: the sentence of tutorial 004, and data for widgets.
+// What several pages share: the sentence of tutorial 004, small Transformers, and data for widgets.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tutorials/page.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,10 @@ struct JourneyRoles {
 /// The scores [6, 6] of cells 28 to 36, not scaled: queries and keys come from linear layers, seed 789.
 Tensor journey_scores();
 
+/// The sizes of a Transformer; one dropout probability for all places.
+nn::TransformerConfig sizes_of_model(int64_t vocab, int64_t hidden, int64_t layers, int64_t heads, int64_t inner,
+                                     int64_t length, double dropout = 0);
+
 /// Finite numbers as JSON, nested as the tensor's axes are, with up to four digits after the point; and texts.
 std::string json_of(const Tensor& x);
 std::string json_of(const std::vector<std::string>& texts);
@@ -43,6 +49,9 @@ struct FormulaResult {
   std::string_view formula;
 };
 std::string json_of(const std::vector<FormulaInput>& inputs, const std::vector<FormulaResult>& results, int digits = 0);
+
+/// Data of the widget "mask": scores [T, T], and what may be attended to, [T, T], or [T] for all alike.
+std::string json_of_mask(const std::vector<std::string>& tokens, const Tensor& scores, const Tensor& allowed);
 
 /// Data of the widget "attention": all heads of one attention, weights [heads, rows, columns].
 std::string json_of_heads(const Tensor& weights, const Text& group, const std::vector<std::string>& rows,

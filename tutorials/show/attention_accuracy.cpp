@@ -9,7 +9,6 @@
 #include <tapegrad/nn/linformer.h>
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/performer.h>
-#include <tapegrad/nn/positions.h>
 #include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/nn/window.h>

@@ -163,10 +163,7 @@ std::string table(std::string_view title, const std::vector<Point>& points, cons
 template <class F>
 drawing::Series curve(std::string name, const std::vector<Point>& points, const F& value) {
   drawing::Series out{.name = std::move(name)};
-  for (const Point& at : points) {
-    out.x.push_back(std::log2(static_cast<double>(at.tokens())));
-    out.y.push_back(value(at));
-  }
+  for (const Point& at : points) out.add(std::log2(static_cast<double>(at.tokens())), value(at));
   return out;
 }
 

@@ -115,10 +115,7 @@ drawing::Drawing draw_best(const Wanted& wanted) {
                            .y_label = said("score")};
   const auto curve = [&chart](std::string_view name, const auto& score) {
     drawing::Series series{.name = said(name)};
-    for (int64_t d = 0; d < kReach; ++d) {
-      series.x.push_back(static_cast<double>(d));
-      series.y.push_back(score(d));
-    }
+    for (int64_t d = 0; d < kReach; ++d) series.add(static_cast<double>(d), score(d));
     chart.series.push_back(std::move(series));
   };
   curve(translatable("wanted"), [&](int64_t d) { return wanted.score(static_cast<double>(d)); });

@@ -16,7 +16,6 @@
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
-#include <tapegrad/train/files/internal/checked_file.h>
 #include <tapegrad/tutorials/step/step.h>
 #include <tapegrad/tutorials/widgets/widget.h>
 

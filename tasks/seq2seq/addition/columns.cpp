@@ -41,18 +41,18 @@ std::optional<drawing::Drawing> AdditionTask::picture_of_part(const Answer& answ
   drawing::Drawing out{kDigits + kDigitWidth * static_cast<double>(width) + 14, kFirstRow + kRowHeight * 4 + 40, {}};
   const std::string names[] = {said("carries"), "", "+", said("answer")};
   if (written < width) {
-    fmt::format_to(std::back_inserter(out.body),
-                   "<rect class=\"heat\" fill-opacity=\"0.2\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n",
-                   kDigits + kDigitWidth * static_cast<double>(written), kFirstRow, kDigitWidth, 4 * kRowHeight);
+    out.body += fmt::format(
+        "<rect class=\"heat\" fill-opacity=\"0.2\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n",
+        kDigits + kDigitWidth * static_cast<double>(written), kFirstRow, kDigitWidth, 4 * kRowHeight);
   }
   for (int row = 0; row < 4; ++row)
     drawing::write_text(out.body, kDigits - 6, kFirstRow + kRowHeight * row + 18, "end", names[row]);
-  fmt::format_to(std::back_inserter(out.body), "<path class=\"branch\" d=\"M{:g} {:g}H{:g}\"/>\n", kDigits,
-                 kFirstRow + 3 * kRowHeight, kDigits + kDigitWidth * static_cast<double>(width));
+  out.body += fmt::format("<path class=\"branch\" d=\"M{:g} {:g}H{:g}\"/>\n", kDigits, kFirstRow + 3 * kRowHeight,
+                          kDigits + kDigitWidth * static_cast<double>(width));
   for (std::size_t i = 0; i < width; ++i) {
     if (carries[i] == 1) {
-      fmt::format_to(std::back_inserter(out.body), "<circle class=\"node\" cx=\"{:g}\" cy=\"{:g}\" r=\"10\"/>\n",
-                     kDigits + kDigitWidth * (static_cast<double>(i) + 0.5), kFirstRow + 14);
+      out.body += fmt::format("<circle class=\"node\" cx=\"{:g}\" cy=\"{:g}\" r=\"10\"/>\n",
+                              kDigits + kDigitWidth * (static_cast<double>(i) + 0.5), kFirstRow + 14);
       digit_text(out.body, i, 0, "1", " class=\"label\"");
     }
     digit_text(out.body, i, 1, token_text(first[i]), " class=\"label\"");

@@ -15,6 +15,10 @@ constexpr int64_t kProblemsPerLength = 2000;
 
 struct Count {
   int64_t all = 0, right = 0;
+  void add(bool is_right) {
+    ++all;
+    right += is_right ? 1 : 0;
+  }
   double exact() const { return share(right, all); }
 };
 
@@ -43,12 +47,8 @@ void report_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tenso
   const int64_t* tokens = source.data<int64_t>();
   for (std::size_t i = 0; i < exact.size(); ++i, tokens += source.size(1)) {
     const Carries carries = carries_of(number_of({tokens, digits}), number_of({tokens + width + 1, digits}));
-    Count& count = by_count[static_cast<std::size_t>(std::min(carries.count, width - 1))];
-    for (Count* c : {&count, carries.chained ? &chained : nullptr}) {
-      if (c == nullptr) continue;
-      ++c->all;
-      c->right += exact[i] ? 1 : 0;
-    }
+    by_count[static_cast<std::size_t>(std::min(carries.count, width - 1))].add(exact[i]);
+    if (carries.chained) chained.add(exact[i]);
   }
   out.text += "\nCarries in the sum           problems    exact\n";
   for (std::size_t i = 0; i < by_count.size(); ++i) {

@@ -127,60 +127,52 @@ class TreeReader {
   explicit TreeReader(std::span<const int64_t> tokens) : tokens_(tokens) {}
 
   ReadTree flat() {
-    ReadTree out;
-    whole_ = take(T::kAssign, out.tree);
-    child(out.tree, T::is_variable);
-    child(out.tree, T::is_operator);
-    if (whole_) {
-      Tree& op = out.tree.children.back();
+    root();
+    child(read_.tree, T::is_operator);
+    if (read_.whole) {
+      Tree& op = read_.tree.children.back();
       child(op, T::is_digit);
       child(op, T::is_digit);
     }
-    return end(std::move(out));
+    return std::move(read_);
   }
 
   ReadTree brackets() {
-    ReadTree out;
-    Tree ignored;
-    whole_ = take(T::kOpenTree, ignored) && take(T::kAssign, out.tree);
-    child(out.tree, T::is_variable);
-    node(out.tree);
-    whole_ = whole_ && take(T::kCloseTree, ignored);
-    return end(std::move(out));
+    take(T::kOpenTree);
+    root();
+    node(read_.tree);
+    take(T::kCloseTree);
+    return std::move(read_);
   }
 
  private:
-  int64_t here() const { return at_ < tokens_.size() ? tokens_[at_] : -1; }
-  bool take(int64_t token, Tree& into) {
-    if (here() != token) return false;
-    into.token = token;
-    ++at_;
-    return true;
+  int64_t here() const { return read_.used < tokens_.size() ? tokens_[read_.used] : -1; }
+  void take(int64_t token) {
+    read_.whole = read_.whole && here() == token;
+    if (read_.whole) ++read_.used;
+  }
+  void root() {
+    take(T::kAssign);
+    if (read_.whole) read_.tree.token = T::kAssign;
+    child(read_.tree, T::is_variable);
   }
   void child(Tree& parent, bool (*kind)(int64_t)) {
-    whole_ = whole_ && kind(here());
-    if (whole_) parent.children.push_back({tokens_[at_++], {}});
+    read_.whole = read_.whole && kind(here());
+    if (read_.whole) parent.children.push_back({tokens_[read_.used++], {}});
   }
   void node(Tree& parent) {
-    if (!whole_ || here() != T::kOpenTree) return child(parent, T::is_digit);
-    ++at_;
+    if (!read_.whole || here() != T::kOpenTree) return child(parent, T::is_digit);
+    ++read_.used;
     child(parent, T::is_operator);
-    if (!whole_) return;
+    if (!read_.whole) return;
     Tree& op = parent.children.back();
     node(op);
     node(op);
-    Tree ignored;
-    whole_ = whole_ && take(T::kCloseTree, ignored);
-  }
-  ReadTree end(ReadTree out) const {
-    out.whole = whole_;
-    out.used = at_;
-    return out;
+    take(T::kCloseTree);
   }
 
   std::span<const int64_t> tokens_;
-  std::size_t at_ = 0;
-  bool whole_ = true;
+  ReadTree read_{.whole = true};
 };
 
 std::span<const int64_t> without_padding(std::span<const int64_t> tokens) {
@@ -194,10 +186,6 @@ int64_t leaves(int depth) { return int64_t{1} << depth; }
 
 std::string_view token_name(int64_t token) {
   return token >= 0 && token < T::kCount ? kNames[static_cast<std::size_t>(token)] : "?";
-}
-
-bool operator==(const Tree& a, const Tree& b) {
-  return a.token == b.token && std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end());
 }
 
 int operator_depth(const Tree& tree) {

@@ -34,8 +34,8 @@ std::string_view token_name(int64_t token);
 struct Tree {
   int64_t token = 0;
   std::vector<Tree> children;
+  bool operator==(const Tree&) const = default;
 };
-bool operator==(const Tree& a, const Tree& b);
 
 // Nesting depth of the operators: 1 for x=1+2.
 int operator_depth(const Tree& tree);
@@ -60,7 +60,7 @@ std::vector<int64_t> linearise(const Tree& tree, TreeForm form);
 
 // The tree that a sequence of tokens starts with.
 struct ReadTree {
-  Tree tree;           // what was read before the first fault; token 0 if nothing was
+  Tree tree = {};      // what was read before the first fault; token 0 if nothing was
   bool whole = false;  // a complete tree; only padding may follow it
   std::size_t used = 0;
 };

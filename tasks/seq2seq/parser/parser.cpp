@@ -13,6 +13,12 @@ using T = ExpressionTokens;
 
 TreeForm form_of(const RunOptions& o) { return o.config.vocab_size < T::kCount ? TreeForm::flat : TreeForm::brackets; }
 
+// Tokens of the longest expression or tree.
+int64_t most_tokens(const RunOptions& o) {
+  const auto depth = static_cast<int>(o.of<ParserTask>().depth);
+  return std::max(longest_expression(depth), longest_tree(depth, form_of(o)));
+}
+
 struct FlatDraw {
   int64_t variable, left, op, right;  // from 0
 };
@@ -108,32 +114,25 @@ RunOptions ParserTask::defaults() {
 }
 
 int64_t ParserTask::longest(const RunOptions& options) {
-  const int depth = static_cast<int>(options.of<ParserTask>().depth);
-  return std::max(
-      {longest_expression(depth), longest_tree(depth, form_of(options)), options.of<ParserTask>().max_tokens});
+  return std::max(most_tokens(options), options.of<ParserTask>().max_tokens);
 }
 
 void ParserTask::check(const RunOptions& o) {
-  const int64_t depth = o.of<ParserTask>().depth;
-  if (o.config.vocab_size < T::kFlatCount)
-    bad_request("--vocab-size", fmt::format("expected at least {}, the tokens of expressions, got {}", T::kFlatCount,
-                                            o.config.vocab_size));
-  if (depth > 1 && form_of(o) == TreeForm::flat)
-    bad_request("--depth",
-                fmt::format("expected a --vocab-size of at least {1} for depth {0}, which has brackets, got {2}", depth,
-                            T::kCount, o.config.vocab_size));
-  const int64_t padded_to = o.of<ParserTask>().max_tokens;
-  const int64_t least =
-      std::max(longest_expression(static_cast<int>(depth)), longest_tree(static_cast<int>(depth), form_of(o)));
-  if (padded_to != 0 && padded_to < least)
-    bad_request("--max-tokens",
-                fmt::format("--depth {} makes sequences of {} tokens, got {}", depth, least, padded_to));
-  if (padded_to > least && form_of(o) == TreeForm::flat)
-    bad_request("--max-tokens",
-                fmt::format("trees without brackets are not padded: expected {}, got {}", least, padded_to));
-  if (o.config.max_position_embeddings != 0 && o.model().longest_input() < longest(o))
-    bad_request("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}",
-                                       depth, longest(o), o.config.max_position_embeddings));
+  const auto& [depth, data_seed, padded_to] = o.of<ParserTask>();
+  const int64_t tokens = o.config.vocab_size, positions = o.config.max_position_embeddings, least = most_tokens(o);
+  const bool flat = form_of(o) == TreeForm::flat;
+  require(tokens >= T::kFlatCount, "--vocab-size",
+          fmt::format("expected at least {}, the tokens of expressions, got {}", T::kFlatCount, tokens));
+  require(depth == 1 || !flat, "--depth",
+          fmt::format("expected a --vocab-size of at least {1} for depth {0}, which has brackets, got {2}", depth,
+                      T::kCount, tokens));
+  require(padded_to == 0 || padded_to >= least, "--max-tokens",
+          fmt::format("--depth {} makes sequences of {} tokens, got {}", depth, least, padded_to));
+  require(padded_to <= least || !flat, "--max-tokens",
+          fmt::format("trees without brackets are not padded: expected {}, got {}", least, padded_to));
+  require(positions == 0 || o.model().longest_input() >= longest(o), "--depth",
+          fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}", depth, longest(o),
+                      positions));
 }
 
 void ParserTask::adapt(RunOptions& o, const Given& given) {

@@ -96,18 +96,18 @@ ExtraMetrics ParserTask::extra_metrics(const nn::Transformer& model, const Batch
                               {"structure_accuracy", share(score.structure, score.expressions)},
                               {"well_formed", share(score.whole, score.expressions)}};
   ExtraMetrics out;
-  auto to = std::back_inserter(out.text);
-  fmt::format_to(to, "  node accuracy   {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes), score.right_nodes,
-                 score.nodes);
-  fmt::format_to(to, "  structure       {:.4f} (all operators correct)\n", share(score.structure, score.expressions));
-  fmt::format_to(to, "  well-formed     {:.4f} (the answer is a tree)\n", share(score.whole, score.expressions));
+  out.text += fmt::format("  node accuracy   {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes),
+                          score.right_nodes, score.nodes);
+  out.text +=
+      fmt::format("  structure       {:.4f} (all operators correct)\n", share(score.structure, score.expressions));
+  out.text += fmt::format("  well-formed     {:.4f} (the answer is a tree)\n", share(score.whole, score.expressions));
   if (form_ == TreeForm::brackets) {
     out.text += "  depth  expressions  exact trees\n";
     for (std::size_t i = 0; i < score.by_depth.size(); ++i) {
       const auto [expressions, exact] = score.by_depth[i];
       if (expressions == 0) continue;
-      fmt::format_to(to, "  {:>5}  {:>11}  {:.4f} ({} of {})\n", i + 1, expressions, share(exact, expressions), exact,
-                     expressions);
+      out.text += fmt::format("  {:>5}  {:>11}  {:.4f} ({} of {})\n", i + 1, expressions, share(exact, expressions),
+                              exact, expressions);
       json["by_depth"].push_back({{"depth", i + 1}, {"expressions", expressions}, {"exact", exact}});
     }
   }

@@ -75,8 +75,7 @@ std::size_t levels(const Tree& tree) {
 
 void lines(std::string& out, const Placed& node, double y) {
   for (const Placed& child : node.children) {
-    fmt::format_to(std::back_inserter(out), "<path class=\"branch\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", node.x, y,
-                   child.x, y + kLevel);
+    out += fmt::format("<path class=\"branch\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", node.x, y, child.x, y + kLevel);
     lines(out, child, y + kLevel);
   }
 }
@@ -84,11 +83,11 @@ void lines(std::string& out, const Placed& node, double y) {
 void nodes(std::string& out, const Tree& tree, const Placed& node, const Tree* truth, double y) {
   const double wide = width_of(tree);
   const bool wrong = truth && truth->token != tree.token;
-  fmt::format_to(std::back_inserter(out),
-                 "<rect class=\"node{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"/>\n"
-                 "<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                 wrong ? " wrong" : "", node.x - wide / 2, y - kNodeHeight / 2, wide, kNodeHeight, kNodeHeight / 2,
-                 node.x, y + 4, drawing::escape_markup(label(tree)));
+  out += fmt::format(
+      "<rect class=\"node{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"/>\n"
+      "<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
+      wrong ? " wrong" : "", node.x - wide / 2, y - kNodeHeight / 2, wide, kNodeHeight, kNodeHeight / 2, node.x, y + 4,
+      drawing::escape_markup(label(tree)));
   for (std::size_t i = 0; i < tree.children.size(); ++i)
     nodes(out, tree.children[i], node.children[i], truth_of_child(truth, i), y + kLevel);
 }
@@ -107,8 +106,8 @@ drawing::Drawing draw_tree(const Tree& tree, std::string_view title, const Tree*
   drawing::Drawing out{std::max(width + kSide, 20 + 8.0 * static_cast<double>(title.size())),
                        kTop + kLevel * static_cast<double>(levels(tree) - 1) + kNodeHeight,
                        {}};
-  fmt::format_to(std::back_inserter(out.body), "<text class=\"title\" x=\"{:g}\" y=\"17\">{}</text>\n", kSide,
-                 drawing::escape_markup(title));
+  out.body +=
+      fmt::format("<text class=\"title\" x=\"{:g}\" y=\"17\">{}</text>\n", kSide, drawing::escape_markup(title));
   lines(out.body, placed, kTop);
   nodes(out.body, tree, placed, truth, kTop);
   return out;

@@ -139,11 +139,6 @@ std::string joined_lines(std::string_view text) {
   return data::valid_utf8(out);
 }
 
-void describe(Package& package, std::string_view description) {
-  package.synopsis = data::valid_utf8(trimmed(next_line(description)));
-  package.description = joined_lines(description);
-}
-
 }  // namespace
 
 Part part_of(std::string_view source) {
@@ -186,14 +181,16 @@ std::vector<Package> parse_packages(std::string_view packages) {
   while (!packages.empty()) {
     const FieldList fields = next_stanza(packages);
     const std::string *name = find(fields, "Package"), *section = find(fields, "Section");
-    const std::string* description = find(fields, "Description");
-    if (name == nullptr || section == nullptr || description == nullptr) continue;
+    const std::string* whole = find(fields, "Description");
+    if (name == nullptr || section == nullptr || whole == nullptr) continue;
     Package package{.name = data::valid_utf8(*name)};
     package.section = data::valid_utf8(section->substr(section->rfind('/') + 1));
     package.source = package.name;
     if (const std::string* source = find(fields, "Source"))
       package.source = data::valid_utf8(source->substr(0, source->find(' ')));
-    describe(package, *description);
+    std::string_view description = *whole;
+    package.synopsis = data::valid_utf8(trimmed(next_line(description)));
+    package.description = joined_lines(description);
     if (package.synopsis.empty() || package.description.empty()) continue;
     for (const auto& [key, value] : fields)
       if (!key.starts_with("Description") && value.find('\n') == std::string::npos && !value.empty())

@@ -1,7 +1,7 @@
 // The command line: help at every level, suggestions for mistyped words, and numbers of base 10.
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/nearest.h>
-#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {

@@ -1,6 +1,6 @@
 // The command leads on: examples at the end of each help, which work, verbs in groups, and what a run says at its end.
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>

@@ -1,6 +1,6 @@
 // The standard streams of every verb: full, closed, without a reader, under a launcher, and on a terminal.
 #include <fcntl.h>
-#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>

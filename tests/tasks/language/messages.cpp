@@ -1,7 +1,7 @@
 // The Korean messages: one for every text of help, with the same numbers and options, and no other.
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/report/texts.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -44,7 +44,7 @@ std::string literal_at(const std::string& source, std::size_t at) {
 const std::set<std::string>& texts_of_calls() {
   static const std::set<std::string> kTexts = [] {
     std::set<std::string> texts{std::string(drawing::shades_legend())};
-    for (const char* const layer : {"../tasks", "../tutorials"}) {
+    for (const char* const layer : {"../tasks", "../tutorials", "../command"}) {
       for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / layer)) {
         if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
         const std::string source = slurp(entry.path());

@@ -62,6 +62,12 @@ const ImageFormat& format_named(const std::string& path) {
   refuse_image(path, fmt::format("expected a name that ends with {}", either(endings)));
 }
 
+const detail::ImageCodec& codec_of(const std::string& path, const ImageFormat& format) {
+  if (!format.codec.decode)
+    refuse_image(path, fmt::format("tapegrad was built without {0} (Debian package {0}-dev)", format.library));
+  return format.codec;
+}
+
 // The sample of a pixel in the channel of an image with another number of channels.
 double sample_of(const unsigned char* pixel, int64_t from, int64_t to, int64_t channel) {
   const bool opacity = to % 2 == 0 && channel == to - 1;
@@ -121,7 +127,8 @@ Tensor load_image(const std::string& path, const LoadImageOptions& options) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 30;
   const std::string file = read_file(path, kMostBytes);
   Pixels pixels;
-  if (const std::string why = format_of_file(path, file).decode(file, pixels); !why.empty()) refuse_image(path, why);
+  const std::string why = codec_of(path, format_of_file(path, file)).decode(file, pixels);
+  if (!why.empty()) refuse_image(path, why);
   return tensor_of(pixels, options);
 }
 
@@ -133,7 +140,7 @@ void save_image(const std::string& path, const Tensor& image, const SaveImageOpt
   if (options.quality < 1 || options.quality > 100)
     refuse_image(path, fmt::format("expected a quality from 1 to 100, got {}", options.quality));
   std::string file;
-  const std::string why = format.encode(pixels, static_cast<int>(options.quality), file);
+  const std::string why = codec_of(path, format).encode(pixels, static_cast<int>(options.quality), file);
   if (!why.empty()) refuse_image(path, why);
   replace_file(path, file);
 }
@@ -141,7 +148,7 @@ void save_image(const std::string& path, const Tensor& image, const SaveImageOpt
 std::vector<std::string> image_formats() {
   std::vector<std::string> formats;
   for (const ImageFormat* format : kFormats)
-    if (format->built) formats.emplace_back(format->name);
+    if (format->codec.decode) formats.emplace_back(format->name);
   return formats;
 }
 

@@ -11,7 +11,6 @@
 #include <tapegrad/autograd/error.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -51,19 +51,17 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
 // ---- tokenizer.json ----
 
 bool is_set(const Json& object, const char* key) {  // present, and neither null, false, "" nor []
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return false;
-  if (found->is_boolean()) return found->get<bool>();
-  if (found->is_string()) return !found->get_ref<const std::string&>().empty();
-  if (found->is_array() || found->is_object()) return !found->empty();
-  return *found != 0;
+  const Json& found = json::member(object, key);
+  if (found.is_boolean()) return found.get<bool>();
+  if (found.is_string()) return !found.get_ref<const std::string&>().empty();
+  if (found.is_null() || found.is_structured()) return !found.empty();
+  return found != 0;
 }
 
 std::string kind_of(const Json& object, const char* key) {  // its "type"; empty where there is nothing
   if (!is_set(object, key)) return "";
-  const auto found = object.find(key);
-  const auto type = found->is_object() ? found->find("type") : found->end();
-  return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
+  const Json &found = json::member(object, key), &type = json::member(found, "type");
+  return type.is_string() ? type.get<std::string>() : shown(found);
 }
 
 // ---- the keys of its parts ----
@@ -93,11 +91,11 @@ void check_keys(const FileName& place, const char* part, const Json& object, con
 // The same for the part `name`, and for those of which it is a Sequence.
 void check_part(const FileName& place, const Json& json, const char* name, const char* list,
                 const json::KnownKeys& known) {
-  const Json part = json.value(name, Json());
+  const Json &part = json::member(json, name), &parts = json::member(part, list);
   const std::string prefix = fmt::format("{}: ", name);
   check_keys(place, prefix.c_str(), part, known);
-  if (!part.is_object() || !part.contains(list) || !part[list].is_array()) return;
-  for (const Json& one : part[list]) check_keys(place, prefix.c_str(), one, known);
+  if (!parts.is_array()) return;
+  for (const Json& one : parts) check_keys(place, prefix.c_str(), one, known);
 }
 
 void check_all_keys(const FileName& place, const Json& json) {
@@ -111,23 +109,17 @@ void check_all_keys(const FileName& place, const Json& json) {
 
 // The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
 std::optional<std::string> template_start(const Json& after) {
-  const auto single = after.find("single");
-  if (single == after.end() || !single->is_array() || single->empty() || single->size() > 2) return {};
-  const auto has = [&](const Json& part, const char* key) { return part.is_object() && part.contains(key); };
-  if (!has(single->back(), "Sequence")) return {};
-  if (single->size() == 1) return is_set(after, "special_tokens") ? std::nullopt : std::optional<std::string>("");
-  const Json& first = single->front();
-  if (!has(first, "SpecialToken") || !first["SpecialToken"].is_object()) return {};
-  const auto id = first["SpecialToken"].find("id");
-  return id != first["SpecialToken"].end() && id->is_string() ? id->get<std::string>() : std::optional<std::string>();
+  const Json& single = json::member(after, "single");
+  if (!single.is_array() || single.empty() || single.size() > 2) return {};
+  if (!single.back().is_object() || !single.back().contains("Sequence")) return {};
+  if (single.size() == 1) return is_set(after, "special_tokens") ? std::nullopt : std::optional<std::string>("");
+  const Json& id = json::member(json::member(single.front(), "SpecialToken"), "id");
+  return id.is_string() ? id.get<std::string>() : std::optional<std::string>();
 }
 
 // Error if the template means other tokens by a name than the added token of this id.
 void check_template_token(const FileName& place, const Json& after, const std::string& name, int64_t id) {
-  const Json tokens = after.value("special_tokens", Json());
-  const Json ids = tokens.is_object() && tokens.contains(name) && tokens[name].is_object()
-                       ? tokens[name].value("ids", Json())
-                       : Json();
+  const Json& ids = json::member(json::member(json::member(after, "special_tokens"), name), "ids");
   if (!ids.is_null() && ids != Json::array({id}))
     place.fail_with("expected the ids [{}] of \"{}\" in the post_processor, got {}", id, name, json::shown(ids));
 }
@@ -136,18 +128,12 @@ void check_template_token(const FileName& place, const Json& after, const std::s
 int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs) {
   const std::string kind = kind_of(json, "post_processor");
   if (kind.empty() || kind == "ByteLevel") return -1;
-  std::vector<const Json*> parts{&json["post_processor"]};
-  if (kind == "Sequence" && parts[0]->contains("processors") && (*parts[0])["processors"].is_array()) {
-    const Json& list = (*parts[0])["processors"];
-    parts.clear();
-    for (const Json& part : list) parts.push_back(&part);
-  }
+  const Json &whole = json["post_processor"], &list = json::member(whole, "processors");
   int64_t begin = -1;
-  for (const Json* part : parts) {
-    const auto type = part->is_object() ? part->find("type") : part->end();
-    if (type != part->end() && *type == "ByteLevel") continue;
-    const auto start =
-        type != part->end() && *type == "TemplateProcessing" ? template_start(*part) : std::optional<std::string>();
+  for (const Json& part : kind == "Sequence" && list.is_array() ? list : Json::array({whole})) {
+    const Json& type = json::member(part, "type");
+    if (type == "ByteLevel") continue;
+    const auto start = type == "TemplateProcessing" ? template_start(part) : std::optional<std::string>();
     if (start && start->empty()) continue;
     const auto found = std::find_if(pairs.specials.begin(), pairs.specials.end(), [&](int64_t id) {
       return start && pairs.tokens[static_cast<std::size_t>(id)] == *start;
@@ -156,7 +142,7 @@ int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs
       place.fail_with("the post-processor {} is not supported", kind);
     }
     begin = *found;
-    check_template_token(place, *part, *start, begin);
+    check_template_token(place, part, *start, begin);
   }
   return begin;
 }
@@ -165,43 +151,34 @@ int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs
 
 // A splitter by a known pattern, and then ByteLevel without its own: as in Llama-3.
 WordPattern pattern_of(const FileName& place, const Json& splitter) {
-  const auto list = splitter.find("pretokenizers");
-  const bool two = list != splitter.end() && list->is_array() && list->size() == 2;
-  if (!two || kind_of(Json{{"part", (*list)[0]}}, "part") != "Split" ||
-      kind_of(Json{{"part", (*list)[1]}}, "part") != "ByteLevel") {
+  const Json& list = json::member(splitter, "pretokenizers");
+  const bool two = list.is_array() && list.size() == 2;
+  if (!two || json::member(list[0], "type") != "Split" || json::member(list[1], "type") != "ByteLevel")
     place.fail_with("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
-  }
-  const Json &split = (*list)[0], &level = (*list)[1];
+  const Json &split = list[0], &level = list[1];
   if (is_set(level, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
   if (!level.contains("use_regex") || is_set(level, "use_regex")) {
     place.fail_with("use_regex true of the pre_tokenizer's second part is not supported");
   }
-  if (is_set(split, "invert") || !split.contains("behavior") || split["behavior"] != "Isolated") {
+  if (is_set(split, "invert") || json::member(split, "behavior") != "Isolated")
     place.fail_with("expected a pre_tokenizer that isolates words, got another behavior");
-  }
-  const auto pattern = split.find("pattern");
-  const bool known = pattern != split.end() && pattern->is_object() && pattern->contains("Regex") &&
-                     (*pattern)["Regex"].is_string() &&
-                     (*pattern)["Regex"].get_ref<const std::string&>() == kLlama3Pattern;
-  if (!known) place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
+  if (json::member(json::member(split, "pattern"), "Regex") != Json(kLlama3Pattern))
+    place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
   return WordPattern::llama3;
 }
 
 // ---- pieces: Llama-2, TinyLlama ----
 
-bool is_piece_space(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == kPieceSpace;
-}
+bool is_piece_space(const Json& object, const char* key) { return json::member(object, key) == Json(kPieceSpace); }
 
 // The normalizer that puts U+2581 before the text and for its spaces.
 bool prepends_spaces(const Json& normalizer) {
-  const auto parts = normalizer.find("normalizers");
-  if (parts == normalizer.end() || !parts->is_array() || parts->size() != 2) return false;
-  const Json &prepend = (*parts)[0], &replace = (*parts)[1];
-  return prepend.is_object() && replace.is_object() && prepend.value("type", Json()) == "Prepend" &&
-         is_piece_space(prepend, "prepend") && replace.value("type", Json()) == "Replace" &&
-         replace.value("pattern", Json()) == Json{{"String", " "}} && is_piece_space(replace, "content");
+  const Json& parts = json::member(normalizer, "normalizers");
+  if (!parts.is_array() || parts.size() != 2) return false;
+  const Json &prepend = parts[0], &replace = parts[1];
+  return json::member(prepend, "type") == "Prepend" && is_piece_space(prepend, "prepend") &&
+         json::member(replace, "type") == "Replace" && is_piece_space(replace, "content") &&
+         json::member(replace, "pattern") == Json{{"String", " "}};
 }
 
 PieceSpace piece_space_of(const FileName& place, const Json& json) {
@@ -239,26 +216,22 @@ void check_piece_decoder(const FileName& place, const Json& json, PieceSpace spa
 }
 
 const Json& model_of(const FileName& place, const Json& json) {
-  const auto model = json.is_object() ? json.find("model") : json.end();
-  if (!json.is_object() || model == json.end() || !model->is_object()) {
-    place.fail_with("has no \"model\" (is this a tokenizer.json?)");
-  }
-  if (is_set(*model, "type") && (*model)["type"] != "BPE") {
-    place.fail_with("expected a BPE model (byte pairs), got {}", shown((*model)["type"]));
-  }
-  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (is_set(*model, key)) place.fail_with("{} {} of the model is not supported", key, shown((*model)[key]));
-  }
-  if (!model->contains("vocab")) place.fail_with("the model has no \"vocab\"");
-  return *model;
+  const Json& model = json::member(json, "model");
+  if (!model.is_object()) place.fail_with("has no \"model\" (is this a tokenizer.json?)");
+  if (is_set(model, "type") && model["type"] != "BPE")
+    place.fail_with("expected a BPE model (byte pairs), got {}", shown(model["type"]));
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
+    if (is_set(model, key)) place.fail_with("{} {} of the model is not supported", key, shown(model[key]));
+  if (!model.contains("vocab")) place.fail_with("the model has no \"vocab\"");
+  return model;
 }
 
 void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
-  const auto merges = model.find("merges");
-  if (merges == model.end() || !merges->is_array()) place.fail_with("the model has no list of \"merges\"");
+  const Json& merges = json::member(model, "merges");
+  if (!merges.is_array()) place.fail_with("the model has no list of \"merges\"");
   std::size_t number = 0;
   std::string left, right;
-  for (const Json& merge : *merges) {
+  for (const Json& merge : merges) {
     const std::string at = fmt::format("merge {}", ++number);
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
       left = merge[0].get<std::string>();
@@ -273,33 +246,28 @@ void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
 void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
   if (!is_set(json, "added_tokens")) return;
   for (const Json& added : json["added_tokens"]) {
-    const auto content = added.is_object() ? added.find("content") : added.end();
-    const auto id = added.is_object() ? added.find("id") : added.end();
-    if (!added.is_object() || content == added.end() || !content->is_string() || content->empty() ||
-        content->get_ref<const std::string&>().empty() || id == added.end() || !id->is_number_unsigned() ||
-        id->get<uint64_t>() >= kMostIds) {
+    const Json &content = json::member(added, "content"), &id = json::member(added, "id");
+    const bool known = id.is_number_unsigned() && id.get<uint64_t>() < kMostIds;
+    if (!known || !content.is_string() || content.get_ref<const std::string&>().empty())
       place.fail_with("expected added tokens with content and id, got {}", shown(added));
-    }
     check_keys(place, "added_tokens: ", added, {kAddedKeys, kAddedHarmless});
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-      if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
+      if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(content));
     }
-    assembly.add_special(place, content->get<std::string>(), id->get<int64_t>(), is_set(added, "normalized"));
+    assembly.add_special(place, content.get<std::string>(), id.get<int64_t>(), is_set(added, "normalized"));
   }
 }
 
 // Adds the tokens that other files of the folder name and the JSON lacks; true if there are any.
 bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
-  if (!json.is_object() || !json.contains("model") || !json["model"].is_object()) return false;  // an error elsewhere
+  const Json &model = json::member(json, "model"), &vocabulary = json::member(model, "vocab");
+  if (!model.is_object()) return false;  // an error elsewhere
   Json& added = json["added_tokens"];
-  const Json& model = json["model"];
-  const auto vocabulary = model.find("vocab");
-  const bool has_words = vocabulary != model.end() && vocabulary->is_object();
   if (added.is_null()) added = Json::array();
   std::unordered_map<std::string, Json> ids;
   for (const Json& token : added)
-    if (token.is_object() && token.contains("content") && token["content"].is_string())
-      ids[token["content"].get<std::string>()] = token.value("id", Json());
+    if (const Json& content = json::member(token, "content"); content.is_string())
+      ids[content.get<std::string>()] = json::member(token, "id");
   bool changed = false;
   for (const detail::FolderToken& token : folder.tokens) {
     const FileName place{token.file};
@@ -310,8 +278,8 @@ bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
       }
       continue;
     }
-    if (!token.id && !(has_words && vocabulary->contains(token.content))) place.fail_with("{}", no_id(token));
-    added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : (*vocabulary)[token.content]},
+    if (!token.id && !vocabulary.contains(token.content)) place.fail_with("{}", no_id(token));
+    added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : vocabulary[token.content]},
                      {"content", token.content},
                      {"single_word", false},
                      {"lstrip", false},

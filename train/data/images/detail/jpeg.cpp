@@ -3,21 +3,7 @@
 // build: alone
 #include <tapegrad/train/data/images/detail/pixels.h>
 
-#ifndef TAPEGRAD_JPEG
-
-namespace tapegrad::data::detail {
-namespace {
-
-constexpr bool kJpegBuilt = false;
-constexpr const char* kNoJpeg = "tapegrad was built without libjpeg (Debian package libjpeg-dev)";
-
-Refusal decode_jpeg(std::string_view, Pixels&) { return kNoJpeg; }
-Refusal encode_jpeg(const Pixels&, int, std::string&) { return kNoJpeg; }
-
-}  // namespace
-}  // namespace tapegrad::data::detail
-
-#else
+#ifdef TAPEGRAD_JPEG
 
 #include <fmt/format.h>
 
@@ -139,8 +125,6 @@ bool write_jpeg(JpegWriter& writer, const Pixels& pixels, int quality) {
   return true;
 }
 
-constexpr bool kJpegBuilt = true;
-
 Refusal decode_jpeg(std::string_view file, Pixels& pixels) {
   JpegReader reader;
   if (read_jpeg_header(reader, file, pixels)) {
@@ -162,6 +146,8 @@ Refusal encode_jpeg(const Pixels& pixels, int quality, std::string& file) {
   return {};
 }
 
+constexpr ImageCodec kJpegCodec{decode_jpeg, encode_jpeg};
+
 }  // namespace
 }  // namespace tapegrad::data::detail
 
@@ -169,15 +155,18 @@ Refusal encode_jpeg(const Pixels& pixels, int quality, std::string& file) {
 
 namespace tapegrad::data::detail {
 
+#ifndef TAPEGRAD_JPEG
+constexpr ImageCodec kJpegCodec;
+#endif
+
 constexpr std::string_view kJpegEndings[] = {".jpg", ".jpeg"};
 
 extern const ImageFormat kJpeg;
 const ImageFormat kJpeg{.name = "JPEG",
+                        .library = "libjpeg",
                         .start = "\xff\xd8\xff",
                         .endings = kJpegEndings,
                         .opacity = false,
-                        .built = kJpegBuilt,
-                        .decode = decode_jpeg,
-                        .encode = encode_jpeg};
+                        .codec = kJpegCodec};
 
 }  // namespace tapegrad::data::detail

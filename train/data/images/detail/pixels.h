@@ -20,15 +20,20 @@ inline constexpr int64_t kMostPixels = int64_t{1} << 27;
 // What decoding and encoding return: an error, or nothing.
 using Refusal = std::string;
 
+// What a library does.
+struct ImageCodec {
+  Refusal (*decode)(std::string_view file, Pixels& pixels) = nullptr;
+  Refusal (*encode)(const Pixels& pixels, int quality, std::string& file) = nullptr;  // quality: 1 to 100
+};
+
 // A format: an object in the file of its name, and its place in the table in image.cpp.
 struct ImageFormat {
   std::string_view name;                      // as image_formats() has it
+  std::string_view library;                   // "libpng"; its Debian package is libpng-dev
   std::string_view start;                     // the first bytes of its files
   std::span<const std::string_view> endings;  // of their names, in lower case
   bool opacity;                               // whether images of 2 and 4 channels can be written
-  bool built;                                 // whether this build has its library
-  Refusal (*decode)(std::string_view file, Pixels& pixels);
-  Refusal (*encode)(const Pixels& pixels, int quality, std::string& file);  // quality: 1 to 100
+  ImageCodec codec;                           // without functions if this build does not have the library
 };
 
 }  // namespace tapegrad::data::detail

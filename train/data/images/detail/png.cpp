@@ -3,21 +3,7 @@
 // build: alone
 #include <tapegrad/train/data/images/detail/pixels.h>
 
-#ifndef TAPEGRAD_PNG
-
-namespace tapegrad::data::detail {
-namespace {
-
-constexpr bool kPngBuilt = false;
-constexpr const char* kNoPng = "tapegrad was built without libpng (Debian package libpng-dev)";
-
-Refusal decode_png(std::string_view, Pixels&) { return kNoPng; }
-Refusal encode_png(const Pixels&, int, std::string&) { return kNoPng; }
-
-}  // namespace
-}  // namespace tapegrad::data::detail
-
-#else
+#ifdef TAPEGRAD_PNG
 
 #include <fmt/format.h>
 #include <png.h>
@@ -131,8 +117,6 @@ std::vector<png_bytep> rows_of(const Pixels& pixels) {
   return rows;
 }
 
-constexpr bool kPngBuilt = true;
-
 Refusal decode_png(std::string_view file, Pixels& pixels) {
   PngReader reader;
   if (!reader.info) return "libpng cannot start";
@@ -154,6 +138,8 @@ Refusal encode_png(const Pixels& pixels, int /*quality*/, std::string& file) {
   return fmt::format("libpng cannot write it: {}", writer.state.why);
 }
 
+constexpr ImageCodec kPngCodec{decode_png, encode_png};
+
 }  // namespace
 }  // namespace tapegrad::data::detail
 
@@ -161,15 +147,18 @@ Refusal encode_png(const Pixels& pixels, int /*quality*/, std::string& file) {
 
 namespace tapegrad::data::detail {
 
+#ifndef TAPEGRAD_PNG
+constexpr ImageCodec kPngCodec;
+#endif
+
 constexpr std::string_view kPngEndings[] = {".png"};
 
 extern const ImageFormat kPng;
 const ImageFormat kPng{.name = "PNG",
+                       .library = "libpng",
                        .start = "\x89PNG\r\n\x1a\n",
                        .endings = kPngEndings,
                        .opacity = true,
-                       .built = kPngBuilt,
-                       .decode = decode_png,
-                       .encode = encode_png};
+                       .codec = kPngCodec};
 
 }  // namespace tapegrad::data::detail

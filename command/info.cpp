@@ -3,9 +3,9 @@
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/checks/self_test/self_test.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tasks/tools.h>
 #include <tapegrad/version.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // Writes the man page from the options that --help shows.
 #include <fmt/format.h>
-#include <tapegrad/tasks/settings/command_line.h>
-#include <tapegrad/tasks/tools.h>
+#include <tapegrad/command/help_style.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
@@ -73,8 +73,7 @@ std::string man_section(const CLI::App& app, const std::string& words) {
   std::string examples;
   for (const std::string& call : examples_of(app)) examples += troff(call) + "\n";
   if (!examples.empty()) page += fmt::format(".PP\nExamples:\n.PP\n.EX\n{}.EE\n", examples);
-  for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; }))
-    page += man_section(*part, fmt::format("{} {}", words, part->get_name()));
+  for (const CLI::App* part : parts_of(app)) page += man_section(*part, fmt::format("{} {}", words, part->get_name()));
   return page;
 }
 
@@ -87,8 +86,7 @@ std::string man_page(const CLI::App& top) {
       ".I verb\n.RI [ task ]\n.RI [ options ]\n.SH DESCRIPTION\n{3}.\n.PP\n{4}\n.SH VERBS\n",
       name, kVersion, "train, test and explain Transformers", troff(top.get_description()),
       paragraphs(top.get_footer()));
-  for (const CLI::App* verb : top.get_subcommands([](const CLI::App*) { return true; }))
-    page += man_section(*verb, fmt::format("{} {}", name, verb->get_name()));
+  for (const CLI::App* verb : parts_of(top)) page += man_section(*verb, fmt::format("{} {}", name, verb->get_name()));
   return page;
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/tools.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -3,13 +3,13 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/command/help_style.h>
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/train/data/tokenizer.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/version.h>
@@ -60,10 +60,6 @@ void add_all(CLI::App& top, Parsed& parsed) {
 }
 
 // --- words that are wrong ---
-
-std::vector<const CLI::App*> parts_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
 
 std::vector<std::string> names_of(const std::vector<const CLI::App*>& apps) {
   std::vector<std::string> names;

@@ -1,7 +1,7 @@
 // How --help lays out options, prints their defaults, and translates all of it.
 #include <fmt/format.h>
+#include <tapegrad/command/help_style.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/train/drawing/terminal.h>
 
 #include <CLI/CLI.hpp>
@@ -58,9 +58,6 @@ class HelpStyle : public CLI::Formatter {
 
  private:
   static std::string heading(std::string_view text) { return drawing::painted(text, drawing::Paint::heading, stdout); }
-  static bool has_parts(const CLI::App* app) {
-    return !app->get_subcommands([](const CLI::App*) { return true; }).empty();
-  }
   std::string make_description(const CLI::App* app) const override {
     return std::string(shown(app->get_description())) + "\n";
   }
@@ -69,7 +66,7 @@ class HelpStyle : public CLI::Formatter {
     for (const CLI::Option* option : app->get_options([](const CLI::Option* o) { return o->get_positional(); }))
       arguments += fmt::format(" [{}]", option->get_type_name());
     return fmt::format("\n{}: {}{}{} [{}]\n\n", heading(shown("Usage")), name,
-                       has_parts(app) ? fmt::format(" <{}>", shown(part_)) : "", arguments, shown("options"));
+                       parts_of(*app).empty() ? "" : fmt::format(" <{}>", shown(part_)), arguments, shown("options"));
   }
   std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override {
     const std::string name = heading(positional ? group : shown(group));
@@ -127,13 +124,17 @@ void collect(const CLI::App& app, std::set<std::string>& texts) {
     texts.insert({option->get_group(), joint, meaning});
     if (value.find(' ') != std::string::npos) texts.insert(value);  // words, as "the last run's"
   }
-  for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) collect(*part, texts);
+  for (const CLI::App* part : parts_of(app)) collect(*part, texts);
 }
 
 }  // namespace
 
 void set_help_style(CLI::App& app, std::string_view part, std::span<const std::string_view> examples) {
   app.formatter(std::make_shared<HelpStyle>(part, examples));
+}
+
+std::vector<const CLI::App*> parts_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
 std::vector<std::string> examples_of(const CLI::App& app) {

@@ -1,5 +1,7 @@
 // The verbs of the command.
 #include <fmt/format.h>
+#include <tapegrad/command/tools.h>
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/certify.h>
@@ -7,8 +9,6 @@
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/verbs.h>
-#include <tapegrad/tasks/tools.h>
-#include <tapegrad/tasks/verbs.h>
 #include <tapegrad/tutorials/attention/report.h>
 #include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tutorials/compare/text.h>

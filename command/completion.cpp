@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/command/help_style.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/language/texts.h>
-#include <tapegrad/tasks/tools.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <utility>
 
 namespace tapegrad::tasks {
@@ -42,8 +42,7 @@ std::vector<std::string> choices_in(std::string_view type) {  // "{adam,sgd}"
 
 void collect(const CLI::App& app, const std::string& path, std::vector<CompletedPart>& into) {
   CompletedPart part{path, {}, {}};
-  const auto parts = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* one : parts) part.parts.emplace_back(one->get_name(), one->get_description());
+  for (const CLI::App* one : parts_of(app)) part.parts.emplace_back(one->get_name(), one->get_description());
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional() || option->get_lnames().empty()) continue;
     const std::string type = option->get_type_name();
@@ -51,7 +50,8 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Completed
                             option->get_type_size() != 0, type.starts_with("FILE"), type == "DIR", choices_in(type)});
   }
   into.push_back(std::move(part));
-  for (const CLI::App* one : parts) collect(*one, path.empty() ? one->get_name() : path + " " + one->get_name(), into);
+  for (const CLI::App* one : parts_of(app))
+    collect(*one, path.empty() ? one->get_name() : path + " " + one->get_name(), into);
 }
 
 std::string paths_of(const std::vector<CompletedPart>& parts, std::string_view between) {
@@ -93,7 +93,7 @@ std::string bash_script(const std::vector<CompletedPart>& parts) {
   const std::string values = value_cases(parts, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
                                          "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
                                          "mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")");
-  return filled(text_of_file("tasks/completion/bash.txt"),
+  return filled(text_of_file("command/completion/bash.txt"),
                 {{"paths", paths_of(parts, "|")}, {"values", values}, {"words", words}});
 }
 
@@ -117,7 +117,7 @@ std::string zsh_script(const std::vector<CompletedPart>& parts) {
     for (const CompletedOption& option : part.options) words += zsh_entry(option.name, option.help);
     words += ");;\n";
   }
-  return filled(text_of_file("tasks/completion/zsh.txt"),
+  return filled(text_of_file("command/completion/zsh.txt"),
                 {{"paths", paths_of(parts, "|")},
                  {"values", value_cases(parts, "_files", "_files -/", "compadd -- {}")},
                  {"words", words}});
@@ -135,7 +135,7 @@ std::string fish_script(const std::vector<CompletedPart>& parts) {
       if (!option.choices.empty()) completions += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
     }
   }
-  return filled(text_of_file("tasks/completion/fish.txt"),
+  return filled(text_of_file("command/completion/fish.txt"),
                 {{"paths", paths_of(parts, " ")}, {"completions", completions}});
 }
 

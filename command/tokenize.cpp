@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/tasks/tools.h>
 #include <tapegrad/train/data/byte_pair_train.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/tokenizer_files.h>

@@ -1,4 +1,4 @@
 // The `tapegrad` command.
-#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/command/verbs.h>
 
 int main(int argc, char** argv) { return tapegrad::tasks::command_main(argc, argv); }

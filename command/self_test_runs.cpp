@@ -1,11 +1,12 @@
 // The runs: 20 steps of each kind, and what a GPT generates.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/command/tools.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/run/command.h>
-#include <tapegrad/tasks/tools.h>
+#include <tapegrad/tasks/run/train.h>
 
 #include <algorithm>
 

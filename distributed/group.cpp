@@ -65,7 +65,7 @@ void Group::wait(Exchange& messages, std::string_view what) {
   require_whole();
   using Clock = std::chrono::steady_clock;
   constexpr double kLongest = 0.1;  // of a round: what is more, this process was stopped
-  const Whereabouts own(what, step_, meetings_);
+  const Whereabouts own(what, step_);
   int64_t moved = messages.moved();
   double waited = 0, next = first_limit() / kLooks;
   bool warned = false;
@@ -106,7 +106,7 @@ void Group::look_after(double waited, const Whereabouts& own) {
   if (asked || waited >= first_limit() / 2) roll_->report(own);
 }
 
-std::vector<int> Group::missing() const { return roll_->missing(meetings_, attended_ - first_limit() / 2); }
+std::vector<int> Group::missing() const { return roll_->missing(attended_ - first_limit() / 2); }
 
 void Group::warn(double waited, const Whereabouts& own) const {
   const std::vector<int> missing = this->missing();
@@ -181,7 +181,6 @@ void Group::all_gather(const void* own, int64_t bytes, void* all, std::string_vi
 std::vector<Meeting> Group::meet(std::string_view where, const Meeting& own) {
   std::vector<Meeting> all(static_cast<std::size_t>(size()));
   all_gather(&own, sizeof own, all.data(), own.call == Call::step ? "the gradients" : name(own.call));
-  ++meetings_;
   for (int r = 1; r < size(); ++r) {
     const Call first = all[0].call, other = all[static_cast<std::size_t>(r)].call;
     if (first != other)

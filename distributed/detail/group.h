@@ -81,7 +81,7 @@ class Group {
   const int process_;
   std::unique_ptr<RollCall> roll_;
   WorldOptions patience_;
-  int64_t step_ = -1, meetings_ = 0;
+  int64_t step_ = -1;
   double attended_ = 0;  // seconds of all waits
   std::string broken_;   // the Error after which nothing can be exchanged
 };

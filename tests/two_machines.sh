@@ -18,7 +18,7 @@ fail() { echo "two_machines: $*" >&2; tail -n 50 "$work/log" "$(of a .)"/errors.
 # boot NAME   a machine: an overlay of this file system, with its own /tmp and network
 boot() {
   mkdir -p "$work/$1/root" "$work/$1/memory"
-  setsid unshare --net --mount --uts bash -euc '
+  setsid unshare --net --mount --uts --ipc bash -euc '
     hostname "$1"; cd "$2"
     mount -t tmpfs none memory; mkdir memory/upper memory/work
     mount -t overlay none -o lowerdir=/,upperdir=memory/upper,workdir=memory/work root
@@ -32,7 +32,7 @@ boot() {
   disown
 }
 # in_machine NAME COMMAND...
-in_machine() { nsenter -t "${machine[$1]}" --net --mount --uts --root --wd env -C /tmp/run "${@:2}"; }
+in_machine() { nsenter -t "${machine[$1]}" --net --mount --uts --ipc --root --wd env -C /tmp/run "${@:2}"; }
 cable() { for name in a b; do in_machine $name ip link set eth0 "$1"; done; }
 
 boot a; boot b
@@ -52,10 +52,11 @@ agent="#!/bin/sh
 while [ \"\${1#-}\" != \"\$1\" ]; do shift; done
 case \$1 in *.1) machine=${machine[a]} ;; *) machine=${machine[b]} ;; esac
 shift
-exec nsenter -t \$machine --net --mount --uts --root --wd env -C /tmp/run sh -c \"\$*\""
+exec nsenter -t \$machine --net --mount --uts --ipc --root --wd env -C /tmp/run sh -c \"\$*\""
 rank='#!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 trap : TERM
+rm -f status.$rank
 "$@" 2>errors.$rank
 echo $? | tee status.$rank
 exit $(cat status.$rank)'
@@ -67,6 +68,7 @@ done
 hosts=10.77.0.1:2,10.77.0.2:2
 if "$mpirun" --version | grep -q HYDRA; then
   launcher=(-launcher ssh -launcher-exec /tmp/run/agent -iface eth0 -hosts $hosts)
+  export UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 FI_PROVIDER=tcp  # UCX would find that the machines share a memory
 else
   launcher=(--oversubscribe --host $hosts --mca pml ob1 --mca btl_tcp_if_include 10.77.0.0/24)
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none

@@ -168,8 +168,8 @@ void Share::add_up(std::size_t b) {
   one.received[k] = {};
 }
 
-// The rounds backwards: each process sends its elements to the partners of the last one, and all that it has then to
-// those of the one before. A bucket is a round behind the next one.
+// The rounds backwards: each process sends its elements to its partners of the last round, then all that it has to its
+// partners of the round before, and so on. Each bucket starts one round later than the previous bucket.
 void Share::send_parameters(const std::vector<uint8_t>& present) {
   const ProfileScope scope("all_gather parameters", ProfilePhase::optimizer);
   struct Packed {

@@ -125,10 +125,6 @@ void DataParallel::begin_step(int64_t batches) {
 
 bool DataParallel::is_mine(int64_t i) const { return sums_->own.begin <= i && i < sums_->own.end; }
 
-int DataParallel::owner(int64_t i) const {
-  return static_cast<int>(detail::owner_of(i, world_.size(), sums_->all.size()));
-}
-
 void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
   if (!sums_->open || sums_->next >= sums_->own.end)
     fail(kWhere, "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
@@ -189,7 +185,7 @@ double DataParallel::update() {
 }
 
 double DataParallel::step(const LossOf& loss_of) {
-  const int64_t batches = options_.accumulate, each = batches / world_.size();
+  const int64_t batches = options_.accumulate;
   begin_step(batches);
   std::vector<double> losses;
   for (int64_t i = sums_->own.begin; i < sums_->own.end; ++i) {
@@ -201,16 +197,19 @@ double DataParallel::step(const LossOf& loss_of) {
     backward(tape, found.loss, found.terms);
   }
   update();
-  std::vector<double> all = losses;
-  if (world_.group()) {
-    all.resize(static_cast<std::size_t>(batches));
-    world_.group()->all_gather(losses.data(), each * static_cast<int64_t>(sizeof(double)), all.data(), "the losses");
-  }
+  losses = gather(losses, 1);
   const BatchWeights weights(sums_->terms);
   double mean = 0;
   for (int64_t i = 0; i < batches; ++i)
-    if (weights[i] > 0) mean += all[static_cast<std::size_t>(owner(i) * each + i % each)] * weights[i] / weights.sum();
+    if (weights[i] > 0) mean += losses[static_cast<std::size_t>(i)] * weights[i] / weights.sum();
   return mean;
+}
+
+std::vector<double> DataParallel::gather(const std::vector<double>& own, int64_t each) const {
+  if (!share_) return own;
+  std::vector<double> all(static_cast<std::size_t>(sums_->all.size() * each));
+  share_->gather(own.data(), each * static_cast<int64_t>(sizeof(double)), all.data(), "the losses");
+  return all;
 }
 
 // --- state ---
@@ -238,7 +237,8 @@ NamedTensors DataParallel::state() const {
     }
     const Tensor whole = Tensor::empty(entry.shape, dtype);
     const auto exchange = group.exchange();
-    for (const auto& [r, piece] : pieces) {
+    for (const detail::Piece& piece : pieces) {
+      const auto r = static_cast<int>(share_->rounds.rank_at(piece.position));
       const int64_t begin = cut ? piece.begin : 0, n = cut ? piece.size() : numel;
       if (n == 0) continue;
       if (r == 0) {

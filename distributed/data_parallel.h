@@ -91,8 +91,6 @@ class DataParallel {
   void begin_step(int64_t batches);
   /// Whether this process computes batch i of the step.
   bool is_mine(int64_t i) const;
-  /// The rank of the process that computes it.
-  int owner(int64_t i) const;
   /// Runs backward for the next batch of this process, unless it has no terms. With the last one, the first gradients
   /// are sent. Error if `terms` (MeanLoss::terms) is negative or not finite.
   void backward(Tape& tape, const Tensor& loss, double terms = 1);
@@ -100,6 +98,8 @@ class DataParallel {
   /// clipping; 0 without. The Errors of Optimizer::step and of the transforms, on every process, and an Error if no
   /// batch has terms.
   double update();
+  /// Numbers of all batches of the step, in order: `own` has `each` numbers of each batch of this process.
+  std::vector<double> gather(const std::vector<double>& own, int64_t each) const;
 
   /// The optimiser's state of whole parameters, on rank 0; empty on the others. All processes must call it.
   NamedTensors state() const;

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -65,7 +64,7 @@ void Group::wait(Exchange& messages, std::string_view what) {
   require_whole();
   using Clock = std::chrono::steady_clock;
   constexpr double kLongest = 0.1;  // of a round: what is more, this process was stopped
-  const Whereabouts own(what, step_, meetings_);
+  const Whereabouts own(what, step_);
   int64_t moved = messages.moved();
   double waited = 0, next = first_limit() / kLooks;
   bool warned = false;
@@ -106,7 +105,7 @@ void Group::look_after(double waited, const Whereabouts& own) {
   if (asked || waited >= first_limit() / 2) roll_->report(own);
 }
 
-std::vector<int> Group::missing() const { return roll_->missing(meetings_, attended_ - first_limit() / 2); }
+std::vector<int> Group::missing() const { return roll_->missing(attended_ - first_limit() / 2); }
 
 void Group::warn(double waited, const Whereabouts& own) const {
   const std::vector<int> missing = this->missing();
@@ -178,17 +177,45 @@ void Group::all_gather(const void* own, int64_t bytes, void* all, std::string_vi
     std::copy_n(parts.data() + i * bytes, bytes, static_cast<char*>(all) + (rank() + i) % n * bytes);
 }
 
-std::vector<Meeting> Group::meet(std::string_view where, const Meeting& own) {
-  std::vector<Meeting> all(static_cast<std::size_t>(size()));
-  all_gather(&own, sizeof own, all.data(), own.call == Call::step ? "the gradients" : name(own.call));
-  ++meetings_;
-  for (int r = 1; r < size(); ++r) {
-    const Call first = all[0].call, other = all[static_cast<std::size_t>(r)].call;
-    if (first != other)
-      fail(where, fmt::format("expected the same call on every process, got {} on rank 0, {} on rank {}", name(first),
-                              name(other), r));
+// As all_gather, but a message does not grow: each process has what twice as many have combined after every round.
+void Group::all_combine(void* own, int64_t bytes, std::string_view what,
+                        const std::function<void(const char*)>& combine) {
+  require_whole();
+  const int n = size();
+  std::vector<char> theirs(static_cast<std::size_t>(bytes));
+  for (int known = 1; known < n; known *= 2) {
+    const auto round = exchange();
+    round->receive(theirs.data(), bytes, (rank() + known) % n, kTag + 1);
+    round->send(own, bytes, (rank() - known + n) % n, kTag + 1);
+    wait(*round, what);
+    combine(theirs.data());
   }
-  return all;
+}
+
+Met Group::meet(std::string_view where, const Meeting& own, const Range& range) {
+  // Of some processes: what the first one says, and the first one that makes another call, or else says something else.
+  struct Said {
+    int rank = 0, other_rank = 0;
+    Meeting first, other;
+    Range range;
+  } said{rank(), rank(), own, own, range};
+  all_combine(&said, sizeof said, own.call == Call::step ? "the gradients" : name(own.call), [&](const char* bytes) {
+    Said theirs;
+    std::memcpy(&theirs, bytes, sizeof theirs);
+    if (theirs.rank < said.rank) std::swap(said, theirs);
+    const auto order = [&](int rank, const Meeting& meeting) {
+      return std::pair(meeting.call == said.first.call, rank);
+    };
+    for (const auto& [rank, meeting] : {std::pair(theirs.rank, &theirs.first), {theirs.other_rank, &theirs.other}})
+      if (*meeting != said.first &&
+          (said.other == said.first || order(rank, *meeting) < order(said.other_rank, said.other)))
+        said.other_rank = rank, said.other = *meeting;
+    said.range = {std::min(said.range.least, theirs.range.least), std::max(said.range.most, theirs.range.most)};
+  });
+  if (said.first.call != said.other.call)
+    fail(where, fmt::format("expected the same call on every process, got {} on rank 0, {} on rank {}",
+                            name(said.first.call), name(said.other.call), said.other_rank));
+  return {said.first, said.other, said.first == said.other ? 0 : said.other_rank, said.range};
 }
 
 namespace {
@@ -208,19 +235,16 @@ std::pair<std::string, std::string> first_difference(const std::string& a, const
 
 void Group::require_equal(std::string_view where, std::string_view what, const std::string& lines) {
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(lines));
-  const auto all = meet(where, {.call = Call::require_equal, .sizes = {hash, static_cast<int64_t>(lines.size())}});
-  for (int r = 1; r < size(); ++r) {
-    const Meeting &a = all[0], &b = all[static_cast<std::size_t>(r)];
-    if (a.sizes[0] == b.sizes[0] && a.sizes[1] == b.sizes[1]) continue;
-    std::string first = lines, other = lines;
-    first.resize(static_cast<std::size_t>(a.sizes[1]));
-    other.resize(static_cast<std::size_t>(b.sizes[1]));
-    broadcast(first.data(), a.sizes[1], 0);
-    broadcast(other.data(), b.sizes[1], r);
-    const auto [one, two] = first_difference(first, other);
-    fail(where,
-         fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}", what, one, two, r));
-  }
+  const Met met = meet(where, {.call = Call::require_equal, .sizes = {hash, static_cast<int64_t>(lines.size())}});
+  if (met.rank == 0) return;
+  std::string first = lines, other = lines;
+  first.resize(static_cast<std::size_t>(met.first.sizes[1]));
+  other.resize(static_cast<std::size_t>(met.other.sizes[1]));
+  broadcast(first.data(), met.first.sizes[1], 0);
+  broadcast(other.data(), met.other.sizes[1], met.rank);
+  const auto [one, two] = first_difference(first, other);
+  fail(where,
+       fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}", what, one, two, met.rank));
 }
 
 void Group::keep(std::shared_ptr<void> memory) {

@@ -9,30 +9,28 @@ T(R) = C / R + max(0, G - H) + W, with
 import sys
 
 MODELS = [("124M", 124e6), ("355M", 355e6), ("1.5B", 1.558e9)]
-MACHINES = [8, 16, 32, 64, 128, 256]
+MACHINES = [8, 16, 32, 64, 128, 256]  # powers of two: other numbers send more bytes
 LINKS = [1, 10, 100]  # Gbit/s, in each direction
 LATENCY = 30e-6  # of a message, in seconds
 
 
-def buckets(parameters, machines):
-    return max(1, 4 * parameters / max(4 << 20, machines * (512 << 10)))
-
-
-def on_wire(parameters, machines, gbit_s, item):
+def on_wire(parameters, machines, gbit_s, item, wire):
     share = (machines - 1) / machines
-    return share * item * parameters * 8 / (gbit_s * 1e9) + LATENCY * buckets(parameters, machines) * (machines - 1)
+    messages = machines - 1 if wire == 2 else machines.bit_length() - 1  # of a bucket: one in each of log2(machines) rounds
+    buckets = max(1, 4 * parameters / max(4 << 20, messages * (512 << 10)))
+    return share * item * parameters * 8 / (gbit_s * 1e9) + LATENCY * buckets * messages
 
 
 def step(parameters, machines, gbit_s, tokens, batch, flops, item=4):
     compute = 6 * parameters * tokens / machines / flops
     last = 6 * parameters * min(batch, tokens / machines) / flops
-    gradients = on_wire(parameters, machines, gbit_s, item)
-    exposed = max(0, gradients - 2 / 3 * last) + on_wire(parameters, machines, gbit_s, 4)
+    gradients = on_wire(parameters, machines, gbit_s, item, item)
+    exposed = max(0, gradients - 2 / 3 * last) + on_wire(parameters, machines, gbit_s, 4, item)
     return compute, exposed
 
 
 def main():
-    flops = float(sys.argv[1]) if len(sys.argv) > 1 else 2e12
+    flops = next((float(a) for a in sys.argv[1:] if a != "bfloat16"), 2e12)
     item = 2 if "bfloat16" in sys.argv else 4
     tokens, batch = 524288, 8192
     print(f"| model | machines | computation | " + " | ".join(f"{g} Gbit/s" for g in LINKS) + " |")

@@ -11,7 +11,7 @@ constexpr int kTag = 32'010;
 
 }  // namespace
 
-Whereabouts::Whereabouts(std::string_view what, int64_t step, int64_t meetings) : meetings(meetings), step(step) {
+Whereabouts::Whereabouts(std::string_view what, int64_t step) : step(step) {
   std::copy_n(what.begin(), std::min(what.size(), sizeof this->what - 1), this->what);
 }
 
@@ -53,13 +53,12 @@ void RollCall::listen(double now) {
   }
 }
 
-std::vector<int> RollCall::missing(int64_t meetings, double since) const {
+std::vector<int> RollCall::missing(double since) const {
   std::vector<int> ranks;
   for (std::size_t r = 0; r < peers_.size(); ++r) {
     if (static_cast<int>(r) == transport_.rank()) continue;
     const Peer& peer = peers_[r];
-    const bool waits = peer.heard && peer.reported.meetings >= meetings && peer.at >= since;
-    if (!waits) ranks.push_back(static_cast<int>(r));
+    if (!peer.heard || peer.at < since) ranks.push_back(static_cast<int>(r));
   }
   return ranks;
 }

@@ -34,20 +34,16 @@ bool Share::has_equal_updates() {
 // without a batch in this step makes them after the next one that it has.
 void Share::make_forward_updates(int64_t each) {
   if (each == 0) return;
-  const int64_t batches = sums.all.size(), rows = (batches + size() - 1) / size();  // of one process, at most
-  std::vector<char> own(static_cast<std::size_t>(rows * each)), all(own.size() * static_cast<std::size_t>(size()));
+  std::vector<char> own(static_cast<std::size_t>(sums.own.size() * each));
   char* to = own.data();
   for (const Updates& of_batch : updates)
     for (const auto& one : of_batch) {
       std::memcpy(to, one.statistics.raw_data(), static_cast<std::size_t>(bytes_of(one.statistics)));
       to += bytes_of(one.statistics);
     }
-  group().all_gather(own.data(), static_cast<int64_t>(own.size()), all.data(), "the running statistics");
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    const int64_t rank = owner_of(batch, size(), batches), row = batch - terms_of(rank, size(), batches).begin;
-    const char* const from = all.data() + (rank * rows + row) * each;
-    waiting_statistics.insert(waiting_statistics.end(), from, from + each);
-  }
+  const std::size_t waiting = waiting_statistics.size();
+  waiting_statistics.resize(waiting + static_cast<std::size_t>(sums.all.size() * each));
+  gather(own.data(), each, waiting_statistics.data() + waiting, "the running statistics");
   if (updates.empty()) return;
   for (const char* from = waiting_statistics.data(); from < waiting_statistics.data() + waiting_statistics.size();) {
     for (const auto& one : updates.front()) {

@@ -87,6 +87,8 @@ void combine(T* to, const T* from, int64_t n, Reduce how) {
         } else {
           to[i] = a + b;
         }
+      } else if (how == Reduce::only) {
+        if (a == 0) to[i] = b;
       } else {
         const bool take = how == Reduce::max ? b > a : b < a;
         if (take || b != b) to[i] = b;
@@ -137,7 +139,7 @@ Tensor reduced_block(detail::Group& group, const Tensor& x, Reduce how, std::str
 
 }  // namespace
 
-World::World(const WorldOptions& options) : group_(nullptr), exceptions_(std::uncaught_exceptions()) {
+World::World(const WorldOptions& options) : group_(nullptr), joined_(true), exceptions_(std::uncaught_exceptions()) {
   for (const double seconds : {options.timeout_s, options.warning_s})
     if (!(seconds >= 0))
       fail(kWhere, fmt::format("expected a timeout and a warning of 0 or more seconds, got {}", seconds));
@@ -156,7 +158,8 @@ World::World(const WorldOptions& options) : group_(nullptr), exceptions_(std::un
   ++worlds;
 }
 
-World::World(Alone) : group_(nullptr), exceptions_(0) {}
+World::World(Alone) : group_(nullptr), joined_(false), exceptions_(0) {}
+World::World(detail::Group& group) : group_(&group), joined_(false), exceptions_(0) {}
 
 const World& World::alone() {
   static const World world{Alone()};
@@ -164,7 +167,7 @@ const World& World::alone() {
 }
 
 World::~World() {
-  if (!group_ || --worlds > 0 || std::uncaught_exceptions() > exceptions_) return;
+  if (!group_ || !joined_ || --worlds > 0 || std::uncaught_exceptions() > exceptions_) return;
   ended = true;
   group_->finish();
 }
@@ -203,16 +206,14 @@ void World::check(detail::Call call, const Tensor& x, int argument) const {
     own.axes = x.dim();
     std::copy(x.shape().begin(), x.shape().end(), own.sizes);
   }
-  const std::vector<detail::Meeting> all = group_->meet(where, own);
-  for (int r = 1; r < size(); ++r) {
-    const detail::Meeting &a = all[0], &b = all[static_cast<std::size_t>(r)];
-    if (a.dtype != b.dtype || a.axes != b.axes || !std::equal(a.sizes, a.sizes + a.axes, b.sizes))
-      fail(where, fmt::format("expected tensors of the same shape and type, got {} on rank 0, {} on rank {}",
-                              text_of(a), text_of(b), r));
-    if (a.argument != b.argument)
-      fail(where, fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}",
-                              call == Call::broadcast ? "root" : "reduction", a.argument, b.argument, r));
-  }
+  const detail::Met met = group_->meet(where, own);
+  const detail::Meeting &a = met.first, &b = met.other;
+  if (a.dtype != b.dtype || a.axes != b.axes || !std::equal(a.sizes, a.sizes + a.axes, b.sizes))
+    fail(where, fmt::format("expected tensors of the same shape and type, got {} on rank 0, {} on rank {}", text_of(a),
+                            text_of(b), met.rank));
+  if (a.argument != b.argument)
+    fail(where, fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}",
+                            call == Call::broadcast ? "root" : "reduction", a.argument, b.argument, met.rank));
 }
 
 Tensor World::broadcast(const Tensor& x, int root) const {
@@ -230,6 +231,18 @@ Tensor World::all_reduce(const Tensor& x, Reduce how) const {
   require_numbers(call, x.dtype());
   if (!group_) return x.detach();
   check(Call::all_reduce, x, static_cast<int>(how));
+  if (how == Reduce::only || (how != Reduce::sum && x.dtype() == kInt64)) {  // the order does not count
+    const Tensor y = x.detach().clone();
+    with_type(y.dtype(), [&](auto t) {
+      using T = decltype(t);
+      T* const numbers = static_cast<T*>(y.mutable_raw_data());
+      if constexpr (!std::is_same_v<T, bool>)
+        group_->all_combine(numbers, y.numel() * item_size(y.dtype()), call, [&](const char* theirs) {
+          combine(numbers, reinterpret_cast<const T*>(theirs), y.numel(), how);
+        });
+    });
+    return y;
+  }
   const Tensor own = reduced_block(*group_, x.detach().contiguous().reshape({x.numel()}), how, call);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   char* const data = static_cast<char*>(y.mutable_raw_data());
@@ -283,16 +296,14 @@ void World::agree(std::string_view error) const {
     if (!error.empty()) throw Error(std::string(error));
     return;
   }
-  const auto length = static_cast<int64_t>(error.size());
-  std::vector<int64_t> lengths;
-  for (const detail::Meeting& one : group_->meet(name(Call::agree), {.call = Call::agree, .sizes = {length}}))
-    lengths.push_back(one.sizes[0]);
-  const auto first = std::find_if(lengths.begin(), lengths.end(), [](int64_t n) { return n > 0; });
-  if (first == lengths.end()) return;
+  const auto own = static_cast<int64_t>(error.size());
+  const detail::Met met = group_->meet(name(Call::agree), {.call = Call::agree, .sizes = {own}});
+  const int root = met.first.sizes[0] > 0 ? 0 : met.rank;
+  const int64_t length = root == 0 ? met.first.sizes[0] : met.other.sizes[0];
+  if (length == 0) return;
   std::string text(error);
-  text.resize(static_cast<std::size_t>(*first));
-  const int root = static_cast<int>(first - lengths.begin());
-  group_->broadcast(text.data(), *first, root);
+  text.resize(static_cast<std::size_t>(length));
+  group_->broadcast(text.data(), length, root);
   throw Error(root == 0 ? text : fmt::format("rank {}: {}", root, text));
 }
 

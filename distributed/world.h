@@ -16,8 +16,9 @@ enum class Call : int32_t;
 class Group;
 }  // namespace detail
 
-/// How all_reduce and reduce_scatter combine the tensors of the processes.
-enum class Reduce { sum, max, min };
+/// How all_reduce and reduce_scatter combine the tensors of the processes. `only`: each element is 0 on all processes
+/// but one, whose element is the result. It is for what processes have divided: an evaluation, for example.
+enum class Reduce { sum, max, min, only };
 
 /// The processes that a launcher of MPI started with the same program, as `mpirun -n 4 program`; or this process alone.
 /// Only processes that were started by a launcher load MPI.
@@ -34,6 +35,8 @@ class World {
   World() : World(WorldOptions{}) {}
   /// The same. Every process must make each World. The options count for all Worlds of the process.
   explicit World(const WorldOptions& options);
+  /// Processes that exchange messages in another way; the caller ends them.
+  explicit World(detail::Group& group);
   /// Waits for the others, and ends MPI with the last World; if they do not come within WorldOptions::timeout_s, or do
   /// something else, prints an Error and ends all processes. After an exception it does not wait: when this process
   /// ends, the launcher ends the others.
@@ -57,8 +60,8 @@ class World {
 
   /// The tensor of the process `root`.
   Tensor broadcast(const Tensor& x, int root = 0) const;
-  /// The sum, maximum or minimum over all processes, elementwise. float32, float64 or int64. A NaN of any process makes
-  /// the result NaN.
+  /// The sum, maximum, minimum or only value over all processes, elementwise. float32, float64 or int64. A NaN of any
+  /// process makes the result NaN.
   Tensor all_reduce(const Tensor& x, Reduce how = Reduce::sum) const;
   /// x [size() n, ...] -> [n, ...]: rank r has rows r n to (r + 1) n of all_reduce(x).
   Tensor reduce_scatter(const Tensor& x, Reduce how = Reduce::sum) const;
@@ -83,6 +86,7 @@ class World {
   explicit World(Alone);
   void check(detail::Call call, const Tensor& x, int argument) const;
   detail::Group* group_;
+  bool joined_;  // by a launcher's MPI
   int exceptions_;
 };
 

@@ -237,25 +237,25 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
   const distributed::World& world = parallel_->world();
   uint64_t hash = 0;
   for (const std::byte byte : default_generator().state()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
-  std::vector<double> own{static_cast<double>(hash >> 11), CatchInterrupts::interrupted() ? 1.0 : 0.0};
-  for (const Figures& one : figures) own.insert(own.end(), {one.loss, one.accuracy, one.tokens, one.terms});
-  const auto row = static_cast<int64_t>(own.size());
-  const std::vector<double> all = world.all_gather(tensor(own, {row})).to_vector<double>();
-  interrupted_ = false;
-  for (int r = 0; r < world.size(); ++r) {
-    const double* const theirs = all.data() + r * row;
-    if (theirs[0] != all[0])
-      fail("train",
-           fmt::format("expected the same random numbers in every process, but the default generators of ranks "
-                       "0 and {} differ in step {} (seed all processes alike, or sample from your own generator)",
-                       r, step));
-    interrupted_ = interrupted_ || theirs[1] != 0;
+  const auto state = static_cast<int64_t>(hash >> 1);
+  const std::vector<int64_t> said{state, -state, CatchInterrupts::interrupted()};
+  const auto most = world.all_reduce(tensor(said, {3}), distributed::Reduce::max).to_vector<int64_t>();
+  if (most[0] != -most[1]) {
+    const auto all = world.all_gather(tensor(said, {3}).slice(0, 0, 1)).to_vector<int64_t>();
+    const auto other = std::ranges::find_if(all, [&](int64_t one) { return one != all[0]; });
+    fail("train",
+         fmt::format("expected the same random numbers in every process, but the default generators of ranks "
+                     "0 and {} differ in step {} (seed all processes alike, or sample from your own generator)",
+                     other - all.begin(), step));
   }
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    const double* const one =
-        all.data() + parallel_->owner(static_cast<int64_t>(i)) * row + 2 + 4 * static_cast<int64_t>(i);
-    figures[i] = {one[0], one[1], one[2], one[3]};
-  }
+  interrupted_ = most[2] != 0;
+  std::vector<double> own;
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    if (const Figures& one = figures[i]; parallel_->is_mine(static_cast<int64_t>(i)))
+      own.insert(own.end(), {one.loss, one.accuracy, one.tokens, one.terms});
+  const std::vector<double> all = parallel_->gather(own, 4);
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    figures[i] = {all[4 * i], all[4 * i + 1], all[4 * i + 2], all[4 * i + 3]};
 }
 
 BatchLoss Loop::next_loss(Tape& tape) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
+#include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/optim/gradient_transform.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tapegrad::distributed::detail {
@@ -16,7 +19,8 @@ inline constexpr int64_t kBlock = optim::StepGradients::kBlock;
 struct Piece {
   std::size_t parameter = 0;
   int64_t begin = 0, end = 0;
-  int64_t at = 0;  ///< where they are among the elements of their bucket and process
+  int64_t position = 0;  ///< of the process that updates them (Rounds)
+  int64_t at = 0;        ///< where they are among the elements of their bucket
   int64_t size() const { return end - begin; }
 };
 
@@ -24,14 +28,27 @@ struct Piece {
 struct Bucket {
   DType dtype = kFloat32;
   std::vector<std::size_t> parameters;
-  std::vector<std::vector<Piece>> pieces;  ///< by rank; at most one of each parameter
-  std::vector<int64_t> first, count;       ///< by rank: where its elements begin in the bucket, and how many there are
+  std::vector<Piece> pieces;  ///< by position; at most one of each parameter and position
   int64_t total = 0;
+
+  /// The pieces of these positions.
+  std::span<const Piece> of(const Terms& positions) const {
+    const auto first = [this](int64_t position) {
+      return std::ranges::lower_bound(pieces, position, {}, &Piece::position);
+    };
+    return {first(positions.begin), first(positions.end)};
+  }
+  /// Their elements in the bucket.
+  Terms elements(const Terms& positions) const {
+    const std::span<const Piece> found = of(positions);
+    if (found.empty()) return {};
+    return {found.front().at, found.back().at + found.back().size()};
+  }
 };
 
 /// Divides the parameters, the last first, since backward reaches them in that order. Frozen ones are left out. With
 /// `cut`, parameters are cut between processes.
-inline std::vector<Bucket> make_buckets(const NamedTensors& parameters, int size, int64_t bucket_bytes, bool cut) {
+inline std::vector<Bucket> make_buckets(const NamedTensors& parameters, int64_t size, int64_t bucket_bytes, bool cut) {
   std::vector<Bucket> buckets;
   for (std::size_t p = parameters.size(); p-- > 0;) {
     const Tensor& x = parameters[p].tensor;
@@ -42,31 +59,28 @@ inline std::vector<Bucket> make_buckets(const NamedTensors& parameters, int size
     buckets.back().parameters.push_back(p);
     buckets.back().total += x.numel();
   }
-  const auto processes = static_cast<std::size_t>(size);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     Bucket& bucket = buckets[b];
-    bucket.pieces.resize(processes);
-    bucket.first.resize(processes);
-    bucket.count.resize(processes);
     int64_t before = 0;
     for (const std::size_t p : bucket.parameters) {
       const int64_t n = parameters[p].tensor.numel(), block = cut ? kBlock : n;
       for (int64_t begin = 0; begin < n; begin += block) {
         const int64_t end = begin + block < n ? begin + block : n;
-        // The process that the middle of the block belongs to; another first process in each bucket.
+        // Of the process that the middle of the block belongs to; another first one in each bucket.
         const int64_t middle = (before + begin + (end - begin) / 2) * size / bucket.total;
-        const auto owner = static_cast<std::size_t>((middle + static_cast<int64_t>(b)) % size);
-        std::vector<Piece>& own = bucket.pieces[owner];
-        if (!own.empty() && own.back().parameter == p && own.back().end == begin) {
-          own.back().end = end;
+        const int64_t position = (middle + static_cast<int64_t>(b)) % size;
+        Piece* const last = bucket.pieces.empty() ? nullptr : &bucket.pieces.back();
+        if (last && last->parameter == p && last->position == position) {
+          last->end = end;
         } else {
-          own.push_back({.parameter = p, .begin = begin, .end = end, .at = bucket.count[owner]});
+          bucket.pieces.push_back({.parameter = p, .begin = begin, .end = end, .position = position});
         }
-        bucket.count[owner] += end - begin;
       }
       before += n;
     }
-    for (std::size_t r = 1; r < processes; ++r) bucket.first[r] = bucket.first[r - 1] + bucket.count[r - 1];
+    std::ranges::stable_sort(bucket.pieces, {}, &Piece::position);
+    int64_t at = 0;
+    for (Piece& piece : bucket.pieces) at = (piece.at = at) + piece.size();
   }
   return buckets;
 }

@@ -7,6 +7,7 @@
 #include <tapegrad/distributed/world_options.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,6 +36,19 @@ struct Meeting {
   Call call;
   int32_t argument = 0, dtype = 0, axes = 0;  ///< of a tensor, and how it is reduced or where it is
   int64_t sizes[kMaxRank] = {};               ///< its shape, or numbers of a step
+  friend bool operator==(const Meeting&, const Meeting&) = default;
+};
+
+/// A range of numbers: one of a process, and then of all.
+struct Range {
+  int64_t least = 0, most = 0;
+};
+
+/// What all processes say.
+struct Met {
+  Meeting first, other;  ///< of rank 0, and of the first rank that says something else
+  int rank = 0;          ///< of the other one; 0: all say the same
+  Range range;
 };
 
 /// Every process calls the collective functions in the same order, on one thread.
@@ -57,8 +71,11 @@ class Group {
   /// `all` receives `bytes` of each process, in the order of ranks.
   void all_gather(const void* own, int64_t bytes, void* all, std::string_view what);
 
-  /// What each process says, by rank. Error on every process, "[where] ...", if they make different calls.
-  std::vector<Meeting> meet(std::string_view where, const Meeting& own);
+  /// `own` becomes what `combine(own, theirs)` makes of that of all processes, in any order and more than once each.
+  void all_combine(void* own, int64_t bytes, std::string_view what, const std::function<void(const char*)>& combine);
+
+  /// Error on every process, "[where] ...", if they make different calls.
+  Met meet(std::string_view where, const Meeting& own, const Range& range = {});
   /// Error on every process, "[where] expected the same `what` on every process, got ...", with the first line that
   /// differs and two ranks that have it so, unless all have the same lines.
   void require_equal(std::string_view where, std::string_view what, const std::string& lines);
@@ -81,7 +98,7 @@ class Group {
   const int process_;
   std::unique_ptr<RollCall> roll_;
   WorldOptions patience_;
-  int64_t step_ = -1, meetings_ = 0;
+  int64_t step_ = -1;
   double attended_ = 0;  // seconds of all waits
   std::string broken_;   // the Error after which nothing can be exchanged
 };

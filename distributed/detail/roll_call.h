@@ -14,12 +14,11 @@ namespace tapegrad::distributed::detail {
 
 /// Where a process waits.
 struct Whereabouts {
-  int64_t meetings = 0;  ///< that it has completed (group.h)
-  int64_t step = -1;     ///< of DataParallel; -1: none
-  char what[48] = {};    ///< "the gradients"
+  int64_t step = -1;   ///< of DataParallel; -1: none
+  char what[48] = {};  ///< "the gradients"
 
   Whereabouts() = default;
-  Whereabouts(std::string_view what, int64_t step, int64_t meetings);
+  Whereabouts(std::string_view what, int64_t step);
   /// "the gradients of step 17".
   std::string text() const;
 };
@@ -32,8 +31,8 @@ class RollCall {
   void report(const Whereabouts& own);
   /// Receives what others have reported, from the first call on.
   void listen(double now);
-  /// The processes that have reported nothing since then, or only what was before meeting `meetings`; without this one.
-  std::vector<int> missing(int64_t meetings, double since) const;
+  /// The processes that have reported nothing since then; without this one.
+  std::vector<int> missing(double since) const;
   /// What a process reported last.
   const Whereabouts& reported_by(int rank) const { return peers_[static_cast<std::size_t>(rank)].reported; }
 

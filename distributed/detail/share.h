@@ -7,14 +7,17 @@
 #include <tapegrad/distributed/data_parallel_options.h>
 #include <tapegrad/distributed/detail/buckets.h>
 #include <tapegrad/distributed/detail/group.h>
+#include <tapegrad/distributed/detail/rounds.h>
 #include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/internal/clipping.h>
 #include <tapegrad/optim/optimizer.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -73,10 +76,11 @@ struct Accumulated {
   double most(const Terms& node) const {
     return *std::max_element(terms.begin() + node.begin, terms.begin() + node.end);
   }
-  // By what the sums of two siblings are multiplied before they are added. At least one is 1.
+  // By what the sums of two siblings are multiplied before they are added, where a batch has at most so many terms. At
+  // least one is 1.
+  static std::pair<double, double> factors(double a, double b) { return {a < b ? a / b : 1, b < a ? b / a : 1}; }
   std::pair<double, double> factors(const Terms& left, const Terms& right) const {
-    const double a = most(left), b = most(right);
-    return {a < b ? a / b : 1, b < a ? b / a : 1};
+    return factors(most(left), most(right));
   }
   // By what the sum of all batches is multiplied. Error if they have no terms.
   double factor() const { return static_cast<double>(all.size()) / BatchWeights(terms).sum(); }
@@ -93,15 +97,36 @@ struct Accumulated {
   }
 };
 
-/// The share of a process among several (share.cpp).
+/// Adds the seconds of its life to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& sum) : sum_(sum), start_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& sum_;
+  const std::chrono::steady_clock::time_point start_;
+};
+
+/// The share of a process among several (share.cpp, rounds.cpp).
 struct Share {
   // What is on its way for a bucket in a step.
   struct Moving {
-    std::size_t missing = 0;  // parameters whose gradients backward has not reached
-    Tensor mine, sent;        // sums of this process, by rank, node and piece; in the type of the wire
-    Tensor received;          // those of the others for this process, by rank and node
+    std::size_t missing = 0;       // parameters whose gradients backward has not reached
+    Tensor mine, sent;             // sums of this process before the next round, by node; in the type of the wire
+    std::vector<Tensor> received;  // in a round those of its partners, by node
+    std::vector<std::unique_ptr<Exchange>> exchanges;  // by round
+    std::size_t round = 0;                             // that is not complete
+    bool started = false;
+  };
+  // The nodes whose sums the partners of a round have, by partner, and the most terms that a batch of each has.
+  struct Nodes {
+    std::vector<Terms> nodes;
+    std::vector<double> most;
+    std::vector<std::size_t> first;  // by partner, and the end
     std::unique_ptr<Exchange> exchange;
-    bool started = false, done = false;
   };
 
   const World& world;
@@ -109,15 +134,17 @@ struct Share {
   const DataParallelOptions& options;
   Accumulated& sums;
   NamedTensors parameters;
+  Rounds rounds;
   std::vector<Bucket> buckets;
-  std::vector<std::size_t> bucket_of;                         // by parameter
-  std::vector<std::vector<std::pair<int, Piece>>> pieces_of;  // by parameter: rank and piece
-  std::unordered_map<int64_t, std::size_t> parameter_of;      // by the leaf's number
-  std::vector<std::size_t> by_leaf;                           // parameters in the order of their leaves
-  std::vector<std::vector<Terms>> nodes;                      // by rank: what it sums by itself
-  std::vector<Moving> moving;                                 // by bucket
-  std::vector<uint8_t> arrived;                               // by parameter
-  std::string unknown;                                        // a leaf that is no parameter
+  std::vector<std::size_t> bucket_of;                     // by parameter
+  std::vector<std::vector<Piece>> pieces_of;              // by parameter
+  std::unordered_map<int64_t, std::size_t> parameter_of;  // by the leaf's number
+  std::vector<std::size_t> by_leaf;                       // parameters in the order of their leaves
+  std::vector<Nodes> nodes;                               // by round
+  std::size_t known = 0;                                  // rounds in which `most` has arrived
+  std::vector<Moving> moving;                             // by bucket
+  std::vector<uint8_t> arrived;                           // by parameter
+  std::string unknown;                                    // a leaf that is no parameter
   bool posted = false;
   std::optional<tapegrad::detail::ForwardUpdates> forward_updates;  // during a step
   using Updates = std::vector<tapegrad::detail::ForwardUpdate>;
@@ -130,8 +157,19 @@ struct Share {
   Group& group() const { return *world.group(); }
   int rank() const { return world.rank(); }
   int size() const { return world.size(); }
-  std::size_t me() const { return static_cast<std::size_t>(rank()); }
-  int64_t own_nodes() const { return static_cast<int64_t>(nodes[me()].size()); }
+  // What this process has before a round, and after all: elements of a bucket, and nodes, [begin, end) of nodes[round].
+  Terms elements(std::size_t b, std::size_t round) const { return elements_of(b, round, rank()); }
+  Terms elements_of(std::size_t b, std::size_t round, int64_t rank) const {
+    return buckets[b].elements(rounds.positions(round, rank));
+  }
+  std::span<const Piece> own_pieces(std::size_t b) const {
+    return buckets[b].of(rounds.positions(rounds.count(), rank()));
+  }
+  Terms own_nodes(std::size_t round) const { return nodes_of(round, rounds.number(round, rank())); }
+  Terms nodes_of(std::size_t round, int64_t partner) const {
+    const auto first = nodes[round].first.begin() + partner;
+    return {static_cast<int64_t>(first[0]), static_cast<int64_t>(first[1])};
+  }
   DType wire_of(const Bucket& bucket) const { return bucket.dtype == kFloat32 ? options.wire : bucket.dtype; }
 
   void copy_parameters();
@@ -141,12 +179,18 @@ struct Share {
   void take(std::size_t parameter, const Tensor& grad);
   template <class T>
   void write(const Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad);
+  void send_most(std::size_t round);
   void start(std::size_t b);
+  void send(std::size_t b);
+  bool advance(std::size_t b);
+  void add_up(std::size_t b);
+  void learn_most();
   void progress();
   void complete();
   Tensor reduced(std::size_t b, double whole);
   int64_t meet();
   std::vector<uint8_t> exchange_flags_and_terms();
+  void gather(const void* own, int64_t each, void* all, std::string_view what) const;
   void take_forward_updates();
   int64_t statistics_bytes() const;
   bool has_equal_updates();

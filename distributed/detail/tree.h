@@ -63,9 +63,6 @@ inline Terms terms_of(int64_t rank, int64_t size, int64_t terms) {
   return {terms * place / size, terms * (place + 1) / size};
 }
 
-/// The process that computes term i.
-inline int64_t owner_of(int64_t i, int64_t size, int64_t terms) { return size - 1 - ((i + 1) * size - 1) / terms; }
-
 /// The most values that one of `size` processes has at once while it computes and sums its terms: the sums of nodes
 /// that wait for their siblings, and the term that is computed. log2(terms / size) + 1 for powers of two.
 inline int64_t values_at_once(int64_t terms, int64_t size) {

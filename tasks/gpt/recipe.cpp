@@ -28,14 +28,21 @@ train::BatchLoss loss_of(const nn::Decoder& model, const data::TextBatch& batch)
   return {.loss = loss, .accuracy = accuracy, .tokens = tokens, .terms = static_cast<double>(tokens)};
 }
 
-double mean_loss(const nn::Decoder& model, const data::TextLoader& loader, int64_t batches) {
+// Each process computes a share of the batches.
+double mean_loss(const nn::Decoder& model, const data::TextLoader& loader, int64_t batches,
+                 const distributed::World& world) {
   const int64_t count = std::min(batches, loader.size());
   data::TextLoader::Iteration iteration = loader.begin();
   data::TextBatch batch;
-  train::MeanOfGroups mean;  // the last batch may be smaller
+  std::vector<double> losses, tokens;
   for (int64_t i = 0; i < count && iteration.next(batch); ++i) {
-    mean.add(cross_entropy(model(batch.inputs), batch.targets).item(), static_cast<double>(batch.targets.numel()));
+    const bool own = i % world.size() == world.rank();
+    losses.push_back(own ? cross_entropy(model(batch.inputs), batch.targets).item() : 0);
+    tokens.push_back(static_cast<double>(batch.targets.numel()));
   }
+  losses = world.all_reduce(tensor(losses, {std::ssize(losses)}), distributed::Reduce::only).to_vector<double>();
+  train::MeanOfGroups mean;  // the last batch may be smaller
+  for (std::size_t i = 0; i < losses.size(); ++i) mean.add(losses[i], tokens[i]);
   return mean.mean();
 }
 
@@ -177,6 +184,7 @@ void GPTRecipe::make() {
 }
 
 void GPTRecipe::prepare(const RunRequest& request, const distributed::World& world) {
+  world_ = &world;
   if (hugging_face_.empty() || world.rank() != 0) return;
   check_hugging_face(options_, hugging_face_, request.out, run());
   folder_ = take_folder(hugging_face_, kSaveOption);
@@ -198,8 +206,8 @@ void GPTRecipe::begin_step(int64_t steps) {
 }
 
 train::Evaluation GPTRecipe::losses(int64_t batches) const {
-  const double training = mean_loss(**model_, data_->train, batches);
-  return {.validation = mean_loss(**model_, data_->validation, batches), .training = training};
+  const double training = mean_loss(**model_, data_->train, batches, *world_);
+  return {.validation = mean_loss(**model_, data_->validation, batches, *world_), .training = training};
 }
 
 train::Evaluation GPTRecipe::untrained_losses() {

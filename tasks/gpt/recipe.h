@@ -86,6 +86,7 @@ class GPTRecipe final : public Recipe {
   Given given_;
   std::optional<GPTData> data_;
   std::optional<nn::AnyDecoder> model_;
+  const distributed::World* world_ = &distributed::World::alone();
   std::unique_ptr<train::RunFolder> folder_;  // of --save-hugging-face, in the first process
 };
 

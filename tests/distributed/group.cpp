@@ -1,111 +1,19 @@
-// Collective functions on bytes, and waits with a deadline: processes are threads of this one, which exchange messages
-// in memory.
-#include <tapegrad/distributed/detail/group.h>
+// Collective functions on bytes, and waits with a deadline, of threads as processes.
+#include <tapegrad/tests/support/mail.h>
 #include <tapegrad/tests/support/testing.h>
 
-#include <deque>
-#include <mutex>
+#include <bit>
 
 namespace tapegrad::distributed::detail {
 namespace {
 
 using namespace tests;
 
-// What is on its way between threads.
-struct Mail {
-  std::mutex mutex;
-  std::map<std::tuple<int, int, int>, std::deque<std::vector<char>>> messages;  // by sender, receiver and tag
-  std::atomic<int64_t> sent = 0;
-};
-
-class MailExchange : public Exchange {
- public:
-  MailExchange(Mail& mail, int rank) : mail_(mail), rank_(rank) {}
-  void send(const void* data, int64_t bytes, int to, int tag) override {
-    const auto* const from = static_cast<const char*>(data);
-    const std::lock_guard lock(mail_.mutex);
-    mail_.messages[{rank_, to, tag}].emplace_back(from, from + bytes);
-    ++mail_.sent;
-    ++moved_;
-  }
-  void receive(void* data, int64_t bytes, int from, int tag) override {
-    expected_.push_back({static_cast<char*>(data), bytes, from, tag});
-  }
-  bool done() override {
-    const std::lock_guard lock(mail_.mutex);
-    std::erase_if(expected_, [&](const Expected& one) {
-      auto& waiting = mail_.messages[{one.from, rank_, one.tag}];
-      if (waiting.empty()) return false;
-      const std::vector<char> found = std::move(waiting.front());
-      waiting.pop_front();
-      if (static_cast<int64_t>(found.size()) != one.bytes) failure_ = "another size";
-      std::copy_n(found.begin(), std::min<std::size_t>(found.size(), static_cast<std::size_t>(one.bytes)), one.data);
-      ++moved_;
-      return true;
-    });
-    return expected_.empty() || !failure_.empty();
-  }
-  int64_t moved() const override { return moved_; }
-  const std::string& failure() const override { return failure_; }
-
- private:
-  struct Expected {
-    char* data;
-    int64_t bytes;
-    int from, tag;
-  };
-  Mail& mail_;
-  const int rank_;
-  std::deque<Expected> expected_;
-  int64_t moved_ = 0;
-  std::string failure_;
-};
-
-class MailTransport : public Transport {
- public:
-  MailTransport(Mail& mail, int rank, int size) : mail_(mail), rank_(rank), size_(size) {}
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  std::unique_ptr<Exchange> exchange() override { return std::make_unique<MailExchange>(mail_, rank_); }
-  void stop() override {}
-  void finish() override {}
-  void abort() override { std::abort(); }
-
- private:
-  Mail& mail_;
-  const int rank_, size_;
-};
-
-// What f(group) throws on each of `size` processes, empty where nothing; and the messages of all.
-template <class F>
-std::pair<std::vector<std::string>, int64_t> run(int size, const WorldOptions& patience, const F& f) {
-  Mail mail;
-  std::vector<std::string> errors(static_cast<std::size_t>(size));
-  std::vector<std::thread> processes;
-  for (int rank = 0; rank < size; ++rank)
-    processes.emplace_back([&, rank] {
-      MailTransport transport(mail, rank, size);
-      Group group(transport);
-      group.set_patience(patience);
-      try {
-        f(group);
-      } catch (const Error& error) {
-        errors[static_cast<std::size_t>(rank)] = error.what();
-      }
-    });
-  for (std::thread& one : processes) one.join();
-  return {errors, mail.sent};
-}
-
 constexpr WorldOptions kPatient{.timeout_s = 60, .warning_s = 0};
-
-void expect_no_errors(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) EXPECT_EQ(error, "");
-}
 
 TEST(Group, GathersFromAnyNumber) {
   for (const int size : {1, 2, 3, 4, 5, 6, 7, 9, 16, 33}) {
-    const auto [errors, sent] = run(size, kPatient, [size](Group& group) {
+    const auto [errors, sent] = run_together(size, kPatient, [size](Group& group) {
       for (const int64_t count : {0, 1, 5}) {
         std::vector<int> own(static_cast<std::size_t>(count), group.rank()),
             all(own.size() * static_cast<std::size_t>(size));
@@ -122,7 +30,7 @@ TEST(Group, GathersFromAnyNumber) {
 
 TEST(Group, BroadcastsFromAnyone) {
   for (const int size : {1, 2, 3, 5, 8, 11}) {
-    const auto [errors, sent] = run(size, kPatient, [size](Group& group) {
+    const auto [errors, sent] = run_together(size, kPatient, [size](Group& group) {
       for (int root = 0; root < size; ++root) {
         for (const std::size_t bytes : {std::size_t{0}, std::size_t{3}, (std::size_t{5} << 19) + 1}) {
           std::vector<char> data(bytes, static_cast<char>(group.rank() == root ? root + 1 : 99));
@@ -137,10 +45,10 @@ TEST(Group, BroadcastsFromAnyone) {
 }
 
 TEST(Group, OtherCallsAndTextsAreTheSameErrorEverywhere) {
-  const auto calls = run(
+  const auto calls = run_together(
       5, kPatient, [](Group& group) { group.meet("here", {.call = group.rank() == 3 ? Call::end : Call::barrier}); });
   for (const std::string& error : calls.first) EXPECT_TEXT(error);
-  const auto texts = run(6, kPatient, [](Group& group) {
+  const auto texts = run_together(6, kPatient, [](Group& group) {
     group.require_equal("here", "options", group.rank() > 3 ? "a 1\nb 2\n" : "a 1\n");
   });
   for (const std::string& error : texts.first)
@@ -148,7 +56,7 @@ TEST(Group, OtherCallsAndTextsAreTheSameErrorEverywhere) {
 }
 
 TEST(Group, NamesWhoIsMissing) {
-  const auto [errors, sent] = run(5, {.timeout_s = 2, .warning_s = 1}, [](Group& group) {
+  const auto [errors, sent] = run_together(5, {.timeout_s = 2, .warning_s = 1}, [](Group& group) {
     if (group.rank() == 1 || group.rank() == 4) return;
     group.set_step(7);
     group.meet("here", {.call = Call::step});
@@ -163,7 +71,7 @@ TEST(Group, NamesWhoIsMissing) {
 
 // Rank 2 sends nothing, but waits: for another message, which is not sent either.
 TEST(Group, SaysWhenAllWait) {
-  const auto [errors, sent] = run(3, {.timeout_s = 2, .warning_s = 1}, [](Group& group) {
+  const auto [errors, sent] = run_together(3, {.timeout_s = 2, .warning_s = 1}, [](Group& group) {
     int number = 0;
     const auto exchange = group.exchange();
     exchange->receive(&number, sizeof number, (group.rank() + 1) % 3, 5);
@@ -177,7 +85,7 @@ TEST(Group, SaysWhenAllWait) {
 }
 
 TEST(Group, AMessageOfAnotherSizeIsAnError) {
-  const auto [errors, sent] = run(2, kPatient, [](Group& group) {
+  const auto [errors, sent] = run_together(2, kPatient, [](Group& group) {
     int64_t number = 0;
     const auto exchange = group.exchange();
     exchange->send(&number, group.rank() == 0 ? 4 : 8, 1 - group.rank(), 5);

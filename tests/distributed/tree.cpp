@@ -48,15 +48,6 @@ TEST(Tree, DependsOnTheNumberOfTermsAlone) {
   }
 }
 
-TEST(Tree, OwnersHaveTheirTerms) {
-  for (const int64_t size : {1, 2, 3, 5, 8})
-    for (const int64_t terms : {1, 3, 8, 11, 24})
-      for (int64_t i = 0; i < terms; ++i) {
-        const detail::Terms own = detail::terms_of(detail::owner_of(i, size, terms), size, terms);
-        EXPECT_TRUE(own.begin <= i && i < own.end) << i << " of " << terms << " by " << size;
-      }
-}
-
 TEST(Tree, ValuesAtOnce) {
   using detail::values_at_once;
   for (int64_t power = 0; power < 8; ++power) EXPECT_EQ(values_at_once(int64_t{1} << power, 1), power + 1);
@@ -92,22 +83,20 @@ TEST(Buckets, HaveEveryElementOnce) {
     for (const int size : {1, 2, 3, 8}) {
       std::vector<int64_t> found(parameters.size()), load(static_cast<std::size_t>(size));
       for (const detail::Bucket& bucket : detail::make_buckets(parameters, size, 1 << 20, cut)) {
-        int64_t total = 0;
-        for (std::size_t r = 0; r < bucket.pieces.size(); ++r) {
-          int64_t at = 0;
-          for (const detail::Piece& piece : bucket.pieces[r]) {
+        int64_t at = 0;
+        for (int position = 0; position < size; ++position) {
+          const detail::Terms elements = bucket.elements({position, position + 1});
+          EXPECT_TRUE(elements.size() == 0 || elements.begin == at);
+          for (const detail::Piece& piece : bucket.of({position, position + 1})) {
             EXPECT_EQ(piece.at, at);
             EXPECT_EQ(piece.begin % detail::kBlock, 0);
             EXPECT_TRUE(cut || piece.size() == parameters[piece.parameter].tensor.numel());
             found[piece.parameter] += piece.size();
             at += piece.size();
           }
-          EXPECT_EQ(bucket.count[r], at);
-          EXPECT_EQ(bucket.first[r], total);
-          total += at;
-          load[r] += at;
+          load[static_cast<std::size_t>(position)] += elements.size();
         }
-        EXPECT_EQ(total, bucket.total);
+        EXPECT_EQ(at, bucket.total);
       }
       for (std::size_t p = 0; p < parameters.size(); ++p) EXPECT_EQ(found[p], parameters[p].tensor.numel());
       EXPECT_TRUE(!cut || size != 2 || std::abs(load[0] - load[1]) < 2 * detail::kBlock);

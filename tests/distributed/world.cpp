@@ -30,6 +30,9 @@ TEST(Ranks, Collectives) {
   EXPECT_EQ(world().all_reduce(x, Reduce::max).to_vector<float>(), numbers({2, 3}, n).to_vector<float>());
   EXPECT_EQ(world().all_reduce(-x, Reduce::min).to_vector<float>(), numbers({2, 3}, -n).to_vector<float>());
   EXPECT_EQ(world().all_reduce(scalar(me, kInt64)).item<int64_t>(), n * (n - 1) / 2);
+  EXPECT_EQ(world().all_reduce(scalar(me, kInt64), Reduce::max).item<int64_t>(), n - 1);
+  const Tensor part = tensor({me == 0 ? 0.1 : 0, me == n - 1 ? 0.3 : 0, 0.0}, kFloat64);
+  EXPECT_EQ(world().all_reduce(part, Reduce::only).to_vector<double>(), std::vector<double>({0.1, 0.3, 0}));
   EXPECT_EQ(world().all_reduce(zeros({0, 4})).shape(), Shape({0, 4}));
   EXPECT_TRUE(std::isnan(world().all_reduce(scalar(me == n - 1 ? NAN : 1.0), Reduce::max).item()));
   const Tensor large = numbers({300'000}, 1.0 / 3 + me);  // the same bits everywhere

@@ -214,8 +214,8 @@ Tape::BackwardRun::~BackwardRun() {
 
 void Tape::leave_to_backward() { running_->outlive_tape(); }
 
-// Marks the nodes that are in BackwardOptions::only or lead to one that is. The run ends at the first of them, and costs
-// nothing for what is before it on the tape.
+// Marks the nodes that are in BackwardOptions::only or lead to one that is. The run ends at the first of them, and
+// costs nothing for what is before it on the tape.
 void Tape::BackwardRun::mark_needed() {
   first_ = last_ + 1;
   for (const Tensor& x : options_.only) first_ = std::min(first_, tape_->position_of(x));

@@ -75,7 +75,8 @@ std::vector<train::ReportText::Setting> report_settings(const Fields& fields, co
     const bool is_default = folds && std::any_of(defaults.begin(), defaults.end(), [&](const Field& one) {
                               return one.setting.name == field.setting.name && one.text() == field.text();
                             });
-    field.setting.help = shown(field.setting.help);
+    const std::string help = said_help(field.setting.help);
+    field.setting.help = help;
     const std::string special = special_text(field.setting.special);
     field.setting.special = special;
     if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text(), is_default});

@@ -31,9 +31,9 @@ struct NamedSchedule {
 };
 
 constexpr NamedSchedule kSchedules[] = {
-    {"constant", "--lr",
+    {"constant", "always --lr",
      [](const TrainingSettings& s, int64_t, int64_t) -> optim::Schedule { return optim::Constant{s.lr}; }},
-    {"noam", "--factor width^-0.5 min(step^-0.5, step --warmup^-1.5)",
+    {"noam", "rises, then falls: --factor width^-0.5 min(step^-0.5, step --warmup^-1.5)",
      [](const TrainingSettings& s, int64_t width, int64_t) -> optim::Schedule {
        return optim::Noam{.hidden_size = width, .warmup = s.warmup, .factor = s.factor};
      },
@@ -57,8 +57,8 @@ const NamedSchedule& schedule_named(std::string_view name) {
 
 const std::string& help_of_schedules() {
   static const std::string kHelp = [] {
-    std::string all;
-    for (const NamedSchedule& s : kSchedules) all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", s.name, s.help);
+    std::string all = "learning rate over the steps";
+    for (const NamedSchedule& s : kSchedules) all += fmt::format("; {}: {}", s.name, s.help);
     return all;
   }();
   return kHelp;
@@ -117,10 +117,7 @@ const std::string& help_of_weight_decay() {
     std::vector<std::string_view> decoupled;
     for (const Rule& rule : kRules)
       if (rule.decay == Decay::decoupled) decoupled.push_back(rule.name);
-    const std::string_view last = decoupled.back();
-    decoupled.pop_back();
-    return fmt::format("decoupled weight decay with {} and {}, else added to the gradient", fmt::join(decoupled, ", "),
-                       last);
+    return fmt::format("weight decay, added to the gradient; {}: decoupled", fmt::join(decoupled, ", "));
   }();
   return kHelp;
 }

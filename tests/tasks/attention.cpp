@@ -121,12 +121,12 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
 using AttentionCommand = InAFolder;
 
 TEST_F(AttentionCommand, AnalysesEveryTask) {
-  const std::size_t heads[] = {6, 12, 12};
-  std::size_t i = 0;
-  for (const std::string task : {"copy", "addition", "parser"}) {
+  for (const std::string& task : names_of_tasks()) {
+    const int64_t heads =
+        3 * tiny_options(task).config.num_attention_heads;  // of the encoder's layer and the decoder's
     const std::string run = folder / task;
     successful(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder));
-    expect_analysis({"attention", task, "--model", run}, run, heads[i++]);
+    expect_analysis({"attention", task, "--model", run}, run, static_cast<std::size_t>(heads));
     const Ran plain = run_command({"attention", task, "--model", run});
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
   }

@@ -153,7 +153,7 @@ TEST_F(Train, WritesItsFiles) {
 }
 
 TEST_F(Train, NoEpochsWriteTheUntrainedModel) {
-  for (const char* task : {"copy", "addition", "parser"}) {
+  for (const std::string& task : names_of_tasks()) {
     const std::string run = folder / task;
     successful(run_command(tiny_run(task, run, {"--num-epochs", "0"}), folder));
     EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
@@ -201,7 +201,9 @@ TEST_F(Resume, InProcessIsExact) {
   deep.of<ParserTask>().depth = 2;
   ParserTask::adapt(deep, {"depth"});
   resolve(deep);
-  for (const RunOptions& options : {tiny_options("copy"), tiny_options("addition"), tiny_options("parser"), deep}) {
+  std::vector<RunOptions> all{deep};
+  for (const std::string& task : names_of_tasks()) all.push_back(tiny_options(task));
+  for (const RunOptions& options : all) {
     SCOPED_TRACE(options.info->name);
     Trainer whole(options);
     for (int i = 0; i < 16; ++i) whole.step();

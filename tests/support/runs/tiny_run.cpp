@@ -25,6 +25,12 @@ tasks::RunOptions unresolved(const std::string& task) {
 
 }  // namespace
 
+std::vector<std::string> names_of_tasks() {
+  std::vector<std::string> names;
+  for (const tasks::TaskInfo* task : tasks::all_tasks()) names.emplace_back(task->name);
+  return names;
+}
+
 tasks::RunOptions tiny_options(const std::string& task) {
   tasks::RunOptions o = unresolved(task);
   tasks::resolve(o);

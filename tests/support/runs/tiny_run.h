@@ -5,9 +5,12 @@
 #include <tapegrad/tests/support/command_runner.h>
 
 #include <string>
+#include <vector>
 
 namespace tapegrad::tests {
 
+// Of all sequence-to-sequence tasks: what every task must do is tested for a new one, too.
+std::vector<std::string> names_of_tasks();
 // Two epochs of ten steps, resolved.
 tasks::RunOptions tiny_options(const std::string& task);
 // The same run as `tapegrad train TASK --out OUT`, with a checkpoint every seven steps. Options in `more` replace the

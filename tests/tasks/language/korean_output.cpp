@@ -191,7 +191,7 @@ void expect_korean_attention(const Arguments& words, const TemporaryFolder& fold
 }
 
 TEST_F(KoreanOutput, OfARunOfATransformer) {
-  for (const std::string task : {"copy", "addition", "parser"}) {
+  for (const std::string& task : names_of_tasks()) {
     SCOPED_TRACE(task);
     const TemporaryFolder folder;
     successful(run_command(tiny_run(task, "run", {"--no-progress", "--lang", "ko"}), folder));

@@ -55,7 +55,7 @@ void expect_rows(const json& player, const std::string& group, int64_t row, cons
 using AttentionPlayer = InAFolder;
 
 TEST_F(AttentionPlayer, NumbersAreTheTransformersOwn) {
-  for (const std::string task : {"copy", "addition", "parser"}) {
+  for (const std::string& task : names_of_tasks()) {
     SCOPED_TRACE(task);
     const TemporaryFolder folder;
     const std::string run = trained(folder, task);

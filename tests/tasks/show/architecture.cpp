@@ -275,7 +275,7 @@ std::string shown_of(const TemporaryFolder& folder, const std::string& model) {
 using Show = InAFolder;
 
 TEST_F(Show, ArchitectureOfRuns) {
-  for (const char* task : {"copy", "addition", "parser"}) {
+  for (const std::string& task : names_of_tasks()) {
     SCOPED_TRACE(task);
     successful(run_command(tiny_run(task, folder / task)));
     const std::string text = shown_of(folder, task);

@@ -1,18 +1,32 @@
 # Tests that are programs: mistakes that must not compile, the tutorials, the programs of docs/, the examples.
 
-# Mistakes that must not compile, by the options of a line "// flags:": the compiler's message has the text of the file's first line.
-file(GLOB_RECURSE mistakes CONFIGURE_DEPENDS tests/autograd/mistakes/*.cpp tests/nn/mistakes/*.cpp)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mistakes})  # their first lines
-foreach(file IN LISTS mistakes)
-  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE name)
-  string(REGEX REPLACE "/mistakes/(.*/)?([^/]*)[.]cpp" "_mistake_\\2" name ${name})
-  file(STRINGS ${file} text LIMIT_COUNT 1)
-  string(REPLACE "// " "" text "${text}")
-  tapegrad_marks(flags flags ${file})
-  add_test(NAME ${name}
-           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 ${flags} -fsyntax-only -I${include_dir} ${file})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
-  add_custom_target(test_${name})  # nothing to build
+# Mistakes that must not compile: the programs of a table, tests/FOLDER/not_compiling.txt, whose first lines describe its form.
+foreach(folder autograd nn)
+  set(table ${PROJECT_SOURCE_DIR}/tests/${folder}/not_compiling.txt)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(READ ${table} rest)
+  string(FIND "${rest}" "\n# " at)
+  set(prelude "")
+  while(NOT at EQUAL -1)
+    math(EXPR at "${at} + 3")
+    string(SUBSTRING "${rest}" ${at} -1 rest)
+    string(FIND "${rest}" "\n# " at)
+    string(SUBSTRING "${rest}" 0 ${at} one)
+    string(REGEX MATCH "^([a-z0-9_]+) ?([^\n]*)\n([^\n]*)\n(.*)$" found "${one}")
+    set(flags ${CMAKE_MATCH_2})
+    set(text "${CMAKE_MATCH_3}")
+    set(name ${folder}_mistake_${CMAKE_MATCH_1})
+    set(code "${CMAKE_MATCH_4}")
+    if(CMAKE_MATCH_1 STREQUAL "prelude")
+      set(prelude "${code}")
+      continue()
+    endif()
+    set(file ${PROJECT_BINARY_DIR}/mistakes/${name}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${prelude}\n${code}" @ONLY)
+    add_test(NAME ${name} COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 ${flags} -fsyntax-only -I${include_dir} ${file})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
+    add_custom_target(test_${name})  # nothing to build
+  endwhile()
 endforeach()
 
 # The tutorials as programs: each is run, and must print the text file next to it.

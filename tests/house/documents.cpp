@@ -100,55 +100,42 @@ Names lost_blocks(const Texts& pages, const std::string& language, const Texts& 
   return lost;
 }
 
-// The names of a row's tests of mistakes, `nn_mistake_x`, and `..._y` for the same folder, as paths of their programs.
+// The names of a row's tests of mistakes, `nn_mistake_x`, and `..._y` for the same folder.
 std::vector<std::string> mistakes_in(const std::string& row) {
   static const std::regex name("`(?:(autograd|nn)_mistake|\\.\\.\\.)_(\\w+)`");
-  std::vector<std::string> programs;
+  std::vector<std::string> names;
   std::string folder;
   for (const std::smatch& match : matches(row, name)) {
     if (match[1].matched) folder = match[1];
-    programs.push_back("tests/" + folder + "/mistakes/" + match[2].str() + ".cpp");
+    names.push_back(folder + "_mistake_" + match[2].str());
   }
-  return programs;
+  return names;
 }
 
-// The programs by the names of their tests, which leave out rooms of mistakes/.
-Texts without_rooms(const Texts& programs) {
-  static const std::regex room("/mistakes/.*/");
-  Texts by_name;
-  for (const auto& [path, text] : programs) by_name.emplace(std::regex_replace(path, room, "/mistakes/"), text);
-  return by_name;
-}
-
-// The pattern in the first line of a mistake's program, which the compiler's message must match.
-std::regex message_of(const std::string& program) {
-  std::string pattern;
-  for (const char c : program.substr(3, program.find('\n') - 3)) {
-    if (c == '{' || c == '}') pattern += '\\';  // plain in a pattern of CMake
-    pattern += c;
-  }
-  return std::regex(pattern);
+// By the name of its test, the pattern that the compiler's message for each program of a table must match.
+void add_messages(const std::string& folder, const std::string& table, std::map<std::string, std::string>& messages) {
+  static const std::regex row("\n# (?!prelude)(\\w+)[^\n]*\n([^\n]*)\n"), brace("[{}]");  // plain in a pattern of CMake
+  for (const std::smatch& match : matches(table, row))
+    messages[folder + "_mistake_" + match[1].str()] = std::regex_replace(match[2].str(), brace, "\\$&");
 }
 
 // Mistakes in the tables of docs/ whose row does not have the message that their test expects, and those without a row.
-Names lost_messages(const Texts& pages, const Texts& of_rooms) {
-  const Texts programs = without_rooms(of_rooms);
+Names lost_messages(const Texts& pages, const std::map<std::string, std::string>& messages) {
   Names lost, found;
   for (const auto& [path, text] : pages) {
     if (!path.starts_with("docs/")) continue;
     std::string row;
     for (std::istringstream lines(text); std::getline(lines, row);) {
-      for (const std::string& program : mistakes_in(row)) {
-        const auto there = programs.find(program);
-        found.insert(program);
-        if (there == programs.end() || !std::regex_search(row, message_of(there->second)))
-          lost.insert(path + " -> " + program);
+      for (const std::string& name : mistakes_in(row)) {
+        const auto there = messages.find(name);
+        found.insert(name);
+        if (there == messages.end() || !std::regex_search(row, std::regex(there->second)))
+          lost.insert(path + " -> " + name);
       }
     }
   }
-  for (const auto& [path, text] : programs) {
-    if (path.find("/mistakes/") != std::string::npos && !found.contains(path)) lost.insert(path + " has no row");
-  }
+  for (const auto& [name, message] : messages)
+    if (!found.contains(name)) lost.insert(name + " has no row");
   return lost;
 }
 
@@ -268,18 +255,21 @@ TEST(Documents, BlocksThatNothingRunsAreFound) {
 }
 
 TEST(Documents, MistakesHaveTheWordsOfTheirTests) {
-  EXPECT_EQ(lost_messages(documents(), texts_of({".cpp"}, {"tests/nn/mistakes", "tests/autograd/mistakes"})), Names());
+  std::map<std::string, std::string> messages;
+  for (const std::string folder : {"autograd", "nn"})
+    add_messages(folder, slurp(fs::path(kTestsDir) / folder / "not_compiling.txt"), messages);
+  EXPECT_GE(messages.size(), 60u);
+  EXPECT_EQ(lost_messages(documents(), messages), Names());
 }
 
 TEST(Documents, MistakesWithOtherWordsAreFound) {
-  const Texts programs = {{"tests/nn/mistakes/room/a.cpp", "// use x.0, {2}. instead\n"},
-                          {"tests/nn/mistakes/b.cpp", "// say b\n"},
-                          {"tests/nn/mistakes/c.cpp", "// say c\n"}};
+  std::map<std::string, std::string> messages;
+  add_messages("nn", "\n# a -O2\nuse x.0, {2}. instead\n  int x;\n\n# prelude\n-\n\n# b\nsay b\n\n# c\nsay c\n",
+               messages);
   const Texts pages = {
       {"docs/a.md", "| `use x(0, {2}) instead` | `nn_mistake_a`, `..._b` |\n| d | `nn_mistake_d` |\n"}};
-  EXPECT_EQ(lost_messages(pages, programs),
-            (Names{"docs/a.md -> tests/nn/mistakes/b.cpp", "docs/a.md -> tests/nn/mistakes/d.cpp",
-                   "tests/nn/mistakes/c.cpp has no row"}));
+  EXPECT_EQ(lost_messages(pages, messages),
+            (Names{"docs/a.md -> nn_mistake_b", "docs/a.md -> nn_mistake_d", "nn_mistake_c has no row"}));
 }
 
 TEST(Documents, PythonIsRun) {

@@ -5,9 +5,10 @@ if(NOT PYTHON3)
   return()
 endif()
 
-# The blocks of code in comments of public headers: tests/comments includes each, so that it is compiled and run.
+# The blocks of code in comments of public headers and in pages: tests/comments includes each, so that it is compiled and run.
 set(block_headers ${public_headers} ${distributed_headers} ${train_headers})
 list(TRANSFORM block_headers REPLACE "[|].*$" "")
+list(APPEND block_headers docs/guides/models.md docs/guides/optimisers.md nn/FROM_PYTORCH.md)  # PAGES of blocks.py
 list(TRANSFORM block_headers PREPEND ${PROJECT_SOURCE_DIR}/)
 set(blocks_dir ${PROJECT_BINARY_DIR}/comment_blocks)
 set(blocks_script ${PROJECT_SOURCE_DIR}/tests/comments/blocks.py)

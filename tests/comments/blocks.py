@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The blocks of code in the comments of the public headers, for the tests of this folder, which compile and run them.
+"""The blocks of code in the comments of the public headers and in some pages, for the tests of this folder, which compile and run them.
 
     python3 tests/comments/blocks.py TOP FOLDER                 writes FOLDER/nn/module/module_1.inc and so on, and FOLDER/blocks.h
     python3 tests/comments/blocks.py TOP --compiler COMPILER    fails if a block is not included by a test of this folder
 
 A block is lines of a comment that are indented by three or more blanks, but for those that continue an item of a list, and those
-between ```text and ```. A test has it as `#include "comments/nn/module/module_1.inc"`, in a function or, for declarations, in a namespace; 1 is the number of the block in
+between ```text and ```. In a page, it is what ```cpp begins. A test has it as `#include "comments/nn/module/module_1.inc"`, in a function or, for declarations, in a namespace; 1 is the number of the block in
 its header."""
 import hashlib
 import pathlib
@@ -17,7 +17,9 @@ import textwrap
 import unittest
 
 FLOORS = ["autograd", "nn", "optim", "distributed", "train", "train/data", "train/drawing"]
+PAGES = ["docs/guides/models.md", "docs/guides/optimisers.md", "nn/FROM_PYTORCH.md"]
 PRIVATE = {"detail", "internal", "kernels"}
+FENCE = re.compile(r"^```cpp\n(.*?)^```", re.M | re.S)
 COMMENT = re.compile(r"^\s*///?(?![/<])(.*)$")
 ITEM = re.compile(r"^ {0,2}[-*] ")
 USE = re.compile(r'^ *#include "comments/([\w/]+)\.inc"', re.M)
@@ -48,14 +50,24 @@ def blocks(text):
     return [(number, textwrap.dedent("\n".join(lines)).rstrip("\n") + "\n") for number, lines in found]
 
 
-def blocks_of_headers(top):
+def blocks_of_page(text):
+    return [(text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in FENCE.finditer(text)]
+
+
+def all_blocks(top, pages=PAGES):
     """The blocks by name."""
     named = {}
+
+    def add(path, found):
+        for i, (number, lines) in enumerate(found, 1):
+            named[f"{path.relative_to(top).with_suffix('')}_{i}"] = (path, number, lines)
+
+    for page in pages:
+        add(top / page, blocks_of_page((top / page).read_text(encoding="utf-8")))
     for floor in FLOORS:
         for path in sorted((top / floor).rglob("*.h")):
             if PRIVATE.isdisjoint(path.relative_to(top).parts):
-                for i, (number, lines) in enumerate(blocks(path.read_text(encoding="utf-8")), 1):
-                    named[f"{path.relative_to(top).with_suffix('')}_{i}"] = (path, number, lines)
+                add(path, blocks(path.read_text(encoding="utf-8")))
     return named
 
 
@@ -99,10 +111,12 @@ class BlocksTest(unittest.TestCase):
             top, to = pathlib.Path(folder), pathlib.Path(folder) / "made/comments"
             (top / "nn").mkdir()
             (top / "nn/a.h").write_text("/// Call it so:\n///\n///   int x = f(1);\n///\n/// or\n///\n///   int y = f(;\nint f(int x);\n")
-            named = blocks_of_headers(top)
-            self.assertEqual([place.split(": ")[0] for place in unused(named, ['#include "comments/nn/a_1.inc"'])], [f"{top}/nn/a.h:7"])
+            (top / "a.md").write_text("Call it so:\n```cpp\nint z = f(2);\n```\n```text\n3\n```\n")
+            named = all_blocks(top, ["a.md"])
+            self.assertEqual([place.split(": ")[0] for place in unused(named, ['#include "comments/nn/a_1.inc"'])],
+                             [f"{top}/a.md:3", f"{top}/nn/a.h:7"])
             write(named, to)
-            for name, message in [("nn/a_1", ""), ("nn/a_2", f"{top}/nn/a.h:7:")]:
+            for name, message in [("a_1", ""), ("nn/a_1", ""), ("nn/a_2", f"{top}/nn/a.h:7:")]:
                 test = f'int f(int);\nvoid test() {{\n#include "comments/{name}.inc"\n}}\n'
                 run = subprocess.run([self.compiler, "-fsyntax-only", "-I", str(to.parent), "-x", "c++", "-"], input=test, text=True,
                                      stderr=subprocess.PIPE, check=False)
@@ -111,7 +125,7 @@ class BlocksTest(unittest.TestCase):
 
 def main():
     top = pathlib.Path(sys.argv[1]).resolve()
-    named = blocks_of_headers(top)
+    named = all_blocks(top)
     if sys.argv[2] != "--compiler":
         write(named, pathlib.Path(sys.argv[2]))
         return 0

@@ -1,5 +1,4 @@
 // The blocks of code in the comments of nn/, compiled and run (blocks.py).
-#include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tests/comments/block_test.h>
 #include <tapegrad/tests/support/testing.h>
 

@@ -1,76 +1,11 @@
-// nn/FROM_PYTORCH.md: its table is compared with the headers and PyTorch's names; its code is repeated here word for
-// word.
+// nn/FROM_PYTORCH.md: its table is compared with the headers and PyTorch's names (its code: tests/comments/guides.cpp).
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/testing.h>
 
-#include <iostream>
-
 namespace tg = tapegrad;
-namespace nn = tg::nn;
 
 namespace {
-
-// ---- The code ----
-
-// clang-format off
-struct Net {
-  nn::Conv2d conv{1, 8, 3, {.padding = 1}};
-  nn::BatchNorm2d norm{8};
-  nn::Linear head{8 * 7 * 7, 10};
-
-  tg::Tensor operator()(const tg::Tensor& image) const {
-    const tg::Tensor x = tg::max_pool2d(tg::relu(norm(conv(image))), 2);
-    return head(x.flatten(1));
-  }
-  void visit(auto&& field) { field("conv", conv); field("norm", norm); field("head", head); }
-};
-
-void train(const std::vector<std::pair<tg::Tensor, tg::Tensor>>& batches) {
-tg::manual_seed(0);
-Net model;
-tg::optim::AdamW adam(nn::parameters(model), {.lr = 1e-3});
-const tg::optim::Exponential schedule{.lr = 1e-3, .gamma = 0.99};
-for (const auto& [x, y] : batches) {
-  tg::Tape tape;                                     // records until the end of the block
-  const tg::Tensor loss = tg::cross_entropy(model(x), y, {.label_smoothing = 0.1});
-  tg::Gradients grads = tape.backward(loss);         // returned, not stored: there is no zero_grad
-  tg::optim::clip_grad_norm(grads, 1.0);
-  adam.set_lr(schedule(adam.steps() + 1));           // steps count from 1
-  adam.step(grads);
-  std::cout << loss.item() << "\n";
-}
-nn::eval(model);
-tg::save_safetensors("net.safetensors", nn::state_dict(model));
-}
-// clang-format on
-
-// The Python code of the page prints these losses for the same batches, in PyTorch 2.15 and in 1.13.
-constexpr double kLosses[] = {2.5762925, 2.5197179, 2.2818916, 2.1498680};
-
-TEST(FromPyTorch, TheExampleHasTheSameLosses) {
-  const tg::tests::TemporaryFolder folder;
-  std::filesystem::current_path(folder.path());
-  std::vector<std::pair<tg::Tensor, tg::Tensor>> batches;
-  const tg::Tensor class_of = tg::arange(32);
-  for (int batch = 0; batch < 4; ++batch) {
-    const tg::Tensor index = tg::arange(32 * 14 * 14).to(tg::kFloat64) + 1000.0 * batch;
-    batches.emplace_back(tg::sin(index * index).to(tg::kFloat32).reshape({32, 1, 14, 14}),
-                         tg::remainder(class_of * (batch + 1.0), 10));
-  }
-  testing::internal::CaptureStdout();
-  train(batches);
-  std::istringstream printed(testing::internal::GetCapturedStdout());
-  for (const double expected : kLosses) {
-    double loss = 0;
-    printed >> loss;
-    EXPECT_NEAR(loss, expected, 2e-5);
-  }
-  EXPECT_EQ(tg::load_safetensors("net.safetensors").tensors.size(), 9u);
-  std::filesystem::current_path(tg::tests::kSourceDir);
-}
-
-// ---- The table ----
 
 const std::filesystem::path kHeaders(tg::tests::kIncludeDir);
 
@@ -400,19 +335,6 @@ TEST(FromPyTorch, FormulasThatSelectGiveWhatPyTorchsFunctionsGive) {
                        0, 0, true));
   EXPECT_TRUE(
       allclose(where(special <= threshold, value, special), tensor({std::nan(""), INFINITY, 7., 7., 7.}), 0, 0, true));
-}
-
-TEST(FromPyTorch, TheCodeIsTestedWordForWord) {
-  const std::string here = text_of("tests/nn/from_pytorch.cpp") + text_of("tests/nn/twin.cpp");
-  const std::string text = page(), begin = "```cpp\n";
-  int blocks = 0;
-  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
-    at += begin.size();
-    const std::string block = text.substr(at, text.find("```\n", at) - at);
-    EXPECT_NE(here.find(block), std::string::npos) << "code that is not tested:\n" << block;
-    ++blocks;
-  }
-  EXPECT_EQ(blocks, 3);
 }
 
 }  // namespace

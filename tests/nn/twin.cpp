@@ -1,8 +1,6 @@
 // nn::twin: a port that is right, planted differences of each kind, and files of something else.
 #include <tapegrad/tests/support/testing.h>
 
-#include <iostream>
-
 namespace tapegrad::tests {
 namespace {
 
@@ -89,47 +87,6 @@ TEST(Twin, InfiniteOutputsAreCompared) {
   EXPECT_EQ(compare([&](const Tensor& y) { return masked(y * (1 + 1e-6), 1); }).tensor, "output 0");
 }
 
-// The example of nn/FROM_PYTORCH.md.
-namespace example {
-
-namespace tg = tapegrad;
-
-struct Net {
-  nn::Conv2d conv{1, 8, 3, {.padding = 1}};
-  nn::BatchNorm2d norm{8};
-  nn::Linear head{8 * 7 * 7, 10};
-  Tensor operator()(const Tensor& x) const { return head(max_pool2d(relu(norm(conv(x))), 2).flatten(1)); }
-};
-
-// clang-format off
-nn::TwinReport checked_port() {
-tg::manual_seed(0);
-const Net net;
-using Inputs = std::span<const tg::Tensor>;
-const nn::TwinReport report = nn::twin(net, "net_twin.safetensors", {
-    .outputs = [](Net& model, Inputs in) { return model(in[0]); },
-    .loss = [](Net& model, Inputs in) { return tg::cross_entropy(model(in[0]), in[1], {.label_smoothing = 0.1}); },
-    .optimizer = [](Net& model) { return tg::optim::AdamW(nn::parameters(model), {.lr = 1e-3}); },
-    .initial = true});
-std::cout << report.text << "\n";
-return report;
-}
-// clang-format on
-
-}  // namespace example
-
-TEST(Twin, TheExampleOfThePagePasses) {
-  const TemporaryFolder folder;
-  std::filesystem::copy(twin_file("twin_net.safetensors"), folder.path() / "net_twin.safetensors");
-  std::filesystem::current_path(folder.path());
-  testing::internal::CaptureStdout();
-  const nn::TwinReport report = example::checked_port();
-  std::filesystem::current_path(kSourceDir);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), report.text + "\n");
-  EXPECT_TRUE(report) << report.text;
-  EXPECT_EQ(report.noise, std::vector<std::string>{"conv.bias"});
-}
-
 TEST(Twin, DefaultsAreThoseOfPython) {
   manual_seed(0);
   const nn::Sequential model{nn::Linear(3, 4), nn::Tanh(), nn::Linear(4, 2)};
@@ -190,8 +147,7 @@ TEST(Twin, ErrorsNameTheCause) {
   const std::string other = twin_file("llama2_tiny/model.safetensors");
   EXPECT_EQ(error_of([&] { (void)nn::twin(nn::Linear(3, 4), other); }),
             "[twin] expected a file that twin.write of twin.py has written, got \"" + other + "\"");
-  EXPECT_EQ(nn::twin(TwinReader(), twin_file("twin.safetensors")).text,
-            "[twin] expected a function `.outputs`, got none (the model does not return tensors for 2 inputs)");
+  EXPECT_TEXT(nn::twin(TwinReader(), twin_file("twin.safetensors")).text);
 }
 
 }  // namespace

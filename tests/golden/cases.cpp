@@ -1,16 +1,7 @@
 // Reads golden files, and finds the operations that a header declares.
-#include <fmt/format.h>
 #include <tapegrad/checks/cases/call.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
-
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <regex>
-#include <set>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

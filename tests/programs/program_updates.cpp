@@ -1,20 +1,6 @@
 // Random programs as training: updates in backward against updates at its end.
-#include <fmt/format.h>
-#include <tapegrad/autograd/on_grad.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/optim/adafactor.h>
-#include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/nadam.h>
-#include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/programs/programs.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <functional>
-#include <memory>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 

@@ -1,19 +1,9 @@
 // Random programs: how they are drawn, run, checked, shrunk and printed.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/programs/programs.h>
-#include <tapegrad/tests/support/threads.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <numeric>
-#include <set>
 
 namespace tapegrad::tests {
 

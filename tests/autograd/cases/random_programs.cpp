@@ -6,20 +6,11 @@
 // written to that file for tests/random_programs.py.
 // ctest: sanitized:TAPEGRAD_PROGRAMS=200
 // build: alone
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/programs/programs.h>
+#include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <iostream>
-#include <map>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tests {
 namespace {

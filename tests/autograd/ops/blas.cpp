@@ -119,18 +119,22 @@ TEST(Blas, ProductsOfOddSizesInEveryLayout) {
   }
 }
 
+const std::vector<Case> kTiled = {
+    {300, 257, 100, 0, 1, 0, 1, 0},  // tiles down and across
+    {800, 64, 64, 0, 1, 0, 1, 0},    // a shared panel of B
+    {100, 300, 270, 1, 0, 1, 1, 1},  // C by columns
+    {64, 64, 800, 1, 0, 0, 1, 0.5},  // along k
+    {33, 65, 1501, 0, 1, 3, 2, 0},   // along k, C with gaps
+    {257, 40, 513, 5, 6, 0, 1, 0},   // operands that repeat
+    {64, 300, 512, 0, 0, 0, 1, 1},   // rows of A that fall on the same lines of the cache
+    {64, 205, 300, 0, 0, 0, 1, 0},   // panels of B that the first rows of A pack
+    {65, 700, 300, 0, 1, 0, -1, 0},  // turned: B' A'
+    {41, 701, 512, 0, 1, 2, 1, 0},   // turned, rows of B' on the same lines of the cache
+};
+
 TEST(Blas, ProductsCutIntoTiles) {
   const tests::KeepThreads restore;
-  for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
-                        Case{800, 64, 64, 0, 1, 0, 1, 0},      // a shared panel of B
-                        Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
-                        Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
-                        Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
-                        Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
-                        Case{64, 300, 512, 0, 0, 0, 1, 1},     // rows of A that fall on the same lines of the cache
-                        Case{64, 205, 300, 0, 0, 0, 1, 0},     // panels of B that the first rows of A pack
-                        Case{65, 700, 300, 0, 1, 0, -1, 0},    // turned: B' A'
-                        Case{41, 701, 512, 0, 1, 2, 1, 0}}) {  // turned, rows of B' on the same lines of the cache
+  for (const Case& s : kTiled) {
     check_gemm<float>(s);
     check_gemm<double>(s);
   }
@@ -228,18 +232,13 @@ TEST(Blas, TheSameBitsWhoeverComputes) {
     compare_products<float>(s);
     compare_products<double>(s);
   }
-  for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
-                        Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
-                        Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
-                        Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
-                        Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
-                        Case{64, 300, 512, 0, 0, 0, 1, 1},     // rows of A that fall on the same lines of the cache
-                        Case{65, 700, 300, 0, 1, 0, -1, 0},    // turned: B' A'
-                        Case{520, 530, 515, 1, 0, 0, 1, 0},    // a weight's gradient
-                        Case{515, 520, 530, 0, 0, 0, 1, 1},    // several blocks of A and of k
-                        Case{700, 3090, 40, 0, 1, 0, 1, 0},    // several blocks of B, or of A, for BLIS's kernels
-                        Case{3090, 500, 20, 1, 0, 0, 1, 1},    // the same of the other operand
-                        Case{4, 1500, 700, 0, 1, 0, 1, 0}}) {  // few rows
+  std::vector<Case> several = kTiled;
+  several.insert(several.end(), {{520, 530, 515, 1, 0, 0, 1, 0},   // a weight's gradient
+                                 {515, 520, 530, 0, 0, 0, 1, 1},   // several blocks of A and of k
+                                 {700, 3090, 40, 0, 1, 0, 1, 0},   // several blocks of B, or of A, for BLIS's kernels
+                                 {3090, 500, 20, 1, 0, 0, 1, 1},   // the same of the other operand
+                                 {4, 1500, 700, 0, 1, 0, 1, 0}});  // few rows
+  for (const Case& s : several) {
     compare_products<float>(s);
     compare_products<double>(s);
   }

@@ -176,19 +176,6 @@ TEST(FlexAttention, MasksPerSequenceAndHead) {
                expected);
 }
 
-TEST(FlexAttention, HasTheSameBitsForAnyNumberOfThreads) {
-  const auto x = flex_qkv(2, 2, 700, kFloat32);
-  expect_same_with_any_threads([&] {
-    return flex_results(
-        [](auto& q, auto& k, auto& v) {
-          return flex_attention(
-              q, k, v,
-              {.score_mod = [](auto score, auto, auto, auto, auto) { return tanh(score); }, .mask_mod = kFlexCausal});
-        },
-        x);
-  });
-}
-
 TEST(FlexAttention, NeedsNoMatrixOfScores) {
   constexpr int64_t kTokens = 8192;  // a matrix of scores, even of one byte each, is 64 MiB
   const BlockMask mask = block_mask([](auto, auto, auto q, auto k) { return q >= k && q - k < 500; }, kTokens, kTokens);

@@ -380,8 +380,6 @@ TEST(Shape, RepeatedRows) {
   }
 }
 
-// --- regions ---
-
 // --- reading and writing by index ---
 
 // The last value wins, however many threads there are, and only it has a gradient.

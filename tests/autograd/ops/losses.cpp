@@ -220,8 +220,7 @@ TEST(Errors, OfClassWeightsThatNeedAGradient) {
 
 TEST(Errors, OfTheMeanOverABatch) {
   const Tensor x = zeros({2, 3});
-  EXPECT_EQ(error_of([&] { kl_div(x, x, {.reduction = Reduction::sum, .batchmean = true}); }),
-            "[kl_div] expected batchmean with Reduction::mean, got another one");
+  EXPECT_ERROR(kl_div(x, x, {.reduction = Reduction::sum, .batchmean = true}));
 }
 
 // The mean over all pairs of an output [N, 1] and targets [N] would look like a loss.
@@ -376,13 +375,6 @@ TEST(CtcLoss, OfALongSequenceInFloat32) {
   const double exact = loss(p).item();
   EXPECT_NEAR(loss(p.to(kFloat32)).item() / exact, 1, 1e-6);
   EXPECT_LE(largest_difference(slope(loss, p.to(kFloat32)).to(kFloat64), slope(loss, p)), 5e-3);
-}
-
-TEST(CtcLoss, HasTheSameBitsForAnyNumberOfThreads) {
-  const Tensor p = ctc_steps({200, 11, 40}, 6, kFloat32), targets = randint(1, 40, {11, 60});
-  const Tensor steps = full({11}, 200, kInt64), counts = full({11}, 55, kInt64);
-  const auto loss = [&](const Tensor& x) { return ctc_loss(x, targets, steps, counts); };
-  expect_same_with_any_threads([&] { return std::vector<Tensor>{loss(p), slope(loss, p)}; });
 }
 
 TEST(CtcLoss, TakesLabelsAndLengthsOfEveryInteger) {

@@ -207,24 +207,6 @@ TEST(WindowAttention, DropsAsDocumented) {
   EXPECT_TRUE(equal(sliding_window_attention(x, x, identity, dropping), w));
 }
 
-TEST(WindowAttention, IsTheSameBitsForAnyThreads) {
-  const Tensor q = normal_of({2, 3000, 16}, 1, kFloat32), k = normal_of({2, 3000, 16}, 2, kFloat32), v = q * k;
-  for (const bool causal : {false, true}) {
-    for (const int64_t dilation : {1, 2}) {
-      expect_same_with_any_threads([&] {
-        Generator generator(1);
-        const Options options{.window = 20,
-                              .dilation = dilation,
-                              .causal = causal,
-                              .global_tokens = {0, 9, 2000},
-                              .dropout = 0.1,
-                              .generator = &generator};
-        return run([&](auto&... x) { return sliding_window_attention(x..., options); }, q, k, v);
-      });
-    }
-  }
-}
-
 TEST(WindowAttention, HasNoScoresOfAllPairs) {
   const int64_t length = 30'000;  // 3.6 GB for the scores of a head
   const Tensor x = zeros({1, 2, length, 16});

@@ -6,20 +6,7 @@
 // (Special functions are not formulas; tests of golden values and gradient checks are for them.)
 // build: -O1
 #include <tapegrad/tests/autograd/witnesses/formula_rows.h>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/test_paths.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

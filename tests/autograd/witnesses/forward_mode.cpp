@@ -1,20 +1,7 @@
 // Forward mode: jvp of every sample of every operation against two backward passes and against one, in both types; its
 // nesting, what it keeps in memory, and what it refuses.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/derivatives.h>
-#include <tapegrad/autograd/on_grad.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

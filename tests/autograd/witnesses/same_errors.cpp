@@ -4,24 +4,10 @@
 //
 // On each line of autograd/cases/error_texts/, and on samples of every operation in checks/cases whose operands are
 // changed: other types, fewer elements, none, NaN.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/call_text.h>
-#include <tapegrad/tests/support/limits.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/stored.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {

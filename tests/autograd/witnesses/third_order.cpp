@@ -3,22 +3,9 @@
 //
 // A case is a function of one number: along a random direction of all inputs, a random sum of the results y + sin(y)
 // (so that linear operations have a third derivative, too). One sample per operation; with TAPEGRAD_LONG=1 all.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/gradcheck.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/long.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,5 +1,4 @@
 // Gradient checks of whole modules: correct ones pass, mistakes are found and named.
-#include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {

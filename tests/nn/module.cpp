@@ -71,37 +71,9 @@ TEST(Module, VisitReachesEveryParameterMade) {
   EXPECT_EQ(nn::Parameter::alive() - before, static_cast<int64_t>(nn::named_parameters(transformer).size()));
 }
 
-TEST(Module, CloneIsDeepAndExplicit) {
-  Model model(2);
-  nn::eval(model);
-  Model copy = nn::clone(model);
-  EXPECT_FALSE(copy.drop.training);
-  const auto ours = nn::named_parameters(model), theirs = nn::named_parameters(copy);
-  ASSERT_EQ(ours.size(), theirs.size());
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    EXPECT_EQ(ours[i].parameter->to_vector<float>(), theirs[i].parameter->to_vector<float>());
-    EXPECT_FALSE(ours[i].parameter->storage() == theirs[i].parameter->storage());
-  }
-  nn::init::ones(copy.blocks[1].up.bias);
-  copy.table.set(ones({2, 3}));
-  EXPECT_NE(model.blocks[1].up.bias->to_vector<float>(), copy.blocks[1].up.bias->to_vector<float>());
-  EXPECT_EQ(model.table->to_vector<float>(), std::vector<float>(6, 0));
+TEST(Module, ASilentCopyIsAnError) {
+  Model model(1);
   EXPECT_TEXT(error_of([&] { const TestMlp silent = model.blocks[0]; }));
-}
-
-struct Gated {
-  nn::Optional<nn::Linear> gate;
-  void visit(auto&& field) { field("gate", gate); }
-};
-
-TEST(Module, OptionalModulesAreCloned) {
-  Gated model;
-  EXPECT_EQ(nn::count_parameters(nn::clone(model)), 0);
-  model.gate.emplace(2, 3);
-  Gated copy = nn::clone(model);
-  EXPECT_EQ(nn::count_parameters(copy), 9);
-  EXPECT_EQ(copy.gate->weight->to_vector<float>(), model.gate->weight->to_vector<float>());
-  EXPECT_FALSE(copy.gate->weight->storage() == model.gate->weight->storage());
 }
 
 // A head that is the table, named in both places.
@@ -149,17 +121,6 @@ TEST(Module, AnUnusedParameterIsNamed) {
   EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }), "[gradients] the leaf of shape [2] took no part in the loss");
   nn::named_parameters(idle);
   EXPECT_ERROR(grads[idle.down.bias]);
-}
-
-TEST(Module, TrainAndEvalReachEveryDropout) {
-  Model model(1);
-  model.extra.emplace(0.1);
-  nn::eval(model);
-  EXPECT_FALSE(model.drop.training || model.extra->training);
-  const Tensor x = ones({4, 3});
-  EXPECT_EQ(model.drop(x).to_vector<float>(), x.to_vector<float>());
-  nn::train(model);
-  EXPECT_TRUE(model.drop.training && model.extra->training);
 }
 
 TEST(Module, EvalModeRestoresTheModeOfEachModule) {
@@ -240,21 +201,6 @@ TEST(Module, StateErrorsNameTheEntries) {
   state.back().tensor = {};
   EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state, false); }),
             "[load_state_dict] expected a tensor for \"blocks.0.up.bias\", got an empty handle");
-}
-
-TEST(Module, ConvertsToDouble) {
-  TestMlp model(2);
-  nn::to(model, kFloat64);
-  EXPECT_EQ(model.up.weight->dtype(), kFloat64);
-  EXPECT_TRUE(model.up.weight->is_leaf());
-  EXPECT_EQ(model(ones({1, 2}, kFloat64)).dtype(), kFloat64);
-}
-
-TEST(Module, GradientsByParameter) {
-  const TestMlp model(2);
-  const Gradients grads = Tape().backward(sum(model(ones({3, 2}))));
-  EXPECT_EQ(grads[model.up.weight].shape(), (Shape{8, 2}));
-  EXPECT_EQ(grads[model.down.bias].to_vector<float>(), (std::vector<float>{3, 3}));
 }
 
 }  // namespace

@@ -179,8 +179,6 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
   EXPECT_ERROR(sum(ids, tensor({0}), ones({3})));
 }
 
-using nlohmann::json;
-
 // The first parameters, by name, and the result; then the result again in a layer that loads the parameters.
 template <class Make>
 void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {

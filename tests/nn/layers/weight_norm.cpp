@@ -1,6 +1,5 @@
 // Weight and spectral normalisation against PyTorch over several steps, from its random numbers on; state, copies and
 // errors. EnsembleLinear and stacked states: members are the layers that they were made of, in every bit; errors.
-#include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {

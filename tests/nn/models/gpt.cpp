@@ -127,15 +127,6 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
   EXPECT_ERROR(Tape().backward(sum(model(ids(gpt_golden()["ids"]))), {.create_graph = true}));
 }
 
-TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
-  nn::GPTModel model(golden_config());
-  nn::GPTModel copy = nn::clone(model);
-  nn::eval(model);
-  nn::eval(copy);
-  EXPECT_TRUE(same_bits(model(ids(gpt_golden()["ids"])), copy(ids(gpt_golden()["ids"]))));
-  for (const auto& entry : nn::state_dict(copy)) EXPECT_TRUE(gpt_golden()["start"].contains(entry.name)) << entry.name;
-}
-
 TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
   for (const bool tied : {false, true}) {
     nn::GPTModel model(golden_config(0, true, tied));
@@ -219,8 +210,6 @@ TEST(Gpt, RejectsInvalidConfigurations) {
   EXPECT_ERROR(model(zeros({4}, kInt64)));
   EXPECT_ERROR(model.trf_blocks[0].att(zeros({2, 8})));
 }
-
-using nlohmann::json;
 
 TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
   nn::GPTModel model(golden_config());

@@ -3,13 +3,8 @@
 #include <tapegrad/distributed/detail/group.h>
 #include <tapegrad/tests/support/testing.h>
 
-#include <atomic>
-#include <bit>
 #include <deque>
-#include <map>
 #include <mutex>
-#include <thread>
-#include <tuple>
 
 namespace tapegrad::distributed::detail {
 namespace {
@@ -144,9 +139,7 @@ TEST(Group, BroadcastsFromAnyone) {
 TEST(Group, OtherCallsAndTextsAreTheSameErrorEverywhere) {
   const auto calls = run(
       5, kPatient, [](Group& group) { group.meet("here", {.call = group.rank() == 3 ? Call::end : Call::barrier}); });
-  for (const std::string& error : calls.first)
-    EXPECT_EQ(error,
-              "[here] expected the same call on every process, got barrier on rank 0, the end of the World on rank 3");
+  for (const std::string& error : calls.first) EXPECT_TEXT(error);
   const auto texts = run(6, kPatient, [](Group& group) {
     group.require_equal("here", "options", group.rank() > 3 ? "a 1\nb 2\n" : "a 1\n");
   });
@@ -193,8 +186,7 @@ TEST(Group, AMessageOfAnotherSizeIsAnError) {
     if (group.rank() == 1) fail("test", "expected an Error");
   });
   EXPECT_EQ(errors[0], "");
-  EXPECT_EQ(errors[1],
-            "[world] another size while this process waited for a number (do all processes make the same calls?)");
+  EXPECT_TEXT(errors[1]);
 }
 
 }  // namespace

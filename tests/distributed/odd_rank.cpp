@@ -5,13 +5,9 @@
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <thread>
 
 namespace tapegrad::distributed {
 namespace {

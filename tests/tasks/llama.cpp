@@ -54,8 +54,7 @@ TEST(LlamaTokenizers, RejectWhatTheyDoNotSupport) {
   });
   json fewer = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json"));
   fewer["model"]["vocab"].erase("<0x41>");
-  EXPECT_EQ(error_of([&] { data::parse_tokenizer(fewer.dump(), "t.json"); }),
-            "[tokenizer] t.json: expected a token for every byte, got none for <0x41>");
+  EXPECT_ERROR(data::parse_tokenizer(fewer.dump(), "t.json"));
 }
 
 // What comes back from ids, and the texts that do not: those that pieces.h names.
@@ -101,8 +100,7 @@ TEST(LlamaTokenizers, Metaspace) {
   changed["decoder"]["decoders"].erase(3);  // Strip
   EXPECT_EQ(data::parse_tokenizer(changed.dump(), "never")->encode(" one"), legacy->encode("one"));
   changed["pre_tokenizer"]["prepend_scheme"] = "always";
-  EXPECT_EQ(error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); }),
-            "[tokenizer] t.json: expected the prepend_scheme first or never of the pre_tokenizer, got \"always\"");
+  EXPECT_ERROR(data::parse_tokenizer(changed.dump(), "t.json"));
 }
 
 TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {

@@ -8,7 +8,6 @@
 #include <tapegrad/train/progress.h>
 
 #include <chrono>
-#include <thread>
 
 namespace tapegrad::tasks {
 namespace {

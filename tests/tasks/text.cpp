@@ -69,30 +69,21 @@ TEST(TextLoader, AnIterationContinuesFromAnyPosition) {
     while (after.next(batch)) found.push_back(firsts(batch));
     EXPECT_EQ(found, one["iterations"][0].get<std::vector<Ids>>());
   }
-  EXPECT_EQ(error_of([&] { loader.resume({.batch = 99, .order_seed = {}}); }),
-            "[data_loader] expected a position from batch 0 to 7, got 99");
+  EXPECT_ERROR(loader.resume({.batch = 99, .order_seed = {}}));
 }
 
 TEST(TextLoader, InvalidWindows) {
-  EXPECT_EQ(
-      error_of([] { data::Windows(counting(5), 256, 256); }),
-      "[text] expected a text of at least 257 tokens for windows of 256, got 5 (a longer text, or a shorter context)");
-  EXPECT_EQ(error_of([] { data::Windows(counting(256), 256, 256); }),
-            "[text] expected a text of at least 257 tokens for windows of 256, got 256 (a longer text, or a shorter "
-            "context)");
+  EXPECT_ERROR(data::Windows(counting(5), 256, 256));
+  EXPECT_ERROR(data::Windows(counting(256), 256, 256));
   EXPECT_EQ(data::Windows(counting(257), 256, 256).size(), 1);
   EXPECT_EQ(data::Windows(counting(512), 256, 256).size(), 1);
   EXPECT_EQ(data::Windows(counting(513), 256, 256).size(), 2);
   EXPECT_EQ(data::Windows(counting(10), 4, 1).size(), 6);
-  EXPECT_EQ(error_of([] { data::Windows(counting(9), 0, 1); }),
-            "[text] expected length and stride of windows >= 1, got 0 and 1");
-  EXPECT_EQ(error_of([] { data::Windows(counting(9), 2, -1); }),
-            "[text] expected length and stride of windows >= 1, got 2 and -1");
-  EXPECT_EQ(error_of([] { data::TextLoader(data::Windows(counting(9), 2, 1), {.batch_size = 0}); }),
-            "[data_loader] expected batch_size >= 1, got 0");
+  EXPECT_ERROR(data::Windows(counting(9), 0, 1));
+  EXPECT_ERROR(data::Windows(counting(9), 2, -1));
+  EXPECT_ERROR(data::TextLoader(data::Windows(counting(9), 2, 1), {.batch_size = 0}));
   Ids x(4);
-  EXPECT_EQ(error_of([&] { data::Windows(counting(9), 4, 1).copy(5, x.data(), x.data()); }),
-            "[text] expected a window from 0 to 4, got 5");
+  EXPECT_ERROR(data::Windows(counting(9), 4, 1).copy(5, x.data(), x.data()));
 }
 
 TEST(Tokens, PiecesOfASequence) {
@@ -236,8 +227,7 @@ TEST(ShippedFile, IsFoundFromAnyFolder) {
   EXPECT_TRUE(fs::path(digits).is_absolute());
   EXPECT_EQ(fs::file_size(digits), fs::file_size(fs::path(kSourceDir) / "examples/digits.txt"));
   fs::current_path(before);
-  EXPECT_EQ(error_of([] { data::shipped_file("letters.txt"); }),
-            "[shipped_file] expected a file that comes with tapegrad, got \"letters.txt\"");
+  EXPECT_ERROR(data::shipped_file("letters.txt"));
 }
 
 }  // namespace

@@ -150,10 +150,8 @@ TEST(Sampler, MixturesHaveTheirWeights) {
   EXPECT_GT(thirds.size(), 20U);
   EXPECT_GT(quarters.size(), 25U);
   EXPECT_EQ(error_of([] { mixed({3, 4}, {1}); }), "[mixed] expected a weight for each part, got 1 for 2");
-  EXPECT_EQ(error_of([] { mixed({3}, {0}); }),
-            "[mixed] expected a weight that gives an epoch of 1 to 2^62 indices, got 0 for a part of 3");
-  EXPECT_EQ(error_of([] { mixed({3}, {0.1}); }),
-            "[mixed] expected a weight that gives an epoch of 1 to 2^62 indices, got 0.1 for a part of 3");
+  EXPECT_ERROR(mixed({3}, {0}));
+  EXPECT_ERROR(mixed({3}, {0.1}));
   EXPECT_EQ(error_of([] { mixed({0}, {1}); }), "[mixed] expected the size of a part >= 1, got 0");
   EXPECT_EQ(error_of([] { permuted(-1); }), "[permuted] expected size >= 0, got -1");
 }
@@ -172,8 +170,7 @@ TEST(Windows, OfSeveralTextsReachIntoNoOther) {
   const TextBatch batch = windows.batch(all);
   EXPECT_EQ(batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(), (Ids{0, 2, 4, 100, 200, 202, 204}));
   EXPECT_EQ((batch.inputs + 1).to_vector<int64_t>(), batch.targets.to_vector<int64_t>());
-  EXPECT_EQ(error_of([] { Windows(std::vector<Tokens>{}, 4, 2); }),
-            "[text] expected one or more sequences of tokens, got none");
+  EXPECT_ERROR(Windows(std::vector<Tokens>{}, 4, 2));
 }
 
 // A mixture's epoch continues from any position, with and without prefetch, without a list.

@@ -108,26 +108,20 @@ TEST_F(TableFiles, ClassesOfASecondFile) {
   const Csv second = csv("c,x\na,1\n", {classes("c", {.names = first.names("c")})});
   EXPECT_EQ(second["c"].to_vector<int64_t>(), (Ids{0}));
   EXPECT_EQ(second.names("c"), (Names{"a", "b"}));
-  EXPECT_EQ(csv_error("c,x\nz,1\n", {classes("c", {.names = {"b", "a"}})}),
-            ", line 2, column 1 (\"c\"): expected one of 2 classes, got \"z\"");
+  EXPECT_TEXT(csv_error("c,x\nz,1\n", {classes("c", {.names = {"b", "a"}})}));
   EXPECT_EQ(csv("c\na\nb\n", {classes("c", {.names = {"b", "a"}})})["c"].to_vector<int64_t>(), (Ids{1, 0}));
 }
 
 TEST_F(TableFiles, BrokenFiles) {
   const std::vector<Column> x{numbers("x")};
   expect_said("tasks/errors/texts.txt", "csv", [&](const std::string& text) { return csv_error(text, x); });
-  EXPECT_EQ(
-      csv_error("a,b,c,d,e,f,g,h,i,j,k,l\n", x),
-      ": expected a column \"x\", got \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\" and 2 more");
+  EXPECT_TEXT(csv_error("a,b,c,d,e,f,g,h,i,j,k,l\n", x));
   EXPECT_EQ(csv_error("x,y\n1,2\n", {numbers("x"), texts("x")}), ": the column \"x\" is to be read twice");
   EXPECT_EQ(csv_error("x\n1\n", {}), ": expected at least one column to read");
-  EXPECT_EQ(csv_error("1,2\n", x, {.header = {"x"}}),
-            ", line 1: expected 1 fields, as CsvOptions::header has names, got 2");
+  EXPECT_TEXT(csv_error("1,2\n", x, {.header = {"x"}}));
   EXPECT_EQ(csv_error("x\n1\n" + std::string(50, '7') + "e\n", x),
             ", line 3, column 1 (\"x\"): expected a number, got \"" + std::string(40, '7') + "...\"");
-  EXPECT_EQ(
-      csv_error("y,x\n1,5\" disk\n", x),
-      ", line 2, column 2: expected a field with quotes to be in quotes, got a quote inside (write \"\" for each)");
+  EXPECT_TEXT(csv_error("y,x\n1,5\" disk\n", x));
   for (const char* text : {"y,x\n1\r2,3\n", "y,x\n1,\"2\"\r", "y,x\n1,2\r"})
     EXPECT_EQ(csv_error(text, x).substr(18), ": a carriage return without a line feed after it") << text;
   const std::string said = ", column 2: a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)";
@@ -156,14 +150,10 @@ TEST_F(TableFiles, WrongNumbers) {
 TEST_F(TableFiles, WrongOptions) {
   const auto said = [&](const Column& column) { return error_of([&] { csv("x,y\n1,2\n", {column}); }); };
   EXPECT_EQ(said(numbers("x", {.dtype = kBool})), "[csv] column \"x\": expected float32, float64 or int64, got bool");
-  EXPECT_EQ(said(numbers("x", {.dtype = kInt64, .missing = 0.5})),
-            "[csv] column \"x\": expected a whole number for missing values, got 0.5");
-  EXPECT_EQ(said(classes("x", {.names = {"a", "a"}})),
-            "[csv] column \"x\": expected different names of classes, got \"a\" twice");
-  EXPECT_EQ(said(classes("x", {.names = {"a"}, .missing = "b"})),
-            "[csv] column \"x\": expected one of its classes for missing values, got \"b\"");
-  EXPECT_EQ(error_of([&] { csv("x\n", {numbers("x")}, {.separator = '"'}); }),
-            "[csv] expected a separator that is not a line end, a NUL byte or a quote, got \"\"\"");
+  EXPECT_TEXT(said(numbers("x", {.dtype = kInt64, .missing = 0.5})));
+  EXPECT_TEXT(said(classes("x", {.names = {"a", "a"}})));
+  EXPECT_TEXT(said(classes("x", {.names = {"a"}, .missing = "b"})));
+  EXPECT_ERROR(csv("x\n", {numbers("x")}, {.separator = '"'}));
 }
 
 TEST_F(TableFiles, ColumnsThatWereNotRead) {
@@ -182,10 +172,8 @@ TEST_F(TableFiles, ColumnsThatWereNotRead) {
       {"[table] expected the name of at least one column", [&] { table.dataset({}, "c"); }},
   });
   const auto tokenizer = train_byte_pairs("a b", 257);
-  EXPECT_EQ(error_of([&] { table.encoded("t", "x", *tokenizer); }),
-            "[table] expected a target of classes or int64, got \"x\" of float32");
-  EXPECT_EQ(error_of([] { TensorDataset(ones({2}), ones({3})); }),
-            "[TensorDataset] expected inputs and targets with one row per example, got [2] and [3]");
+  EXPECT_ERROR(table.encoded("t", "x", *tokenizer));
+  EXPECT_ERROR(TensorDataset(ones({2}), ones({3})));
 }
 
 // A row of a big file may begin and end anywhere in a piece of it.
@@ -202,11 +190,9 @@ TEST_F(TableFiles, BigFilesAreReadInPieces) {
     ASSERT_EQ(table.texts("t")[static_cast<std::size_t>(i)],
               "row \"" + std::string(static_cast<std::size_t>(i % 17), 'x') + "\"\n");
   }
-  EXPECT_EQ(csv_error(text + "x,y\n", {numbers("n", {.dtype = kInt64})}),
-            ", line 300002, column 1 (\"n\"): expected a whole number, got \"x\"");
+  EXPECT_TEXT(csv_error(text + "x,y\n", {numbers("n", {.dtype = kInt64})}));
   const std::string endless = "t\n\"" + std::string(101'000'000, 'x');
-  EXPECT_EQ(csv_error(endless, {texts("t")}),
-            ", line 2: expected a row of at most 100000000 bytes (is a quote missing?)");
+  EXPECT_TEXT(csv_error(endless, {texts("t")}));
   EXPECT_EQ(csv_error("t\n" + std::string(1'000'000, ','), {texts("t")}), ", line 2: expected at most 1000000 fields");
 }
 
@@ -232,12 +218,9 @@ TEST_F(TableFiles, BrokenLines) {
   const std::vector<Column> x{numbers("x")}, whole{numbers("x", {.dtype = kInt64})}, text{texts("x")};
   expect_said("tasks/errors/texts.txt", "json lines of numbers",
               [&](const std::string& lines) { return lines_error(lines, x); });
-  EXPECT_EQ(lines_error(std::string("{\"x\":1}\0\n", 9), x),
-            ", line 1: has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
-  EXPECT_EQ(lines_error("{\"x\":\"\xff\"}\n", text),
-            ", line 1: is not UTF-8: byte 6 is 0xFF (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
-  EXPECT_EQ(lines_error("{\"x\":" + std::string(100, '[') + std::string(100, ']') + "}", x),
-            ", line 1: is nested deeper than 64 levels");
+  EXPECT_TEXT(lines_error(std::string("{\"x\":1}\0\n", 9), x));
+  EXPECT_TEXT(lines_error("{\"x\":\"\xff\"}\n", text));
+  EXPECT_TEXT(lines_error("{\"x\":" + std::string(100, '[') + std::string(100, ']') + "}", x));
   const std::string said = "the value is missing, and the column has no replacement for it";
   expect_said("tasks/errors/texts.txt", "json lines of whole numbers",
               [&](const std::string& lines) { return lines_error(lines, whole); });
@@ -262,8 +245,7 @@ TEST_F(TableFiles, BooleansAndLargeNumbers) {
   EXPECT_EQ(more.names("y"), (Names{"false", "true"}));
   EXPECT_EQ(more["n"].to_vector<double>(), (Doubles{0x1p63, -0x1p63}));
   EXPECT_EQ(lines("{\"y\":false}\n{\"y\":true}\n", {numbers("y")})["y"].to_vector<float>(), (Floats{0, 1}));
-  EXPECT_EQ(lines_error("{\"y\":true}\n", {classes("y", {.names = {"no", "yes"}})}),
-            ", line 1, field \"y\": expected one of 2 classes, got \"true\"");
+  EXPECT_TEXT(lines_error("{\"y\":true}\n", {classes("y", {.names = {"no", "yes"}})}));
 }
 
 TEST_F(TableFiles, WhatIsNotOneObjectPerLineIsNamed) {
@@ -278,14 +260,12 @@ TEST_F(TableFiles, WhatIsNotOneObjectPerLineIsNamed) {
   EXPECT_EQ(lines(mark + good, x).size(), 1);
   EXPECT_EQ(lines(mark + "\n" + good, x).size(), 1);
   EXPECT_EQ(lines(mark, x).size(), 0);
-  EXPECT_EQ(lines_error("{\"x\":1}" + mark + good, x),
-            ", line 1: has a byte order mark inside (at byte 7; were two files joined?)");
+  EXPECT_TEXT(lines_error("{\"x\":1}" + mark + good, x));
   const std::string utf16 = "a text in UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)";
   EXPECT_EQ(lines_error(std::string("\xff\xfe{\0}\0\n\0", 8), x), ", line 1: is not JSON, but " + utf16);
   EXPECT_EQ(lines_error(std::string("{\0}\0\n\0", 6), x), ", line 1: is not JSON, but " + utf16);
   EXPECT_EQ(csv_error(std::string("x\0\n\0", 4), x), ", line 1: expected a CSV text, got " + utf16);
-  EXPECT_EQ(lines_error(std::string("\x1f\x8b\x08\0\n", 5), x),
-            ", line 1: is not JSON, but a gzip file (decompress it first: gunzip)");
+  EXPECT_TEXT(lines_error(std::string("\x1f\x8b\x08\0\n", 5), x));
 }
 
 // ---- Training ----

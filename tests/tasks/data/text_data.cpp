@@ -93,8 +93,7 @@ TEST(Corpus, FaultsOfFiles) {
     const std::size_t blank = std::min(text.find(' '), text.size());
     return fault(text.substr(0, blank), text.substr(std::min(blank + 1, text.size())));
   });
-  EXPECT_EQ(error_of([] { load_corpus("/nowhere", text_task("classify")); }),
-            "[--data] there is no file /nowhere/classify.train.jsonl");
+  EXPECT_ERROR(load_corpus("/nowhere", text_task("classify")));
 }
 
 TEST(DataVerb, Sample) {

@@ -222,10 +222,7 @@ TEST(Charts, BarsWithTheirSpread) {
   EXPECT_EQ(faults_of(drawn), Faults());
   EXPECT_NE(drawn.body.find("<path class=\"branch\" d=\"M160.0 120.0V100.0\"/>"), std::string::npos) << drawn.body;
   one.high = {1};
-  EXPECT_EQ(tests::error_of([&] {
-              draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}});
-            }),
-            "[bar_chart] expected one high per label in the series \"a\", got 2 labels and 1 values");
+  EXPECT_ERROR(draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}}));
 }
 
 TEST(Heatmaps, LabelsDoNotOverlap) {

@@ -239,8 +239,7 @@ struct HalfUsed {
 TEST(Architecture, ParametersWithoutAPartAreAnError) {
   HalfUsed model;
   const nn::Watched seen = nn::watch(model, [&] { return model.used(ones({1, 2})); });
-  EXPECT_EQ(error_of([&] { architecture_of(seen, "a model"); }),
-            "[architecture] expected every parameter in a part, got other.weight in none");
+  EXPECT_ERROR(architecture_of(seen, "a model"));
 }
 
 TEST(Flow, WrongIndicesAreErrors) {
@@ -250,14 +249,10 @@ TEST(Flow, WrongIndicesAreErrors) {
       draw(drawing::FlowChart{{{.steps = {box, box, std::move(last)}, .frames = std::move(frames)}}});
     });
   };
-  EXPECT_EQ(error({.title = "", .code = {}, .adds = 2}),
-            "[flow_chart] step 2 adds the input of step 2, which is not possible there");
-  EXPECT_EQ(error({.title = "", .code = {}, .feeds = 1}),
-            "[flow_chart] step 2 feeds step 1, which is not possible there");
-  EXPECT_EQ(error({.title = "", .code = {}, .reads = 0}),
-            "[flow_chart] step 2 reads column 0, which is not possible there");
-  EXPECT_EQ(error(box, {{1, 2, "", ""}, {2, 2, "", ""}}),
-            "[flow_chart] expected a frame around steps from 3 on, of 3 steps, got one around 2 to 2");
+  EXPECT_TEXT(error({.title = "", .code = {}, .adds = 2}));
+  EXPECT_TEXT(error({.title = "", .code = {}, .feeds = 1}));
+  EXPECT_TEXT(error({.title = "", .code = {}, .reads = 0}));
+  EXPECT_TEXT(error(box, {{1, 2, "", ""}, {2, 2, "", ""}}));
 }
 
 TEST(Flow, LongLinesAreBroken) {

@@ -1,17 +1,10 @@
 // Models of a program's own are drawn from a watched pass: all parameters are in a part, layers are drawn once, and the
 // drawing is readable.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/show/own_models.h>
 #include <tapegrad/train/drawing/flow.h>
 #include <tapegrad/tutorials/show/architecture_models.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
 
 namespace tapegrad::tasks::architecture {
 namespace {

@@ -1,21 +1,14 @@
 // `explain step`: the numbers of a training step on its page are the model's own, and the page's script computes them
 // again.
-#include <gtest/gtest.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/llama.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/task.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/show/own_models.h>
 #include <tapegrad/tutorials/step/step.h>
 
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 namespace tapegrad::tasks::step {

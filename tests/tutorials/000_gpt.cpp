@@ -24,24 +24,6 @@ TEST(Tutorial000, MaskOfFiveByFiveIsTheCausalMask) {
   EXPECT_TRUE(all((triu(ones({5, 5}), 1) == 0) == nn::causal_mask(5)));
 }
 
-TEST(Tutorial000, ShapesAndNames) {
-  nn::GPTModel model = small_model(golden()["tutorial000"]["config"]);
-  const Tensor tokens = ids(golden()["tutorial000"]["ids"]);
-  EXPECT_EQ(model(tokens).shape(), (Shape{2, 5, 11}));
-  EXPECT_EQ(model.hidden(tokens).shape(), (Shape{2, 5, 8}));
-  nn::AttentionMaps maps;
-  model(tokens, nullptr, &maps);
-  ASSERT_EQ(maps.size(), 2U);
-  EXPECT_EQ(maps[1].name + " " + str(maps[1].tensor.shape()), "trf_blocks.1.att [2, 2, 5, 5]");
-  EXPECT_EQ(amax(abs(triu(maps[0].tensor, 1))).item(), 0);  // no weight on later tokens
-  const json grads = golden()["tutorial000"]["grads"];
-  const auto parameters = nn::named_parameters(model);
-  EXPECT_EQ(parameters.size(), grads.size());
-  for (const auto& [name, parameter] : parameters) {
-    EXPECT_TRUE(grads.contains(name)) << name;
-  }
-}
-
 TEST(Tutorial000, LogitsInTrainingDrawEveryDropoutAsPyTorchDoes) {
   const json g = golden()["tutorial000"];
   const nn::GPTModel model = small_model(g["config"]);

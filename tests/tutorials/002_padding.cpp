@@ -52,8 +52,7 @@ TEST(Tutorial002_2, PaddingMaskOfTheFirstSequence) {
                                    {4, 3, 3, 8, 3, 2, 7, 9, 5, 2}});
   const Tensor padding = !nn::padding_mask(sequences);
   EXPECT_EQ(padding.shape(), (Shape{4, 1, 1, 10}));
-  EXPECT_EQ(str(padding[0].squeeze()),
-            "tensor([False, False, False, False, False, False, False, False,  True,  True])");
+  EXPECT_TEXT(str(padding[0].squeeze()));
   for (const auto& [sequence, count] : {std::pair(0, 2), std::pair(1, 1), std::pair(2, 4), std::pair(3, 0)}) {
     EXPECT_TRUE(all(padding[sequence].squeeze() == last_are_padding(1, 10, count).squeeze())) << sequence;
   }

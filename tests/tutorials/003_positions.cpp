@@ -1,4 +1,4 @@
-// Tutorial 003, sections 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
+// Tutorial 003, sections 8.4.1 and 8.4.4: normalisation, embeddings and the configuration of the whole model.
 #include <tapegrad/tests/support/printed.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -6,16 +6,6 @@ namespace tapegrad {
 namespace {
 
 using tests::expect_prints;
-
-// The model's table uses the tutorial's terms: row t holds sin(t div_i) and cos(t div_i) in adjacent columns.
-TEST(Tutorial003_8_3_2, TableOfSinesAndCosines) {
-  constexpr int64_t kDim = 512;
-  const Tensor div_terms = exp(arange(0, kDim, 2, kFloat64) * (-std::log(10000.0) / kDim));
-  const Tensor table = nn::sinusoidal_table(100, kDim).to(kFloat64);
-  const Tensor angles = arange(0, 100, 1, kFloat64).unsqueeze(1) * div_terms;
-  EXPECT_LT(amax(abs(table.slice(1, 0, kAll, 2) - sin(angles))).item(), 1e-5);
-  EXPECT_LT(amax(abs(table.slice(1, 1, kAll, 2) - cos(angles))).item(), 1e-5);
-}
 
 // The data of the figure, of which it shows the first sequence with two digits.
 TEST(Tutorial003_8_4_1, LayerNormDisplaySeed42) {
@@ -68,26 +58,6 @@ TEST(Tutorial003_8_4_4, Configuration) {
   EXPECT_EQ(config.attention_probs_dropout_prob, 0.1);
   EXPECT_EQ(config.max_position_embeddings, 512);
   EXPECT_EQ(config.layer_norm_eps, 1e-6);  // the text says 1e-12; the code, which made the curves, 1e-6
-}
-
-TEST(Tutorial003_8_4_4, ShapesFromTokensToProbabilities) {
-  manual_seed(0);
-  nn::Transformer model({.vocab_size = 30,
-                         .hidden_size = 24,
-                         .num_hidden_layers = 2,
-                         .num_attention_heads = 3,
-                         .intermediate_size = 96,
-                         .max_position_embeddings = 12});
-  nn::eval(model);
-  const Tensor src = randint(1, 30, {2, 9}), tgt = randint(1, 30, {2, 5});
-  const Tensor memory = model.encode(src);
-  EXPECT_EQ(memory.shape(), (Shape{2, 9, 24}));
-  const Tensor hidden = model.decode(memory, {}, tgt);
-  EXPECT_EQ(hidden.shape(), (Shape{2, 5, 24}));
-  const Tensor log_probabilities = model(src, tgt);
-  EXPECT_EQ(log_probabilities.shape(), (Shape{2, 5, 30}));
-  EXPECT_LT(amax(abs(sum(exp(log_probabilities), -1) - 1)).item(), 1e-5);
-  EXPECT_EQ(log_probabilities.to_vector<float>(), model.predict(hidden).to_vector<float>());
 }
 
 }  // namespace

@@ -30,6 +30,13 @@ TEST(Tutorial003_8_5_1, Run) {
   EXPECT_TRUE(!whole || last.accuracy > 0.98) << last.accuracy;
 }
 
+TEST(Tutorial003_8_5_1, LossesWithoutDropout) {
+  RunOptions options = copy_options();
+  options.config.dropout_prob = 0;
+  Trainer trainer(options);
+  expect_curve(trainer, {"copy without dropout", stored("curves.json")["copy_nodropout"], 2e-5, 2e-5});
+}
+
 TEST(Tutorial003_8_5_1, FirstTwentyStepsOfOtherSeeds) { expect_first_losses_of_other_seeds(copy_options(), 2e-5); }
 
 }  // namespace

@@ -81,13 +81,13 @@ Dims reversed_axes(int rank) {
 
 bool is_smooth(const Call& call, std::span<const Tensor> values) {
   if (!call.rule->smooth) return true;
-  Arguments arguments{call, {}, kFloat64};
+  tasks::Arguments arguments{call, {}, kFloat64};
   for (int k : call.t) arguments.t.push_back(values[static_cast<std::size_t>(k)]);
   return call.rule->smooth(arguments);
 }
 
 // x * d, which scales values back into the usual range.
-const Rule kScale{"{t0} * {d0}", "{t0} * {d0}", {}, [](const Arguments& a) { return a.t[0] * a.d(0); }, {}};
+const Rule kScale{"{t0} * {d0}", "{t0} * {d0}", {}, [](const tasks::Arguments& a) { return a.t[0] * a.d(0); }, {}};
 
 ProgramInput draw_input(const Draw& draw) {
   static const std::vector<Shape> shapes{{},     {3},    {4},       {6},       {1},    {2, 3}, {3, 2},    {2, 2},
@@ -121,7 +121,7 @@ const std::vector<Rule>& rules() { return tasks::op_cases().rules; }
 Tensor weighted_sum(const Tensor& v) { return sum(v.reshape({-1}) * cos(arange(v.numel()).to(v.dtype()))); }
 
 Tensor computed(const Call& call, std::span<const Tensor> values, DType type) {
-  Arguments arguments{call, {}, type};
+  tasks::Arguments arguments{call, {}, type};
   for (int k : call.t) arguments.t.push_back(values[static_cast<std::size_t>(k)]);
   return call.rule->run(arguments);
 }

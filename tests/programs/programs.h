@@ -17,7 +17,6 @@
 
 namespace tapegrad::tests {
 
-using tasks::Arguments;
 using tasks::Call;
 using tasks::Draw;
 using tasks::Rule;

@@ -31,6 +31,7 @@
 #define HWY_ATTR
 #define HWY_ONCE 0
 #define TAPEGRAD_AUTOGRAD_OPS_FORMULA_SIMD_H_
+#define TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_
 #define TAPEGRAD_AUTOGRAD_KERNELS_POWER_INL_H_
 
 namespace tapegrad::N_DUAL {
@@ -359,16 +360,8 @@ template <class T, class F>
 void map_row(int64_t, T*, F f, const T*, const T*) {
   last_mapped = value_of<2>(f);
 }
-template <class T>
-inline constexpr int64_t kLanes = 1;
-template <class T>
-Vec<T> load(const T* x, int64_t = 1) {
-  return *x;
-}
-template <class T>
-void store(Vec<T> x, T* y, int64_t = 1) {
-  *y = x.value;
-}
+template <class T, class F>
+void each_span(int64_t, F) {}  // of gradients, which are not computed here
 
 namespace math {
 template <class V, class... C>

@@ -65,7 +65,7 @@ class EchoTransport : public detail::Transport {
   const int rank_, size_;
 };
 
-struct Net {
+struct GrowthNet {
   nn::Linear a{512, 2048}, b{2048, 512}, c{512, 512};
   Tensor operator()(const Tensor& x) const { return c(relu(b(relu(a(x))))); }
 };
@@ -76,7 +76,7 @@ Counts of_a_step(int size) {
   detail::Group group(transport);
   const World world(group);
   manual_seed(1);
-  Net net;
+  GrowthNet net;
   optim::AdamW adam(nn::parameters(net), {});
   train::StepCount batches(4 * size);
   train::Loop loop(net, adam, batches,
@@ -91,7 +91,7 @@ Counts of_a_step(int size) {
 }
 
 TEST(Growth, OfMessagesIsLogarithmic) {
-  const int64_t parameters = nn::count_parameters(Net());
+  const int64_t parameters = nn::count_parameters(GrowthNet());
   for (const int size : {2, 8, 64, 256, 1024, 4096}) {
     const Counts counts = of_a_step(size);
     const int64_t rounds = std::bit_width(static_cast<unsigned>(size)) - 1;

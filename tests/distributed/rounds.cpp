@@ -44,7 +44,7 @@ TEST(Rounds, AllProcessesMeet) {
     }
 }
 
-struct Net {
+struct RoundsNet {
   nn::Linear in{40, 3000}, out{3000, 3}, extra{40, 3};
   Tensor operator()(const Tensor& x, bool more) const {
     const Tensor y = out(relu(in(x)));
@@ -53,7 +53,7 @@ struct Net {
 };
 
 // Three steps, the last one with fewer batches, which have different numbers of terms. The bytes that it sent.
-int64_t train(const World& world, Net& net, int64_t batches) {
+int64_t train(const World& world, RoundsNet& net, int64_t batches) {
   optim::AdamW adam(nn::parameters(net), {.lr = 1e-2});
   adam.allow_missing(true);
   DataParallel parallel(world, adam, {.accumulate = batches, .clip_grad_norm = 0.5, .bucket_bytes = 1 << 18});
@@ -73,15 +73,15 @@ int64_t train(const World& world, Net& net, int64_t batches) {
 }
 
 TEST(Rounds, StepsHaveTheBitsOfOneProcess) {
-  const Net first;
+  const RoundsNet first;
   const auto clone = [&] {
-    auto net = std::make_unique<Net>();
+    auto net = std::make_unique<RoundsNet>();
     nn::load_state_dict(*net, nn::state_dict(first));
     return net;
   };
   for (const int size : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16}) {
     for (const int64_t each : {1, 3}) {
-      std::vector<std::unique_ptr<Net>> nets;
+      std::vector<std::unique_ptr<RoundsNet>> nets;
       for (int r = 0; r <= size; ++r) nets.push_back(clone());
       train(World::alone(), *nets.back(), size * each);
       std::atomic<int64_t> bytes = 0;

@@ -174,7 +174,7 @@ TEST_F(Comments, Gpt2OfHuggingFace) {
   EXPECT_EQ(model(tg::tensor({{1, 2}})).shape(), (tg::Shape{1, 2, 6}));
 }
 
-TEST_F(Comments, Lora) {
+TEST_F(Comments, LowRankAdapters) {
   nn::GPTModel model({.vocab_size = 6, .context_length = 4, .emb_dim = 4, .n_heads = 2, .n_layers = 1});
 #include "comments/docs/guides/models_8.inc"
   EXPECT_FALSE(nn::has_lora(model));

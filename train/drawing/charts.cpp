@@ -15,10 +15,9 @@ constexpr std::size_t kColours = 8;                                 // svg.cpp h
 
 void require_values(std::string_view where, std::string_view series, std::size_t values, std::size_t count,
                     std::string_view what, std::string_view of) {
-  if (values != count) {
-    fail(where, fmt::format("expected one {} per {} in the series \"{}\", got {} {} and {} values", what, of, series,
-                            count, of == "label" ? "labels" : of, values));
-  }
+  if (values == count) return;
+  fail(where, fmt::format("expected one {} per {} in the series \"{}\", got {} {} and {} values", what, of, series,
+                          count, of == "label" ? "labels" : of, values));
 }
 
 bool joins(Series::Mark mark) { return mark == Series::Mark::line || mark == Series::Mark::dashes; }
@@ -39,11 +38,7 @@ struct Range {
   }
   void settle() {  // makes a range of no value, or of one
     if (low > high) low = 0, high = 1;
-    if (low == high) {
-      const double room = low == 0 ? 1 : std::fabs(low) * 0.5;
-      low -= room;
-      high += room;
-    }
+    if (low == high) widen(low == 0 ? 2 : std::fabs(low));
   }
   void widen(double to) {  // around its middle
     const double more = std::max(0.0, to - (high - low)) / 2;

@@ -212,7 +212,7 @@ void no_gradient() {
   const tg::Tensor w = tg::ones({2}).as_leaf();
   tg::Tape tape;
   const tg::Tensor kept = tg::square(w);
-  const tg::Gradients grads = tape.backward(tg::sum(kept), {.keep = {kept}});  // also of a tensor in between
+  const tg::Gradients grads = tape.backward(tg::sum(kept), {.keep = {kept}});  // also of an intermediate tensor
   std::cout << "gradients: " << grads.contains(w) << ", " << grads[kept] << "\n";
   // [/no gradient]
 }

@@ -262,9 +262,9 @@ void random_numbers() {
   // [/seed]
   // [order]
   tg::manual_seed(0);
-  const nn::Linear first(2, 2), second(2, 2);  // each constructor draws from the default generator
+  const nn::Linear first(2, 2), second(2, 2);  // each constructor samples from the default generator
   tg::manual_seed(0);
-  const nn::Linear other(3, 2), later(2, 2);  // a different first layer moves all later draws
+  const nn::Linear other(3, 2), later(2, 2);  // a different first layer changes all later samples
   std::cout << tg::all(second.weight.tensor() == later.weight.tensor()) << "\n";
   // [/order]
   // [state]

@@ -101,7 +101,7 @@ void less_precision_and_memory() {
   tg::Tape tape;
   tg::Tensor loss;
   {
-    const tg::Autocast autocast(tg::kBFloat16);  // products in bfloat16; sums, losses and parameters stay float32
+    const tg::Autocast autocast(tg::kBFloat16);  // matmul in bfloat16; sums, losses and parameters stay float32
     loss = tg::cross_entropy(net(x), y);
   }
   adam.step(tape.backward(loss));

@@ -140,7 +140,7 @@ Tensor tangent_of(Tangents& pass, const Recorded& of) {
   // A fused backward records nothing, so that layers outside would take its results for constants.
   const bool may_be_fused = of.op.twice || !Tape::current();
   if (of.op.tangent == TangentRule::symmetric && may_be_fused) found = of.by_symmetry();
-  if (of.op.tangent == TangentRule::written) found = of.by_own_rule();
+  if (of.op.tangent == TangentRule::written && may_be_fused) found = of.by_own_rule();
   if (found.defined()) return found;
   if (of.op.twice) return of.by_backward();
   if (!pass.may_refuse) of.op.fail("has no tangent: its backward is a fused kernel (compose it of plain operations)");

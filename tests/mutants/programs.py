@@ -13,8 +13,27 @@ PROGRAMS = [
     ("optim/rules/", [("test_optim", "optimizers nadam"), ("test_optim", "optimizers_net lbfgs")]),
     ("autograd/derivatives/", [("test_autograd", "derivatives gradcheck"), ("test_nn", "gradcheck derivatives per_example")]),
     ("nn/module/recompute.cpp", [("test_nn", "recompute")]),
-    ("autograd/ops/attention/hidden_keys.cpp", [("test_autograd", "ops/attention")]),  # no sample has a NaN
 ]
+# Tests of exact values, of ties and of special numbers, for the operations of a folder of autograd/ops: a second net for
+# what survives the samples.
+OPERATIONS = {
+    "attention": "ops/attention ops/window_attention ops/flex_attention ops/softmax_norm_loss derivative_limits",
+    "convolution": "ops/convolution",
+    "elementwise": "ops/elementwise special derivative_limits cases/extreme_arguments",
+    "fuse": "ops/fuse fused",
+    "linalg": "ops/linalg derivative_limits",
+    "loss": "ops/losses ops/scan_and_loss ops/softmax_norm_loss ops/linear_cross_entropy",
+    "norm": "ops/softmax_norm_loss ops/losses derivative_limits",
+    "pooling": "ops/pooling",
+    "product": "ops/blas ops/product_order ops/kernels",
+    "random": "random/distributions random/random",
+    "reduce": "ops/reduce derivative_limits cases/extreme_arguments",
+    "scan": "ops/scan_and_loss witnesses/third_order",
+    "segment": "ops/segment",
+    "shape": "ops/index ops/elementwise",
+    "special": "special cases/extreme_arguments",
+}
+PROGRAMS += [(f"autograd/ops/{folder}/", [("test_autograd", files)]) for folder, files in OPERATIONS.items()]
 LONG = "*Threads*:*DeathTest*:Recompute.RunsOneConst*"  # about other things than values
 
 

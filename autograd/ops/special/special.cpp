@@ -95,7 +95,7 @@ const SymmetricOp kI1e{"i1e"};
 const SymmetricOp kIgamma{"igamma"};
 const SymmetricOp kIgammac{"igammac"};
 const SymmetricOp kGammaDensity{"gamma_density"};
-const Op kImplicitGamma{"implicit_gamma", false};
+const Op kImplicitGamma{"implicit_gamma", OpTraits{.twice = false, .tangent = TangentRule::written}};
 
 Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {
   require_floating(op.name, {&x});
@@ -164,10 +164,12 @@ Tensor implicit_gamma(const Tensor& a, const Tensor& x) {
   const Shape shape = shape_of(kImplicitGamma.name, a, x);
   const Tensor y = x.detach().expand(shape).clone();
   if (!needs_grad(a)) return y;
-  return record(kImplicitGamma, y, {a}, [of_float, shape, a, y](const Tensor& dy) -> Grads {
-    if (!of_float) return dy * compute(kSlopeOf.value(), shape, {&a, &y});
+  return record(kImplicitGamma, y, {a}, [of_float, shape, a, y](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    const Tensor factor = pass.is_forward() ? pass.tangents[0].to(y.dtype()) : dy;
+    if (!of_float) return factor * compute(kSlopeOf.value(), shape, {&a, &y});
     const Tensor wide = a.detach().to(kFloat64);
-    return (dy * compute({nullptr, special::gamma_kernels().slope_of_doubles}, shape, {&wide, &y})).to(kFloat32);
+    const Tensor product = factor * compute({nullptr, special::gamma_kernels().slope_of_doubles}, shape, {&wide, &y});
+    return pass.is_forward() ? product : product.to(kFloat32);
   });
 }
 

@@ -10,11 +10,13 @@
 #include <tapegrad/autograd/ops/attention/flex/detail/flex_call.h>
 
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace tapegrad {
 namespace {
 
-const Op kFlexAttention{"flex_attention", false};
+const Op kFlexAttention{"flex_attention", OpTraits{.twice = false, .tangent = TangentRule::written}};
 
 void require_operands(const Tensor& query, const Tensor& key, const Tensor& value, bool grouped) {
   const Op& op = kFlexAttention;
@@ -81,6 +83,15 @@ FlexCall with_operands(const FlexCall& a, const AttentionOperands& x) {
   return b;
 }
 
+Tensor tangent_of(const FlexCall& a, const FlexResult& of, std::span<const Tensor> tangents) {
+  const auto given = [&](int i, const Tensor& x) {
+    return tangents[i].defined() ? packed(tangents[i].detach()) : zeros(x.shape(), x.dtype());
+  };
+  const Tensor of_y = zeros(of.y.shape(), of.y.dtype());
+  flex_tangent(a, of.y, of.softmax, with_operands(a, {given(0, a.query), given(1, a.key), given(2, a.value)}), of_y);
+  return of_y;
+}
+
 UniformAttention uniform_of(const FlexCall& a) {
   FlexCall b = a;
   b.uniform = true;
@@ -114,15 +125,26 @@ Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& valu
     to.y = results_of_seen({query, key, value}, uniform_of(a), {to.y}, again)[0];
   }
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
-  return record(kFlexAttention, to.y, {query, key, value}, [a, to](const Tensor& dy) -> Grads {
-    Grads given = flex_gradients(a, to, dy);
-    if (!hides_keys(a) || all_finite(given[0])) return given;
-    return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,
-                             [&](const AttentionOperands& finite, const Tensor& seed) {
-                               const FlexCall b = with_operands(a, finite);
-                               return flex_gradients(b, flex_result(b), seed);
-                             });
-  });
+  return record(kFlexAttention, to.y, {query, key, value},
+                [a, to](const Tensor& dy, const BackwardPass& pass) -> Grads {
+                  if (pass.is_forward()) {
+                    const std::vector<Tensor> tangents(pass.tangents.begin(), pass.tangents.end());
+                    const Tensor of_y = tangent_of(a, to, tangents);
+                    if (!hides_keys(a) || all_finite(of_y)) return of_y;
+                    return results_of_seen({a.query, a.key, a.value}, uniform_of(a), {of_y},
+                                           [&](const AttentionOperands& finite) -> std::vector<Tensor> {
+                                             const FlexCall b = with_operands(a, finite);
+                                             return {tangent_of(b, flex_result(b), tangents)};
+                                           })[0];
+                  }
+                  Grads given = flex_gradients(a, to, dy);
+                  if (!hides_keys(a) || all_finite(given[0])) return given;
+                  return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,
+                                           [&](const AttentionOperands& finite, const Tensor& seed) {
+                                             const FlexCall b = with_operands(a, finite);
+                                             return flex_gradients(b, flex_result(b), seed);
+                                           });
+                });
 }
 
 }  // namespace tapegrad

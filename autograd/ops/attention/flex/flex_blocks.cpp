@@ -280,6 +280,81 @@ class FlexBackward {
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1);
 };
 
+// The tangents of the heads that share one head of keys.
+template <class T>
+class FlexTangent {
+ public:
+  struct Tangents {
+    const T *y, *of_query;  // of_query: times the scale
+    T* of_y;                // zeros
+  };
+  FlexTangent(const FlexCall& a, const FlexCall& of, const Tensor& query, const Tensor& softmax,
+              const Tangents& tangents)
+      : a_(a),
+        of_(of),
+        t_(tangents),
+        block_(a, query, softmax, true),
+        gradient_(kQueries * kStride),
+        means_(a.rows()) {}
+
+  void run(int64_t head) {
+    std::fill_n(means_.get(), a_.rows(), T{0});
+    for (int64_t key_block = 0; key_block * kKeys < a_.columns(); ++key_block) add_keys(head, key_block);
+    for (int64_t t = 0; t < a_.rows(); ++t) {
+      const T* const y = t_.y + (head * a_.rows() + t) * e_;
+      T* const of_y = t_.of_y + (head * a_.rows() + t) * e_;
+      for (int64_t i = 0; i < e_; ++i) of_y[i] -= means_.get()[t] * y[i];
+    }
+  }
+
+ private:
+  void add_keys(int64_t head, int64_t key_block) {
+    const int64_t first = key_block * kKeys, count = std::min(kKeys, a_.columns() - first);
+    const int64_t batch = head / a_.heads(), shared = head % a_.heads() / a_.sharing();
+    const PackedMatrix<T> keys(d_, count, transposed(head_of<T>(a_.key, batch, shared, first))),
+        of_keys(d_, count, transposed(head_of<T>(of_.key, batch, shared, first))),
+        values(count, e_, head_of<T>(a_.value, batch, shared, first)),
+        of_values(count, e_, head_of<T>(of_.value, batch, shared, first));
+    for (int64_t i = 0; i * kQueries < a_.rows(); ++i) {
+      if (block_.visible(head, i, key_block) == BlockMask::Block::none) continue;
+      ScoreBlock& b = block_.scores(head, i, key_block, keys);
+      b.gradient = gradient_.get();
+      use_.weights(b);
+      const int64_t row = head * a_.rows() + i * kQueries;
+      T* const ds = gradient_.get();
+      std::fill_n(ds, kQueries * kStride, T{0});
+      if (d_ > 0) {
+        keys.multiply_part(b.rows, b.columns, d_, T{1}, t_.of_query + row * d_, d_, T{0}, ds, kStride);
+        of_keys.multiply_part(b.rows, b.columns, d_, T{1}, block_.queries(head, i), d_, T{1}, ds, kStride);
+      }
+      block_.undo_formula(b);
+      weigh(b, ds, means_.get() + i * kQueries);
+      values.multiply_part(b.rows, e_, b.columns, T{1}, ds, kStride, T{1}, t_.of_y + row * e_, e_);
+      of_values.multiply_part(b.rows, e_, b.columns, T{1}, static_cast<const T*>(b.weights), kStride, T{1},
+                              t_.of_y + row * e_, e_);
+    }
+  }
+
+  // The tangents of scores times their weights, and added to the mean of each query. A score without weight has none.
+  static void weigh(const ScoreBlock& b, T* ds, T* means) {
+    for (int64_t t = 0; t < b.rows; ++t) {
+      const T* const weight = static_cast<const T*>(b.weights) + t * kStride;
+      for (int64_t i = 0; i < b.columns; ++i) {
+        T& slope = ds[t * kStride + i];
+        slope = weight[i] == 0 ? T{0} : weight[i] * slope;
+        means[t] += slope;
+      }
+    }
+  }
+
+  const FlexCall &a_, &of_;
+  const Tangents t_;
+  FlexBlock<T> block_;
+  const Scratch<T> gradient_, means_;
+  const AttentionBlockKernels& use_ = attention_block_kernels<T>();
+  const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1);
+};
+
 // The queries times the scale, contiguous.
 Tensor scaled_queries(const FlexCall& a) { return packed(a.query.detach() * a.scale); }
 
@@ -313,6 +388,17 @@ void flex_backward(const FlexCall& a, const Tensor& y, const Tensor& softmax, co
                                 .dk = dk.mutable_data<T>(),
                                 .dv = dv.mutable_data<T>()});
       for (int64_t group = begin; group < end; ++group) backward.run(group);
+    });
+  });
+}
+
+void flex_tangent(const FlexCall& a, const Tensor& y, const Tensor& softmax, const FlexCall& of, const Tensor& of_y) {
+  const Tensor query = scaled_queries(a), of_query = scaled_queries(of);
+  with_floating_type(y.dtype(), [&]<class T>(T) {
+    parallel_for(a.all_heads(), 1, [&](int64_t begin, int64_t end) {
+      FlexTangent<T> tangent(a, of, query, softmax,
+                             {.y = y.data<T>(), .of_query = of_query.data<T>(), .of_y = of_y.mutable_data<T>()});
+      for (int64_t head = begin; head < end; ++head) tangent.run(head);
     });
   });
 }

@@ -32,5 +32,7 @@ void flex_forward(const FlexCall& a, const Tensor& y, const Tensor& softmax);
 /// Adds to dq, dk and dv, which are contiguous, from what flex_forward computed; dy is contiguous.
 void flex_backward(const FlexCall& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, const Tensor& dq,
                    const Tensor& dk, const Tensor& dv);
+/// Adds to of_y, contiguous, the tangent of y where `of` has the tangents of query, key and value.
+void flex_tangent(const FlexCall& a, const Tensor& y, const Tensor& softmax, const FlexCall& of, const Tensor& of_y);
 
 }  // namespace tapegrad

@@ -112,6 +112,15 @@ Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& soft
   });
 }
 
+Tensor attention_tangent(const Attention& a, const AttentionTangents& tangents) {
+  const Tensor given = composed_tangent(a, tangents);
+  if (!hides_keys(a) || is_all_finite(given)) return given;
+  return tangent_of_seen({a.query, a.key, a.value}, tangents, uniform_of(a), given,
+                         [&](const AttentionOperands& finite, const AttentionTangents& finite_tangents) {
+                           return composed_tangent(with_operands(a, finite), finite_tangents);
+                         });
+}
+
 // A result that is not finite: queries that see no NaN keep finite rows.
 void without_hidden_keys(const Attention& a, Attended& to) {
   const auto again = [&](const AttentionOperands& finite) {
@@ -192,7 +201,8 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
                  [a, y = kept_if(to.softmax.defined(), to.y), softmax = to.softmax, wants_mask](
                      const Tensor& dy, const BackwardPass& pass) {
-                   if (pass.is_forward()) return Grads(composed_tangent(a, pass.tangents));
+                   if (pass.is_forward())
+                     return Grads(attention_tangent(a, {pass.tangents.begin(), pass.tangents.end()}));
                    return attention_backward(a, y, softmax, dy, wants_mask);
                  }),
           weights};

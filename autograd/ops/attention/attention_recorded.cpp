@@ -43,8 +43,6 @@ Grads composed_backward(const Attention& a, const Tensor& dy) {
 }
 
 Tensor composed_tangent(const Attention& a, std::span<const Tensor> t) {
-  if ((a.mask.defined() || a.causal) && !(is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value)))
-    return {};
   const Tensor w = composed_weights(a), kept = unpacked_keep(a);
   const auto dropped = [&kept](const Tensor& x) { return kept.defined() ? x * kept : x; };
   const auto plus = [](const Tensor& sum, const Tensor& term) { return sum.defined() ? add(sum, term) : term; };

@@ -56,6 +56,27 @@ std::vector<Tensor> results_of_seen(const AttentionOperands& x, const UniformAtt
   return given;
 }
 
+Tensor tangent_of_seen(const AttentionOperands& x, const AttentionTangents& tangents, const UniformAttention& uniform,
+                       const Tensor& given,
+                       const std::function<Tensor(const AttentionOperands&, const AttentionTangents&)>& again) {
+  Tensor broken;
+  AttentionTangents finite = tangents;
+  {
+    const PauseRecording pause;
+    const auto marked_by = [&](const Tensor& operand, const Tensor& of) {
+      return of.defined() ? operand.detach() + of.detach() * 0 : operand.detach();
+    };
+    const AttentionOperands either{marked_by(x.query, tangents[0]), marked_by(x.key, tangents[1]),
+                                   marked_by(x.value, tangents[2])};
+    if (is_all_finite(either.key) && is_all_finite(either.value)) return given;
+    broken = sees_broken(either, uniform, scores_type(x.query));
+  }
+  for (Tensor& one : finite) {
+    if (one.defined()) one = finite_part(one);
+  }
+  return where(broken, given, again(x.finite(), finite));
+}
+
 Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,
                         const std::function<Grads(const AttentionOperands&, const Tensor& dy)>& again) {
   if (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value) && is_all_finite(dy)) return given;
@@ -69,7 +90,10 @@ Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const Unif
   }
   Grads finite = again(x.finite(), finite_part(dy));
   const auto chosen = [&](std::size_t i, const Tensor& broken) {
-    return given[i].defined() ? where(broken, given[i].detach(), finite[i]) : Tensor();
+    if (!given[i].defined()) return Tensor();
+    if (!Tape::current()) return where(broken, given[i].detach(), finite[i]);
+    // Derivatives are those of the finite parts everywhere: of a sum with NaN, other terms keep theirs.
+    return finite[i] + where(broken, given[i].detach() - finite[i].detach(), 0);
   };
   Grads all{chosen(0, queries), chosen(1, keys), chosen(2, keys)};
   if (given.size() > 3) all.push_back(chosen(3, queries));

@@ -32,6 +32,14 @@ std::vector<Tensor> results_of_seen(const AttentionOperands& x, const UniformAtt
                                     std::vector<Tensor> given,
                                     const std::function<std::vector<Tensor>(const AttentionOperands&)>& again);
 
+/// Tangents of query, key and value, and perhaps of scores; empty for zero.
+using AttentionTangents = std::vector<Tensor>;
+/// The tangent of such a result: `given` for queries that see a NaN or an infinity, of a tangent or an operand, `again`
+/// of the finite parts for the others.
+Tensor tangent_of_seen(const AttentionOperands& x, const AttentionTangents& tangents, const UniformAttention& uniform,
+                       const Tensor& given,
+                       const std::function<Tensor(const AttentionOperands&, const AttentionTangents&)>& again);
+
 /// The gradients for query, key and value, and perhaps scores: `given` where NaN or infinities of the operands or of dy
 /// have an influence, `again(finite operands, finite dy)` elsewhere.
 Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,

@@ -83,12 +83,12 @@ FlexCall with_operands(const FlexCall& a, const AttentionOperands& x) {
   return b;
 }
 
-Tensor tangent_of(const FlexCall& a, const FlexResult& of, std::span<const Tensor> tangents) {
-  const auto given = [&](int i, const Tensor& x) {
+Tensor tangent_of(const FlexCall& a, const FlexResult& of, const AttentionTangents& tangents) {
+  const auto at = [&](int i, const Tensor& x) {
     return tangents[i].defined() ? packed(tangents[i].detach()) : zeros(x.shape(), x.dtype());
   };
   const Tensor of_y = zeros(of.y.shape(), of.y.dtype());
-  flex_tangent(a, of.y, of.softmax, with_operands(a, {given(0, a.query), given(1, a.key), given(2, a.value)}), of_y);
+  flex_tangent(a, of.y, of.softmax, with_operands(a, {at(0, a.query), at(1, a.key), at(2, a.value)}), of_y);
   return of_y;
 }
 
@@ -103,6 +103,16 @@ UniformAttention uniform_of(const FlexCall& a) {
 }
 
 bool hides_keys(const FlexCall& a) { return a.mask.defined() || a.score_mod; }
+
+Tensor finite_tangent_of(const FlexCall& a, const FlexResult& of, const AttentionTangents& tangents) {
+  const Tensor given = tangent_of(a, of, tangents);
+  if (!hides_keys(a) || all_finite(given)) return given;
+  return tangent_of_seen({a.query, a.key, a.value}, tangents, uniform_of(a), given,
+                         [&](const AttentionOperands& finite, const AttentionTangents& finite_tangents) {
+                           const FlexCall b = with_operands(a, finite);
+                           return tangent_of(b, flex_result(b), finite_tangents);
+                         });
+}
 
 }  // namespace
 
@@ -127,16 +137,7 @@ Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& valu
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
   return record(kFlexAttention, to.y, {query, key, value},
                 [a, to](const Tensor& dy, const BackwardPass& pass) -> Grads {
-                  if (pass.is_forward()) {
-                    const std::vector<Tensor> tangents(pass.tangents.begin(), pass.tangents.end());
-                    const Tensor of_y = tangent_of(a, to, tangents);
-                    if (!hides_keys(a) || all_finite(of_y)) return of_y;
-                    return results_of_seen({a.query, a.key, a.value}, uniform_of(a), {of_y},
-                                           [&](const AttentionOperands& finite) -> std::vector<Tensor> {
-                                             const FlexCall b = with_operands(a, finite);
-                                             return {tangent_of(b, flex_result(b), tangents)};
-                                           })[0];
-                  }
+                  if (pass.is_forward()) return finite_tangent_of(a, to, {pass.tangents.begin(), pass.tangents.end()});
                   Grads given = flex_gradients(a, to, dy);
                   if (!hides_keys(a) || all_finite(given[0])) return given;
                   return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,

@@ -249,12 +249,16 @@ TEST(ForwardMode, FusedAttentionHasATangentButNotOnATape) {
     return scaled_dot_product_attention(q, k, values, {.causal = true});
   };
   EXPECT_LT(tests::largest_difference(jvp(of(flex), x, v).product, jvp(of(plain), x, v).product), 1e-13);
+  const auto window = [](const Tensor& q, const Tensor& k, const Tensor& values) {
+    return sliding_window_attention(q, k, values, {.window = 70, .causal = true});
+  };
   const Tensor hidden = cat({x.slice(2, 0, 69), full({1, 2, 1, 4}, NAN, kFloat64)}, 2);
   const Tensor of_x = jvp(of(flex), x, v).product.slice(2, 0, 69);
   for (const Tensor& y : {jvp(of(flex), hidden, v).product, jvp(of(plain), hidden, v).product}) {
     EXPECT_LT(tests::largest_difference(y.slice(2, 0, 69), of_x), 1e-13);
     EXPECT_TRUE(std::isnan(y.select(2, 69).sum().item()));
   }
+  EXPECT_LT(tests::largest_difference(jvp(of(window), hidden, v).product.slice(2, 0, 69), of_x), 1e-13);
   const Tape tape;
   EXPECT_EQ(error_of([&] { (void)jvp(of(flex), x.as_leaf(), v); }),
             "[flex_attention] has no tangent: its backward is a fused kernel (compose it of plain operations)");

@@ -2,8 +2,13 @@
 #include <tapegrad/nn/certify.h>
 #include <tapegrad/tapegrad.h>
 
+#include <algorithm>
+#include <iomanip>
 #include <iostream>
 #include <span>
+#include <sstream>
+#include <string>
+#include <utility>
 
 namespace tg = tapegrad;
 namespace nn = tg::nn;
@@ -30,6 +35,21 @@ struct Net {
   }
 };
 
+// The least certain check of a section.
+std::string worst_of(const nn::CertificateSection& section) {
+  const auto worst = std::ranges::max_element(section.lines, {}, [](const nn::CertificateLine& line) {
+    return std::pair(line.verdict, line.most_digits - line.digits);
+  });
+  std::ostringstream text;
+  text << name(worst->verdict) << ", ";
+  if (worst->most_digits > 0) {
+    text << std::fixed << std::setprecision(1) << worst->digits << " of " << worst->most_digits << " digits";
+  } else {
+    text << worst->found.substr(0, worst->found.find(';'));
+  }
+  return text.str();
+}
+
 }  // namespace
 
 int main() {
@@ -46,4 +66,9 @@ int main() {
   std::cout << other.summary() << "\n";
   for (const nn::CertificateLine& line : other.section("Operations")->lines)
     std::cout << name(line.verdict) << " " << line.what << "\n";
+  for (const nn::CertificateSection& section : page.sections) {
+    const nn::CertificateSection* const same = other.section(section.title);
+    std::cout << std::left << std::setw(26) << section.title << std::setw(34) << worst_of(section)
+              << (same ? worst_of(*same) : "left out") << "\n";
+  }
 }

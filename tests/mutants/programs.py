@@ -123,7 +123,7 @@ class Programs:
         random.Random(seed).shuffle(todo)
         todo.sort(key=lambda m: m not in done)
         for mutant in todo:
-            if number <= 0 or left() <= 0:
+            if (number <= 0 and mutant not in done) or left() <= 0:
                 return
             number -= mutant not in done
             start = time.time()

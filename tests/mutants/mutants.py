@@ -63,7 +63,7 @@ class Equivalent:
 
     def reason(self, path, expression, mutant):
         for _, file, e, m, reason in self.entries:
-            if file == path and self.matches(e, expression) and self.matches(m, mutant):
+            if self.matches(file, path) and self.matches(e, expression) and self.matches(m, mutant):
                 return reason
         return None
 
@@ -72,9 +72,10 @@ class Equivalent:
         texts = {}
         for number, file, e, m, _ in self.entries:
             if file not in texts:
-                path = os.path.join(ROOT, file)
-                text = read(path) if os.path.exists(path) else ""
-                texts[file] = [where(text, s) for s in sites.sites(text, sites.is_whole(file))]
+                texts[file] = []
+                for path in glob.glob(os.path.join(ROOT, file)):
+                    text = read(path)
+                    texts[file] += [where(text, s) for s in sites.sites(text, sites.is_whole(file))]
             names = [n for kinds in KINDS.values() for n in kinds]
             if not any(self.matches(e, x) for x in texts[file]) or not any(self.matches(m, n) for n in names):
                 yield f"equivalent.txt:{number}: {file} has no {e} ({m})"

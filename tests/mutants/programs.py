@@ -27,7 +27,7 @@ OPERATIONS = {
     "pooling": "ops/pooling",
     "product": "ops/blas ops/product_order ops/kernels",
     "random": "random/distributions random/random",
-    "reduce": "ops/reduce derivative_limits cases/extreme_arguments",
+    "reduce": "ops/reduce ops/scan_and_loss derivative_limits cases/extreme_arguments witnesses/third_order",
     "scan": "ops/scan_and_loss witnesses/third_order",
     "segment": "ops/segment",
     "shape": "ops/index ops/elementwise",
@@ -123,7 +123,7 @@ class Programs:
         random.Random(seed).shuffle(todo)
         todo.sort(key=lambda m: m not in done)
         for mutant in todo:
-            if number <= 0 or left() <= 0:
+            if (number <= 0 and mutant not in done) or left() <= 0:
                 return
             number -= mutant not in done
             start = time.time()

@@ -53,9 +53,12 @@ class Source:
         parameters = r"\]\s*\(|\b(?:decltype|sizeof|noexcept|static_assert|requires|constexpr|alignas)\s*\("
         for m in re.finditer(parameters, text):
             self.skipped.append((m.end() - 1, self.end(m.end() - 1)))
-        errors = r"\b(?:\w+\.)?fail\(|\bfmt::format\(|\brequire_?\w*\(|\bOpTimer \w+\(|\bHWY_DISPATCH_TABLE\(|\bstd::(?:swap|exchange)\(|\brows_grain\(|\breserve\("
-        for m in re.finditer(errors, text):  # texts of errors, names, hints
+        errors = r"\b(?:\w+\.)?fail\(|\bfmt::format\(|\brequire_?\w*\(|\bOpTimer \w+\(|\bHWY_DISPATCH_TABLE\(|\bstd::(?:swap|exchange)\(|\brows_grain\(|\breserve\(|\bempty_laid_out_as\("
+        for m in re.finditer(errors, text):  # texts of errors, names, hints, buffers
             self.skipped.append((m.start(), self.end(m.end() - 1)))
+        of_shape = r"\b(?:std::)?(?:(?:is_)?all_finite|is(?:finite|nan|inf)|broken_rows|\w+_like|leading_axes|has_rows_of)\("
+        for m in re.finditer(of_shape, text):  # of these arguments, only the shape matters, or that they are finite
+            self.skipped.append((m.end() - 1, self.end(m.end() - 1)))
         for m in re.finditer(r"(?<=[;{}\n]) *(?:const )?[A-Za-z][\w:]*(?:<[^;()]*>)?[&*]? [&*]?\w+(?:, [&*]?\w+)+;", text):
             self.skipped.append(m.span())  # several variables
         for m in re.finditer(r"\btemplate\s*<|\bstatic_cast\s*<[^()]*>(?=\()|\bcase [^:\n]*:|\busing [^;]*;|\bthrow [^;]*;", text):

@@ -1,0 +1,101 @@
+// Gradients where no sample is: at ties, at powers of 0, of NaN, of rows of -inf, and where a term underflows. Each is
+// computed by the kernel of backward, and by recorded operations.
+#include <tapegrad/tests/support/testing.h>
+
+namespace tapegrad::tests {
+namespace {
+
+using Values = std::vector<double>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+
+template <class F>
+void expect_gradient(const F& f, const Tensor& x, const Values& expected, double rtol = 1e-14) {
+  for (const bool recorded : {false, true}) {
+    SCOPED_TRACE(recorded ? "recorded" : "computed by a kernel");
+    const Tensor leaf = x.to(kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = f(leaf);
+    const Gradients found = tape.backward(y, {.create_graph = recorded, .grad_output = ones_like(y)});
+    const Values dx = found[leaf].to_vector<double>();
+    ASSERT_EQ(dx.size(), expected.size());
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      if (dx[i] == expected[i]) continue;  // infinities, too
+      EXPECT_NEAR(dx[i], expected[i], rtol * std::abs(expected[i])) << "element " << i;
+    }
+  }
+}
+
+TEST(SpecialValues, PairsThatTieShareTheGradient) {
+  const Tensor b = tensor({2., 2., 2.}, kFloat64);
+  expect_gradient([&](const Tensor& a) { return maximum(a, b); }, tensor({1., 2., 3.}), {0, 0.5, 1});
+  expect_gradient([&](const Tensor& a) { return minimum(b, a); }, tensor({1., 2., 3.}), {1, 0.5, 0});
+  expect_gradient([](const Tensor& a) { return 3 * maximum(a, a); }, tensor({1., -2.}), {3, 3});
+}
+
+TEST(SpecialValues, PowersWithExponentZero) {  // also where a^-1 overflows
+  const Tensor zero = zeros({4}, kFloat64);
+  expect_gradient([&](const Tensor& a) { return pow(a, zero); }, tensor({0., 1e-310, kInf, -2.}, kFloat64),
+                  {0, 0, 0, 0});
+  const Tensor base = tensor({0., 0., 2.}, kFloat64);
+  expect_gradient([&](const Tensor& b) { return pow(base, b); }, tensor({0., 3., 0.}), {0, 0, std::log(2.)});
+}
+
+TEST(SpecialValues, TheMedianOfNanHasTheGradientOfNan) {
+  expect_gradient([](const Tensor& x) { return median(x); }, tensor({1., kNan, 2.}), {0, 1, 0});
+  expect_gradient([](const Tensor& x) { return median(x); }, tensor({1., 2., 2.}), {0, 0.5, 0.5});
+}
+
+TEST(SpecialValues, ANormBelowOneOfElementsFarApart) {  // whose quotient underflows
+  expect_gradient([](const Tensor& x) { return norm(x, 0.5); }, tensor({1e200, 1e-200}, kFloat64), {1, 1e200}, 1e-12);
+}
+
+TEST(SpecialValues, CrossEntropyOfACertainClass) {  // the sum of exponentials is 1
+  const Tensor target = tensor({int64_t{1}}, kInt64);
+  expect_gradient([&](const Tensor& x) { return cross_entropy(x, target); }, tensor({{1000., 0., -1000.}}), {1, -1, 0});
+  expect_gradient([&](const Tensor& x) { return cross_entropy(x, target, {.label_smoothing = 0.3}); },
+                  tensor({{1000., 0., -1000.}}), {0.9, -0.8, -0.1});
+}
+
+TEST(SpecialValues, CrossEntropyOfClassesWithoutProbability) {  // a whole chunk of them, which its kernel reads at once
+  const int64_t chunk = 2048, classes = 2 * chunk + 3;
+  for (const int64_t target : {chunk - 1, chunk, 2 * chunk}) {
+    Values logits(static_cast<std::size_t>(classes), -kInf), expected(logits.size(), 0);
+    logits[2 * chunk] = 0, logits[2 * chunk + 1] = std::log(3.), logits[static_cast<std::size_t>(target)] = 0;
+    const double sum = target == 2 * chunk ? 4 : 5;
+    expected[2 * chunk] = 1 / sum, expected[2 * chunk + 1] = 3 / sum;
+    expected[static_cast<std::size_t>(target)] = 1 / sum - 1;
+    expect_gradient([&](const Tensor& x) { return cross_entropy(x, tensor({target}, kInt64)); },
+                    tensor(logits, {1, classes}), expected, 1e-13);
+  }
+  expect_gradient(
+      [](const Tensor& x) {
+        return cross_entropy(x, tensor({0, 1}, kInt64));
+      },
+      tensor({{-kInf, -kInf}, {0., 0.}}), {0, 0, 0.25, -0.25});
+}
+
+TEST(SpecialValues, SegmentsOfMinusInfinity) {
+  const Tensor segments = tensor({0, 0, 1, 1}, kInt64);
+  expect_gradient([&](const Tensor& x) { return segment_logsumexp(x, segments, 2); }, tensor({-kInf, -kInf, 0., 0.}),
+                  {0, 0, 0.5, 0.5});
+  expect_gradient([](const Tensor& x) { return logcumsumexp(x, 0); }, tensor({-kInf, -kInf, 0., 0.}), {0, 0, 1.5, 0.5});
+}
+
+// -dP / da over the density, computed with 60 digits.
+TEST(SpecialValues, GammaNumbersOfALargeShape) {
+  const std::vector<Values> rows{
+      {250, 240, 0.980381239389207264},   {250, 250, 1.00066693272289894},   {300, 330, 1.04899445546777731},
+      {1000, 990, 0.995149095969887596},  {4000, 4060, 1.00750475710647992}, {1e5, 99800, 0.999000997666194252},
+      {1e5, 100150, 1.00075129319858351},
+  };
+  for (const Values& row : rows) {
+    const Tensor a = scalar(row[0], kFloat64).as_leaf();
+    Tape tape;
+    const double slope = tape.backward(implicit_gamma(a, scalar(row[1], kFloat64)))[a].item();
+    EXPECT_NEAR(slope / row[2], 1, 1e-13) << row[0] << ", " << row[1];
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,5 +1,6 @@
 // Gradients where no sample is: at ties, at powers of 0, of NaN, of rows of -inf, and where a term underflows. Each is
 // computed by the kernel of backward, and by recorded operations.
+#include <tapegrad/autograd/flex_attention.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -80,6 +81,24 @@ TEST(SpecialValues, SegmentsOfMinusInfinity) {
   expect_gradient([&](const Tensor& x) { return segment_logsumexp(x, segments, 2); }, tensor({-kInf, -kInf, 0., 0.}),
                   {0, 0, 0.5, 0.5});
   expect_gradient([](const Tensor& x) { return logcumsumexp(x, 0); }, tensor({-kInf, -kInf, 0., 0.}), {0, 0, 1.5, 0.5});
+}
+
+// Head 0 sees keys 0 and 1, of which the second has NaN, head 1 sees keys 0 and 2.
+TEST(SpecialValues, HiddenNanOfOneHead) {
+  const FlexAttentionOptions options{
+      .mask_mod = [](auto, int64_t head, auto, int64_t key) { return key == 0 || key == 1 + head; },
+      .enable_gqa = true};
+  for (const int64_t heads : {1, 2}) {  // of keys
+    const Tensor q = ones({1, 2, 2, 1}, kFloat64);
+    const Tensor k = tensor({1., kNan, 1.}).to(kFloat64).reshape({1, 1, 3, 1}).expand({1, heads, 3, 1});
+    const Tensor v = ones({1, heads, 3, 1}, kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = flex_attention(q, k, v, options);
+    const Tensor dv = tape.backward(y, {.grad_output = ones_like(y)})[v];
+    const Values first{kNan, kNan, heads == 1 ? 1. : 0.}, second{1, 0, 1};
+    expect_near(dv.select(1, 0).flatten(), first);
+    if (heads == 2) expect_near(dv.select(1, 1).flatten(), second);
+  }
 }
 
 // -dP / da over the density, computed with 60 digits.

@@ -27,6 +27,23 @@ void expect_gradient(const F& f, const Tensor& x, const Values& expected, double
   }
 }
 
+// The two ways give one gradient.
+template <class F>
+void expect_equal_ways(const F& f, const Tensor& x) {
+  const auto gradient = [&](bool recorded) {
+    const Tensor leaf = x.to(kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = f(leaf);
+    return tape
+        .backward(
+            y, {.create_graph = recorded, .grad_output = linspace(1, 2, y.numel(), kFloat64).reshape(y.shape())})[leaf]
+        .detach();
+  };
+  const Tensor kernel = gradient(false);
+  EXPECT_TRUE(all_finite(kernel));
+  EXPECT_LT(largest_difference(kernel, gradient(true)), 1e-13);
+}
+
 TEST(SpecialValues, PairsThatTieShareTheGradient) {
   const Tensor b = tensor({2., 2., 2.}, kFloat64);
   expect_gradient([&](const Tensor& a) { return maximum(a, b); }, tensor({1., 2., 3.}), {0, 0.5, 1});
@@ -40,6 +57,39 @@ TEST(SpecialValues, PowersWithExponentZero) {  // also where a^-1 overflows
                   {0, 0, 0, 0});
   const Tensor base = tensor({0., 0., 2.}, kFloat64);
   expect_gradient([&](const Tensor& b) { return pow(base, b); }, tensor({0., 3., 0.}), {0, 0, std::log(2.)});
+}
+
+TEST(SpecialValues, BoundsThatAreTensors) {
+  const Tensor x = tensor({1., 2., 2.5, 3., 4., 2., 2.}, kFloat64),
+               low = tensor({2., 2., 2., 2., 2., 2., 3.}, kFloat64),
+               high = tensor({3., 3., 3., 3., 3., 2., 1.}, kFloat64);
+  expect_gradient([&](const Tensor& at) { return clamp(at, low, high); }, x, {0, 0.5, 1, 0.5, 0, 1, 0});
+  expect_gradient([&](const Tensor& at) { return clamp(x, at, high); }, low, {1, 0.5, 0, 0, 0, 0, 0});
+  expect_gradient([&](const Tensor& at) { return clamp(x, low, at); }, high, {0, 0, 0, 0.5, 1, 0, 1});
+}
+
+TEST(SpecialValues, ProductsWithLogarithms) {
+  const Tensor x = tensor({0., 0., 0., 2.}, kFloat64), y = tensor({0., -1., 3., 3.}, kFloat64);
+  expect_gradient([&](const Tensor& at) { return xlogy(at, y); }, x, {0, 0, std::log(3.), std::log(3.)});
+  expect_gradient([&](const Tensor& at) { return xlogy(x, at); }, y, {0, 0, 0, 2. / 3});
+  expect_gradient([&](const Tensor& at) { return xlog1py(at, y - 1); }, x, {0, 0, std::log(3.), std::log(3.)});
+  expect_gradient([&](const Tensor& at) { return xlog1py(x, at); }, y - 1, {0, 0, 0, 2. / 3});
+}
+
+TEST(SpecialValues, DistancesOfEqualPoints) {
+  const Tensor a = tensor({{1., 2., -3.}, {0., 0.5, 1.}, {4., 4., 4.}}),
+               b = tensor({{1., 2., -3.}, {3., 3., 3.}}, kFloat64);
+  for (const double p : {0.5, 1., 1.5, 2., 3., kInf}) {
+    SCOPED_TRACE(p);
+    if (p > 1) expect_equal_ways([&](const Tensor& x) { return cdist(x, b, p); }, a);
+    if (p > 1) expect_equal_ways([&](const Tensor& x) { return cdist(b, x, p); }, a);
+    expect_equal_ways([&](const Tensor& x) { return cdist(x, b + 10, p); }, a);
+  }
+  expect_gradient(
+      [&](const Tensor& x) {
+        return cdist(x, zeros({1, 3}, kFloat64), kInf);
+      },
+      tensor({{2., -2., 1.}}), {0.5, -0.5, 0});
 }
 
 TEST(SpecialValues, TheMedianOfNanHasTheGradientOfNan) {

@@ -133,6 +133,15 @@ TEST(SpecialValues, SegmentsOfMinusInfinity) {
   expect_gradient([](const Tensor& x) { return logcumsumexp(x, 0); }, tensor({-kInf, -kInf, 0., 0.}), {0, 0, 1.5, 0.5});
 }
 
+TEST(SpecialValues, ScoresOfLaterKeysGetNoGradient) {  // whatever was in the memory before
+  const Tensor q = linspace(-1, 1, 600, kFloat64).reshape({1, 1, 300, 2}), v = q + 1;
+  (void)full({300, 300}, 7, kFloat64);
+  const auto f = [&](const Tensor& mask) {
+    return scaled_dot_product_attention(q, q, v, {.mask = mask, .causal = true});
+  };
+  expect_equal_ways(f, linspace(0, 2, 90'000, kFloat64).reshape({300, 300}));
+}
+
 // Head 0 sees keys 0 and 1, of which the second has NaN, head 1 sees keys 0 and 2.
 TEST(SpecialValues, HiddenNanOfOneHead) {
   const FlexAttentionOptions options{

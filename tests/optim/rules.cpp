@@ -30,6 +30,34 @@ TEST(Rules, EpsIsAddedToTheRoot) {
   EXPECT_EQ(stepped({{"kind", "adagrad"}, {"options", {{"lr", 1}, {"eps", 1}}}}, one, one)[0].item(), 0.5F);
 }
 
+TEST(Rules, RMSpropCentredWithoutMomentum) {  // v = 0.01 g^2, mean = 0.01 g
+  const Tensor p = stepped({{"kind", "rmsprop"}, {"options", {{"lr", 1}, {"centered", true}}}}, zeros({3}), ones({3}));
+  EXPECT_NEAR(p[0].item(), -1 / std::sqrt(0.01 - 0.0001), 1e-4);
+}
+
+TEST(Rules, LionMovesByTheSignOfItsAverage) {  // 0.9 m + 0.1 g with m = 0.01, near 0
+  for (const double g : {-0.090045, -0.089955}) {
+    const Tensor p = zeros({1}).as_leaf();
+    optim::Lion lion(NamedTensors{{"p", p}}, {.lr = 1});
+    for (const double gradient : {1.0, g}) {
+      Gradients grads;
+      grads.set(p, full({1}, gradient));
+      lion.step(grads);
+    }
+    EXPECT_EQ(p.item(), g < -0.09 ? 0 : -2) << g;
+  }
+}
+
+TEST(Rules, RpropsLimitsAreOpen) {
+  const auto error = [](const optim::RpropOptions& options) {
+    return error_of([&] { optim::Rprop(NamedTensors{{"p", ones({1}).as_leaf()}}, options); });
+  };
+  EXPECT_EQ(error({}), "no error");
+  for (const optim::RpropOptions& options :
+       {optim::RpropOptions{.eta_minus = 0}, optim::RpropOptions{.eta_plus = 1}, optim::RpropOptions{.least_step = 0}})
+    EXPECT_NE(error(options), "no error");
+}
+
 TEST(Rules, AdafactorOfMatricesWithoutGradientAndOfSeveral) {
   const nlohmann::json rule{{"kind", "adafactor"}, {"options", nlohmann::json::object()}};
   manual_seed(3);

@@ -69,11 +69,12 @@ TEST(SpecialValues, BoundsThatAreTensors) {
 }
 
 TEST(SpecialValues, ProductsWithLogarithms) {
-  const Tensor x = tensor({0., 0., 0., 2.}, kFloat64), y = tensor({0., -1., 3., 3.}, kFloat64);
-  expect_gradient([&](const Tensor& at) { return xlogy(at, y); }, x, {0, 0, std::log(3.), std::log(3.)});
-  expect_gradient([&](const Tensor& at) { return xlogy(x, at); }, y, {0, 0, 0, 2. / 3});
-  expect_gradient([&](const Tensor& at) { return xlog1py(at, y - 1); }, x, {0, 0, std::log(3.), std::log(3.)});
-  expect_gradient([&](const Tensor& at) { return xlog1py(x, at); }, y - 1, {0, 0, 0, 2. / 3});
+  const Tensor x = tensor({0., 0., 0., 2., 0.}, kFloat64), y = tensor({0., -1., 3., 3., 0.25}, kFloat64);
+  const double of_3 = std::log(3.), of_quarter = std::log(0.25);
+  expect_gradient([&](const Tensor& at) { return xlogy(at, y); }, x, {0, 0, of_3, of_3, of_quarter});
+  expect_gradient([&](const Tensor& at) { return xlogy(x, at); }, y, {0, 0, 0, 2. / 3, 0});
+  expect_gradient([&](const Tensor& at) { return xlog1py(at, y - 1); }, x, {0, 0, of_3, of_3, of_quarter});
+  expect_gradient([&](const Tensor& at) { return xlog1py(x, at); }, y - 1, {0, 0, 0, 2. / 3, 0});
 }
 
 TEST(SpecialValues, DistancesOfEqualPoints) {
@@ -90,6 +91,52 @@ TEST(SpecialValues, DistancesOfEqualPoints) {
         return cdist(x, zeros({1, 3}, kFloat64), kInf);
       },
       tensor({{2., -2., 1.}}), {0.5, -0.5, 0});
+}
+
+TEST(SpecialValues, DistancesAlongAnAxis) {  // one coordinate is equal
+  for (const double p : {0.5, 1.5})
+    expect_gradient([&](const Tensor& x) { return cdist(x, zeros({1, 2}, kFloat64), p); }, tensor({{3., 0.}}), {1, 0});
+}
+
+TEST(SpecialValues, ALossWithoutLabelsThatFitLeavesOtherSequencesAlone) {
+  const Tensor x = linspace(-1, 1, 18, kFloat64).reshape({3, 2, 3});
+  const auto loss = [](const Tensor& at) {
+    const Tensor labels = tensor({{1, 2, 0}, {1, 1, 1}}, kInt64), steps = tensor({3, 3}, kInt64);
+    return ctc_loss(log_softmax(at, -1), labels, steps, tensor({2, 3}, kInt64),
+                    {.reduction = Reduction::sum, .zero_infinity = true});
+  };
+  const auto alone = [](const Tensor& at) {
+    return ctc_loss(log_softmax(at, -1), tensor({{1, 2}}, kInt64), tensor({3}, kInt64), tensor({2}, kInt64),
+                    {.reduction = Reduction::sum});
+  };
+  const Tensor first = x.slice(1, 0, 1).contiguous();
+  expect_near(grad(loss)(x).slice(1, 0, 1).contiguous(), grad(alone)(first).to_vector<double>());
+}
+
+TEST(SpecialValues, OfOneTensorAlone) {  // those of the others are not computed
+  const Tensor x = linspace(-1, 1, 6, kFloat64).reshape({2, 3}).as_leaf(), w = (x.detach() + 0.5).as_leaf();
+  const auto alone = [](const Tensor& leaf, const auto& f) {
+    Tape tape;
+    const Tensor y = f();
+    const Tensor all = tape.backward(y, {.retain_graph = true})[leaf].detach();
+    EXPECT_TRUE(same_bits(tape.backward(y, {.only = {leaf}})[leaf], all));
+  };
+  for (const Tensor& leaf : {x, w}) {
+    alone(leaf, [&] { return sum(matmul(x, w.t())); });
+    alone(leaf, [&] { return linear_cross_entropy(x, w, tensor({0, 1}, kInt64)); });
+  }
+}
+
+TEST(SpecialValues, OfASingleExample) {  // has an axis for it
+  const Tensor w = linspace(-1, 1, 12, kFloat64).reshape({4, 3}).as_leaf();
+  const auto of_example = [&](const auto& f) {
+    Tape tape;
+    return tape.backward(f(), {.per_example = true})[w].shape();
+  };
+  const Tensor x = ones({1, 3}, kFloat64);
+  EXPECT_EQ(of_example([&] { return sum(linear(x, w), {-1}); }), (Shape{1, 4, 3}));
+  EXPECT_EQ(of_example([&] { return sum(matmul(x, w.t()), {-1}); }), (Shape{1, 4, 3}));
+  EXPECT_EQ(of_example([&] { return sum(embedding(w, tensor({{2, 1}}, kInt64)), {-2, -1}); }), (Shape{1, 4, 3}));
 }
 
 TEST(SpecialValues, TheMedianOfNanHasTheGradientOfNan) {
@@ -158,6 +205,17 @@ TEST(SpecialValues, HiddenNanOfOneHead) {
     expect_near(dv.select(1, 0).flatten(), first);
     if (heads == 2) expect_near(dv.select(1, 1).flatten(), second);
   }
+}
+
+// Heads of one key, of which one has NaN among its values: [B, 1, S, D] and [B, H, S, E].
+TEST(SpecialValues, HiddenNanOfOneHeadOfValues) {
+  const Tensor q = ones({1, 2, 2, 1}, kFloat64),
+               mask = tensor({{true, true, false}, {true, false, true}}).reshape({1, 2, 1, 3});
+  const Tensor v = tensor({{1., kNan, 1.}, {1., 1., 1.}}).to(kFloat64).reshape({1, 2, 3, 1});
+  const Tensor k = ones({1, 1, 3, 1}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[k].flatten(), Values{kNan, kNan, 0});
 }
 
 // -dP / da over the density, computed with 60 digits.

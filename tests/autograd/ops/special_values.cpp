@@ -137,6 +137,7 @@ TEST(SpecialValues, OfASingleExample) {  // has an axis for it
   EXPECT_EQ(of_example([&] { return sum(linear(x, w), {-1}); }), (Shape{1, 4, 3}));
   EXPECT_EQ(of_example([&] { return sum(matmul(x, w.t()), {-1}); }), (Shape{1, 4, 3}));
   EXPECT_EQ(of_example([&] { return sum(embedding(w, tensor({{2, 1}}, kInt64)), {-2, -1}); }), (Shape{1, 4, 3}));
+  EXPECT_EQ(of_example([&] { return sum(embedding(w, tensor({2, 1}, kInt64)), {-1}); }), (Shape{2, 4, 3}));
 }
 
 TEST(SpecialValues, TheMedianOfNanHasTheGradientOfNan) {
@@ -207,15 +208,22 @@ TEST(SpecialValues, HiddenNanOfOneHead) {
   }
 }
 
-// Heads of one key, of which one has NaN among its values: [B, 1, S, D] and [B, H, S, E].
+// Heads of one key, of which the first has NaN among its values: [B, 1, S, D] and [B, H, S, E].
 TEST(SpecialValues, HiddenNanOfOneHeadOfValues) {
-  const Tensor q = ones({1, 2, 2, 1}, kFloat64),
-               mask = tensor({{true, true, false}, {true, false, true}}).reshape({1, 2, 1, 3});
-  const Tensor v = tensor({{1., kNan, 1.}, {1., 1., 1.}}).to(kFloat64).reshape({1, 2, 3, 1});
-  const Tensor k = ones({1, 1, 3, 1}, kFloat64).as_leaf();
+  const Tensor q = ones({1, 2, 2, 1}, kFloat64);
+  const Tensor mask = tensor({{true, true, false, false}, {false, false, true, true}}).reshape({1, 2, 1, 4});
+  const Tensor v = tensor({{1., kNan, 1., 1.}, {1., 1., 1., 3.}}).to(kFloat64).reshape({1, 2, 4, 1});
+  const Tensor k = ones({1, 1, 4, 1}, kFloat64).as_leaf();
   Tape tape;
   const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
-  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[k].flatten(), Values{kNan, kNan, 0});
+  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[k].flatten(), Values{kNan, kNan, -1, 1});
+}
+
+TEST(SpecialValues, NormsOfNoElements) {
+  const Tensor weight = ones({4}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = group_norm(zeros({0, 4, 3}, kFloat64), 2, weight, zeros({4}, kFloat64));
+  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[weight], Values{0, 0, 0, 0});
 }
 
 // -dP / da over the density, computed with 60 digits.

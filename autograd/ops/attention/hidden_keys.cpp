@@ -86,7 +86,6 @@ Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const Unif
     queries = logical_or(sees_broken(x, uniform, dy.dtype()), broken_rows(dy));
     const Tensor broken = broken_rows(x.value);
     keys = uniform.value_gradient(marked(x, broken, dy.dtype()), queries.to(dy.dtype())) > 0;
-    if (keys.dim() > 2 && keys.size(-3) != given[1].size(-3)) keys = any(keys, -3, true);
   }
   Grads finite = again(x.finite(), finite_part(dy));
   const auto chosen = [&](std::size_t i, const Tensor& broken) {

@@ -1,0 +1,245 @@
+// Gradients where no sample is: at ties, at powers of 0, of NaN, of rows of -inf, and where a term underflows. Each is
+// computed by the kernel of backward, and by recorded operations.
+#include <tapegrad/autograd/flex_attention.h>
+#include <tapegrad/tests/support/testing.h>
+
+namespace tapegrad::tests {
+namespace {
+
+using Values = std::vector<double>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+
+template <class F>
+void expect_gradient(const F& f, const Tensor& x, const Values& expected, double rtol = 1e-14) {
+  for (const bool recorded : {false, true}) {
+    SCOPED_TRACE(recorded ? "recorded" : "computed by a kernel");
+    const Tensor leaf = x.to(kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = f(leaf);
+    const Gradients found = tape.backward(y, {.create_graph = recorded, .grad_output = ones_like(y)});
+    const Values dx = found[leaf].to_vector<double>();
+    ASSERT_EQ(dx.size(), expected.size());
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      if (dx[i] == expected[i]) continue;  // infinities, too
+      EXPECT_NEAR(dx[i], expected[i], rtol * std::abs(expected[i])) << "element " << i;
+    }
+  }
+}
+
+// The two ways give one gradient.
+template <class F>
+void expect_equal_ways(const F& f, const Tensor& x) {
+  const auto gradient = [&](bool recorded) {
+    const Tensor leaf = x.to(kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = f(leaf);
+    return tape
+        .backward(
+            y, {.create_graph = recorded, .grad_output = linspace(1, 2, y.numel(), kFloat64).reshape(y.shape())})[leaf]
+        .detach();
+  };
+  const Tensor kernel = gradient(false);
+  EXPECT_TRUE(all_finite(kernel));
+  EXPECT_LT(largest_difference(kernel, gradient(true)), 1e-13);
+}
+
+TEST(SpecialValues, PairsThatTieShareTheGradient) {
+  const Tensor b = tensor({2., 2., 2.}, kFloat64);
+  expect_gradient([&](const Tensor& a) { return maximum(a, b); }, tensor({1., 2., 3.}), {0, 0.5, 1});
+  expect_gradient([&](const Tensor& a) { return minimum(b, a); }, tensor({1., 2., 3.}), {1, 0.5, 0});
+  expect_gradient([](const Tensor& a) { return 3 * maximum(a, a); }, tensor({1., -2.}), {3, 3});
+}
+
+TEST(SpecialValues, PowersWithExponentZero) {  // also where a^-1 overflows
+  const Tensor zero = zeros({4}, kFloat64);
+  expect_gradient([&](const Tensor& a) { return pow(a, zero); }, tensor({0., 1e-310, kInf, -2.}, kFloat64),
+                  {0, 0, 0, 0});
+  const Tensor base = tensor({0., 0., 2.}, kFloat64);
+  expect_gradient([&](const Tensor& b) { return pow(base, b); }, tensor({0., 3., 0.}), {0, 0, std::log(2.)});
+}
+
+TEST(SpecialValues, BoundsThatAreTensors) {
+  const Tensor x = tensor({1., 2., 2.5, 3., 4., 2., 2.}, kFloat64),
+               low = tensor({2., 2., 2., 2., 2., 2., 3.}, kFloat64),
+               high = tensor({3., 3., 3., 3., 3., 2., 1.}, kFloat64);
+  expect_gradient([&](const Tensor& at) { return clamp(at, low, high); }, x, {0, 0.5, 1, 0.5, 0, 1, 0});
+  expect_gradient([&](const Tensor& at) { return clamp(x, at, high); }, low, {1, 0.5, 0, 0, 0, 0, 0});
+  expect_gradient([&](const Tensor& at) { return clamp(x, low, at); }, high, {0, 0, 0, 0.5, 1, 0, 1});
+}
+
+TEST(SpecialValues, ProductsWithLogarithms) {
+  const Tensor x = tensor({0., 0., 0., 2., 0.}, kFloat64), y = tensor({0., -1., 3., 3., 0.25}, kFloat64);
+  const double of_3 = std::log(3.), of_quarter = std::log(0.25);
+  expect_gradient([&](const Tensor& at) { return xlogy(at, y); }, x, {0, 0, of_3, of_3, of_quarter});
+  expect_gradient([&](const Tensor& at) { return xlogy(x, at); }, y, {0, 0, 0, 2. / 3, 0});
+  expect_gradient([&](const Tensor& at) { return xlog1py(at, y - 1); }, x, {0, 0, of_3, of_3, of_quarter});
+  expect_gradient([&](const Tensor& at) { return xlog1py(x, at); }, y - 1, {0, 0, 0, 2. / 3, 0});
+}
+
+TEST(SpecialValues, DistancesOfEqualPoints) {
+  const Tensor a = tensor({{1., 2., -3.}, {0., 0.5, 1.}, {4., 4., 4.}}),
+               b = tensor({{1., 2., -3.}, {3., 3., 3.}}, kFloat64);
+  for (const double p : {0.5, 1., 1.5, 2., 3., kInf}) {
+    SCOPED_TRACE(p);
+    if (p > 1) expect_equal_ways([&](const Tensor& x) { return cdist(x, b, p); }, a);
+    if (p > 1) expect_equal_ways([&](const Tensor& x) { return cdist(b, x, p); }, a);
+    expect_equal_ways([&](const Tensor& x) { return cdist(x, b + 10, p); }, a);
+  }
+  expect_gradient(
+      [&](const Tensor& x) {
+        return cdist(x, zeros({1, 3}, kFloat64), kInf);
+      },
+      tensor({{2., -2., 1.}}), {0.5, -0.5, 0});
+}
+
+TEST(SpecialValues, DistancesAlongAnAxis) {  // one coordinate is equal
+  for (const double p : {0.5, 1.5})
+    expect_gradient([&](const Tensor& x) { return cdist(x, zeros({1, 2}, kFloat64), p); }, tensor({{3., 0.}}), {1, 0});
+}
+
+TEST(SpecialValues, ALossWithoutLabelsThatFitLeavesOtherSequencesAlone) {
+  const Tensor x = linspace(-1, 1, 18, kFloat64).reshape({3, 2, 3});
+  const auto loss = [](const Tensor& at) {
+    const Tensor labels = tensor({{1, 2, 0}, {1, 1, 1}}, kInt64), steps = tensor({3, 3}, kInt64);
+    return ctc_loss(log_softmax(at, -1), labels, steps, tensor({2, 3}, kInt64),
+                    {.reduction = Reduction::sum, .zero_infinity = true});
+  };
+  const auto alone = [](const Tensor& at) {
+    return ctc_loss(log_softmax(at, -1), tensor({{1, 2}}, kInt64), tensor({3}, kInt64), tensor({2}, kInt64),
+                    {.reduction = Reduction::sum});
+  };
+  const Tensor first = x.slice(1, 0, 1).contiguous();
+  expect_near(grad(loss)(x).slice(1, 0, 1).contiguous(), grad(alone)(first).to_vector<double>());
+}
+
+TEST(SpecialValues, OfOneTensorAlone) {  // those of the others are not computed
+  const Tensor x = linspace(-1, 1, 6, kFloat64).reshape({2, 3}).as_leaf(), w = (x.detach() + 0.5).as_leaf();
+  const auto alone = [](const Tensor& leaf, const auto& f) {
+    Tape tape;
+    const Tensor y = f();
+    const Tensor all = tape.backward(y, {.retain_graph = true})[leaf].detach();
+    EXPECT_TRUE(same_bits(tape.backward(y, {.only = {leaf}})[leaf], all));
+  };
+  for (const Tensor& leaf : {x, w}) {
+    alone(leaf, [&] { return sum(matmul(x, w.t())); });
+    alone(leaf, [&] { return linear_cross_entropy(x, w, tensor({0, 1}, kInt64)); });
+  }
+}
+
+TEST(SpecialValues, OfASingleExample) {  // has an axis for it
+  const Tensor w = linspace(-1, 1, 12, kFloat64).reshape({4, 3}).as_leaf();
+  const auto of_example = [&](const auto& f) {
+    Tape tape;
+    return tape.backward(f(), {.per_example = true})[w].shape();
+  };
+  const Tensor x = ones({1, 3}, kFloat64);
+  EXPECT_EQ(of_example([&] { return sum(linear(x, w), {-1}); }), (Shape{1, 4, 3}));
+  EXPECT_EQ(of_example([&] { return sum(matmul(x, w.t()), {-1}); }), (Shape{1, 4, 3}));
+  EXPECT_EQ(of_example([&] { return sum(embedding(w, tensor({{2, 1}}, kInt64)), {-2, -1}); }), (Shape{1, 4, 3}));
+  EXPECT_EQ(of_example([&] { return sum(embedding(w, tensor({2, 1}, kInt64)), {-1}); }), (Shape{2, 4, 3}));
+}
+
+TEST(SpecialValues, TheMedianOfNanHasTheGradientOfNan) {
+  expect_gradient([](const Tensor& x) { return median(x); }, tensor({1., kNan, 2.}), {0, 1, 0});
+  expect_gradient([](const Tensor& x) { return median(x); }, tensor({1., 2., 2.}), {0, 0.5, 0.5});
+}
+
+TEST(SpecialValues, ANormBelowOneOfElementsFarApart) {  // whose quotient underflows
+  expect_gradient([](const Tensor& x) { return norm(x, 0.5); }, tensor({1e200, 1e-200}, kFloat64), {1, 1e200}, 1e-12);
+}
+
+TEST(SpecialValues, CrossEntropyOfACertainClass) {  // the sum of exponentials is 1
+  const Tensor target = tensor({int64_t{1}}, kInt64);
+  expect_gradient([&](const Tensor& x) { return cross_entropy(x, target); }, tensor({{1000., 0., -1000.}}), {1, -1, 0});
+  expect_gradient([&](const Tensor& x) { return cross_entropy(x, target, {.label_smoothing = 0.3}); },
+                  tensor({{1000., 0., -1000.}}), {0.9, -0.8, -0.1});
+}
+
+TEST(SpecialValues, CrossEntropyOfClassesWithoutProbability) {  // a whole chunk of them, which its kernel reads at once
+  const int64_t chunk = 2048, classes = 2 * chunk + 3;
+  for (const int64_t target : {chunk - 1, chunk, 2 * chunk}) {
+    Values logits(static_cast<std::size_t>(classes), -kInf), expected(logits.size(), 0);
+    logits[2 * chunk] = 0, logits[2 * chunk + 1] = std::log(3.), logits[static_cast<std::size_t>(target)] = 0;
+    const double sum = target == 2 * chunk ? 4 : 5;
+    expected[2 * chunk] = 1 / sum, expected[2 * chunk + 1] = 3 / sum;
+    expected[static_cast<std::size_t>(target)] = 1 / sum - 1;
+    expect_gradient([&](const Tensor& x) { return cross_entropy(x, tensor({target}, kInt64)); },
+                    tensor(logits, {1, classes}), expected, 1e-13);
+  }
+  expect_gradient(
+      [](const Tensor& x) {
+        return cross_entropy(x, tensor({0, 1}, kInt64));
+      },
+      tensor({{-kInf, -kInf}, {0., 0.}}), {0, 0, 0.25, -0.25});
+}
+
+TEST(SpecialValues, SegmentsOfMinusInfinity) {
+  const Tensor segments = tensor({0, 0, 1, 1}, kInt64);
+  expect_gradient([&](const Tensor& x) { return segment_logsumexp(x, segments, 2); }, tensor({-kInf, -kInf, 0., 0.}),
+                  {0, 0, 0.5, 0.5});
+  expect_gradient([](const Tensor& x) { return logcumsumexp(x, 0); }, tensor({-kInf, -kInf, 0., 0.}), {0, 0, 1.5, 0.5});
+}
+
+TEST(SpecialValues, ScoresOfLaterKeysGetNoGradient) {  // whatever was in the memory before
+  const Tensor q = linspace(-1, 1, 600, kFloat64).reshape({1, 1, 300, 2}), v = q + 1;
+  (void)full({300, 300}, 7, kFloat64);
+  const auto f = [&](const Tensor& mask) {
+    return scaled_dot_product_attention(q, q, v, {.mask = mask, .causal = true});
+  };
+  expect_equal_ways(f, linspace(0, 2, 90'000, kFloat64).reshape({300, 300}));
+}
+
+// Head 0 sees keys 0 and 1, of which the second has NaN, head 1 sees keys 0 and 2.
+TEST(SpecialValues, HiddenNanOfOneHead) {
+  const FlexAttentionOptions options{
+      .mask_mod = [](auto, int64_t head, auto, int64_t key) { return key == 0 || key == 1 + head; },
+      .enable_gqa = true};
+  for (const int64_t heads : {1, 2}) {  // of keys
+    const Tensor q = ones({1, 2, 2, 1}, kFloat64);
+    const Tensor k = tensor({1., kNan, 1.}).to(kFloat64).reshape({1, 1, 3, 1}).expand({1, heads, 3, 1});
+    const Tensor v = ones({1, heads, 3, 1}, kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = flex_attention(q, k, v, options);
+    const Tensor dv = tape.backward(y, {.grad_output = ones_like(y)})[v];
+    const Values first{kNan, kNan, heads == 1 ? 1. : 0.}, second{1, 0, 1};
+    expect_near(dv.select(1, 0).flatten(), first);
+    if (heads == 2) expect_near(dv.select(1, 1).flatten(), second);
+  }
+}
+
+// Heads of one key, of which the first has NaN among its values: [B, 1, S, D] and [B, H, S, E].
+TEST(SpecialValues, HiddenNanOfOneHeadOfValues) {
+  const Tensor q = ones({1, 2, 2, 1}, kFloat64);
+  const Tensor mask = tensor({{true, true, false, false}, {false, false, true, true}}).reshape({1, 2, 1, 4});
+  const Tensor v = tensor({{1., kNan, 1., 1.}, {1., 1., 1., 3.}}).to(kFloat64).reshape({1, 2, 4, 1});
+  const Tensor k = ones({1, 1, 4, 1}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[k].flatten(), Values{kNan, kNan, -1, 1});
+}
+
+TEST(SpecialValues, NormsOfNoElements) {
+  const Tensor weight = ones({4}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = group_norm(zeros({0, 4, 3}, kFloat64), 2, weight, zeros({4}, kFloat64));
+  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[weight], Values{0, 0, 0, 0});
+}
+
+// -dP / da over the density, computed with 60 digits.
+TEST(SpecialValues, GammaNumbersOfALargeShape) {
+  const std::vector<Values> rows{
+      {250, 240, 0.980381239389207264},   {250, 250, 1.00066693272289894},   {300, 330, 1.04899445546777731},
+      {1000, 990, 0.995149095969887596},  {4000, 4060, 1.00750475710647992}, {1e5, 99800, 0.999000997666194252},
+      {1e5, 100150, 1.00075129319858351},
+  };
+  for (const Values& row : rows) {
+    const Tensor a = scalar(row[0], kFloat64).as_leaf();
+    Tape tape;
+    const double slope = tape.backward(implicit_gamma(a, scalar(row[1], kFloat64)))[a].item();
+    EXPECT_NEAR(slope / row[2], 1, 1e-13) << row[0] << ", " << row[1];
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -13,7 +13,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr const char* kWhere = "self-test";
+constexpr const char* kSelfTest = "self-test";
 constexpr int64_t kSteps = 20;
 
 // Settings that are not here have the values of the task; data are those that a run without files makes.
@@ -40,7 +40,7 @@ Tensor of(const std::vector<double>& values) { return tensor(values, {static_cas
 class TrainedRun {
  public:
   TrainedRun(std::unique_ptr<Recipe> recipe, const char* settings) : recipe_(std::move(recipe)) {
-    recipe_->read_json(kWhere, settings);
+    recipe_->read_json(kSelfTest, settings);
     recipe_->resolve();
     recipe_->open(nullptr);
     training_.emplace(*recipe_);

@@ -26,7 +26,7 @@ target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <fmt/format
                           $<$<CXX_COMPILER_ID:GNU>:<tapegrad/tapegrad.h$<ANGLE-R>>)
 file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*/*.cpp)
 add_library(tapegrad_test_shared STATIC ${test_support})
-target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_tasks PRIVATE tapegrad_flags tapegrad_test_flags)
+target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_verbs tapegrad_optional PRIVATE tapegrad_flags tapegrad_test_flags)
 target_precompile_headers(tapegrad_test_shared REUSE_FROM tapegrad_test_core)
 set(long_folders distributed tasks tutorials)  # whole runs; the tests of the other folders are core
 
@@ -57,6 +57,11 @@ foreach(folder house autograd nn optim ${long_folders})
   endforeach()
   tapegrad_test_program(test_${folder} ${core} ${together})
 endforeach()
+
+# The command with the verbs of training runs, as tasks/run.sh builds it first.
+add_executable(tapegrad_train_verbs command/main.cpp)
+target_link_libraries(tapegrad_train_verbs PRIVATE tapegrad_verbs tapegrad_left_out tapegrad_hardened)
+add_dependencies(test_tasks_left_out tapegrad_train_verbs)
 
 include(cmake/test_programs.cmake)
 include(cmake/test_documents.cmake)

@@ -73,10 +73,9 @@ KernelFamily detail::choose_family(std::string_view wanted, const std::vector<Ke
   std::vector<KernelFamily> available;
   std::set_intersection(built.begin(), built.end(), supported.begin(), supported.end(), std::back_inserter(available));
   if (available.empty()) {
-    fail("kernels", supported.empty() ? fmt::format("expected {}", kLeast)
-                                      : fmt::format("expected a processor with {}, the only kernels of this build, got "
-                                                    "{} ({})",
-                                                    names_of(built), names_of(supported), kBuildsAll));
+    if (supported.empty()) fail("kernels", fmt::format("expected {}", kLeast));
+    fail("kernels", fmt::format("expected a processor with {}, got one with {} ({})", names_of(built),
+                                names_of(supported), kBuildsAll));
   }
   if (wanted.empty()) return available.back();
   for (const KernelFamily family : available) {

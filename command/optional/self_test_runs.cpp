@@ -1,6 +1,7 @@
-// The runs: 20 steps of each kind, and what a GPT generates.
+// The self-test: every operation, 20 steps of each kind of run, and what a GPT generates.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/command/optional/optional.h>
 #include <tapegrad/command/tools.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/weight.h>
@@ -102,6 +103,10 @@ std::vector<Computation> run_computations() {
           generation("generate in float32", "float32"),
           generation("generate in bfloat16", "bfloat16"),
           generation("generate in int8", "int8")};
+}
+
+std::vector<SelfTestResult> self_test_results(const std::function<void(const SelfTestResult&)>& done) {
+  return run_self_test(run_computations(), done);
 }
 
 }  // namespace tapegrad::tasks

@@ -40,7 +40,7 @@ add_library(tapegrad_checks STATIC ${check_sources})
 target_link_libraries(tapegrad_checks PUBLIC tapegrad_train nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
 add_library(tapegrad_tasks STATIC ${task_sources} $<TARGET_OBJECTS:tapegrad_embedded>)
 target_link_libraries(tapegrad_tasks PUBLIC tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads)
-# The table of verbs needs one of the next two: what TAPEGRAD_VERBS=train leaves out, or what stands in for it.
+# The table of verbs needs one of the next two: what TAPEGRAD_VERBS=train leaves out, or what replaces it.
 add_library(tapegrad_verbs STATIC ${verb_sources})
 add_library(tapegrad_optional STATIC ${optional_sources})
 add_library(tapegrad_left_out STATIC command/optional/left_out.cpp)

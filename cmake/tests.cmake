@@ -1,5 +1,8 @@
 # Tests: one executable per folder, compiled in groups of files, and one ctest test per file ("// build: alone": an
 # executable of its own).
+if(NOT TAPEGRAD_VERBS STREQUAL "all")
+  message(FATAL_ERROR "expected TAPEGRAD_VERBS to be all in a build with tests, got ${TAPEGRAD_VERBS} (-D TAPEGRAD_TESTS=OFF builds none)")
+endif()
 enable_testing()
 set(command_to_run ${PROJECT_BINARY_DIR}/tapegrad)
 if(CMAKE_CROSSCOMPILING)  # tests start the command as a program

@@ -95,7 +95,7 @@ progress() {
       text="$built of $all built"
       [ "$built" = 0 ] || [ "$built" = "$all" ] || text+=", about $((seconds * (all - built) / built / 60 + 1)) min left"
       what=${what#CMakeFiles/}
-      text+=": ${what/.dir/}"
+      text+=", last: ${what/.dir/}"
       if [ $terminal = 1 ]; then
         printf '\r\033[K%s' "${text:0:$((${COLUMNS:-80} - 1))}"
       elif [ "$built" = "$all" ] || [ $((seconds - said)) -ge 30 ]; then

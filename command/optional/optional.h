@@ -1,5 +1,5 @@
 // What a build with -D TAPEGRAD_VERBS=train leaves out: verbs about the tutorials, and what runs the samples of every
-// operation. There left_out.cpp stands in for all of it.
+// operation. There left_out.cpp replaces all of it.
 #pragma once
 
 #include <tapegrad/checks/self_test/self_test.h>

@@ -55,6 +55,7 @@ list(REMOVE_ITEM distributed_sources ${PROJECT_SOURCE_DIR}/distributed/mpi.cpp)
 set(mpi_folder tapegrad-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # of libtapegrad_mpi.so: one for each soname
 add_library(tapegrad_distributed ${distributed_sources})
 add_library(tapegrad::distributed ALIAS tapegrad_distributed)
+tapegrad_group(tapegrad_distributed 16 ${distributed_sources})
 target_link_libraries(tapegrad_distributed PUBLIC tapegrad PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt ${CMAKE_DL_LIBS})
 set_target_properties(tapegrad_distributed PROPERTIES EXPORT_NAME distributed VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON

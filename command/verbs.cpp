@@ -1,8 +1,9 @@
 // The verbs of the command.
 #include <fmt/format.h>
-#include <tapegrad/command/add.h>
 #include <tapegrad/command/optional/optional.h>
 #include <tapegrad/command/tools.h>
+#include <tapegrad/command/verb/add.h>
+#include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/run/certify.h>

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>
-#include <tapegrad/command/add.h>
 #include <tapegrad/command/optional/optional.h>
-#include <tapegrad/command/tools.h>
+#include <tapegrad/command/verb/add.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>

@@ -1,6 +1,6 @@
 // The verbs about the tutorials.
-#include <tapegrad/command/add.h>
 #include <tapegrad/command/optional/optional.h>
+#include <tapegrad/command/verb/add.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tutorials/compare/text.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <tapegrad/checks/self_test/self_test.h>
-#include <tapegrad/command/verbs.h>
+#include <tapegrad/command/verb/parsed.h>
 
 #include <functional>
 #include <string>
@@ -24,5 +24,18 @@ bool names_page_of_tutorial(const std::string& word);
 
 /// The self-test of `info`; calls `done` after each computation.
 std::vector<SelfTestResult> self_test_results(const std::function<void(const SelfTestResult&)>& done);
+
+/// What the self-test trains and generates: short runs, whose data are made here.
+std::vector<Computation> run_computations();
+
+struct GradcheckRequest {
+  std::string op, module;  // both empty: everything
+
+  void list(Fields& fields);
+};
+// Prints one line per operation and module: samples, first order, second order (or "refuses"), worst error; and one
+// line per failure. Returns 0 if all gradients are right, 1 otherwise. BadRequest for an unknown name, with the known
+// ones.
+int gradcheck(const GradcheckRequest& request);
 
 }  // namespace tapegrad::tasks

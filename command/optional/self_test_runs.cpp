@@ -2,7 +2,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/command/optional/optional.h>
-#include <tapegrad/command/tools.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gpt/recipe.h>

@@ -1,7 +1,7 @@
 // How verbs get their options.
 #pragma once
 
-#include <tapegrad/command/verbs.h>
+#include <tapegrad/command/verb/parsed.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -25,6 +25,6 @@ attention map                $run/attention.svg
 
 Try next:
   build/release/tapegrad train copy --threads 1 --out out/again   # the same fingerprint
-  build/release/tapegrad plot out/copy out/again --log-loss       # both curves in one chart
+  build/release/tapegrad plot $run out/again --log-loss           # both curves in one chart
   build/release/tapegrad train gpt --text README.md --out out/gpt # a small language model
 END

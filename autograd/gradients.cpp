@@ -10,7 +10,7 @@ namespace tapegrad {
 
 namespace {
 
-constexpr std::string_view kWhere = "gradients";
+constexpr std::string_view kGradients = "gradients";
 
 bool before(const TapeIndex& a, const TapeIndex& b) {
   return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
@@ -51,7 +51,7 @@ const Tensor* Gradients::find(const Tensor& leaf) const {
 const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
   if (const Tensor* grad = find(leaf)) return *grad;
   const std::string called = name.empty() ? "" : fmt::format(" \"{}\"", name);
-  fail(kWhere,
+  fail(kGradients,
        leaf.is_leaf()
            ? fmt::format("the leaf{} of shape {} {}", called, str(leaf.shape()),
                          leaf.is_frozen() ? "is frozen" : "took no part in the loss")
@@ -63,14 +63,14 @@ const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
 void Gradients::set(const Tensor& leaf, Tensor grad) {
   const TapeIndex place = place_of(leaf);
   if (place.tape == 0) {
-    fail(kWhere,
+    fail(kGradients,
          fmt::format("expected a leaf, got a constant of shape {} (make it a leaf by as_leaf())", str(leaf.shape())));
   }
   if (!(grad.shape() == leaf.shape())) {
-    fail(kWhere, fmt::format("expected a gradient of shape {}, got {}", str(leaf.shape()), str(grad.shape())));
+    fail(kGradients, fmt::format("expected a gradient of shape {}, got {}", str(leaf.shape()), str(grad.shape())));
   }
   if (grad.dtype() != leaf.dtype()) {
-    fail(kWhere, fmt::format("expected a {} gradient, got {}", name(leaf.dtype()), name(grad.dtype())));
+    fail(kGradients, fmt::format("expected a {} gradient, got {}", name(leaf.dtype()), name(grad.dtype())));
   }
   const auto at = first_from(entries_, place);
   if (at != entries_.end() && at->place == place) {

@@ -1,11 +1,11 @@
 # Benchmarks, and the peers that they are compared with.
 file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.cpp)
 add_library(tapegrad_bench_main OBJECT bench/support/main.cpp)
-target_link_libraries(tapegrad_bench_main PUBLIC tapegrad_tasks benchmark::benchmark tapegrad_flags)
+target_link_libraries(tapegrad_bench_main PUBLIC tapegrad_verbs tapegrad_optional benchmark::benchmark tapegrad_flags)
 foreach(file IN LISTS bench_sources)
   cmake_path(GET file STEM name)
   add_executable(bench_${name} ${file})
-  target_link_libraries(bench_${name} PRIVATE tapegrad_tasks benchmark::benchmark tapegrad_flags)
+  target_link_libraries(bench_${name} PRIVATE tapegrad_verbs tapegrad_optional benchmark::benchmark tapegrad_flags)
   if(NOT name MATCHES "^(steps|processes)$")  # which have a main function of their own
     target_link_libraries(bench_${name} PRIVATE tapegrad_bench_main)
   endif()

@@ -9,15 +9,9 @@ function(tapegrad_precompile target)
 endfunction()
 
 # tapegrad_group(TARGET SIZE FILE...)   compiles the sources of a target in groups of SIZE, which takes a fraction of the time, but for
-# those whose line "// build:" has "alone": they name types that must stay unknown to them. Names that many files have for
-# themselves are made different.
+# those whose line "// build:" has "alone": they name types that must stay unknown to them.
 function(tapegrad_group target size)
-  set(before "#define TAPEGRAD_JOINED(a, b) a##b\n#define TAPEGRAD_JOIN(a, b) TAPEGRAD_JOINED(a, b)\n")
-  foreach(name kConfig kGrain kIndex kInfinity kLogsumexp kMadeAtLoad kMean kModule kPresets kSum kWhere)
-    string(APPEND before "#define ${name} TAPEGRAD_JOIN(${name}_, TAPEGRAD_UNIT)\n")
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE ${size} UNITY_BUILD_UNIQUE_ID TAPEGRAD_UNIT
-                        UNITY_BUILD_CODE_BEFORE_INCLUDE "${before}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
   foreach(file IN LISTS ARGN)
     tapegrad_marks(words build ${file})
     if(alone IN_LIST words)

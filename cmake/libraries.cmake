@@ -12,6 +12,7 @@ list(REMOVE_ITEM sources ${small_of_composed} ${small_of_kernels} ${medium_sourc
 tapegrad_join_kernels(sources kernels)
 tapegrad_join_kernels(medium_sources medium)
 tapegrad_join_kernels(small_of_kernels small)
+tapegrad_for_targets(${sources} ${medium_sources} ${small_of_kernels})
 # One object library per level: GCC compiles a source with the options of its precompiled headers.
 add_library(tapegrad_small OBJECT ${small_of_composed} ${small_of_kernels})
 target_compile_options(tapegrad_small PRIVATE $<$<CONFIG:Release>:-Os>)
@@ -30,8 +31,9 @@ tapegrad_group(tapegrad 24 ${sources})
 set(blis_kernels "")
 if(TARGET BLIS::kernels AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # for which it has kernels that we use
   set(blis_kernels $<IF:$<TARGET_EXISTS:BLIS::BLIS>,BLIS::BLIS,BLIS::kernels>)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/autograd/kernels/product/blas_blis.cpp ${PROJECT_SOURCE_DIR}/autograd/kernels/family.cpp
-                              PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_BLIS COMPILE_OPTIONS "-isystem;${BLIS_INCLUDE_DIR}")
+  set(blis_users ${PROJECT_SOURCE_DIR}/autograd/kernels/product/blas_blis.cpp ${PROJECT_SOURCE_DIR}/autograd/kernels/family.cpp)
+  set_property(SOURCE ${blis_users} APPEND PROPERTY COMPILE_DEFINITIONS TAPEGRAD_BLIS)
+  set_property(SOURCE ${blis_users} APPEND PROPERTY COMPILE_OPTIONS "-isystem;${BLIS_INCLUDE_DIR}")
 endif()
 if(NOT TARGET BLIS::BLIS)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/autograd/kernels/linalg/lapack.cpp PROPERTIES COMPILE_DEFINITIONS TAPEGRAD_ANY_BLAS)
@@ -53,6 +55,7 @@ list(REMOVE_ITEM distributed_sources ${PROJECT_SOURCE_DIR}/distributed/mpi.cpp)
 set(mpi_folder tapegrad-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # of libtapegrad_mpi.so: one for each soname
 add_library(tapegrad_distributed ${distributed_sources})
 add_library(tapegrad::distributed ALIAS tapegrad_distributed)
+tapegrad_group(tapegrad_distributed 16 ${distributed_sources})
 target_link_libraries(tapegrad_distributed PUBLIC tapegrad PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt ${CMAKE_DL_LIBS})
 set_target_properties(tapegrad_distributed PROPERTIES EXPORT_NAME distributed VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON

@@ -11,6 +11,15 @@ foreach(way fetch_content add_subdirectory)
   add_custom_target(test_consumer_${way})  # nothing to build
 endforeach()
 
+# Wrong values of TAPEGRAD_TARGETS.
+foreach(wrong "value;all or native, got \"fast\";-D;TAPEGRAD_TARGETS=fast"
+              "cross;all in a build for another processor;-D;TAPEGRAD_TARGETS=native;-D;CMAKE_CROSSCOMPILING=ON")
+  list(POP_FRONT wrong name text)
+  add_test(NAME consumer_targets_${name} COMMAND ${CMAKE_COMMAND} ${wrong} -P ${PROJECT_SOURCE_DIR}/cmake/targets.cmake)
+  set_tests_properties(consumer_targets_${name} PROPERTIES TIMEOUT 60 LABELS core PASS_REGULAR_EXPRESSION "expected TAPEGRAD_TARGETS to be ${text}")
+  add_custom_target(test_consumer_targets_${name})  # nothing to build
+endforeach()
+
 # An installed tapegrad, used from outside. (A sanitized library would need sanitized users.)
 if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   add_custom_target(test_consumer DEPENDS tapegrad tapegrad_train tapegrad_command)
@@ -29,7 +38,7 @@ add_test(NAME consumer_sh_blocks_test COMMAND ${PROJECT_SOURCE_DIR}/tests/consum
 set_tests_properties(consumer_sh_blocks_test PROPERTIES TIMEOUT 60 LABELS core)
 
 # Its Debian packages: lintian finds no error in them. Skipped without lintian.
-if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+if(TARGET tapegrad_command AND NOT tapegrad_target AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_custom_target(test_consumer_package DEPENDS tapegrad tapegrad_train tapegrad_command)
   add_test(NAME consumer_package COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/package.sh ${PROJECT_BINARY_DIR})
   set_tests_properties(consumer_package PROPERTIES TIMEOUT 300 LABELS long SKIP_RETURN_CODE 77)

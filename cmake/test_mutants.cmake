@@ -2,7 +2,7 @@
 # before it replaces; and the test of about a hundred mutants.
 add_executable(mutants_runner EXCLUDE_FROM_ALL tests/mutants/runner.cpp)
 target_link_libraries(mutants_runner PRIVATE tapegrad_checks tapegrad_flags tapegrad_test_flags ${CMAKE_DL_LIBS})
-if(NOT PYTHON3 OR CMAKE_CROSSCOMPILING OR TAPEGRAD_SANITIZE OR NOT BUILD_SHARED_LIBS OR NOT TAPEGRAD_UNITY
+if(NOT PYTHON3 OR tapegrad_target OR CMAKE_CROSSCOMPILING OR TAPEGRAD_SANITIZE OR NOT BUILD_SHARED_LIBS OR NOT TAPEGRAD_UNITY
    OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
   return()
 endif()

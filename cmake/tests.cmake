@@ -1,5 +1,8 @@
 # Tests: one executable per folder, compiled in groups of files, and one ctest test per file ("// build: alone": an
 # executable of its own).
+if(NOT TAPEGRAD_VERBS STREQUAL "all")
+  message(FATAL_ERROR "expected TAPEGRAD_VERBS to be all in a build with tests, got ${TAPEGRAD_VERBS} (-D TAPEGRAD_TESTS=OFF builds none)")
+endif()
 enable_testing()
 set(command_to_run ${PROJECT_BINARY_DIR}/tapegrad)
 if(CMAKE_CROSSCOMPILING)  # tests start the command as a program
@@ -26,7 +29,7 @@ target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <fmt/format
                           $<$<CXX_COMPILER_ID:GNU>:<tapegrad/tapegrad.h$<ANGLE-R>>)
 file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*/*.cpp)
 add_library(tapegrad_test_shared STATIC ${test_support})
-target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_tasks PRIVATE tapegrad_flags tapegrad_test_flags)
+target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_verbs tapegrad_optional PRIVATE tapegrad_flags tapegrad_test_flags)
 target_precompile_headers(tapegrad_test_shared REUSE_FROM tapegrad_test_core)
 set(long_folders distributed tasks tutorials)  # whole runs; the tests of the other folders are core
 
@@ -57,6 +60,11 @@ foreach(folder house autograd nn optim ${long_folders})
   endforeach()
   tapegrad_test_program(test_${folder} ${core} ${together})
 endforeach()
+
+# The command with the verbs of training runs, as tasks/run.sh builds it first.
+add_executable(tapegrad_train_verbs command/main.cpp)
+target_link_libraries(tapegrad_train_verbs PRIVATE tapegrad_verbs tapegrad_left_out tapegrad_hardened)
+add_dependencies(test_tasks_left_out tapegrad_train_verbs)
 
 include(cmake/test_programs.cmake)
 include(cmake/test_documents.cmake)

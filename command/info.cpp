@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/checks/self_test/self_test.h>
+#include <tapegrad/command/optional/optional.h>
 #include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
@@ -32,20 +32,22 @@ nlohmann::ordered_json machine() {
   return {{"version", kVersion},
           {"processor", processor_name()},
           {"kernels", std::string(kernels_in_use())},
+          {"kernels_available", kernels_available()},
           {"products", std::string(products_in_use())},
           {"blis", blis_description()},
           {"threads", num_threads()}};
 }
 
 void print_machine() {
-  print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nproducts   {}\nBLIS       {}\nthreads    {}\n",
-                         kVersion, processor_name(), kernels_in_use(), products_in_use(), blis_description(),
-                         num_threads()));
+  print_text(fmt::format(
+      "tapegrad   {}\nprocessor  {}\nkernels    {} (available: {})\nproducts   {}\nBLIS       {}\nthreads    {}\n",
+      kVersion, processor_name(), kernels_in_use(), kernels_available(), products_in_use(), blis_description(),
+      num_threads()));
 }
 
 int self_test(bool as_json) {
   if (!as_json) print_machine();
-  const std::vector<SelfTestResult> all = run_self_test(run_computations(), [as_json](const SelfTestResult& r) {
+  const std::vector<SelfTestResult> all = self_test_results([as_json](const SelfTestResult& r) {
     if (as_json) return;
     const std::string note = r.published.empty() ? "  not published" : fmt::format("  published: {}", r.published);
     const std::string line = fmt::format("{:<34}{}{}\n", r.name, r.bits, r.ok() ? "" : note);

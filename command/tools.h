@@ -1,8 +1,7 @@
-// The verbs of the group Tools (info, gradcheck, completion, manual), and `tokenize`. BadRequest and Error as in
+// The verbs of the group Tools (info, completion, manual), and `tokenize`. BadRequest and Error as in
 // verbs.h.
 #pragma once
 
-#include <tapegrad/checks/computations.h>
 #include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
@@ -27,19 +26,6 @@ struct InfoRequest {
 // With `self_test`, prints the hashes of a fixed list of computations instead; returns 0 where all are the published
 // ones, otherwise 1.
 int info(const InfoRequest& request);
-
-/// What the self-test trains and generates: short runs, whose data are made here.
-std::vector<Computation> run_computations();
-
-struct GradcheckRequest {
-  std::string op, module;  // both empty: everything
-
-  void list(Fields& fields);
-};
-// Prints one line per operation and module: samples, first order, second order (or "refuses"), worst error; and one
-// line per failure. Returns 0 if all gradients are right, 1 otherwise. BadRequest for an unknown name, with the known
-// ones.
-int gradcheck(const GradcheckRequest& request);
 
 struct TokenizeRequest {
   std::string tokenizer;             // folder or tokenizer.json

@@ -1,6 +1,8 @@
 // The verbs of the command.
 #include <fmt/format.h>
+#include <tapegrad/command/optional/optional.h>
 #include <tapegrad/command/tools.h>
+#include <tapegrad/command/verb/add.h>
 #include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/plot/plot.h>
@@ -10,41 +12,11 @@
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/tutorials/attention/report.h>
-#include <tapegrad/tutorials/compare/positions.h>
-#include <tapegrad/tutorials/compare/text.h>
-#include <tapegrad/tutorials/exercises/command.h>
-#include <tapegrad/tutorials/explain/explain.h>
-#include <tapegrad/tutorials/find.h>
-#include <tapegrad/tutorials/show/show.h>
-#include <tapegrad/tutorials/step/step.h>
-#include <tapegrad/tutorials/tutorial.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
-#include <string>
 
 namespace tapegrad::tasks {
 namespace {
-
-void add_threads(CLI::App* app, Parsed& parsed) { add_options(app, fields_of(parsed)); }
-
-// A verb, or a part of one, whose request, made from `of`, lists its options.
-template <class Request, class Act, class... Of>
-CLI::App* add_request(CLI::App* app, Parsed& parsed, Act act, const Of&... of) {
-  add_verb(app, parsed.run, std::make_shared<Request>(of...), act);
-  return app;
-}
-
-// The verbs of one request each, with and without --threads.
-template <class Request, int (*act)(const Request&)>
-void add_alone(CLI::App* app, Parsed& parsed) {
-  add_request<Request>(app, parsed, act);
-}
-template <class Request, int (*act)(const Request&)>
-void add_computing(CLI::App* app, Parsed& parsed) {
-  add_threads(add_request<Request>(app, parsed, act), parsed);
-}
 
 // The kinds of runs that a verb has.
 void add_kinds(CLI::App* verb, Parsed& parsed) {
@@ -59,20 +31,6 @@ void add_kinds(CLI::App* verb, Parsed& parsed) {
   }
 }
 
-// A part of a verb, with --threads.
-template <class Request, class Act, class... Of>
-void add_part(CLI::App* verb, std::string_view name, std::string_view help, Parsed& parsed, Act act, const Of&... of) {
-  CLI::App* app = verb->add_subcommand(std::string(name), std::string(help));
-  add_threads(add_request<Request>(app, parsed, act, of...), parsed);
-}
-
-void add_explanations(CLI::App* verb, Parsed& parsed) {
-  for (const Essay& essay : essays())
-    add_part<ExplainRequest>(verb, essay.task->name, essay.task->help, parsed, explain, essay);
-  add_part<step::Request>(verb, "step", "every number of one training step of your own model, on a page", parsed,
-                          step::explain_step);
-}
-
 void add_attention(CLI::App* verb, Parsed& parsed) {
   for (const Kind& kind : kinds()) {
     if (kind.name == kGPTTask) add_part<GPTAttentionRequest>(verb, kind.name, kind.help, parsed, attention_gpt);
@@ -81,26 +39,9 @@ void add_attention(CLI::App* verb, Parsed& parsed) {
   }
 }
 
-void add_topics(CLI::App* verb, Parsed& parsed) {
-  for (const Topic& topic : topics()) {
-    CLI::App* app = verb->add_subcommand(std::string(topic.name), std::string(topic.help));
-    const auto r = std::make_shared<ShowRequest>();
-    r->topic = topic.name;
-    add_verb(app, parsed.run, r, show);
-    if (topic.threads) add_threads(app, parsed);
-  }
-}
-
 void add_data(CLI::App* verb, Parsed& parsed) {
   add_request<DataRequest>(verb->add_subcommand("sample", "200 synthetic records, to try the tasks"), parsed,
                            data_sample);
-}
-
-void add_compare(CLI::App* verb, Parsed& parsed) {
-  add_part<ComparePositionsRequest>(
-      verb, "positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)", parsed, compare_positions);
-  add_part<CompareTextRequest>(
-      verb, "text", "compare text encoders, summarisers with and without copying, and baselines", parsed, compare_text);
 }
 
 void add_info(CLI::App* app, Parsed& parsed) {
@@ -164,16 +105,14 @@ constexpr Verb kVerbs[] = {
      "plot out/copy out/book", "plot out/copy --log-loss --smooth 0.95"},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare, kInside,
      "compare positions --kinds none,sinusoidal,rope", "compare text --data records", kPlain, "topic"},
-    {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now",
-     add_computing<tutorial::Request, tutorial::run>, kLearn, "tutorial 003 8.2.5 --lang en", "tutorial --find softmax",
-     kOwnLanguage},
-    {"exercise", "programming exercises about the tutorials, checked number by number",
-     add_alone<exercises::Request, exercises::run>, kLearn, "exercise 004-31", "exercise 004-31 --skeleton > mine.cpp",
-     kOwnLanguage},
+    {"tutorial", "read the tutorials section by section, in Korean or English, with numbers computed now", add_tutorial,
+     kLearn, "tutorial 003 8.2.5 --lang en", "tutorial --find softmax", kOwnLanguage},
+    {"exercise", "programming exercises about the tutorials, checked number by number", add_exercise, kLearn,
+     "exercise 004-31", "exercise 004-31 --skeleton > mine.cpp", kOwnLanguage},
     {"show", "print the tutorials' tables and plot their figures", add_topics, kLearn, "show causal-mask",
      "show positional-encoding --out figures", kPlain, "topic"},
-    {"gradcheck", "check every gradient against finite differences", add_computing<GradcheckRequest, gradcheck>, kTools,
-     "gradcheck --op softmax", "gradcheck --module MultiHeadAttention"},
+    {"gradcheck", "check every gradient against finite differences", add_gradcheck, kTools, "gradcheck --op softmax",
+     "gradcheck --module MultiHeadAttention"},
     {"info", "show processor, kernels and measured speed", add_info, kTools, "info", "info --self-test"},
     {"completion", "print a script that completes verbs, options and values in a shell", add_completion, kTools,
      "completion bash > tapegrad.bash", "completion zsh > _tapegrad", kNoStatus, "shell"},
@@ -188,7 +127,7 @@ constexpr Verb kVerbs[] = {
 std::span<const Verb> verbs() { return kVerbs; }
 
 void resolve_verb(std::vector<std::string>& words) {
-  if (words.size() > 1 && words[0] == "show" && tutorial::names_page(words[1])) words[0] = "tutorial";
+  if (words.size() > 1 && words[0] == "show" && names_page_of_tutorial(words[1])) words[0] = "tutorial";
 }
 
 const Verb* verb_named(std::string_view name) {

@@ -2,11 +2,9 @@
 // their options.
 #pragma once
 
-#include <tapegrad/tasks/settings/command_line.h>
+#include <tapegrad/command/verb/parsed.h>
 
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,18 +16,6 @@ namespace tapegrad::tasks {
 int command_main(int argc, const char* const* argv);
 /// What --help of all verbs says in words: the keys of its messages in other languages.
 std::vector<std::string> help_texts();
-
-/// What parsing found: each verb's callback stores what to run.
-struct Parsed {
-  std::optional<int64_t> threads;
-  Run run;
-
-  /// --threads, which all verbs that compute have.
-  void list(Fields& f) {
-    Options{f}("threads", "number of threads; results do not depend on it", threads, {.least = 1, .most = 1024})
-        .otherwise("all");
-  }
-};
 
 /// What is special about a verb.
 enum Trait : unsigned {

@@ -14,7 +14,7 @@
 namespace tapegrad::distributed {
 namespace {
 
-constexpr std::string_view kWhere = "data_parallel";
+constexpr std::string_view kDataParallel = "data_parallel";
 constexpr int kStateTag = 31'000;  // those of buckets are below
 
 // One step of splitmix64 (Vigna), which spreads every bit over all others.
@@ -42,7 +42,7 @@ std::string settings_of(optim::Optimizer& optimizer, const DataParallelOptions& 
 
 void require_terms(double terms) {
   if (!(terms >= 0) || std::isinf(terms))
-    fail(kWhere, fmt::format("expected a finite number of terms of at least 0, got {}", terms));
+    fail(kDataParallel, fmt::format("expected a finite number of terms of at least 0, got {}", terms));
 }
 
 }  // namespace
@@ -53,7 +53,8 @@ BatchWeights::BatchWeights(std::span<const double> terms) : shares_(terms.begin(
     require_terms(each);
     most = std::max(most, each);
   }
-  if (most == 0) fail(kWhere, "expected a batch with at least one term, got none in this step (is all of it padding?)");
+  if (most == 0)
+    fail(kDataParallel, "expected a batch with at least one term, got none in this step (is all of it padding?)");
   for (double& share : shares_) sum_ += share /= most;
 }
 
@@ -84,13 +85,13 @@ DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, Data
       optimizer_(optimizer),
       options_(std::move(options)),
       sums_(std::make_unique<detail::Accumulated>()) {
-  world.require_equal(kWhere, "settings", settings_of(optimizer, options_));
-  require_in(kWhere, "accumulate", options_.accumulate, {.least = 1});
+  world.require_equal(kDataParallel, "settings", settings_of(optimizer, options_));
+  require_in(kDataParallel, "accumulate", options_.accumulate, {.least = 1});
   if (options_.accumulate % world.size() != 0)
-    fail(kWhere, fmt::format("expected accumulate to be a multiple of the number of processes, {}, got {}",
-                             world.size(), options_.accumulate));
+    fail(kDataParallel, fmt::format("expected accumulate to be a multiple of the number of processes, {}, got {}",
+                                    world.size(), options_.accumulate));
   if (options_.wire != kFloat32 && options_.wire != kBFloat16)
-    fail(kWhere, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options_.wire)));
+    fail(kDataParallel, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options_.wire)));
   for (const optim::GradientTransform& transform : options_.transforms) transform.check();
   if (!world.group()) return;
   share_ = std::make_unique<detail::Share>(world, optimizer, options_, *sums_);
@@ -108,9 +109,9 @@ DataParallel::~DataParallel() = default;
 
 void DataParallel::begin_step(int64_t batches) {
   if (batches < 1 || batches > options_.accumulate)
-    fail(kWhere, fmt::format("expected 1 to {} batches, got {}", options_.accumulate, batches));
+    fail(kDataParallel, fmt::format("expected 1 to {} batches, got {}", options_.accumulate, batches));
   if (share_ && share_->posted)
-    fail(kWhere,
+    fail(kDataParallel,
          "an earlier step failed while its gradients were being sent (end the program, and continue from a "
          "checkpoint)");
   sums_->all = {0, batches};
@@ -127,7 +128,8 @@ bool DataParallel::is_mine(int64_t i) const { return sums_->own.begin <= i && i 
 
 void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
   if (!sums_->open || sums_->next >= sums_->own.end)
-    fail(kWhere, "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
+    fail(kDataParallel,
+         "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
   require_terms(terms);
   const int64_t batch = sums_->next++;
   if (share_) share_->take_forward_updates();
@@ -166,7 +168,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
 
 double DataParallel::update() {
   if (!sums_->open || sums_->next < sums_->own.end)
-    fail(kWhere, "expected backward for each batch of this process before update");
+    fail(kDataParallel, "expected backward for each batch of this process before update");
   sums_->open = false;
   if (sums_->updated) return 0;
   const PauseRecording pause;
@@ -217,7 +219,7 @@ std::vector<double> DataParallel::gather(const std::vector<double>& own, int64_t
 NamedTensors DataParallel::state() const {
   if (!share_) return optimizer_.state();
   detail::Group& group = *world_.group();
-  group.meet(kWhere, {.call = detail::Call::state});
+  group.meet(kDataParallel, {.call = detail::Call::state});
   NamedTensors out;
   const bool first = world_.rank() == 0;
   const optim::UpdateShare update_share(optimizer_);

@@ -15,7 +15,7 @@
 namespace tapegrad::distributed::detail {
 namespace {
 
-constexpr std::string_view kWhere = "world";
+constexpr std::string_view kGroupName = "world";
 constexpr int kTag = 32'002;                  // and the next one
 constexpr int64_t kPiece = int64_t{1} << 20;  // bytes of a broadcast that move on while the next ones arrive
 constexpr double kForever = std::numeric_limits<double>::infinity();
@@ -55,7 +55,7 @@ void Group::require_whole() const {
 }
 
 void Group::break_with(std::string_view message) {
-  broken_ = error_text(kWhere, message);
+  broken_ = error_text(kGroupName, message);
   transport_.stop();
   throw Error(broken_);
 }
@@ -255,7 +255,7 @@ void Group::keep(std::shared_ptr<void> memory) {
 void Group::finish() {
   if (::getpid() != process_) return;
   try {
-    meet(kWhere, {.call = Call::end});
+    meet(kGroupName, {.call = Call::end});
     roll_.reset();
     return transport_.finish();
   } catch (const Error& error) {

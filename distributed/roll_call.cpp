@@ -7,7 +7,7 @@
 namespace tapegrad::distributed::detail {
 namespace {
 
-constexpr int kTag = 32'010;
+constexpr int kRollCallTag = 32'010;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::string Whereabouts::text() const { return step < 0 ? what : fmt::format("{}
 void RollCall::ask(int rank) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   peer.in = transport_.exchange();
-  peer.in->receive(&peer.arriving, sizeof peer.arriving, rank, kTag);
+  peer.in->receive(&peer.arriving, sizeof peer.arriving, rank, kRollCallTag);
 }
 
 void RollCall::report(const Whereabouts& own) {
@@ -28,7 +28,7 @@ void RollCall::report(const Whereabouts& own) {
   for (int r = 0; r < transport_.size(); ++r) {
     if (r == transport_.rank()) continue;
     reports_.push_back({own, transport_.exchange()});
-    reports_.back().out->send(&reports_.back().own, sizeof own, r, kTag);
+    reports_.back().out->send(&reports_.back().own, sizeof own, r, kRollCallTag);
   }
 }
 

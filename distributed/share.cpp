@@ -16,7 +16,7 @@
 namespace tapegrad::distributed::detail {
 namespace {
 
-constexpr std::string_view kWhere = "data_parallel";
+constexpr std::string_view kShareName = "data_parallel";
 
 // A line per parameter.
 std::string description(const NamedTensors& parameters) {
@@ -37,7 +37,7 @@ Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallel
       parameters(optimizer.parameters()),
       rounds(world.size(), options.wire != kFloat32) {  // what is rounded is rounded once
   optim::UpdateShare update_share(optimizer);
-  world.require_equal(kWhere, "parameters", description(parameters));
+  world.require_equal(kShareName, "parameters", description(parameters));
   copy_parameters();
   constexpr int64_t kBucketBytes = int64_t{4} << 20, kBytesPerMessage = int64_t{512} << 10;
   const int64_t bytes =
@@ -62,7 +62,7 @@ Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallel
 // Every process begins with the parameters of rank 0.
 void Share::copy_parameters() {
   for (const NamedTensor& p : parameters) {
-    p.tensor.prepare_write(kWhere, p.name);
+    p.tensor.prepare_write(kShareName, p.name);
     group().broadcast(p.tensor.mutable_raw_data(), p.tensor.numel() * item_size(p.tensor.dtype()), 0);
   }
 }
@@ -104,8 +104,8 @@ void Share::note_unknown(const TapeIndex& leaf, const Tensor& grad) {
 void Share::take(std::size_t parameter, const Tensor& grad) {
   const std::size_t b = bucket_of[parameter];
   if (b == buckets.size())
-    fail(kWhere, fmt::format("\"{}\" was frozen when the DataParallel was made (freeze and unfreeze before)",
-                             parameters[parameter].name));
+    fail(kShareName, fmt::format("\"{}\" was frozen when the DataParallel was made (freeze and unfreeze before)",
+                                 parameters[parameter].name));
   const Tensor packed = grad.defined() ? grad.detach().contiguous() : grad;
   with_floating_type(buckets[b].dtype, [&](auto t) { write<decltype(t)>(buckets[b], moving[b], parameter, packed); });
   if (--moving[b].missing == 0 && options.overlap) start(b);
@@ -249,13 +249,14 @@ int64_t Share::meet() {
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(rates));
   const int64_t step = optimizer.steps() + 1, bytes = statistics_bytes();
   const int64_t least = !has_equal_updates() ? -1 : sums.own.size() == 0 ? std::numeric_limits<int64_t>::max() : bytes;
-  const Met met = group().meet(kWhere, {.call = Call::step, .sizes = {step, sums.all.size(), hash}}, {least, bytes});
+  const Met met =
+      group().meet(kShareName, {.call = Call::step, .sizes = {step, sums.all.size(), hash}}, {least, bytes});
   const int64_t *first = met.first.sizes, *other = met.other.sizes;
   if (first[0] != other[0] || first[1] != other[1])
-    world.require_equal(kWhere, "step", fmt::format("step {} of {} batches", step, sums.all.size()));
-  if (first[2] != other[2]) world.require_equal(kWhere, fmt::format("rates in step {}", step), rates);
+    world.require_equal(kShareName, "step", fmt::format("step {} of {} batches", step, sums.all.size()));
+  if (first[2] != other[2]) world.require_equal(kShareName, fmt::format("rates in step {}", step), rates);
   if (met.range.least != met.range.most)
-    fail(kWhere, "expected every batch to update the running statistics of the same modules, in the same order");
+    fail(kShareName, "expected every batch to update the running statistics of the same modules, in the same order");
   return met.range.most;
 }
 
@@ -284,10 +285,10 @@ double Share::update() {
     world.agree(
         unknown.empty()
             ? std::string()
-            : error_text(kWhere, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
-                                             "a visit leave out a member? ignore(nn::parameters(other)) is for the "
-                                             "parameters of another model)",
-                                             unknown)));
+            : error_text(kShareName, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
+                                                 "a visit leave out a member? ignore(nn::parameters(other)) is for the "
+                                                 "parameters of another model)",
+                                                 unknown)));
   const double norm = options.changes_gradients() ? change(sums_of, present) : 0;
   std::vector<Tensor> grads(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)

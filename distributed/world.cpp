@@ -25,8 +25,8 @@ namespace {
 
 using detail::Call;
 
-constexpr std::string_view kWhere = "world";
-constexpr int64_t kGrain = int64_t{1} << 15;
+constexpr std::string_view kWorld = "world";
+constexpr int64_t kSumGrain = int64_t{1} << 15;
 constexpr int kTag = 32'000;  // and the next one; DataParallel's tags are below, those of Group above
 
 // Open MPI's, PMIx's (Slurm) and PMI's (MPICH) variables.
@@ -49,10 +49,10 @@ detail::Transport* join() {
     // Near this library, or where it was installed. Open MPI's own plug-ins need its symbols.
     void* library = ::dlopen("libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
     if (!library) library = ::dlopen(TAPEGRAD_MPI_FOLDER "/libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
-    if (!library) fail(kWhere, fmt::format("a launcher of MPI started this process, but {}", ::dlerror()));
+    if (!library) fail(kWorld, fmt::format("a launcher of MPI started this process, but {}", ::dlerror()));
     const auto call = reinterpret_cast<detail::Join>(::dlsym(library, detail::kJoinName));
     detail::Transport* const found = call ? call(kVersion) : nullptr;
-    if (!found) fail(kWhere, fmt::format("expected libtapegrad_mpi.so of version {}, got another one", kVersion));
+    if (!found) fail(kWorld, fmt::format("expected libtapegrad_mpi.so of version {}, got another one", kVersion));
     return found;
   }();
   return joined;
@@ -60,7 +60,7 @@ detail::Transport* join() {
 #else
 [[noreturn]] detail::Transport* join() {
   fail(
-      kWhere,
+      kWorld,
       "a launcher of MPI started this process, but tapegrad was built without MPI (install libopenmpi-dev and build it "
       "again)");
 }
@@ -78,7 +78,7 @@ std::string text_of(const detail::Meeting& own) {
 
 template <class T>
 void combine(T* to, const T* from, int64_t n, Reduce how) {
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kSumGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T a = to[i], b = from[i];
       if (how == Reduce::sum) {
@@ -142,19 +142,19 @@ Tensor reduced_block(detail::Group& group, const Tensor& x, Reduce how, std::str
 World::World(const WorldOptions& options) : group_(nullptr), joined_(true), exceptions_(std::uncaught_exceptions()) {
   for (const double seconds : {options.timeout_s, options.warning_s})
     if (!(seconds >= 0))
-      fail(kWhere, fmt::format("expected a timeout and a warning of 0 or more seconds, got {}", seconds));
-  if (ended) fail(kWhere, "an earlier World has ended, and MPI with it (keep one for the whole program)");
+      fail(kWorld, fmt::format("expected a timeout and a warning of 0 or more seconds, got {}", seconds));
+  if (ended) fail(kWorld, "an earlier World has ended, and MPI with it (keep one for the whole program)");
   if (!has_others()) return;
   detail::Transport* const joined = join();
   const char* const launched = first_set(kSizeVariables);
   if (launched && std::atoi(launched) != joined->size())
-    fail(kWhere, fmt::format("the launcher started {} processes, but MPI connects {} (does the launcher belong to a "
+    fail(kWorld, fmt::format("the launcher started {} processes, but MPI connects {} (does the launcher belong to a "
                              "different MPI than the one that tapegrad was built with?)",
                              launched, joined->size()));
   static detail::Group group(*joined);
   group_ = &group;
   group_->set_patience(options);
-  group_->require_equal(kWhere, "version of tapegrad", std::string(kVersion));
+  group_->require_equal(kWorld, "version of tapegrad", std::string(kVersion));
   ++worlds;
 }
 

@@ -4,7 +4,7 @@
 # Installs missing packages. Without NAME, lists the examples. Options are passed to the program after the
 # folder.
 set -euo pipefail
-. "$(dirname "$0")/../setup.sh"
+. "$(dirname "$0")/../tasks/setup.sh"
 name=${1-}
 if [ -z "$name" ] || [ ! -f "examples/$name.cpp" ]; then
   echo "usage: examples/run.sh NAME [OPTION...], where NAME is one of:" >&2
@@ -12,7 +12,7 @@ if [ -z "$name" ] || [ ! -f "examples/$name.cpp" ]; then
   exit 2
 fi
 install $packages
-configure release
+configure_first
 program=${name/\//_}
 build release "$program"
 say "$program out/$name ${*:2}"

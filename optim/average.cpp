@@ -12,13 +12,13 @@ namespace tapegrad::optim {
 
 namespace {
 
-constexpr std::string_view kWhere = "average";
+constexpr std::string_view kAverage = "average";
 
 void write(const NamedTensors& parameters, const NamedTensors& values) {
   const PauseRecording pause;
-  for (const NamedTensor& p : parameters) p.tensor.require_writable(kWhere, p.name);
+  for (const NamedTensor& p : parameters) p.tensor.require_writable(kAverage, p.name);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    parameters[i].tensor.prepare_write(kWhere, parameters[i].name, Tensor::Values::discard);
+    parameters[i].tensor.prepare_write(kAverage, parameters[i].name, Tensor::Values::discard);
     copy_into(parameters[i].tensor, values[i].tensor);
   }
 }
@@ -33,11 +33,11 @@ NamedTensors copies(const NamedTensors& of) {
 
 ExponentialAverage::ExponentialAverage(NamedTensors parameters, AverageOptions options)
     : parameters_(std::move(parameters)), options_(options) {
-  require_in(kWhere, "decay", options.decay, kBelowOne);
-  if (parameters_.empty()) fail(kWhere, "expected at least one parameter, got none");
+  require_in(kAverage, "decay", options.decay, kBelowOne);
+  if (parameters_.empty()) fail(kAverage, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined() || !p.tensor.is_leaf()) {
-      fail(kWhere,
+      fail(kAverage,
            fmt::format("expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name));
     }
   }
@@ -69,14 +69,14 @@ NamedTensors ExponentialAverage::state() const {
 }
 
 void ExponentialAverage::load_state(const NamedTensors& state) {
-  StateEntries entries(kWhere, state);
+  StateEntries entries(kAverage, state);
   NamedTensors averages;
   for (const NamedTensor& p : averages_) {
     averages.push_back({p.name, entries.take(p.name, p.tensor.shape(), p.tensor.dtype()).clone()});
   }
   const int64_t updates = entries.take("updates", {1}, kInt64).to_vector<int64_t>()[0];
   entries.require_end();
-  if (updates < 0) fail(kWhere, fmt::format("expected 0 or more updates in the state, got {}", updates));
+  if (updates < 0) fail(kAverage, fmt::format("expected 0 or more updates in the state, got {}", updates));
   averages_ = std::move(averages);
   updates_ = updates;
 }

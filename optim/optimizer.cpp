@@ -19,11 +19,11 @@ namespace tapegrad::optim {
 
 namespace {
 
-constexpr std::string_view kWhere = "optimizer";
-constexpr int64_t kGrain = int64_t{1} << 15;  // elements a thread takes at a time
+constexpr std::string_view kOptimizer = "optimizer";
+constexpr int64_t kUpdateGrain = int64_t{1} << 15;  // elements a thread takes at a time
 
 double checked(std::string_view what, double value) {
-  require_in(kWhere, what, value, kNotNegative);
+  require_in(kOptimizer, what, value, kNotNegative);
   return value;
 }
 
@@ -37,7 +37,7 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
     groups_.push_back({group.lr, checked("weight_decay", group.weight_decay.value_or(weight_decay))});
     for (NamedTensor& p : group.parameters) {
       if (!p.tensor.defined() || !p.tensor.is_leaf() || !p.tensor.is_contiguous()) {
-        fail(kWhere, fmt::format("\"{}\" is not a contiguous leaf (take parameters(model), or as_leaf())", p.name));
+        fail(kOptimizer, fmt::format("\"{}\" is not a contiguous leaf (take parameters(model), or as_leaf())", p.name));
       }
       Slot slot{.name = std::move(p.name),
                 .parameter = std::move(p.tensor),
@@ -48,7 +48,7 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
       slots_.push_back(std::move(slot));
     }
   }
-  if (slots_.empty()) fail(kWhere, "expected at least one parameter, got none");
+  if (slots_.empty()) fail(kOptimizer, "expected at least one parameter, got none");
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slot_of_leaf_.emplace_back(slots_[i].parameter.tape_index().position, i);
   for (const Slot& slot : slots_) named_.push_back(!tapegrad::detail::leaf_name(slot.parameter.tape_index()).empty());
@@ -57,7 +57,7 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
                                         [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice != slot_of_leaf_.end()) {
     const Slot& slot = slots_[twice->second];
-    fail(kWhere, fmt::format("{} is given twice", quoted(slot.name, slot.parameter)));
+    fail(kOptimizer, fmt::format("{} is given twice", quoted(slot.name, slot.parameter)));
   }
   std::vector<std::string_view> names;
   for (const Slot& slot : slots_) {
@@ -65,7 +65,7 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
   }
   std::sort(names.begin(), names.end());
   if (const auto same = std::adjacent_find(names.begin(), names.end()); same != names.end()) {
-    fail(kWhere, fmt::format("two parameters are named \"{}\" (state() could not tell them apart)", *same));
+    fail(kOptimizer, fmt::format("two parameters are named \"{}\" (state() could not tell them apart)", *same));
   }
   active_.reserve(slots_.size());
 }
@@ -108,7 +108,8 @@ void Optimizer::set_group_lr(std::size_t group, double lr) {
 }
 
 void Optimizer::require_group(std::size_t group) const {
-  if (group >= groups_.size()) fail(kWhere, fmt::format("expected a group below {}, got {}", groups_.size(), group));
+  if (group >= groups_.size())
+    fail(kOptimizer, fmt::format("expected a group below {}, got {}", groups_.size(), group));
 }
 
 // A module takes its leaf's name back when it drops the leaf.
@@ -122,16 +123,16 @@ void Optimizer::find_missing(const Slot& slot, Mismatch& wrong) const {
 void Optimizer::require_missing_allowed(const Slot& slot) const {
   Mismatch wrong;
   find_missing(slot, wrong);
-  wrong.require_none(kWhere);
+  wrong.require_none(kOptimizer);
 }
 
 void Optimizer::ignore(const NamedTensors& others) {
   for (const NamedTensor& other : others) {
     const bool leaf = other.tensor.defined() && other.tensor.is_leaf();
     if (!leaf || find(other.tensor.tape_index()))
-      fail(kWhere, fmt::format("expected parameters of another model to ignore, got {}, which is {}",
-                               other.tensor.defined() ? quoted(other.name, other.tensor) : "an empty handle",
-                               leaf ? "one of this optimiser's" : "not a leaf"));
+      fail(kOptimizer, fmt::format("expected parameters of another model to ignore, got {}, which is {}",
+                                   other.tensor.defined() ? quoted(other.name, other.tensor) : "an empty handle",
+                                   leaf ? "one of this optimiser's" : "not a leaf"));
   }
   for (const NamedTensor& other : others) ignored_.push_back(other.tensor.tape_index().position);
   std::sort(ignored_.begin(), ignored_.end());
@@ -149,13 +150,13 @@ const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
 
 void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
   if (!(grad.shape() == slot.parameter.shape()) || grad.dtype() != slot.parameter.dtype()) {
-    fail(kWhere,
+    fail(kOptimizer,
          fmt::format("{} is {} {}, its gradient {} {}", quoted(slot.name, slot.parameter), name(slot.parameter.dtype()),
                      str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
   }
   const Tensor packed = grad.detach().contiguous();
   if (!all_finite(packed))
-    fail(kWhere,
+    fail(kOptimizer,
          fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
                      quoted(slot.name, slot.parameter)));
   slot.grad = packed;
@@ -167,7 +168,7 @@ void Optimizer::prepare_write(const std::vector<Slot*>& slots) {
   for (Slot* slot : slots) {
     slot->start = start;
     start += slot->parameter.numel();
-    slot->parameter.prepare_write(kWhere, slot->name);
+    slot->parameter.prepare_write(kOptimizer, slot->name);
     make_buffers(*slot);
     for (Tensor& buffer : slot->buffers) {
       if (buffer.defined() && !buffer.unique()) buffer = buffer.clone();
@@ -192,13 +193,13 @@ void Optimizer::gather(const Gradients& grads) {
   for (const Gradients::Entry& entry : grads)
     if (entry.place.tape == TapeIndex::kLeaf && !find(entry.place) && !ignores(entry.place))
       wrong.unknown(entry.place, entry.grad);
-  wrong.require_none(kWhere);
+  wrong.require_none(kOptimizer);
   prepare_write(active_);
 }
 
 void Optimizer::require_no_share() const {
   if (has_share())
-    fail(kWhere, "this optimiser updates a share of the parameters (call step() of the DataParallel that has it)");
+    fail(kOptimizer, "this optimiser updates a share of the parameters (call step() of the DataParallel that has it)");
 }
 
 void Optimizer::step(const Gradients& grads) {
@@ -269,7 +270,7 @@ class Optimizer::UpdateInBackward : public GradientSink {
   }
 
  private:
-  static constexpr int64_t kTogether = 4 * kGrain;
+  static constexpr int64_t kTogether = 4 * kUpdateGrain;
   std::size_t index_of(const Slot* slot) const { return static_cast<std::size_t>(slot - owner_.slots_.data()); }
   // Not before the first update: functions that backward calls see the optimiser as it was before the step, and may
   // still freeze parameters.
@@ -316,15 +317,15 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].parameter.is_frozen()) continue;
     if (used[i]) {
-      slots_[i].parameter.require_writable(kWhere, slots_[i].name, 1);  // backward releases it from this tape
+      slots_[i].parameter.require_writable(kOptimizer, slots_[i].name, 1);  // backward releases it from this tape
       active_.push_back(&slots_[i]);
     } else {
       find_missing(slots_[i], wrong);
     }
   }
-  wrong.require_none(kWhere);
+  wrong.require_none(kOptimizer);
   if (const double value = loss.item(); !std::isfinite(value))
-    fail(kWhere, fmt::format("the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", value));
+    fail(kOptimizer, fmt::format("the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", value));
   // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed,
   // and the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
@@ -338,7 +339,7 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
 void Optimizer::update_all(const std::vector<Slot*>& slots) {
   const int64_t total = slots.empty() ? 0 : slots.back()->start + slots.back()->parameter.numel();
   // All parameters as one row: small ones share a piece, large ones are cut.
-  parallel_for(total, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(total, kUpdateGrain, [&](int64_t begin, int64_t end) {
     auto at = std::upper_bound(slots.begin(), slots.end(), begin,
                                [](int64_t place, const Slot* slot) { return place < slot->start; });
     for (--at; begin < end; ++at) {
@@ -390,7 +391,7 @@ Tensor Optimizer::state_start(const StateEntry& entry) const {
 }
 
 NamedTensors Optimizer::state() const {
-  if (has_share()) fail(kWhere, "this optimiser has a share of the state (call state() of its DataParallel)");
+  if (has_share()) fail(kOptimizer, "this optimiser has a share of the state (call state() of its DataParallel)");
   NamedTensors state = state_counts();
   for (const StateEntry& entry : state_entries()) {
     const Tensor& buffer = slots_[entry.parameter].buffers[entry.buffer];
@@ -400,7 +401,7 @@ NamedTensors Optimizer::state() const {
 }
 
 void Optimizer::load_state(const NamedTensors& state) {
-  StateEntries entries(kWhere, state);
+  StateEntries entries(kOptimizer, state);
   const auto steps = entries.take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
   const auto rates = entries.take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
   std::vector<std::pair<Tensor*, Tensor>> copies;  // to, from
@@ -413,7 +414,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   }
   entries.require_end();
   for (const int64_t count : steps) {
-    if (count < 0) fail(kWhere, fmt::format("the state has a negative step count, {}", count));
+    if (count < 0) fail(kOptimizer, fmt::format("the state has a negative step count, {}", count));
   }
   checked("lr", rates[0]);
   for (const double rate : rates) {

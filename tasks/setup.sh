@@ -1,4 +1,4 @@
-# Shared by tasks/run.sh and tests/run.sh: installs packages, configures, builds.
+# Shared by tasks/run.sh, tests/run.sh and others: installs packages, configures, builds.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '\n== %s\n' "$*"; }
@@ -72,8 +72,40 @@ configure() {
   rm -f "$log"
 }
 
-# build PRESET TARGET...
+# configure_first [OPTION...]   for a first run: this processor's kernels, the verbs of training runs, no tests. What the folder of an
+# earlier build has stays.
+configure_first() {
+  [ -f build/release/CMakeCache.txt ] || set -- -D TAPEGRAD_TARGETS=native -D TAPEGRAD_VERBS=train -D TAPEGRAD_TESTS=OFF "$@"
+  configure release "$@"
+}
+everything="-D TAPEGRAD_TARGETS=all -D TAPEGRAD_VERBS=all -D TAPEGRAD_TESTS=ON"
+
+# build PRESET TARGET...   tells how far it is and what is compiled: on a terminal in one line that moves, elsewhere every 30 seconds
 build() {
   say "building ($1)"
-  cmake --build --preset "$1" -j "$(nproc)" --target "${@:2}"
+  NINJA_STATUS='@%f %t %e ' cmake --build --preset "$1" -j "$(nproc)" --target "${@:2}" 2>&1 | progress
+  return "${PIPESTATUS[0]}"
+}
+progress() {
+  local line text terminal=0 said=0
+  [ ! -t 1 ] || terminal=1
+  while IFS= read -r line; do
+    if [[ $line =~ ^@([0-9]+)\ ([0-9]+)\ ([0-9]+)[.0-9]*\ (.*) ]]; then
+      local built=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} seconds=${BASH_REMATCH[3]} what=${BASH_REMATCH[4]##* }
+      text="$built of $all built"
+      [ "$built" = 0 ] || [ "$built" = "$all" ] || text+=", about $((seconds * (all - built) / built / 60 + 1)) min left"
+      what=${what#CMakeFiles/}
+      text+=", last: ${what/.dir/}"
+      if [ $terminal = 1 ]; then
+        printf '\r\033[K%s' "${text:0:$((${COLUMNS:-80} - 1))}"
+      elif [ "$built" = "$all" ] || [ $((seconds - said)) -ge 30 ]; then
+        said=$seconds
+        echo "$text"
+      fi
+    else
+      [ $terminal = 0 ] || printf '\r\033[K'
+      [ -z "$line" ] || printf '%s\n' "$line"
+    fi
+  done
+  [ $terminal = 0 ] || echo
 }

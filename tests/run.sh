@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/../tasks/setup.sh"
 preset=${PRESET:-release}
 install $packages $mpi $images $tools
-configure "$preset"
+configure "$preset" $everything
 chosen=$(ctest --preset "$preset" -N "$@" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: /test_/p')
 [ -n "$chosen" ] || { echo "no test is chosen by: $*" >&2; exit 2; }
 command=

@@ -13,7 +13,7 @@
 namespace tapegrad::detail {
 namespace {
 
-constexpr std::string_view kWhere = "gradcheck";
+constexpr std::string_view kGradcheck = "gradcheck";
 
 // Numbers in [0.5, 1.5) without a pattern: a dy in which nothing cancels.
 Tensor irregular(const Shape& shape) {
@@ -84,11 +84,11 @@ class Check {
 
   void accept_inputs() {
     if (options_.order != 1 && options_.order != 2) {
-      fail(kWhere, fmt::format("expected order 1 or 2, got {}", options_.order));
+      fail(kGradcheck, fmt::format("expected order 1 or 2, got {}", options_.order));
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i].dtype() == kFloat32) {
-        fail(kWhere,
+        fail(kGradcheck,
              fmt::format("expected float64 for input {}, got float32, in which finite differences are mostly rounding "
                          "(convert it by to(kFloat64))",
                          i));
@@ -97,13 +97,13 @@ class Check {
       inputs_[i] = inputs_[i].detach();
       packed_.push_back(inputs_[i].contiguous());
     }
-    if (wanted_.empty()) fail(kWhere, "no input is float64: there is nothing to differentiate");
+    if (wanted_.empty()) fail(kGradcheck, "no input is float64: there is nothing to differentiate");
   }
 
   void accept_function() {
     const Tensor y = f_(inputs_);
     if (y.dtype() != kFloat64) {
-      fail(kWhere, fmt::format("expected the function to return float64, got {}", name(y.dtype())));
+      fail(kGradcheck, fmt::format("expected the function to return float64, got {}", name(y.dtype())));
     }
     shape_ = y.shape();
     numel_ = y.numel();
@@ -355,7 +355,7 @@ GradcheckReport gradcheck(GradcheckFunction f, std::span<const Tensor> inputs, c
 }
 
 void wrong_input_count(std::size_t given) {
-  fail(kWhere, fmt::format("expected as many inputs as the function takes, got {}", given));
+  fail(kGradcheck, fmt::format("expected as many inputs as the function takes, got {}", given));
 }
 
 }  // namespace tapegrad::detail

@@ -90,7 +90,7 @@ struct LiveTapes {
   }
 };
 
-[[maybe_unused]] const LiveTapes& kMadeAtLoad = LiveTapes::get();  // so that no fork interrupts it
+[[maybe_unused]] const LiveTapes& kLiveTapes = LiveTapes::get();  // so that no fork interrupts it
 
 }  // namespace
 

@@ -30,7 +30,7 @@ struct LeafNames {
   }
 };
 
-[[maybe_unused]] const LeafNames& kMadeAtLoad = LeafNames::get();  // so that no fork interrupts it
+[[maybe_unused]] const LeafNames& kLeafNames = LeafNames::get();  // so that no fork interrupts it
 
 Named find(const TapeIndex& leaf) {
   LeafNames& names = LeafNames::get();

@@ -14,6 +14,9 @@ namespace tapegrad {
 std::string_view kernels_in_use();
 std::string_view products_in_use();
 
+/// The kernel families that this build has and this processor runs: "portable, avx2, avx512".
+std::string kernels_available();
+
 /// The version of BLIS, and the innermost matrix kernel of the family in use.
 std::string blis_description();
 

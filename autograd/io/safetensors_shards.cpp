@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace safetensors;
 
-constexpr std::string_view kOneFile = "model.safetensors", kIndex = "model.safetensors.index.json";
+constexpr std::string_view kOneFile = "model.safetensors", kIndexFile = "model.safetensors.index.json";
 
 // From shard to the tensors that are read from it.
 using Shards = std::map<std::string, std::vector<std::string>>;
@@ -64,7 +64,7 @@ Metadata read_shards(const std::string& path, Take& take) {
 // Each entry of all files, in order.
 Metadata for_each_entry(const std::string& path, Take& take) {
   if (kind_of_file(path) == FileKind::folder) {
-    for (const std::string_view name : {kOneFile, kIndex}) {
+    for (const std::string_view name : {kOneFile, kIndexFile}) {
       const std::string file = (fs::path(path) / name).string();
       if (is_there(file)) return for_each_entry(file, take);
     }
@@ -74,9 +74,9 @@ Metadata for_each_entry(const std::string& path, Take& take) {
         File(path).refuse(
             "the folder has neither {} nor {}, but {} (in Python: "
             "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(OUT) writes safetensors)",
-            kOneFile, kIndex, std::string_view(other));
+            kOneFile, kIndexFile, std::string_view(other));
     }
-    File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndex);
+    File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndexFile);
   }
   if (path.ends_with(".json")) return read_shards(path, take);
   const SafeTensorsFile file(path);

@@ -5,7 +5,9 @@
 
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -24,30 +26,31 @@ struct Family {
 
 // From the narrowest vectors to the widest.
 #if HWY_ARCH_X86
-constexpr Family kFamilies[] = {{KernelFamily::portable, "portable", HWY_STATIC_TARGET},
+constexpr Family kFamilies[] = {{KernelFamily::portable, "portable", HWY_SSE4},
                                 {KernelFamily::avx2, "avx2", HWY_AVX2},
                                 {KernelFamily::avx512, "avx512", HWY_AVX3}};
 constexpr std::string_view kLeast = "a processor with x86-64-v2 and AES (SSE4.2) or later";
 #else
-constexpr Family kFamilies[] = {{KernelFamily::neon, "neon", HWY_STATIC_TARGET}};
+constexpr Family kFamilies[] = {{KernelFamily::neon, "neon", HWY_NEON}};
 constexpr std::string_view kLeast = "an ARMv8-A processor with NEON and AES";
 #endif
 
-KernelFamily choose() {
-  const std::vector<KernelFamily> available = available_kernel_families();
-  if (available.empty()) fail("kernels", fmt::format("expected {}", kLeast));
-  KernelFamily chosen = available.back();
-  if (const char* wanted = std::getenv("TAPEGRAD_KERNELS"); wanted != nullptr && *wanted != '\0') {
-    bool found = false;
-    std::string names;
-    for (const KernelFamily family : available) {
-      if (name(family) == wanted) chosen = family, found = true;
-      names += (names.empty() ? "" : ", ") + std::string(name(family));
-    }
-    if (!found) fail("kernels", fmt::format("expected TAPEGRAD_KERNELS to be one of {}, got \"{}\"", names, wanted));
+// Those of a set of Highway's targets.
+std::vector<KernelFamily> families_of(int64_t targets) {
+  std::vector<KernelFamily> families;
+  for (const Family& one : kFamilies) {
+    if ((targets & one.target) != 0) families.push_back(one.family);
   }
-  return chosen;
+  return families;
 }
+
+std::string names_of(const std::vector<KernelFamily>& families) {
+  std::string names;
+  for (const KernelFamily family : families) names += (names.empty() ? "" : ", ") + std::string(name(family));
+  return names;
+}
+
+constexpr std::string_view kBuildsAll = "-D TAPEGRAD_TARGETS=all builds the kernels of every instruction set";
 
 }  // namespace
 
@@ -60,15 +63,35 @@ std::string_view name(KernelFamily family) {
 
 std::vector<KernelFamily> available_kernel_families() {
   static const int64_t supported = hwy::SupportedTargets();
-  std::vector<KernelFamily> families;
-  for (const Family& one : kFamilies) {
-    if ((supported & one.target) != 0) families.push_back(one.family);
+  return families_of(supported & HWY_TARGETS);
+}
+
+std::string names_of_available_families() { return names_of(available_kernel_families()); }
+
+KernelFamily detail::choose_family(std::string_view wanted, const std::vector<KernelFamily>& built,
+                                   const std::vector<KernelFamily>& supported) {
+  std::vector<KernelFamily> available;
+  std::set_intersection(built.begin(), built.end(), supported.begin(), supported.end(), std::back_inserter(available));
+  if (available.empty()) {
+    if (supported.empty()) fail("kernels", fmt::format("expected {}", kLeast));
+    fail("kernels", fmt::format("expected a processor with {}, got one with {} ({})", names_of(built),
+                                names_of(supported), kBuildsAll));
   }
-  return families;
+  if (wanted.empty()) return available.back();
+  for (const KernelFamily family : available) {
+    if (name(family) == wanted) return family;
+  }
+  const bool left_out = std::any_of(supported.begin(), supported.end(), [&](auto f) { return name(f) == wanted; });
+  fail("kernels", fmt::format("expected TAPEGRAD_KERNELS to be one of {}, got \"{}\"{}", names_of(available), wanted,
+                              left_out ? fmt::format(", which this build lacks ({})", kBuildsAll) : ""));
 }
 
 KernelFamily kernel_family() {
-  static const KernelFamily family = choose();
+  static const KernelFamily family = [] {
+    const char* wanted = std::getenv("TAPEGRAD_KERNELS");
+    return detail::choose_family(wanted != nullptr ? wanted : "", families_of(HWY_TARGETS),
+                                 families_of(hwy::SupportedTargets()));
+  }();
   return family;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,12 +16,15 @@ enum class KernelFamily { portable, avx2, avx512, neon };
 /// "portable", "avx2" or "avx512" (x86-64); "neon" (arm64).
 std::string_view name(KernelFamily family);
 
-/// The families that this processor can run, from the narrowest vectors to the widest.
+/// The families that this build has (TAPEGRAD_TARGETS) and this processor can run, from the narrowest vectors to the
+/// widest.
 std::vector<KernelFamily> available_kernel_families();
+/// Their names: "portable, avx2, avx512".
+std::string names_of_available_families();
 
 /// The family in use, for SIMD kernels and matrix products alike. The first call chooses it for the whole process: the
 /// value of the environment variable TAPEGRAD_KERNELS, or else the widest family available. Error if the variable
-/// names a family that this processor cannot run.
+/// names a family that is not available.
 KernelFamily kernel_family();
 
 /// What may compute products. `automatic`: whatever is fastest for the shape (autograd/README.md). `blis`: BLIS, all of
@@ -38,6 +42,10 @@ namespace detail {
 inline std::atomic<std::size_t> kernel_index{0};  // 0: not chosen yet
 std::size_t choose_kernel_index();
 std::size_t kernel_index_of(KernelFamily family);
+/// kernel_family() for a value of TAPEGRAD_KERNELS, or none, where a build has the families `built`, and the processor
+/// runs those of `supported`.
+KernelFamily choose_family(std::string_view wanted, const std::vector<KernelFamily>& built,
+                           const std::vector<KernelFamily>& supported);
 /// Whether the processor has FMA3's instructions (x86-64), which the portable family then uses. Until this is
 /// initialised it is false, which gives the same bits.
 extern const bool has_fma;

@@ -88,6 +88,7 @@ std::atomic<float> sink;  // storing a result here keeps the compiler from omitt
 }  // namespace
 
 std::string_view kernels_in_use() { return name(kernel_family()); }
+std::string kernels_available() { return names_of_available_families(); }
 std::string_view products_in_use() { return name(products()); }
 
 std::string blis_description() { return blas::blis_description(); }

@@ -212,7 +212,7 @@ SharedPool& shared_pool() {
   }();
   return *pool;
 }
-[[maybe_unused]] const SharedPool& kMadeAtLoad =
+[[maybe_unused]] const SharedPool& kSharedPool =
     shared_pool();  // a fork while a thread makes it would leave the child waiting
 
 class ThreadCache;

@@ -407,7 +407,7 @@ Generator& default_generator() {
 
 namespace {
 // Made when the library is loaded: a fork while a thread makes it would leave the child waiting for that thread.
-[[maybe_unused]] const Generator& kMadeAtLoad = default_generator();
+[[maybe_unused]] const Generator& kDefaultGenerator = default_generator();
 }  // namespace
 
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }

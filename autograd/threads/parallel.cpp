@@ -195,7 +195,7 @@ WorkerPool& worker_pool() {
 }
 
 // Made when the library is loaded: a fork while a thread makes it would leave the child waiting for that thread.
-[[maybe_unused]] const WorkerPool& kMadeAtLoad = worker_pool();
+[[maybe_unused]] const WorkerPool& kWorkerPool = worker_pool();
 
 }  // namespace
 

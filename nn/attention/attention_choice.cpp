@@ -22,7 +22,7 @@ using AllForms = FormList<struct FullAttention,       //
 
 namespace {
 
-constexpr std::string_view kWhere = "attention_choice";
+constexpr std::string_view kAttentionChoice = "attention_choice";
 
 }  // namespace
 
@@ -44,13 +44,13 @@ AttentionChoice attention_named(std::string_view name) {
   for (const AttentionChoice& form : attention_forms()) {
     if (form.name() == name) return form;
   }
-  fail(kWhere, fmt::format("expected one of {}, got \"{}\"", fmt::join(attention_names(), ", "), name));
+  fail(kAttentionChoice, fmt::format("expected one of {}, got \"{}\"", fmt::join(attention_names(), ", "), name));
 }
 
 AttentionChoice::AttentionChoice() : AttentionChoice(default_form<FullAttention>()) {}
 
 void AttentionChoice::check() const {
-  check_fields(kWhere, *this);
+  check_fields(kAttentionChoice, *this);
   held_->check();
 }
 
@@ -58,13 +58,14 @@ void AttentionChoice::check(Positions positions, bool causal, bool grouped) cons
   check();
   const AttentionTraits t = traits();
   if (causal && !t.not_causal.empty())
-    fail(kWhere, fmt::format("{} attention cannot be causal: {}", t.name, t.not_causal));
+    fail(kAttentionChoice, fmt::format("{} attention cannot be causal: {}", t.name, t.not_causal));
   if (grouped && !t.grouped) {
-    fail(kWhere, fmt::format("expected as many key heads as query heads for {} attention", t.name));
+    fail(kAttentionChoice, fmt::format("expected as many key heads as query heads for {} attention", t.name));
   }
   if (!t.scores && kind_of(positions).adds_to_scores()) {
-    fail(kWhere, fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",
-                             nn::name(positions), t.name));
+    fail(kAttentionChoice,
+         fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",
+                     nn::name(positions), t.name));
   }
 }
 

@@ -12,7 +12,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "kv_cache";
+constexpr std::string_view kKVCache = "kv_cache";
 constexpr int64_t kFirstCapacity = 64;
 constexpr int kAxes = 4;
 constexpr int kTokens = 2;  // the axis of positions
@@ -62,23 +62,23 @@ void require_like(std::string_view what, const Tensor& held, const Tensor& fresh
   const auto text = [](const Tensor& x) {
     return x.defined() ? fmt::format("{} heads of {}", x.size(1), x.size(3)) : std::string("none");
   };
-  fail(kWhere, fmt::format("expected {} as in the cache ({}), got {} (is the cache of another model?)", what,
-                           text(held), text(fresh)));
+  fail(kKVCache, fmt::format("expected {} as in the cache ({}), got {} (is the cache of another model?)", what,
+                             text(held), text(fresh)));
 }
 
 // An Error unless keys and values, which may be left out, have their four axes and are of the same tokens.
 void require_pair(const KeysAndValues& fresh) {
   const auto& [keys, values] = fresh;
   if (!keys.defined() || keys.dim() != kAxes) {
-    fail(kWhere,
+    fail(kKVCache,
          fmt::format("expected keys [B, heads, T, head_dim], got {}", keys.defined() ? str(keys.shape()) : "none"));
   }
   if (!values.defined()) return;
   if (values.dim() != kAxes || values.size(0) != keys.size(0) || values.size(1) != keys.size(1) ||
       values.size(kTokens) != keys.size(kTokens) || values.dtype() != keys.dtype()) {
-    fail(kWhere, fmt::format("expected values {} [{}, {}, {}, head_dim] for keys {}, got {} {}", name(keys.dtype()),
-                             keys.size(0), keys.size(1), keys.size(kTokens), str(keys.shape()), name(values.dtype()),
-                             str(values.shape())));
+    fail(kKVCache, fmt::format("expected values {} [{}, {}, {}, head_dim] for keys {}, got {} {}", name(keys.dtype()),
+                               keys.size(0), keys.size(1), keys.size(kTokens), str(keys.shape()), name(values.dtype()),
+                               str(values.shape())));
   }
 }
 
@@ -89,11 +89,11 @@ int64_t KVCache::batch() const { return layers_.empty() ? 0 : layers_.front().al
 KeysAndValues KVCache::append(std::size_t layer, const KeysAndValues& fresh) {
   if (layer < layers_.size()) return append_to(layers_[layer], fresh);
   if (length_ > 0) {
-    fail(kWhere, fmt::format("expected a layer below {}, as in the cache, got {} (is the cache of another model?)",
-                             layers_.size(), layer));
+    fail(kKVCache, fmt::format("expected a layer below {}, as in the cache, got {} (is the cache of another model?)",
+                               layers_.size(), layer));
   }
   if (layer > layers_.size()) {
-    fail(kWhere, fmt::format("expected layer {} next in the first pass, got {}", layers_.size(), layer));
+    fail(kKVCache, fmt::format("expected layer {} next in the first pass, got {}", layers_.size(), layer));
   }
   Held held;
   const KeysAndValues all = append_to(held, fresh);
@@ -104,14 +104,14 @@ KeysAndValues KVCache::append(std::size_t layer, const KeysAndValues& fresh) {
 KeysAndValues KVCache::append_history(const KeysAndValues& fresh) { return append_to(history_, fresh); }
 
 KeysAndValues KVCache::append_to(Held& held, const KeysAndValues& fresh) const {
-  if (Tape::current()) fail(kWhere, "a cache cannot be used while a tape records (use PauseRecording)");
+  if (Tape::current()) fail(kKVCache, "a cache cannot be used while a tape records (use PauseRecording)");
   require_pair(fresh);
   auto& [keys, values] = held.all;
   const Tensor& other = layers_.empty() ? history_.all.keys : layers_.front().all.keys;
   const Tensor& first = keys.defined() ? keys : other;
   if (first.defined() && (first.size(0) != fresh.keys.size(0) || first.dtype() != fresh.keys.dtype())) {
-    fail(kWhere, fmt::format("expected {} sequences of {} as in the cache, got {} of {}", first.size(0),
-                             name(first.dtype()), fresh.keys.size(0), name(fresh.keys.dtype())));
+    fail(kKVCache, fmt::format("expected {} sequences of {} as in the cache, got {} of {}", first.size(0),
+                               name(first.dtype()), fresh.keys.size(0), name(fresh.keys.dtype())));
   }
   if (length_ > 0 || keys.defined()) {
     require_like("keys", keys, fresh.keys);
@@ -128,15 +128,15 @@ void KVCache::advance(int64_t tokens) {
   for (const Held& layer : layers_) written = std::min(written, layer.written);
   if (history_.all.keys.defined()) written = std::min(written, history_.written);
   if (tokens < 0 || tokens > written - length_) {
-    fail(kWhere, fmt::format("expected 0 to {} tokens, those that all layers have appended, got {}", written - length_,
-                             tokens));
+    fail(kKVCache, fmt::format("expected 0 to {} tokens, those that all layers have appended, got {}",
+                               written - length_, tokens));
   }
   length_ += tokens;
 }
 
 void KVCache::reorder(const Tensor& rows) {
   const PauseRecording pause;
-  if (layers_.empty()) fail(kWhere, "an empty cache cannot be reordered");
+  if (layers_.empty()) fail(kKVCache, "an empty cache cannot be reordered");
   const auto chosen = [&](const Tensor& held) {
     if (!held.defined()) return held;
     const Tensor taken = index_select(narrow(held, kTokens, 0, length_), 0, rows);
@@ -149,7 +149,7 @@ void KVCache::reorder(const Tensor& rows) {
 
 void KVCache::truncate(int64_t length) {
   if (length < 0 || length > length_) {
-    fail(kWhere, fmt::format("expected a length from 0 to {}, the tokens in the cache, got {}", length_, length));
+    fail(kKVCache, fmt::format("expected a length from 0 to {}, the tokens in the cache, got {}", length_, length));
   }
   length_ = length;
   for (Held& layer : layers_) layer.written = length;

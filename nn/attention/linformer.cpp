@@ -13,8 +13,8 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "linformer_attention";
-constexpr std::string_view kModule = "linformer_self_attention";
+constexpr std::string_view kLinformer = "linformer_attention";
+constexpr std::string_view kLinformerModule = "linformer_self_attention";
 constexpr std::string_view kMixes = "each projected key mixes all positions";
 
 // x [..., S, D] -> p x, [..., K, D], with the first S columns of p.
@@ -22,8 +22,8 @@ Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
   const bool fits = (p.dim() == 2 || (p.dim() == 3 && x.dim() >= 3 && p.size(0) == x.size(-3))) &&
                     p.size(-1) >= x.size(-2) && p.dtype() == x.dtype();
   if (!fits) {
-    fail(kWhere, fmt::format("expected {} [K, S] or [heads, K, S] in {} with S of at least {}, got {} {} for {}", what,
-                             name(x.dtype()), x.size(-2), name(p.dtype()), str(p.shape()), str(x.shape())));
+    fail(kLinformer, fmt::format("expected {} [K, S] or [heads, K, S] in {} with S of at least {}, got {} {} for {}",
+                                 what, name(x.dtype()), x.size(-2), name(p.dtype()), str(p.shape()), str(x.shape())));
   }
   const Tensor used = narrow(p, -1, 0, x.size(-2));
   return einsum(p.dim() == 2 ? "ks,...sd->...kd" : "hks,...hsd->...hkd", {used, x});
@@ -70,14 +70,14 @@ class Linformer final : public CopiedForm<Linformer> {
 
 Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& e,
                            const Tensor& f, const LinformerOptions& options) {
-  require_floating(kWhere, {&query, &key, &value});
-  if (options.causal) fail(kWhere, fmt::format("Linformer cannot be causal: {}", kMixes));
+  require_floating(kLinformer, {&query, &key, &value});
+  if (options.causal) fail(kLinformer, fmt::format("Linformer cannot be causal: {}", kMixes));
   if (key.dim() < 2 || value.dim() < 2) {
-    fail(kWhere,
+    fail(kLinformer,
          fmt::format("expected key and value [..., S, D], got {} and {}", str(key.shape()), str(value.shape())));
   }
   Tensor k = key, v = value;
-  if (const Tensor mask = detail::mask_of_keys(kWhere, options.mask); mask.defined()) {
+  if (const Tensor mask = detail::mask_of_keys(kLinformer, options.mask); mask.defined()) {
     const Tensor hidden = logical_not(mask).t();  // [..., S, 1]
     k = masked_fill(k, hidden, 0);
     v = masked_fill(v, hidden, 0);
@@ -127,13 +127,13 @@ SelfAttentionConfig config_of(const LinformerConfig& c) {
 }  // namespace
 
 void LinformerConfig::check() const {
-  require_positive(kModule, "context_length", context_length);
-  require_positive(kModule, "projected", projected);
-  config_of(*this).check(kModule);
+  require_positive(kLinformerModule, "context_length", context_length);
+  require_positive(kLinformerModule, "projected", projected);
+  config_of(*this).check(kLinformerModule);
 }
 
 LinformerSelfAttention::LinformerSelfAttention(const LinformerConfig& c)
-    : MultiHeadAttention(config_of(checked(c)), Alone{kModule}) {}
+    : MultiHeadAttention(config_of(checked(c)), Alone{kLinformerModule}) {}
 
 template AttentionChoice default_form<LinformerAttention>();
 

@@ -14,12 +14,12 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "multihead_attention";
+constexpr std::string_view kMultiheadAttention = "multihead_attention";
 
 int64_t checked_width(int64_t embed_dim, int64_t heads) {
-  require_positive(kWhere, "embed_dim", embed_dim);
-  require_positive(kWhere, "num_heads", heads);
-  require_divisible(kWhere, "embed_dim", embed_dim, "num_heads", heads);
+  require_positive(kMultiheadAttention, "embed_dim", embed_dim);
+  require_positive(kMultiheadAttention, "num_heads", heads);
+  require_divisible(kMultiheadAttention, "embed_dim", embed_dim, "num_heads", heads);
   return embed_dim;
 }
 
@@ -29,8 +29,8 @@ Tensor mask_of_scores(std::string_view name, const Tensor& mask, const Shape& ex
   if (!mask.defined()) return {};
   const bool typed = mask.dtype() == kBool || is_floating(mask.dtype());
   if (!typed || mask.shape() != expected) {
-    fail(kWhere, fmt::format("expected {}, bool (true: hidden) or floating, of shape {}, got {} {}", name,
-                             str(expected), tapegrad::name(mask.dtype()), str(mask.shape())));
+    fail(kMultiheadAttention, fmt::format("expected {}, bool (true: hidden) or floating, of shape {}, got {} {}", name,
+                                          str(expected), tapegrad::name(mask.dtype()), str(mask.shape())));
   }
   const Tensor y = more ? pad(mask.reshape(as), {0, more}) : mask.reshape(as);
   return mask.dtype() == kBool ? !y : y;
@@ -65,8 +65,8 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, con
       out_proj(embed_dim, embed_dim, options.bias),
       dropout(options.dropout) {
   const int64_t e = embed_dim, kdim = options.kdim ? options.kdim : e, vdim = options.vdim ? options.vdim : e;
-  require_positive(kWhere, "kdim", kdim);
-  require_positive(kWhere, "vdim", vdim);
+  require_positive(kMultiheadAttention, "kdim", kdim);
+  require_positive(kMultiheadAttention, "vdim", vdim);
   const auto make = [](Parameter& p, const Shape& shape, auto initialise) {
     p = Parameter(init::blank(shape));
     initialise(p);
@@ -111,7 +111,7 @@ Tensor MultiheadAttention::operator()(const Tensor& query, const Tensor& key, co
   if (query.dim() < 2 || query.dim() > 3 || !fits(query, embed_dim) || !fits(key, of_k) || !fits(value, of_v) ||
       key.size(seq) != value.size(seq) ||
       (batched && (key.size(batch) != query.size(batch) || value.size(batch) != query.size(batch)))) {
-    fail_near(out_proj.weight, kWhere,
+    fail_near(out_proj.weight, kMultiheadAttention,
               fmt::format("expected {} [.., {}], [.., {}] and [.., {}], got query {}, key {}, value {}",
                           batch_first ? "[N, T, E], batch first," : "[T, N, E], batch second,", embed_dim, of_k, of_v,
                           str(query.shape()), str(key.shape()), str(value.shape())));

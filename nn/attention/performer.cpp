@@ -19,9 +19,9 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "performer_attention";
+constexpr std::string_view kPerformer = "performer_attention";
 constexpr std::string_view kFeatures = "orthogonal_features";
-constexpr std::string_view kModule = "performer_self_attention";
+constexpr std::string_view kPerformerModule = "performer_self_attention";
 
 int64_t feature_count(const PerformerAttention& options, int64_t head_dim) {
   const auto d = static_cast<double>(head_dim);
@@ -53,18 +53,19 @@ class Performer final : public CopiedForm<Performer> {
 };
 
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& features, bool causal) {
-  require_floating(kWhere, {&q, &k, &v, &features});
+  require_floating(kPerformer, {&q, &k, &v, &features});
   const bool fit = q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2 && q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2);
   if (!fit) {
-    fail(kWhere, fmt::format("expected query [..., T, D], key [..., S, D] and value [..., S, E], got {}, {} and {}",
-                             str(q.shape()), str(k.shape()), str(v.shape())));
+    fail(kPerformer, fmt::format("expected query [..., T, D], key [..., S, D] and value [..., S, E], got {}, {} and {}",
+                                 str(q.shape()), str(k.shape()), str(v.shape())));
   }
   if (features.dim() != 2 || features.size(0) == 0 || features.size(1) != q.size(-1)) {
-    fail(kWhere, fmt::format("expected features [M, {}], got {}", q.size(-1), str(features.shape())));
+    fail(kPerformer, fmt::format("expected features [M, {}], got {}", q.size(-1), str(features.shape())));
   }
   if (causal && q.size(-2) > k.size(-2)) {
-    fail(kWhere, fmt::format("causal attention expected at least as many keys as queries, got {} queries and {} keys",
-                             q.size(-2), k.size(-2)));
+    fail(kPerformer,
+         fmt::format("causal attention expected at least as many keys as queries, got {} queries and {} keys",
+                     q.size(-2), k.size(-2)));
   }
 }
 
@@ -118,10 +119,10 @@ Tensor orthogonal_features(int64_t count, int64_t head_dim, DType dtype, Generat
 Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
                            const PerformerOptions& options) {
   require_operands(query, key, value, features, options.causal);
-  const Tensor mask = detail::mask_of_keys(kWhere, options.mask);
+  const Tensor mask = detail::mask_of_keys(kPerformer, options.mask);
   const int64_t width = value.size(-1);
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
-  if (!(scale >= 0)) fail(kWhere, fmt::format("expected a scale of at least 0, got {}", scale));
+  if (!(scale >= 0)) fail(kPerformer, fmt::format("expected a scale of at least 0, got {}", scale));
   const double root = std::sqrt(scale);
 
   // The exponents, and weighted values with the weights as one more column. NaN in a hidden key would spread: 0 NaN is
@@ -183,12 +184,13 @@ SelfAttentionConfig config_of(const PerformerConfig& c) {
 }  // namespace
 
 void PerformerConfig::check() const {
-  if (num_features < 0) fail(kModule, fmt::format("expected num_features > 0, or 0 for D log D, got {}", num_features));
-  config_of(*this).check(kModule);
+  if (num_features < 0)
+    fail(kPerformerModule, fmt::format("expected num_features > 0, or 0 for D log D, got {}", num_features));
+  config_of(*this).check(kPerformerModule);
 }
 
 PerformerSelfAttention::PerformerSelfAttention(const PerformerConfig& c)
-    : MultiHeadAttention(config_of(checked(c)), Alone{kModule}) {}
+    : MultiHeadAttention(config_of(checked(c)), Alone{kPerformerModule}) {}
 
 template AttentionChoice default_form<PerformerAttention>();
 

@@ -13,9 +13,9 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "reformer_attention";
+constexpr std::string_view kReformer = "reformer_attention";
 constexpr std::string_view kBuckets = "lsh_buckets";
-constexpr std::string_view kModule = "reformer_self_attention";
+constexpr std::string_view kReformerModule = "reformer_self_attention";
 constexpr int kMostBits = 5;  // of one hash
 
 bool is_power_of_two(int64_t n) { return n > 0 && std::has_single_bit(static_cast<uint64_t>(n)); }
@@ -96,9 +96,9 @@ Tensor lsh_buckets(const Tensor& x, int64_t count, int64_t rounds, Generator* ge
 
 Tensor reformer_attention(const Tensor& query_key, const Tensor& value, const Tensor& buckets,
                           const LshAttentionOptions& options) {
-  require_floating(kWhere, {&query_key, &value});
+  require_floating(kReformer, {&query_key, &value});
   LshAttentionOptions all = options;
-  all.mask = detail::mask_of_keys(kWhere, options.mask);
+  all.mask = detail::mask_of_keys(kReformer, options.mask);
   Tensor of_tokens = query_key;
   if (all.mask.defined() && !all_finite(query_key)) {  // a hidden token is a query, too: its NaN is 0
     const Tensor hidden = logical_not(all.mask).t(), broken = logical_not(isfinite(query_key.detach()));
@@ -155,13 +155,14 @@ SelfAttentionConfig config_of(const ReformerConfig& c) {
 }  // namespace
 
 void ReformerConfig::check() const {
-  require_positive(kModule, "chunk_length", chunk_length);
-  require_positive(kModule, "rounds", rounds);
+  require_positive(kReformerModule, "chunk_length", chunk_length);
+  require_positive(kReformerModule, "rounds", rounds);
   if (num_buckets != 0 && !is_power_of_two(num_buckets)) {
-    fail(kModule, fmt::format("expected num_buckets to be a power of two, or 0 for one that fits the length, got {}",
-                              num_buckets));
+    fail(kReformerModule,
+         fmt::format("expected num_buckets to be a power of two, or 0 for one that fits the length, got {}",
+                     num_buckets));
   }
-  config_of(*this).check(kModule);
+  config_of(*this).check(kReformerModule);
 }
 
 int64_t ReformerSelfAttention::buckets_for(int64_t length, int64_t chunk_length) {
@@ -170,7 +171,7 @@ int64_t ReformerSelfAttention::buckets_for(int64_t length, int64_t chunk_length)
 }
 
 ReformerSelfAttention::ReformerSelfAttention(const ReformerConfig& c)
-    : MultiHeadAttention(config_of(checked(c)), Alone{kModule}) {}
+    : MultiHeadAttention(config_of(checked(c)), Alone{kReformerModule}) {}
 
 template AttentionChoice default_form<ReformerAttention>();
 

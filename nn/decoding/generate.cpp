@@ -19,22 +19,22 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "generate";
+constexpr std::string_view kGenerate = "generate";
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 void check(const Tensor& prompt, const GenerateOptions& o) {
   if (prompt.dim() != 2 || prompt.dtype() != kInt64 || prompt.size(1) == 0) {
-    fail(kWhere, fmt::format("expected a prompt int64 [B, T] with at least one token, got {} {}", name(prompt.dtype()),
-                             str(prompt.shape())));
+    fail(kGenerate, fmt::format("expected a prompt int64 [B, T] with at least one token, got {} {}",
+                                name(prompt.dtype()), str(prompt.shape())));
   }
-  require_in(kWhere, "max_new_tokens", o.max_new_tokens, kNotNegative);
-  require_in(kWhere, "temperature", o.temperature, kNotNegative);
-  require_in(kWhere, "top_k", o.top_k, kNotNegative);
-  require_in(kWhere, "top_p", o.top_p, {.least = 0, .most = 1, .open_below = true});
-  require_in(kWhere, "beams", o.beams, kPositive);
-  require_in(kWhere, "length_penalty", o.length_penalty, kNotNegative);
+  require_in(kGenerate, "max_new_tokens", o.max_new_tokens, kNotNegative);
+  require_in(kGenerate, "temperature", o.temperature, kNotNegative);
+  require_in(kGenerate, "top_k", o.top_k, kNotNegative);
+  require_in(kGenerate, "top_p", o.top_p, {.least = 0, .most = 1, .open_below = true});
+  require_in(kGenerate, "beams", o.beams, kPositive);
+  require_in(kGenerate, "length_penalty", o.length_penalty, kNotNegative);
   if (o.beams > 1 && o.temperature > 0) {
-    fail(kWhere,
+    fail(kGenerate,
          fmt::format("expected temperature 0 for beam search, got {} beams at temperature {}", o.beams, o.temperature));
   }
 }
@@ -192,7 +192,8 @@ Tensor next_logits(const Decoder& model, std::span<Sequence* const> of) {
 Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed) {
   const InferenceMode inference;
-  if (options.beams != 1) fail(kWhere, fmt::format("several sequences at once take one beam, got {}", options.beams));
+  if (options.beams != 1)
+    fail(kGenerate, fmt::format("several sequences at once take one beam, got {}", options.beams));
   std::vector<Sequence> all;
   all.reserve(prompts.size());
   for (const std::vector<int64_t>& prompt : prompts) {

@@ -6,14 +6,14 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "sequence_loss";
+constexpr std::string_view kSequenceLoss = "sequence_loss";
 
 void check(const Tensor& outputs, const Tensor& target) {
   const bool fits = outputs.dim() == 3 && target.dim() == 2 && outputs.size(0) == target.size(0) &&
                     outputs.size(1) == target.size(1) && target.dtype() == kInt64 && target.numel() > 0;
   if (fits) return;
-  fail(kWhere, fmt::format("expected outputs [B, T, V] and target int64 [B, T], got {} and {} {}", str(outputs.shape()),
-                           name(target.dtype()), str(target.shape())));
+  fail(kSequenceLoss, fmt::format("expected outputs [B, T, V] and target int64 [B, T], got {} and {} {}",
+                                  str(outputs.shape()), name(target.dtype()), str(target.shape())));
 }
 
 }  // namespace

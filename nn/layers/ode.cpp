@@ -20,7 +20,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "odeint";
+constexpr std::string_view kOdeint = "odeint";
 const Op kAdjoint{"ode_adjoint"};
 
 using State = std::vector<Tensor>;  // tensors that change together
@@ -74,7 +74,7 @@ constexpr double kInside[kStages][4] = {
 Tensor slope_at(const OdeSlope& slope, double t, const Tensor& h, std::span<const Tensor> parameters) {
   Tensor found = slope(t, h, parameters);
   if (found.shape() == h.shape()) return found;
-  fail(kWhere, fmt::format("expected a slope of the shape of h, {}, got {}", str(h.shape()), str(found.shape())));
+  fail(kOdeint, fmt::format("expected a slope of the shape of h, {}, got {}", str(h.shape()), str(found.shape())));
 }
 
 bool is_finite(const State& s) {
@@ -135,7 +135,7 @@ class DormandPrince {
       if (error > 1) {
         dt_ = dt * std::min(factor, 1.0);
         if (t_ + dt_ == t_) {
-          fail(kWhere, fmt::format("the steps at t = {} become too short (try a larger tolerance)", t_));
+          fail(kOdeint, fmt::format("the steps at t = {} become too short (try a larger tolerance)", t_));
         }
         continue;
       }
@@ -258,28 +258,28 @@ struct Adjoint {
 OdeSolver ode_solver_named(std::string_view name) {
   const auto* at = std::find(std::begin(kOdeSolverNames), std::end(kOdeSolverNames), name);
   if (at == std::end(kOdeSolverNames)) {
-    fail(kWhere, fmt::format("expected one of {}, got \"{}\"", fmt::join(kOdeSolverNames, ", "), name));
+    fail(kOdeint, fmt::format("expected one of {}, got \"{}\"", fmt::join(kOdeSolverNames, ", "), name));
   }
   return static_cast<OdeSolver>(at - std::begin(kOdeSolverNames));
 }
 
 void OdeOptions::check() const {
-  require_positive(kWhere, "steps", steps);
-  require_in(kWhere, "tolerance", tolerance, kPositive);
+  require_positive(kOdeint, "steps", steps);
+  require_in(kOdeint, "tolerance", tolerance, kPositive);
 }
 
 Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor> parameters,
               std::span<const double> times, const OdeOptions& options, const OdeSlopeGradients& gradients) {
   options.check();
-  require_floating(kWhere, start.dtype());
-  if (times.empty()) fail(kWhere, "expected at least one time, got none");
+  require_floating(kOdeint, start.dtype());
+  if (times.empty()) fail(kOdeint, "expected at least one time, got none");
   for (const double t : times) {
-    if (!std::isfinite(t)) fail(kWhere, fmt::format("expected finite times, got {}", t));
+    if (!std::isfinite(t)) fail(kOdeint, fmt::format("expected finite times, got {}", t));
   }
   for (std::size_t i = 1; i < times.size(); ++i) {
     const double step = times[i] - times[i - 1];
     if (!(step * (times[1] - times[0]) > 0)) {
-      fail(kWhere, fmt::format("expected increasing or decreasing times, got {} after {}", times[i], times[i - 1]));
+      fail(kOdeint, fmt::format("expected increasing or decreasing times, got {} after {}", times[i], times[i - 1]));
     }
   }
   const bool in_jvp = Tape::current() && !Tape::for_backward();  // keeps nothing

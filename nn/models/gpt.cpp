@@ -12,10 +12,10 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kWhere = "gpt";
-constexpr std::string_view kConfig = "gpt_config";
+constexpr std::string_view kGPT = "gpt";
+constexpr std::string_view kGPTConfig = "gpt_config";
 
-const detail::NamedConfig<GPTConfig> kPresets[] = {
+const detail::NamedConfig<GPTConfig> kGPTPresets[] = {
     {"tiny", {.context_length = 64, .emb_dim = 64, .n_heads = 4, .n_layers = 2}},
     {"char", {.context_length = 128, .emb_dim = 128, .n_heads = 4, .n_layers = 4}},
     {"book", {.context_length = 256}},
@@ -61,9 +61,9 @@ void GPTConfig::list(Fields& f) {
 }
 
 void GPTConfig::check() const {
-  check_fields(kConfig, *this);
-  require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
-  kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
+  check_fields(kGPTConfig, *this);
+  require_divisible(kGPTConfig, "emb_dim", emb_dim, "n_heads", n_heads);
+  kv_width(kGPTConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();
   attention.check(relative_kind(positions, position_options), true, n_kv_heads > 0 && n_kv_heads != n_heads);
 }
@@ -73,11 +73,11 @@ int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, c
 int64_t GPTConfig::parameter_count() const { return detail::counted<GPTModel>(*this, &GPTConfig::n_layers); }
 
 std::span<const std::string_view> gpt_presets() {
-  static const std::vector<std::string_view> names = detail::names_of<GPTConfig>(kPresets);
+  static const std::vector<std::string_view> names = detail::names_of<GPTConfig>(kGPTPresets);
   return names;
 }
 
-GPTConfig gpt_preset(std::string_view name) { return detail::config_of<GPTConfig>(kWhere, kPresets, name); }
+GPTConfig gpt_preset(std::string_view name) { return detail::config_of<GPTConfig>(kGPT, kGPTPresets, name); }
 
 // --- the masks of tutorial 000 ---
 
@@ -100,8 +100,8 @@ NamedTensors without_masks(const NamedTensors& state) {
       kept.push_back(t);
     } else if (const Tensor& m = t.tensor;
                m.dim() != 2 || m.size(0) != m.size(1) || !all(m.to(kFloat32) == saved_mask(m.size(0)))) {
-      fail(kWhere, fmt::format("expected \"{}\" to have ones above its diagonal and zeros elsewhere, got {} {}", t.name,
-                               name(m.dtype()), str(m.shape())));
+      fail(kGPT, fmt::format("expected \"{}\" to have ones above its diagonal and zeros elsewhere, got {} {}", t.name,
+                             name(m.dtype()), str(m.shape())));
     }
   }
   return kept;

@@ -16,7 +16,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kConfig = "transformer_config";
+constexpr std::string_view kTransformerConfig = "transformer_config";
 constexpr std::string_view kNorms[] = {"pre", "post"};
 
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
@@ -51,7 +51,7 @@ SublayerConnection sublayer_of(const TransformerConfig& c) {
   return SublayerConnection(c.hidden_size, c.hidden_dropout_prob, c.layer_norm_eps, c.post_norm);
 }
 
-const detail::NamedConfig<TransformerConfig> kPresets[] = {
+const detail::NamedConfig<TransformerConfig> kTransformerPresets[] = {
     {"base",
      {.vocab_size = 37000,
       .hidden_size = 512,
@@ -102,10 +102,11 @@ void TransformerConfig::list(Fields& f) {
 }
 
 void TransformerConfig::check() const {
-  check_fields(kConfig, *this);
-  require_divisible(kConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
+  check_fields(kTransformerConfig, *this);
+  require_divisible(kTransformerConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
   if (!(pad_token_id >= 0 && pad_token_id < vocab_size)) {
-    fail(kConfig, fmt::format("expected pad_token_id in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
+    fail(kTransformerConfig,
+         fmt::format("expected pad_token_id in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
   attention.check(relative_kind(positions, position_options), false);
@@ -116,12 +117,12 @@ int64_t TransformerConfig::parameter_count() const {
 }
 
 std::span<const std::string_view> transformer_presets() {
-  static const std::vector<std::string_view> names = detail::names_of<TransformerConfig>(kPresets);
+  static const std::vector<std::string_view> names = detail::names_of<TransformerConfig>(kTransformerPresets);
   return names;
 }
 
 TransformerConfig transformer_preset(std::string_view name) {
-  return detail::config_of<TransformerConfig>(kConfig, kPresets, name);
+  return detail::config_of<TransformerConfig>(kTransformerConfig, kTransformerPresets, name);
 }
 
 int64_t TransformerConfig::longest_input() const {

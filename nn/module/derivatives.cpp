@@ -7,17 +7,18 @@ namespace tapegrad::nn::detail {
 
 namespace {
 
-constexpr std::string_view kWhere = "functional_call";
+constexpr std::string_view kFunctionalCall = "functional_call";
 
 // Everything is checked before anything is substituted.
 void require_like(const NamedParameter& p, const Tensor& value) {
   const Tensor& own = p.parameter.tensor();
   if (!is_floating(own.dtype())) {
-    fail(kWhere, fmt::format("expected a model in float32 or float64, got {} for {}", name(own.dtype()), p.name));
+    fail(kFunctionalCall,
+         fmt::format("expected a model in float32 or float64, got {} for {}", name(own.dtype()), p.name));
   }
   if (!(value.shape() == own.shape()) || !is_floating(value.dtype())) {
-    fail(kWhere, fmt::format("expected float32 or float64 {} for {}, got {} {}", str(own.shape()), p.name,
-                             name(value.dtype()), str(value.shape())));
+    fail(kFunctionalCall, fmt::format("expected float32 or float64 {} for {}, got {} {}", str(own.shape()), p.name,
+                                      name(value.dtype()), str(value.shape())));
   }
 }
 
@@ -58,7 +59,8 @@ void vector_to_parameters(const Tensor& v, const AnyModel& model) {
 Substitution::Substitution(const AnyModel& model, std::span<const Tensor> values)
     : parameters_(named_parameters(model, false)) {
   if (values.size() != parameters_.size()) {
-    fail(kWhere, fmt::format("expected one tensor per parameter, got {} for {}", values.size(), parameters_.size()));
+    fail(kFunctionalCall,
+         fmt::format("expected one tensor per parameter, got {} for {}", values.size(), parameters_.size()));
   }
   for (std::size_t i = 0; i < values.size(); ++i) require_like(parameters_[i], values[i]);
   before_.reserve(values.size());

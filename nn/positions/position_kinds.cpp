@@ -34,7 +34,7 @@ using AllKinds = KindList<struct NoPositionsKind,     //
 
 namespace {
 
-constexpr std::string_view kWhere = "positions";
+constexpr std::string_view kPositionKinds = "positions";
 
 std::vector<std::string_view> names_of(std::span<const PositionKind::Role> roles) {
   std::vector<std::string_view> names;
@@ -57,7 +57,7 @@ const PositionKind* found(std::string_view name) {
   for (const PositionKind* kind : position_kinds()) {
     if (kind->name == name) return kind;
   }
-  fail(kWhere, fmt::format("expected one of {}, got \"{}\"", fmt::join(position_names(), ", "), name));
+  fail(kPositionKinds, fmt::format("expected one of {}, got \"{}\"", fmt::join(position_names(), ", "), name));
 }
 
 }  // namespace
@@ -128,9 +128,10 @@ void list_positions(std::string_view positions, PositionOptions& options, Fields
 void PositionKind::require_valid(PositionOptions options) const {
   Fields fields;
   list(options, fields);
-  check_fields(kWhere, fields);
-  check(options,
-        [](std::string_view option, const std::string& fault) { fail(kWhere, fmt::format("{}: {}", option, fault)); });
+  check_fields(kPositionKinds, fields);
+  check(options, [](std::string_view option, const std::string& fault) {
+    fail(kPositionKinds, fmt::format("{}: {}", option, fault));
+  });
 }
 
 // --- an encoding that overrides nothing ---

@@ -13,24 +13,24 @@ namespace tapegrad::optim {
 
 namespace {
 
-constexpr std::string_view kWhere = "optimizer";
+constexpr std::string_view kSharedUpdate = "optimizer";
 
 }  // namespace
 
 void UpdateShare::keep(std::vector<Range> share) {
   std::vector<Slot>& slots = optimizer_.slots_;
   if (share.size() != slots.size())
-    fail(kWhere, fmt::format("expected a range for each of {} parameters, got {}", slots.size(), share.size()));
+    fail(kSharedUpdate, fmt::format("expected a range for each of {} parameters, got {}", slots.size(), share.size()));
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int64_t n = slots[i].parameter.numel();
     const auto& [begin, end] = share[i];
     if (begin < 0 || begin > end || end > n)
-      fail(kWhere, fmt::format("expected a range of at most {} elements, got {} to {}", n, begin, end));
+      fail(kSharedUpdate, fmt::format("expected a range of at most {} elements, got {} to {}", n, begin, end));
     if (!may_cut() && begin < end && end - begin < n)
-      fail(kWhere,
+      fail(kSharedUpdate,
            fmt::format("{} cannot be cut: its update is not elementwise", quoted(slots[i].name, slots[i].parameter)));
   }
-  if (optimizer_.has_share()) fail(kWhere, "this optimiser has a share already");
+  if (optimizer_.has_share()) fail(kSharedUpdate, "this optimiser has a share already");
   optimizer_.share_ = std::move(share);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     for (Tensor& buffer : slots[i].buffers) {
@@ -77,15 +77,15 @@ class UpdateShare::Views {
 void UpdateShare::check(const std::vector<Tensor>& grads) const {
   const std::vector<Slot>& slots = optimizer_.slots_;
   if (!optimizer_.has_share() || grads.size() != slots.size())
-    fail(kWhere, "expected keep() and all gradients before the step of a share");
+    fail(kSharedUpdate, "expected keep() and all gradients before the step of a share");
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].parameter.is_frozen()) continue;
     if (!grads[i].defined()) optimizer_.require_missing_allowed(slots[i]);
     if (grads[i].defined() && !all_finite(grads[i]))
-      fail(kWhere,
+      fail(kSharedUpdate,
            fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
                        quoted(slots[i].name, slots[i].parameter)));
-    slots[i].parameter.require_writable(kWhere, slots[i].name);
+    slots[i].parameter.require_writable(kSharedUpdate, slots[i].name);
   }
 }
 
@@ -99,7 +99,7 @@ void UpdateShare::step(const std::vector<Tensor>& grads) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     Slot& slot = slots[i];
     if (!grads[i].defined() || slot.parameter.is_frozen()) continue;
-    slot.parameter.prepare_write(kWhere, slot.name);
+    slot.parameter.prepare_write(kSharedUpdate, slot.name);
     if (optimizer_.share_[i].size() == 0) {  // counted like the others: the state has its steps
       ++slot.steps;
       continue;

@@ -15,7 +15,7 @@ namespace tapegrad::optim {
 
 namespace {
 
-constexpr std::string_view kWhere = "lbfgs";
+constexpr std::string_view kLBFGS = "lbfgs";
 constexpr double kDecrease = 1e-4;  // c1 of the Wolfe conditions: the loss must fall by this fraction of the slope
 constexpr double kCurvature = 0.9;  // c2: |slope| must fall to this fraction
 
@@ -38,11 +38,11 @@ double cubic_minimum(double a, double fa, double ga, double b, double fb, double
 }
 
 void check(const LBFGSOptions& options) {
-  require_in(kWhere, "lr", options.lr, kNotNegative);
-  require_in(kWhere, "tolerance_grad", options.tolerance_grad, kNotNegative);
-  require_in(kWhere, "tolerance_change", options.tolerance_change, kNotNegative);
+  require_in(kLBFGS, "lr", options.lr, kNotNegative);
+  require_in(kLBFGS, "tolerance_grad", options.tolerance_grad, kNotNegative);
+  require_in(kLBFGS, "tolerance_change", options.tolerance_change, kNotNegative);
   const auto at_least_one = [](std::string_view what, int64_t value) {
-    if (value < 1) fail(kWhere, fmt::format("expected {} of at least 1, got {}", what, value));
+    if (value < 1) fail(kLBFGS, fmt::format("expected {} of at least 1, got {}", what, value));
   };
   at_least_one("max_iterations", options.max_iterations);
   at_least_one("max_evaluations", options.max_evaluations.value_or(1));
@@ -53,14 +53,14 @@ void check(const LBFGSOptions& options) {
 
 LBFGS::LBFGS(NamedTensors parameters, LBFGSOptions options) : parameters_(std::move(parameters)), options_(options) {
   check(options);
-  if (parameters_.empty()) fail(kWhere, "expected at least one parameter, got none");
+  if (parameters_.empty()) fail(kLBFGS, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined() || !p.tensor.is_leaf()) {
-      fail(kWhere,
+      fail(kLBFGS,
            fmt::format("expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name));
     }
     if (p.tensor.dtype() != parameters_[0].tensor.dtype()) {
-      fail(kWhere, fmt::format("expected parameters of one type, got {} and {}", name(parameters_[0].tensor.dtype()),
+      fail(kLBFGS, fmt::format("expected parameters of one type, got {} and {}", name(parameters_[0].tensor.dtype()),
                                name(p.tensor.dtype())));
     }
     numel_ += p.tensor.numel();
@@ -68,7 +68,7 @@ LBFGS::LBFGS(NamedTensors parameters, LBFGSOptions options) : parameters_(std::m
 }
 
 void LBFGS::set_lr(double lr) {
-  require_in(kWhere, "lr", lr, kNotNegative);
+  require_in(kLBFGS, "lr", lr, kNotNegative);
   options_.lr = lr;
 }
 
@@ -81,10 +81,10 @@ Tensor LBFGS::values() const {
 }
 
 void LBFGS::set_values(const Tensor& row) {
-  for (const NamedTensor& p : parameters_) p.tensor.require_writable(kWhere, p.name);
+  for (const NamedTensor& p : parameters_) p.tensor.require_writable(kLBFGS, p.name);
   int64_t begin = 0;
   for (const NamedTensor& p : parameters_) {
-    p.tensor.prepare_write(kWhere, p.name, Tensor::Values::discard);
+    p.tensor.prepare_write(kLBFGS, p.name, Tensor::Values::discard);
     copy_into(p.tensor, narrow(row, 0, begin, p.tensor.numel()).reshape(p.tensor.shape()));
     begin += p.tensor.numel();
   }
@@ -115,7 +115,7 @@ LBFGS::Point LBFGS::evaluate_at(const Tensor& row, const Tensor& good, const std
 
 void LBFGS::fail_at(const Tensor& good, std::string_view where) {
   set_values(good);
-  fail(kWhere,
+  fail(kLBFGS,
        fmt::format("the loss or its gradient is not finite {}; the parameters have the values of the last point "
                    "where both were (a smaller lr, strong_wolfe, or Tape::trap_nan, which finds the operation)",
                    where));
@@ -296,17 +296,17 @@ NamedTensors LBFGS::state() const {
 }
 
 void LBFGS::load_state(const NamedTensors& state) {
-  StateEntries entries(kWhere, state);
+  StateEntries entries(kLBFGS, state);
   const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
     return entries.take(name, shape, dtype).detach();
   };
   const std::vector<int64_t> counts = take("counts", {3}, kInt64).to_vector<int64_t>();
   if (counts[0] < 0 || counts[1] < 0 || counts[2] < 0 || counts[2] >= counts[0] + 1) {
-    fail(kWhere, fmt::format("expected valid counts in the state, got {} iterations, {} evaluations, {} pairs",
+    fail(kLBFGS, fmt::format("expected valid counts in the state, got {} iterations, {} evaluations, {} pairs",
                              counts[0], counts[1], counts[2]));
   }
   const std::vector<double> numbers = take("numbers", {3 + counts[2]}, kFloat64).to_vector<double>();
-  require_in(kWhere, "lr", numbers[0], kNotNegative);
+  require_in(kLBFGS, "lr", numbers[0], kNotNegative);
   const DType dtype = parameters_[0].tensor.dtype();
   Tensor direction, last_gradient;
   if (counts[0] > 0) {

@@ -14,7 +14,7 @@
 namespace tapegrad::tasks::architecture {
 namespace {
 
-constexpr const char* kWhere = "architecture";
+constexpr const char* kArchitecture = "architecture";
 
 // "encoder": "Encoder"
 std::string capitalised(std::string name) {
@@ -278,7 +278,7 @@ class Parts {
     for (std::size_t i = 0; i < counted_.size(); ++i) {
       const nn::WatchedMember& p = seen_.members[i];
       if (p.kind == nn::WatchedMember::Kind::parameter && p.count > 0 && !counted_[i])
-        fail(kWhere, fmt::format("expected every parameter in a part, got {} in none", p.path));
+        fail(kArchitecture, fmt::format("expected every parameter in a part, got {} in none", p.path));
     }
   }
 

@@ -24,7 +24,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kWhere = "model";
+constexpr std::string_view kLoading = "model";
 
 // Of generation_config.json: how tokens are sampled, which options decide here, and how they are computed.
 constexpr const char* kGenerationFile = "generation_config.json";
@@ -47,7 +47,7 @@ constexpr std::string_view kGenerationAtDefaults =
 template <class Model>
 nn::AnyDecoder unfilled(const auto& config, std::string_view dtype, const fs::path& path,
                         const GPTOptions* run = nullptr) {
-  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
+  require_memory(kLoading, fmt::format("{}: a model of its sizes", path.string()),
                  model_bytes(config) * weight_format(dtype).bytes_per_element() / sizeof(float));
   const nn::init::Skip skip;
   nn::AnyDecoder model{Model(config)};
@@ -68,8 +68,8 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
   if (!wanted || !data::has_tokenizer(folder.string())) return nullptr;
   std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
   if (tokenizer->size() > vocab_size) {
-    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
-                             tokenizer->size(), vocab_size));
+    fail(kLoading, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
+                               tokenizer->size(), vocab_size));
   }
   return tokenizer;
 }
@@ -113,7 +113,7 @@ void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs:
     constexpr std::size_t kMostShown = 400;  // a model that does not fit names all of its parameters
     std::string what = e.what();
     if (what.size() > kMostShown) what = what.substr(0, what.rfind(';', kMostShown)) + "; and more";
-    fail(kWhere, fmt::format("{}: {}", path.string(), what));
+    fail(kLoading, fmt::format("{}: {}", path.string(), what));
   }
 }
 

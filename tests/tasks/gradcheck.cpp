@@ -1,5 +1,5 @@
 // The verb gradcheck.
-#include <tapegrad/command/tools.h>
+#include <tapegrad/command/optional/optional.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tests/support/testing.h>
 

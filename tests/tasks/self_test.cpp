@@ -1,7 +1,7 @@
 // `tapegrad info --self-test`: this machine computes the published bits.
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/checks/self_test/self_test.h>
-#include <tapegrad/command/tools.h>
+#include <tapegrad/command/optional/optional.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/testing.h>
 

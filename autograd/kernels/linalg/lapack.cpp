@@ -86,7 +86,7 @@ class ForkGate {
   std::atomic<unsigned> inside_{0};  // threads inside, and the bit kClosed
 };
 
-[[maybe_unused]] const ForkGate& kMadeAtLoad = ForkGate::gate();
+[[maybe_unused]] const ForkGate& kForkGate = ForkGate::gate();
 
 struct InsideBlas {
   InsideBlas() { ForkGate::gate().enter(); }

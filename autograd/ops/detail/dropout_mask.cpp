@@ -10,7 +10,7 @@ namespace tapegrad {
 
 namespace {
 
-constexpr int64_t kGrain = int64_t{1} << 16;  // bytes of bits
+constexpr int64_t kMaskGrain = int64_t{1} << 16;  // bytes of bits
 
 // Bit i of the result is byte i of `bytes`, which are 0 or 1: the factor shifts byte i by 56 - 7 i.
 constexpr uint64_t joined(uint64_t bytes) { return bytes * 0x0102040810204080U >> 56; }
@@ -30,7 +30,7 @@ PackedDropoutMask::PackedDropoutMask(int64_t count, double keep, Generator& gene
   auto* const from = reinterpret_cast<uint8_t*>(bytes_drawn.mutable_data<bool>());
   generator.keep_mask(from, count, keep);
   std::memset(from + count, 0, static_cast<std::size_t>(8 * bytes - count));
-  parallel_for(bytes, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(bytes, kMaskGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       uint64_t eight;
       std::memcpy(&eight, from + 8 * i, sizeof eight);

@@ -12,9 +12,9 @@
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kGrain = 8192;                          // elements for one thread to take at a time
-constexpr int64_t kPiece = 512;                           // elements in a gathering buffer
-static_assert(kGrain % kPiece == 0 && kPiece % 64 == 0);  // pieces of y begin at cache lines
+constexpr int64_t kMapGrain = 8192;                          // elements for one thread to take at a time
+constexpr int64_t kPiece = 512;                              // elements in a gathering buffer
+static_assert(kMapGrain % kPiece == 0 && kPiece % 64 == 0);  // pieces of y begin at cache lines
 
 // Where results go. What no cache can hold may be computed in the L1 cache, piece by piece, and stored past the other
 // caches: an ordinary store would load its destination first. Then arithmetic and stores take turns, which is slower if
@@ -29,7 +29,7 @@ class Output {
                  reinterpret_cast<std::uintptr_t>(base_) % 64 == 0) {}
   bool streams() const { return streams_; }
   // Elements for one call of write().
-  int64_t most() const { return streams_ ? kPiece : kGrain; }
+  int64_t most() const { return streams_ ? kPiece : kMapGrain; }
   void* at(int64_t index) const { return base_ + index * item_; }
 
   // compute(to) writes the elements [at, at + n), n <= most().
@@ -155,7 +155,7 @@ void map_strided(const Tensor& y, std::span<const Tensor* const> operands, MapKe
   for (int i = 0; i < count; ++i) new (readers + i) StridedReader(*operands[static_cast<std::size_t>(i)], y.shape());
   const Output out(y, work == MapWork::light);
 
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kMapGrain, [&](int64_t begin, int64_t end) {
     const void* x[kMaxOperands];
     alignas(64) std::byte buffers[kMaxOperands][kPiece * 8];
     for (int i = 0; i < count; ++i) {
@@ -198,9 +198,9 @@ void map_any_type(const Tensor& y, std::span<const Tensor* const> operands, MapK
     reads_y = reads_y || x[count] == y.raw_data();
     items[count++] = item_size(operand->dtype());
   }
-  if (n <= kGrain) return kernel(x, y.mutable_raw_data(), n, context);
+  if (n <= kMapGrain) return kernel(x, y.mutable_raw_data(), n, context);
   const Output out(y, work == MapWork::light && !reads_y);
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kMapGrain, [&](int64_t begin, int64_t end) {
     const void* from[kMaxOperands];
     for (int64_t at = begin; at < end; at += out.most()) {
       const int64_t piece = std::min(out.most(), end - at);
@@ -217,7 +217,7 @@ void copy_into(const Tensor& y, const Tensor& x) {
   const StridedReader reader(x, y.shape());
   const Output out(y, true);
   const int64_t item = item_size(y.dtype());
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kMapGrain, [&](int64_t begin, int64_t end) {
     if (reader.contiguous()) {
       const auto bytes = (end - begin) * item;
       if (out.streams()) {

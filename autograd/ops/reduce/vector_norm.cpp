@@ -19,15 +19,15 @@ constexpr std::string_view kCosineSimilarity = "cosine_similarity";
 constexpr int64_t kCountBlock = 16384;  // elements, of few columns, that are counted at a time
 constexpr int64_t kCountColumns = 256;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMaxNorm = std::numeric_limits<double>::infinity();
 
 // The norm for each kind of p; most are one pass over x. Not recorded.
 Tensor norm_value(const Tensor& x, double p, const Axes& axes, bool keepdim) {
   const auto over = [&](ReduceKind kind, ReduceOf of) { return reduced(kNorm.name, kind, x, axes, keepdim, of); };
   if (p == 2) return sqrt(over(ReduceKind::sum, ReduceOf::square));
   if (p == 1) return over(ReduceKind::sum, ReduceOf::size);
-  if (p == kInfinity) return over(ReduceKind::maximum, ReduceOf::size);
-  if (p == -kInfinity) return over(ReduceKind::minimum, ReduceOf::size);
+  if (p == kMaxNorm) return over(ReduceKind::maximum, ReduceOf::size);
+  if (p == -kMaxNorm) return over(ReduceKind::minimum, ReduceOf::size);
   if (p == 0) return count_nonzero(x, axes, keepdim).to(x.dtype());
   return pow(sum(pow(abs(x), p), axes, keepdim), 1 / p);
 }
@@ -137,7 +137,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, Flag keepdim) {
 Tensor norm(const Tensor& x, double p, const Axes& axes, Flag keepdim) {
   require_floating(kNorm.name, {&x});
   if (std::isnan(p)) kNorm.fail("expected a p other than NaN");
-  if (p < 0 || p == kInfinity) require_elements(kNorm.name, x, axes);
+  if (p < 0 || p == kMaxNorm) require_elements(kNorm.name, x, axes);
   Tensor y;
   {
     const PauseRecording pause;

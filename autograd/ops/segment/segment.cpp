@@ -13,14 +13,12 @@
 namespace tapegrad {
 namespace {
 
-const Op kSum{"segment_sum"};
-const Op kMean{"segment_mean"};
-const Op kMax{"segment_max"};
-const Op kMin{"segment_min"};
-const SymmetricOp kSoftmax{"segment_softmax"};
-const Op kLogsumexp{"segment_logsumexp"};
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const Op kSegmentSum{"segment_sum"};
+const Op kSegmentMean{"segment_mean"};
+const Op kSegmentMax{"segment_max"};
+const Op kSegmentMin{"segment_min"};
+const SymmetricOp kSegmentSoftmax{"segment_softmax"};
+const Op kSegmentLogsumexp{"segment_logsumexp"};
 
 Segments segments_of(const Op& op, const Tensor& x, const Tensor& index, int64_t count) {
   if (x.dim() == 0) op.fail("expected x with one axis or more, got a scalar");
@@ -41,7 +39,7 @@ Tensor of_rows(const Tensor& y, const Segments& segments) { return index_select(
 
 // segment_sum with segments that are known. Recorded.
 Tensor summed(const Tensor& x, const Segments& segments) {
-  return record(kSum, reduced_by_segment(SegmentKind::sum, x, segments), {x},
+  return record(kSegmentSum, reduced_by_segment(SegmentKind::sum, x, segments), {x},
                 [segments](const Tensor& dy) -> Grads { return of_rows(dy, segments); });
 }
 
@@ -117,42 +115,44 @@ Segments make_segments(std::string_view where, const Tensor& index, int64_t rows
 
 Tensor segment_sum(const Tensor& x, const Tensor& index, int64_t segments) {
   if (widens_to_int64(x.dtype())) return segment_sum(x.to(kInt64), index, segments);
-  return summed(x, segments_of(kSum, x, index, segments));
+  return summed(x, segments_of(kSegmentSum, x, index, segments));
 }
 
 Tensor segment_mean(const Tensor& x, const Tensor& index, int64_t count) {
-  require_floating(kMean.name, {&x});
-  const Segments segments = segments_of(kMean, x, index, count);
-  return record(kMean, reduced_by_segment(SegmentKind::mean, x, segments), {x}, [segments](const Tensor& dy) -> Grads {
-    return of_rows(dy / sizes_of(segments, dy.dim(), dy.dtype()), segments);
-  });
+  require_floating(kSegmentMean.name, {&x});
+  const Segments segments = segments_of(kSegmentMean, x, index, count);
+  return record(kSegmentMean, reduced_by_segment(SegmentKind::mean, x, segments), {x},
+                [segments](const Tensor& dy) -> Grads {
+                  return of_rows(dy / sizes_of(segments, dy.dim(), dy.dtype()), segments);
+                });
 }
 
 Tensor segment_max(const Tensor& x, const Tensor& index, int64_t segments) {
-  return extreme(kMax, SegmentKind::maximum, x, index, segments);
+  return extreme(kSegmentMax, SegmentKind::maximum, x, index, segments);
 }
 
 Tensor segment_min(const Tensor& x, const Tensor& index, int64_t segments) {
-  return extreme(kMin, SegmentKind::minimum, x, index, segments);
+  return extreme(kSegmentMin, SegmentKind::minimum, x, index, segments);
 }
 
 Tensor segment_logsumexp(const Tensor& x, const Tensor& index, int64_t count) {
-  require_floating(kLogsumexp.name, {&x});
-  const Segments segments = segments_of(kLogsumexp, x, index, count);
+  require_floating(kSegmentLogsumexp.name, {&x});
+  const Segments segments = segments_of(kSegmentLogsumexp, x, index, count);
   const Tensor y = reduced_by_segment(SegmentKind::log_sum_exp, x, segments);
-  return record(kLogsumexp, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
+  return record(kSegmentLogsumexp, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
     if (!Tape::current()) return gradient(SegmentKind::log_sum_exp_gradient, segments, x, y, dy);
     // dx = dy * exp(x - y); where all of a segment is -inf it is 0
-    return of_rows(dy, segments) * exp(x - of_rows(masked_fill(y, y == -kInfinity, 0), segments));
+    return of_rows(dy, segments) *
+           exp(x - of_rows(masked_fill(y, y == -std::numeric_limits<double>::infinity(), 0), segments));
   });
 }
 
 Tensor segment_softmax(const Tensor& x, const Tensor& index, int64_t count) {
-  require_floating(kSoftmax.name, {&x});
-  const Segments segments = segments_of(kSoftmax, x, index, count);
+  require_floating(kSegmentSoftmax.name, {&x});
+  const Segments segments = segments_of(kSegmentSoftmax, x, index, count);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   run_segments(SegmentKind::softmax, segments, {.x = packed(x)}, y);
-  return record(kSoftmax, y, {x}, [y, segments](const Tensor& dy) -> Grads {
+  return record(kSegmentSoftmax, y, {x}, [y, segments](const Tensor& dy) -> Grads {
     if (!Tape::current()) return gradient(SegmentKind::softmax_gradient, segments, {}, y, dy);
     return y * (dy - of_rows(summed(y * dy, segments), segments));
   });

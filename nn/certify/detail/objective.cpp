@@ -13,7 +13,7 @@
 namespace tapegrad::nn::detail {
 namespace {
 
-constexpr std::string_view kWhere = "certify";
+constexpr std::string_view kCertify = "certify";
 
 class ModesOf : public Visitor {
  public:
@@ -79,7 +79,8 @@ Objective::Objective(const CertifiedModel& model, const std::vector<Tensor>& bat
     variables_.push_back({fmt::format("batch {}", i), nullptr, i});
     start_.push_back(batch_[i]);
   }
-  if (variables_.empty()) fail(kWhere, "the model has no parameter that is trained, and the batch no floating tensor");
+  if (variables_.empty())
+    fail(kCertify, "the model has no parameter that is trained, and the batch no floating tensor");
   ModesOf visitor;
   model.model.walk(visitor);
   modes_ = std::move(visitor.modes);
@@ -108,7 +109,7 @@ Tensor Objective::loss_at(const Point& x, std::vector<Tensor> batch) {
     if (variables_[i].parameter) variables_[i].parameter->substitute(x[i]);
   manual_seed(seed_);
   const Tensor loss = model_.loss(batch);
-  if (loss.numel() != 1) fail(kWhere, fmt::format("expected a loss of one element, got shape {}", str(loss.shape())));
+  if (loss.numel() != 1) fail(kCertify, fmt::format("expected a loss of one element, got shape {}", str(loss.shape())));
   return loss;
 }
 

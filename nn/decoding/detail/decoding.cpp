@@ -10,9 +10,9 @@
 namespace tapegrad::nn::detail {
 
 namespace {
-constexpr std::string_view kWhere = "generate";
+constexpr std::string_view kDecoding = "generate";
 
-[[noreturn]] void fail_not_a_number() { fail(kWhere, "the model's logits contain NaN (are its weights damaged?)"); }
+[[noreturn]] void fail_not_a_number() { fail(kDecoding, "the model's logits contain NaN (are its weights damaged?)"); }
 }  // namespace
 
 double log_sum_exp(std::span<const double> x) {
@@ -41,8 +41,8 @@ double penalty(const GenerateOptions& options, std::size_t length) {
 
 void check_logits(const Tensor& logits, int64_t rows) {
   if (logits.dim() == 2 && logits.size(0) == rows && logits.size(1) > 0 && is_floating(logits.dtype())) return;
-  fail(kWhere, fmt::format("expected floating logits [{}, V] from the model, got {} {}", rows, name(logits.dtype()),
-                           str(logits.shape())));
+  fail(kDecoding, fmt::format("expected floating logits [{}, V] from the model, got {} {}", rows, name(logits.dtype()),
+                              str(logits.shape())));
 }
 
 Generated generated(const std::vector<std::vector<int64_t>>& rows, std::vector<double> scores, int64_t padding) {

@@ -144,6 +144,7 @@ HWY_AFTER_NAMESPACE();
 
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/tests/support/near.h>
 
 namespace tapegrad {
 namespace {
@@ -383,13 +384,36 @@ TEST(Blas, FourteenRowKernelWithAnyVectors) {
 
 TEST(Kernels, TheFamilyIsOneThatTheProcessorRuns) {
   const std::vector<KernelFamily> available = available_kernel_families();
-  EXPECT_EQ(available.front(), HWY_ARCH_X86 ? KernelFamily::portable : KernelFamily::neon);
+  EXPECT_EQ(available.front(), available.size() > 1 ? KernelFamily::portable : kernel_family());
   EXPECT_NE(std::find(available.begin(), available.end(), kernel_family()), available.end());
   if (const char* wanted = std::getenv("TAPEGRAD_KERNELS")) {
     EXPECT_EQ(name(kernel_family()), wanted);
   } else {
     EXPECT_EQ(kernel_family(), available.back());
   }
+}
+
+TEST(Kernels, TheFamilyIsOneThatTheBuildHas) {
+  if (!HWY_ARCH_X86) GTEST_SKIP() << "other processors have one family";
+  using enum KernelFamily;
+  using tests::error_of;
+  const std::vector<KernelFamily> all{portable, avx2, avx512}, old{portable, avx2}, native{avx2}, none;
+  EXPECT_EQ(detail::choose_family("", all, all), avx512);
+  EXPECT_EQ(detail::choose_family("", all, old), avx2);
+  EXPECT_EQ(detail::choose_family("portable", all, old), portable);
+  EXPECT_EQ(detail::choose_family("", native, all), avx2);
+  EXPECT_EQ(detail::choose_family("avx2", native, all), avx2);
+  const std::string expected = "[kernels] expected TAPEGRAD_KERNELS to be one of ",
+                    hint = "-D TAPEGRAD_TARGETS=all builds ";
+  EXPECT_EQ(error_of([&] { detail::choose_family("avx512", all, old); }), expected + "portable, avx2, got \"avx512\"");
+  EXPECT_EQ(
+      error_of([&] { detail::choose_family("avx512", native, all); }),
+      expected + "avx2, got \"avx512\", which this build lacks (" + hint + "the kernels of every instruction set)");
+  EXPECT_EQ(error_of([&] { detail::choose_family("", {avx512}, old); }),
+            "[kernels] expected a processor with avx512, got one with portable, avx2 (" + hint +
+                "the kernels of every instruction set)");
+  EXPECT_NE(error_of([&] { detail::choose_family("", all, none); }).find("expected a processor with x86-64-v2"),
+            std::string::npos);
 }
 
 // The table of a kernel in which every family would be chosen by Highway.

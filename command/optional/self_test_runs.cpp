@@ -1,7 +1,7 @@
-// The runs: 20 steps of each kind, and what a GPT generates.
+// The self-test: every operation, 20 steps of each kind of run, and what a GPT generates.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/command/tools.h>
+#include <tapegrad/command/optional/optional.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/weight.h>
 #include <tapegrad/tasks/gpt/recipe.h>
@@ -13,7 +13,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr const char* kWhere = "self-test";
+constexpr const char* kSelfTest = "self-test";
 constexpr int64_t kSteps = 20;
 
 // Settings that are not here have the values of the task; data are those that a run without files makes.
@@ -40,7 +40,7 @@ Tensor of(const std::vector<double>& values) { return tensor(values, {static_cas
 class TrainedRun {
  public:
   TrainedRun(std::unique_ptr<Recipe> recipe, const char* settings) : recipe_(std::move(recipe)) {
-    recipe_->read_json(kWhere, settings);
+    recipe_->read_json(kSelfTest, settings);
     recipe_->resolve();
     recipe_->open(nullptr);
     training_.emplace(*recipe_);
@@ -102,6 +102,10 @@ std::vector<Computation> run_computations() {
           generation("generate in float32", "float32"),
           generation("generate in bfloat16", "bfloat16"),
           generation("generate in int8", "int8")};
+}
+
+std::vector<SelfTestResult> self_test_results(const std::function<void(const SelfTestResult&)>& done) {
+  return run_self_test(run_computations(), done);
 }
 
 }  // namespace tapegrad::tasks

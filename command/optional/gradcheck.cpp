@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>
-#include <tapegrad/command/tools.h>
+#include <tapegrad/command/optional/optional.h>
+#include <tapegrad/command/verb/add.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
@@ -90,6 +91,8 @@ void GradcheckRequest::list(Fields& f) {
   add("op", "check this operation only", op);
   add("module", "check this module only", module);
 }
+
+void add_gradcheck(CLI::App* app, Parsed& parsed) { add_computing<GradcheckRequest, gradcheck>(app, parsed); }
 
 int gradcheck(const GradcheckRequest& request) {
   require(request.op.empty() || request.module.empty(), "--module", "expected no --op, got both");

@@ -62,6 +62,7 @@ Shard save_shard(const Destination& to, const std::vector<DividedTensor>& tensor
 
 void remove_shards(const std::string& folder, const std::vector<Shard>& but) {
   std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(folder, ignored))) return;  // a link is not followed
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     const std::string file = entry.path().filename();
     if (!file.starts_with(kStart) || !file.ends_with(kEnd)) continue;

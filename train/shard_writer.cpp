@@ -14,6 +14,13 @@ namespace tapegrad::train::detail {
 
 using distributed::DividedTensor;
 
+namespace {
+
+// Where the system has no further thread, advance() does the work.
+constexpr std::launch kInBackground = std::launch::async | std::launch::deferred;
+
+}  // namespace
+
 std::vector<DividedTensor::Part> divided_evenly(int64_t first, int64_t numel, int64_t total, int64_t size) {
   std::vector<DividedTensor::Part> parts;
   const auto cut = [&](int64_t rank) { return std::clamp(total * rank / size - first, int64_t{0}, numel); };
@@ -32,7 +39,7 @@ std::unique_ptr<ShardWriter> ShardWriter::make(const distributed::World& world, 
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   const auto number = std::to_string(world.broadcast(scalar(static_cast<int64_t>(now), kInt64)).item<int64_t>());
   const bool first = world.rank() == 0;
-  const std::string place = folder.now() / kShardFolder, token = "shared";
+  const std::string place = folder.now() / kShardFolder, token = "step-none.safetensors";  // removed like a shard
   std::string error;
   try {
     if (first) create_folder(place);
@@ -67,12 +74,11 @@ void ShardWriter::begin(int64_t step, std::vector<DividedTensor> tensors, Checkp
   tensors_ = std::move(tensors), rest_ = std::move(rest), before_ = std::move(before);
   phase_ = Phase::shards;
   const std::string name = fmt::format("step-{}-rank-{}-of-{}.safetensors", step, world_.rank(), world_.size());
-  writing_ =
-      std::async(std::launch::async, [this, name] { return save_(folder_.file(kShardFolder) / name, tensors_); });
+  writing_ = std::async(kInBackground, [this, name] { return save_(folder_.file(kShardFolder) / name, tensors_); });
 }
 
 bool ShardWriter::is_writing() const {
-  return writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  return writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
 }
 
 void ShardWriter::advance() {
@@ -98,7 +104,7 @@ void ShardWriter::advance() {
     name.replace(name.find("rank-0"), 6, fmt::format("rank-{}", r));
     shards.push_back({name, std::bit_cast<uint64_t>(all[2 * r]), std::bit_cast<uint64_t>(all[2 * r + 1])});
   }
-  writing_ = std::async(std::launch::async, [this, shards] {
+  writing_ = std::async(kInBackground, [this, shards] {
     if (before_) before_();
     rest_.shards = std::make_shared<Shards>(shards, std::move(tensors_));
     rest_.save(folder_.file(kCheckpointFile));

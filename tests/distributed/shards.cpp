@@ -177,8 +177,12 @@ TEST_F(Shards, OnAFullDiskTheEarlierCheckpointStays) {
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   run = disk.path() + "/run";
   expect_no_errors(write_whole(7));
-  disk.fill();
-  const std::vector<std::string> errors = write_whole(14);
+  const std::vector<std::string> errors = write([&](const World& world, ShardWriter& writer) {
+    if (world.rank() == 0) disk.fill();
+    world.barrier();
+    writer.begin(14, numbers(world.rank(), 14), rest_of(14), [] {});
+    writer.finish();
+  });
   for (const std::string& error : errors) EXPECT_NE(error.find("No space left on device"), error.npos) << error;
   EXPECT_EQ(read_at(file("checkpoint")), "7");
   fs::remove(disk.path() + "/filler");
@@ -204,9 +208,7 @@ TEST_F(Shards, ThatAreMissingOrDamagedAreErrors) {
   const std::string damaged = error_of_load();
   EXPECT_TRUE(damaged.starts_with("[safetensors] RUN/checkpoint-shards/step-8-rank-1-of-3.safetensors: damaged: "))
       << damaged;
-  bad = whole;
-  bad[20] = static_cast<char>(bad[20] ^ 1);  // of the header
-  spill(shard(8, 1), bad);
+  spill(shard(8, 1), replaced(whole, "tapegrad checkpoint shard", "tapegrad checkpoint short"));
   EXPECT_NE(error_of_load().find("RUN/checkpoint-shards/step-8-rank-1-of-3.safetensors: damaged"), bad.npos);
   written();
   const std::string ours = slurp(file("checkpoint"));
@@ -232,7 +234,9 @@ TEST_F(Shards, ListsThatAreNotWholeAreErrors) {
     EXPECT_EQ(tensor("[2,3]", parts), missing) << parts;
   EXPECT_EQ(tensor("[2,3]", "[[0,0]]"), "[checkpoint] RUN/checkpoint: its list of shards is damaged");
   EXPECT_EQ(tensor("\"2\"", "[]"), "[checkpoint] RUN/checkpoint: its list of shards is damaged");
-  EXPECT_EQ(error("{"), "[checkpoint] RUN/checkpoint: its list of shards is not complete JSON at byte 1");
+  EXPECT_EQ(error("{"),
+            "[checkpoint] RUN/checkpoint: its list of shards is not complete JSON: it ends after 1 bytes (was "
+            "its download interrupted?)");
   EXPECT_EQ(error("[]"), "[checkpoint] RUN/checkpoint: its list of shards is damaged");
 }
 

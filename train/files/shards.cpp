@@ -63,6 +63,10 @@ Shard save_shard(const Destination& to, const std::vector<DividedTensor>& tensor
 void remove_shards(const std::string& folder, const std::vector<Shard>& but) {
   std::error_code ignored;
   if (!fs::is_directory(fs::symlink_status(folder, ignored))) return;  // a link is not followed
+  try {
+    check_replaceable(Destination(folder, "step-none"));  // removes what killed processes have left
+  } catch (const Error&) {                                // nothing can be removed
+  }
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     const std::string file = entry.path().filename();
     if (!file.starts_with(kStart) || !file.ends_with(kEnd)) continue;
@@ -119,10 +123,11 @@ NamedTensors Shards::shapes(std::string_view prefix) const {
   return out;
 }
 
-// Opened once, and compared with what the checkpoint says.
+// Compared with what the checkpoint says. A few stay open.
 const SafeTensorsFile& Shards::file_of(std::size_t rank) const {
-  std::unique_ptr<SafeTensorsFile>& file = open_[rank];
-  if (file) return *file;
+  if (const auto found = open_.find(rank); found != open_.end()) return *found->second;
+  constexpr std::size_t kMostOpen = 16;
+  if (open_.size() == kMostOpen) open_.clear();
   const Shard& shard = shards_[rank];
   const std::string path = fs::path(path_).parent_path() / kShardFolder / shard.name;
   if (!is_there(path))
@@ -134,7 +139,7 @@ const SafeTensorsFile& Shards::file_of(std::size_t rank) const {
   auto opened = std::make_unique<SafeTensorsFile>(path);
   if (checksum_of(*opened) != shard.checksum)
     fail(kWhere, fmt::format("{}: of another checkpoint than {} (its header has another checksum)", path, path_));
-  return *(file = std::move(opened));
+  return *(open_[rank] = std::move(opened));
 }
 
 Tensor Shards::read(const std::string& name, int64_t begin, int64_t end) const {

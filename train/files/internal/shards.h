@@ -30,7 +30,7 @@ Shard save_shard(const Destination& to, const std::vector<distributed::DividedTe
 /// Removes all shards but these from the folder, which may be missing, and the folder if it is then empty.
 void remove_shards(const std::string& folder, const std::vector<Shard>& but = {});
 
-/// The tensors of a checkpoint in shards. They are read when they are asked for.
+/// The tensors of a checkpoint in shards, each of which is read when it is needed.
 class Shards {
  public:
   /// Of shards that have been written, in the order of ranks: to save the checkpoint.

@@ -130,10 +130,11 @@ const SafeTensorsFile& Shards::file_of(std::size_t rank) const {
   if (open_.size() == kMostOpen) open_.clear();
   const Shard& shard = shards_[rank];
   const std::string path = fs::path(path_).parent_path() / kShardFolder / shard.name;
-  if (!is_there(path))
+  if (kind_of_file(path) != FileKind::file)
     fail(kWhere, fmt::format("{}: its shard {} is missing (the folder {} belongs to the checkpoint)", path_, path,
                              kShardFolder));
-  if (const uint64_t bytes = fs::file_size(path); bytes != shard.bytes)
+  std::error_code unknown;
+  if (const uint64_t bytes = fs::file_size(path, unknown); bytes != shard.bytes)
     fail(kWhere, fmt::format("{}: damaged, or of another checkpoint than {}: expected {} bytes, got {}", path, path_,
                              shard.bytes, bytes));
   auto opened = std::make_unique<SafeTensorsFile>(path);

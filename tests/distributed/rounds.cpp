@@ -119,5 +119,19 @@ TEST(Rounds, TooManyBucketsAreAnError) {
             "more)");
 }
 
+TEST(Rounds, AnotherOptimiserIsNamed) {
+  const auto [errors, sent] = run_together(2, {.timeout_s = 60, .warning_s = 0}, [](Group& group) {
+    const nn::Parameter x(ones({1}));
+    optim::SGD sgd({{"x", x.tensor()}}, {});
+    optim::AdamW adam({{"x", x.tensor()}}, {});
+    const World world(group);
+    DataParallel parallel(world, group.rank() == 0 ? static_cast<optim::Optimizer&>(sgd) : adam, {.accumulate = 2});
+  });
+  for (const std::string& error : errors)
+    EXPECT_EQ(error,
+              "[data_parallel] expected the same settings on every process, got optimiser tapegrad::optim::SGD on rank "
+              "0, optimiser tapegrad::optim::AdamW on rank 1");
+}
+
 }  // namespace
 }  // namespace tapegrad::distributed

@@ -1,4 +1,5 @@
 // Sums of gradients over the batches of a step, by one process or several.
+#include <cxxabi.h>
 #include <fmt/format.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <typeinfo>
 
@@ -15,7 +17,6 @@ namespace tapegrad::distributed {
 namespace {
 
 constexpr std::string_view kDataParallel = "data_parallel";
-constexpr int kStateTag = 31'000;  // those of buckets are below
 
 // One step of splitmix64 (Vigna), which spreads every bit over all others.
 uint64_t mixed(uint64_t x) {
@@ -30,12 +31,20 @@ bool updates_in_backward(const DataParallelOptions& options) {
   return options.update_in_backward && !options.changes_gradients();
 }
 
+// "tapegrad::optim::AdamW".
+std::string type_of(const optim::Optimizer& optimizer) {
+  const char* const mangled = typeid(optimizer).name();
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr),
+                                                         &std::free);
+  return text ? text.get() : mangled;
+}
+
 // What must be equal on all processes, a line each.
 std::string settings_of(optim::Optimizer& optimizer, const DataParallelOptions& options) {
   std::string lines = fmt::format("accumulate {}\nclip_grad_norm {}\nwire {}\nbucket_bytes {}\n", options.accumulate,
                                   options.clip_grad_norm, name(options.wire), options.bucket_bytes);
   for (const optim::GradientTransform& transform : options.transforms) lines += transform.text() + "\n";
-  lines += fmt::format("optimiser {}\n", typeid(optimizer).name());
+  lines += fmt::format("optimiser {}\n", type_of(optimizer));
   for (const auto& [name, value] : optimizer.settings()) lines += fmt::format("{} {}\n", name, value);
   return lines + optim::UpdateShare(optimizer).rates();
 }
@@ -216,49 +225,63 @@ std::vector<double> DataParallel::gather(const std::vector<double>& own, int64_t
 
 // --- state ---
 
+std::vector<DividedTensor> DataParallel::divided_state() const {
+  const optim::UpdateShare update_share(optimizer_);
+  const NamedTensors parameters = optimizer_.parameters();
+  std::vector<DividedTensor> out;
+  for (const optim::UpdateShare::StateEntry& entry : update_share.state_entries()) {
+    const int64_t numel = entry.shape.numel();
+    DividedTensor& one = out.emplace_back();
+    one.name = entry.name, one.shape = entry.shape;
+    one.dtype = parameters[entry.parameter].tensor.dtype();
+    if (share_)
+      for (const detail::Piece& piece : share_->pieces_of[entry.parameter]) {
+        const int64_t rank = share_->rounds.rank_at(piece.position);
+        one.parts.push_back(
+            {rank, update_share.may_cut() ? piece.begin : 0, update_share.may_cut() ? piece.end : numel});
+      }
+    const bool never_updated = share_ && one.parts.empty();  // frozen: it never had state
+    if (one.parts.empty()) one.parts.push_back({0, 0, numel});
+    std::erase_if(one.parts, [](const DividedTensor::Part& part) { return part.begin == part.end; });
+    for (const DividedTensor::Part& part : one.parts)
+      if (part.rank == world_.rank())
+        one.own =
+            (never_updated ? update_share.state_start(entry) : update_share.state_of(entry)).contiguous().flatten();
+  }
+  return out;
+}
+
 NamedTensors DataParallel::state() const {
   if (!share_) return optimizer_.state();
   detail::Group& group = *world_.group();
   group.meet(kDataParallel, {.call = detail::Call::state});
-  NamedTensors out;
   const bool first = world_.rank() == 0;
-  const optim::UpdateShare update_share(optimizer_);
-  if (first) out = update_share.state_counts();
-  for (const optim::UpdateShare::StateEntry& entry : update_share.state_entries()) {
-    const DType dtype = share_->parameters[entry.parameter].tensor.dtype();
-    const int64_t item = item_size(dtype), numel = entry.shape.numel();
-    const bool cut = update_share.may_cut();
-    const auto& pieces = share_->pieces_of[entry.parameter];
-    const Tensor own = update_share.state_of(entry).contiguous();
-    if (!first) {
-      if (own.numel() == 0) continue;
-      const auto exchange = group.exchange();
-      exchange->send(own.raw_data(), own.numel() * item, 0, kStateTag);
-      group.wait(*exchange, "the state");
-      continue;
-    }
-    const Tensor whole = Tensor::empty(entry.shape, dtype);
+  NamedTensors out;
+  if (first) out = optim::UpdateShare(optimizer_).state_counts();
+  for (const DividedTensor& one : divided_state()) {
+    const Tensor whole = first ? Tensor::empty(one.shape, one.dtype) : Tensor();
     const auto exchange = group.exchange();
-    for (const detail::Piece& piece : pieces) {
-      const auto r = static_cast<int>(share_->rounds.rank_at(piece.position));
-      const int64_t begin = cut ? piece.begin : 0, n = cut ? piece.size() : numel;
-      if (n == 0) continue;
-      if (r == 0) {
-        std::memcpy(detail::bytes_at(whole, begin), own.raw_data(), static_cast<std::size_t>(n * item));
-      } else {
-        exchange->receive(detail::bytes_at(whole, begin), n * item, r, kStateTag);
+    for (const auto& [rank, begin, end] : one.parts) {
+      const int64_t bytes = (end - begin) * item_size(one.dtype);
+      if (first && rank == 0) {
+        std::memcpy(detail::bytes_at(whole, begin), one.own.raw_data(), static_cast<std::size_t>(bytes));
+      } else if (first) {
+        exchange->receive(detail::bytes_at(whole, begin), bytes, static_cast<int>(rank), detail::kStateTag);
+      } else if (rank == world_.rank()) {
+        exchange->send(one.own.raw_data(), bytes, 0, detail::kStateTag);
       }
     }
-    if (pieces.empty() && numel > 0)  // frozen: it never had state
-      std::memcpy(whole.mutable_raw_data(), update_share.state_start(entry).raw_data(),
-                  static_cast<std::size_t>(numel * item));
     group.wait(*exchange, "the state");
-    out.push_back({entry.name, whole});
+    if (first) out.push_back({one.name, whole});
   }
   return out;
 }
 
 void DataParallel::load_state(const NamedTensors& state) { optimizer_.load_state(state); }
+
+void DataParallel::load_state(const NamedTensors& shapes, const ReadElements& read) {
+  optim::UpdateShare(optimizer_).load_state(shapes, read);
+}
 
 CommunicationTimes DataParallel::times() const { return share_ ? share_->times : CommunicationTimes{}; }
 

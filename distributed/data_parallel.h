@@ -5,12 +5,14 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/distributed/data_parallel_options.h>
+#include <tapegrad/distributed/divided_tensor.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/optimizer.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -103,8 +105,16 @@ class DataParallel {
 
   /// The optimiser's state of whole parameters, on rank 0; empty on the others. All processes must call it.
   NamedTensors state() const;
+  /// The state as it is divided, without its first two tensors ("steps" and "lr"), which all have: for a checkpoint
+  /// that processes write together. A snapshot: later steps do not change it. No process waits for others.
+  std::vector<DividedTensor> divided_state() const;
   /// All processes must call it with the whole state, however many processes it was saved by.
   void load_state(const NamedTensors& state);
+  /// Elements [begin, end) of a tensor of the state, flat.
+  using ReadElements = std::function<Tensor(const std::string& name, int64_t begin, int64_t end)>;
+  /// The same, but of each tensor of `shapes` other than "steps" and "lr" only name, shape and type count: each process
+  /// reads the elements that it updates.
+  void load_state(const NamedTensors& shapes, const ReadElements& read);
 
   /// Sets the default generator of every process to that of rank 0, after something that only rank 0 did.
   void share_draws() const;

@@ -23,8 +23,9 @@ struct DataParallelOptions {
   /// in steps of one batch without clipping and transforms; update() then does nothing. See there for what follows a
   /// backward that fails.
   bool update_in_backward = false;
-  int64_t bucket_bytes = 0;  ///< gradients that are sent together; 0: 4 MiB, and 512 KiB per message (Rounds)
-  bool overlap = true;       ///< gradients are sent while backward still runs; false: after it, to compare
+  /// Gradients that are sent together. 0: 4 MiB, or more where they leave in more than eight messages: 512 KiB each.
+  int64_t bucket_bytes = 0;
+  bool overlap = true;  ///< gradients are sent while backward still runs; false: after it, to compare
 
   bool changes_gradients() const { return clip_grad_norm != 0 || !transforms.empty(); }
   /// What a step does between backward and the update. Returns the norm before clipping; 0 without.

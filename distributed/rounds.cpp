@@ -9,7 +9,6 @@
 namespace tapegrad::distributed::detail {
 namespace {
 
-constexpr int kMostTag = 31'001;  // those of buckets are below
 constexpr int64_t kMostBytes = sizeof(double);
 
 }  // namespace
@@ -64,9 +63,10 @@ void Share::learn_most() {
     const Nodes& from = nodes[known];
     Nodes& to = nodes[known + 1];
     const Terms own = own_nodes(known + 1);
+    std::size_t part = 0;  // both lists are in order, and each node of the first is in one of the second
     for (auto i = static_cast<std::size_t>(own.begin); i < static_cast<std::size_t>(own.end); ++i)
-      for (std::size_t j = 0; j < from.nodes.size(); ++j)
-        if (to.nodes[i].has(from.nodes[j])) to.most[i] = std::max(to.most[i], from.most[j]);
+      for (; part < from.nodes.size() && to.nodes[i].has(from.nodes[part]); ++part)
+        to.most[i] = std::max(to.most[i], from.most[part]);
     send_most(known + 1);
   }
 }

@@ -400,17 +400,26 @@ NamedTensors Optimizer::state() const {
   return state;
 }
 
-void Optimizer::load_state(const NamedTensors& state) {
+void Optimizer::load_state(const NamedTensors& state) { load_state(state, {}); }
+
+// With `read`, tensors of `state` but the counts only have their names, shapes and types.
+void Optimizer::load_state(const NamedTensors& state, const ReadElements& read) {
   StateEntries entries(kOptimizer, state);
   const auto steps = entries.take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
   const auto rates = entries.take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
   std::vector<std::pair<Tensor*, Tensor>> copies;  // to, from
   for (const StateEntry& entry : state_entries()) {
     Slot& slot = slots_[entry.parameter];
-    const Tensor whole = entries.take(entry.name, entry.shape, slot.parameter.dtype()).contiguous();
-    const bool none = has_share() && share_[entry.parameter].size() == 0;
-    copies.emplace_back(&slot.buffers[entry.buffer],
-                        none ? Tensor() : (has_share() ? part_of(entry.parameter, whole) : whole).clone());
+    const Tensor whole = entries.take(entry.name, entry.shape, slot.parameter.dtype());
+    Tensor& copy = copies.emplace_back(&slot.buffers[entry.buffer], Tensor()).second;
+    if (has_share() && share_[entry.parameter].size() == 0) continue;
+    const bool cut = has_share() && is_elementwise();
+    if (read) {
+      const Range range = cut ? share_[entry.parameter] : Range{0, whole.numel()};
+      copy = read(entry.name, range.begin, range.end).reshape(cut ? Shape{range.size()} : entry.shape);
+    } else {
+      copy = (cut ? part_of(entry.parameter, whole.contiguous()) : whole.contiguous()).clone();
+    }
   }
   entries.require_end();
   for (const int64_t count : steps) {

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/tape.h>
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -158,6 +159,8 @@ class Optimizer {
   friend class UpdateShare;  // internal/share.h
   bool has_share() const { return !share_.empty(); }
   Tensor part_of(std::size_t slot, const Tensor& whole) const;
+  using ReadElements = std::function<Tensor(const std::string& name, int64_t begin, int64_t end)>;
+  void load_state(const NamedTensors& state, const ReadElements& read);
   // Updates each parameter as soon as backward has its gradient.
   class UpdateInBackward;
   std::optional<Shape> shape_of(std::size_t buffer, const Slot& slot) const;

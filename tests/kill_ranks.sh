@@ -10,7 +10,7 @@ cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 gpt=(train gpt --no-progress --tokenizer char --emb-dim 16 --n-heads 2 --n-layers 1 --context-length 16 --batch-size 4
-     --accumulate 4 --num-epochs 1 --max-steps 150 --checkpoint-every 7 --threads 1)
+     --accumulate 6 --num-epochs 1 --max-steps 150 --checkpoint-every 7 --threads 1)
 "$command" "${gpt[@]}" --out whole >log 2>&1 || { cat log; exit 1; }
 
 # ended PID   waits for mpirun, at most 10 s; then kills it, if all its processes have ended and only mpirun has not
@@ -26,7 +26,7 @@ ended() {
 killed=0 completed=0 longest=0 stuck=0
 while [ $killed -lt "$kills" ]; do
   rm -rf broken
-  for ((more = 1, processes = 2; more; processes = 6 - processes)); do
+  for ((more = 1, processes = 3; more; processes = processes == 1 ? 3 : processes - 1)); do
     mpirun --oversubscribe -n $processes "$command" "${gpt[@]}" --out broken --resume >log 2>&1 & run=$!
     sleep "$(awk -v r=$RANDOM 'BEGIN { print 0.2 + 3 * r / 32768 }')"
     read -r -a ranks < <(cat /proc/$run/task/*/children 2>/dev/null | tr '\n' ' ') || true
@@ -48,7 +48,8 @@ while [ $killed -lt "$kills" ]; do
   done
   completed=$((completed + 1))
   cmp whole/model.safetensors broken/model.safetensors
-  if ls -A broken | grep -q '^\.tapegrad-'; then echo "a temporary file stayed"; exit 1; fi
+  [ "$(ls broken/checkpoint-shards 2>/dev/null | sed 's/-rank-.*//' | sort -u | wc -l)" -le 1 ] || { echo "earlier shards stayed"; exit 1; }
+  if ls -A broken broken/checkpoint-shards 2>/dev/null | grep -q '^\.tapegrad-'; then echo "a temporary file stayed"; exit 1; fi
 done
 echo "$killed kills, $completed runs completed with the same bytes; a run ended at most $longest ms after a kill;" \
   "mpirun itself did not end $stuck times"

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/train/files/internal/shards.h>
 #include <tapegrad/train/interrupts.h>
 #include <tapegrad/train/loop.h>
 
@@ -238,10 +239,10 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
   uint64_t hash = 0;
   for (const std::byte byte : default_generator().state()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
   const auto state = static_cast<int64_t>(hash >> 1);
-  const std::vector<int64_t> said{state, -state, CatchInterrupts::interrupted()};
-  const auto most = world.all_reduce(tensor(said, {3}), distributed::Reduce::max).to_vector<int64_t>();
+  const std::vector<int64_t> said{state, -state, CatchInterrupts::interrupted(), is_writing_};
+  const auto most = world.all_reduce(tensor(said, {4}), distributed::Reduce::max).to_vector<int64_t>();
   if (most[0] != -most[1]) {
-    const auto all = world.all_gather(tensor(said, {3}).slice(0, 0, 1)).to_vector<int64_t>();
+    const auto all = world.all_gather(tensor(said, {4}).slice(0, 0, 1)).to_vector<int64_t>();
     const auto other = std::ranges::find_if(all, [&](int64_t one) { return one != all[0]; });
     fail("train",
          fmt::format("expected the same random numbers in every process, but the default generators of ranks "
@@ -249,6 +250,7 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
                      other - all.begin(), step));
   }
   interrupted_ = most[2] != 0;
+  is_writing_ = most[3] != 0;
   std::vector<double> own;
   for (std::size_t i = 0; i < figures.size(); ++i)
     if (const Figures& one = figures[i]; parallel_->is_mine(static_cast<int64_t>(i)))
@@ -359,6 +361,12 @@ Checkpoint Loop::checkpoint() const {
   } else {
     out.add(kAdamPrefix, parallel_->state());
   }
+  add_rest(out);
+  return out;
+}
+
+// All but the state of model and optimiser.
+void Loop::add_rest(Checkpoint& out) const {
   out.add(kGeneratorName, default_generator());
   out.set("steps", steps_);
   out.set("steps_per_epoch", steps_per_epoch());
@@ -378,7 +386,6 @@ Checkpoint Loop::checkpoint() const {
     options_.save(own);
     add_own(out, std::move(own));
   }
-  return out;
 }
 
 // First all that may throw and changes nothing, the model's values last.
@@ -407,6 +414,13 @@ void Loop::restore(const Checkpoint& in) {
   source_.load(in);
   if (model_.parts) {
     model_.parts->load(in);
+  } else if (in.shards) {
+    NamedTensors shapes = in.shards->shapes(kAdamPrefix);
+    for (const NamedTensor& entry : in.tensors)
+      if (entry.name.starts_with(kAdamPrefix)) shapes.push_back({entry.name.substr(kAdamPrefix.size()), entry.tensor});
+    parallel_->load_state(shapes, [&](const std::string& name, int64_t begin, int64_t end) {
+      return in.shards->read(std::string(kAdamPrefix) + name, begin, end);
+    });
   } else {
     parallel_->load_state(in.with_prefix(kAdamPrefix));
   }

@@ -27,6 +27,9 @@
 #include <vector>
 
 namespace tapegrad::train {
+namespace detail {
+class ShardWriter;
+}  // namespace detail
 
 /// What the function from a batch to a loss returns.
 struct BatchLoss {
@@ -92,7 +95,7 @@ int64_t gradients_at_once(int64_t accumulate, bool transforms, int64_t processes
 
 /// Where a run writes its files, and what it prints. If the folder is moved during the run, the run continues in it. Of
 /// several processes, the first one does both, and calls these functions; all of them read the checkpoint of the
-/// folder.
+/// folder, and each writes its share of a checkpoint while the next steps run (if all can access the folder).
 struct RunFiles {
   std::string folder;              ///< created where it is missing; one run at a time may use it
   bool resume = false;             ///< continue from the folder's checkpoint, if there is one
@@ -252,6 +255,9 @@ class Loop {
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
   void require_finite() const;
+  void add_rest(Checkpoint& out) const;
+  std::vector<distributed::DividedTensor> divided_state() const;
+  void save(const RunFolder& folder, detail::ShardWriter* shards, std::function<void()> before) const;
   void train_to_end(const RunFiles& files, const RunFolder& folder);
   static void end_profile(Profiler& profiler, const RunFiles& files, const fs::path& folder, Progress& progress);
   void save_model(const RunFiles& files, const fs::path& path);
@@ -272,6 +278,7 @@ class Loop {
   bool failed_ = false;                 // a step has thrown
   bool interrupted_ = false;            // one of the processes, before the end of the last step
   bool trap_nan_ = false;
+  bool is_writing_ = false;  // this process its shard of a checkpoint; after a step: one of the processes
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

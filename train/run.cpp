@@ -6,11 +6,14 @@
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/optim/internal/share.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/events.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/train/files/internal/checked_file.h>
+#include <tapegrad/train/files/internal/shards.h>
+#include <tapegrad/train/internal/shard_writer.h>
 #include <tapegrad/train/interrupts.h>
 #include <tapegrad/train/loop.h>
 
@@ -40,8 +43,8 @@ void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (files.resume)
     print_to(stderr, fmt::format("note: {} has no checkpoint yet; the run starts at its first step\n", files.folder));
   if (files.resume && !is_there((folder.path() / kModelFile).string())) return;
-  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile,   kReportFile,
-                                    kBestFile,       kTraceFile, kAdapterFolder, kEventFile};
+  const std::string_view names[] = {kCheckpointFile, kModelFile,     kMetricsFile, kReportFile, kBestFile,
+                                    kTraceFile,      kAdapterFolder, kEventFile,   kShardFolder};
   const fs::path aside = folder.put_aside(names);
   if (!aside.empty())
     print_to(stderr, fmt::format("note: the earlier run in {} is now in {}\n", files.folder, aside.string()));
@@ -179,7 +182,7 @@ void Loop::run(const RunFiles& files) {
   const RunFolder folder(files.folder, is_first() ? RunFolder::Use::writes : RunFolder::Use::reads);
   const fs::path file = folder.path() / kCheckpointFile;
   std::optional<Checkpoint> saved;
-  if (files.resume && is_there(file.string())) saved = Checkpoint::load(file.string());
+  if (files.resume && is_there(file.string())) saved = Checkpoint::open(file.string());
   run(files, folder, std::move(saved));
 }
 
@@ -226,6 +229,43 @@ void Loop::require_finite() const {
   for (const NamedTensor& entry : model_.state()) check(entry, all_finite(entry.tensor) || !any(isnan(entry.tensor)));
 }
 
+// Model and optimiser: each process has the whole model, and copies its share.
+std::vector<distributed::DividedTensor> Loop::divided_state() const {
+  const NamedTensors model = model_.state();
+  const distributed::World& world = parallel_->world();
+  int64_t total = 0, first = 0;
+  for (const NamedTensor& entry : model) total += entry.tensor.numel();
+  std::vector<distributed::DividedTensor> out;
+  for (const auto& [name, whole] : model) {
+    out.push_back({std::string(kModelPrefix) + name, whole.shape(), whole.dtype(),
+                   detail::divided_evenly(first, whole.numel(), total, world.size())});
+    for (const auto& [rank, begin, end] : out.back().parts)
+      if (rank == world.rank()) out.back().own = whole.detach().flatten().slice(0, begin, end).clone();
+    first += whole.numel();
+  }
+  for (distributed::DividedTensor& one : parallel_->divided_state()) {
+    one.name.insert(0, kAdamPrefix);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// Writes a checkpoint; with `shards`, begins to. `before`: called before the first process replaces the earlier one.
+void Loop::save(const RunFolder& folder, detail::ShardWriter* shards, std::function<void()> before) const {
+  require_finite();
+  if (shards) {
+    Checkpoint rest;
+    rest.add(kAdamPrefix, optim::UpdateShare(*optimizers_.front()).state_counts());
+    add_rest(rest);
+    return shards->begin(steps_, divided_state(), std::move(rest), std::move(before));
+  }
+  const Checkpoint now = checkpoint();
+  if (!is_first()) return;
+  before();
+  now.save(folder.file(kCheckpointFile));
+  detail::remove_shards(folder.now() / kShardFolder);  // of an earlier checkpoint
+}
+
 void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
   trap_nan_ = files.trap_nan;
   interrupted_ = false;
@@ -239,13 +279,9 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
     return parallel_->world().size() > 1 ? interrupted_ : CatchInterrupts::interrupted();
   };
   int64_t saved = steps_ > 0 ? steps_ : -1;
-  const auto save = [&] {
-    require_finite();
-    const Checkpoint now = checkpoint();
-    if (first) {
-      lines->sync();
-      now.save(folder.file(kCheckpointFile));
-    }
+  const auto shards = finished() ? nullptr : detail::ShardWriter::make(parallel_->world(), folder);
+  const auto save_now = [&] {
+    save(folder, shards.get(), [&] { lines->sync(); });
     saved = steps_;
   };
   StepMetrics m;
@@ -253,7 +289,9 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
   if (files.profile_steps > 0 && !finished() && first) profiler.emplace();
   const int64_t profiled = steps_ + files.profile_steps;
   while (!finished() && !interrupted()) {
+    is_writing_ = shards && shards->is_writing();
     m = step();
+    if (shards && !is_writing_) shards->advance();
     auto epoch = ended_epoch();
     if (first) {
       lines->add(m, model_.state);
@@ -273,10 +311,11 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
       end_profile(*profiler, files, folder.now(), progress);
       profiler.reset();
     }
-    if (steps_ % files.checkpoint_every == 0 && !finished()) save();
+    if (steps_ % files.checkpoint_every == 0 && !finished()) save_now();
   }
   progress.finish();
-  if (saved != steps_) save();
+  if (saved != steps_) save_now();
+  if (shards) shards->finish();
   if (finished() && first) lines->add_bits(bits_of(model_.state()));
   if (finished() && m.step > 0 && files.ended && first) files.ended(m);
   if (!finished()) {

@@ -25,6 +25,10 @@
 
 namespace tapegrad::distributed::detail {
 
+/// Tags of messages. Those of bucket b are 2 b and 2 b + 1, below all others.
+inline constexpr int kStateTag = 31'000, kMostTag = 31'001;
+inline constexpr std::size_t kMostBuckets = kStateTag / 2;
+
 inline char* bytes_at(const Tensor& x, int64_t element) {
   return static_cast<char*>(x.mutable_raw_data()) + element * item_size(x.dtype());
 }

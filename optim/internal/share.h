@@ -35,6 +35,11 @@ class UpdateShare {
   /// The entries of Optimizer::state() but for the first two, and those two: "steps" and "lr".
   std::vector<StateEntry> state_entries() const { return optimizer_.state_entries(); }
   NamedTensors state_counts() const { return optimizer_.state_counts(); }
+  /// Optimizer::load_state, but of each tensor of `shapes` after those two only name, shape and type count: elements
+  /// [begin, end) of the share are what `read` returns, flat.
+  void load_state(const NamedTensors& shapes, const Optimizer::ReadElements& read) {
+    optimizer_.load_state(shapes, read);
+  }
   /// The entry's elements in the share.
   Tensor state_of(const StateEntry& entry) const;
   /// The entry's initial value, whole.

@@ -44,7 +44,7 @@ bool has_checkpoint(const RunRequest& request) {
 
 std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
   if (!has_checkpoint(request)) return {};
-  return train::Checkpoint::load(checkpoint_of(request));
+  return train::Checkpoint::open(checkpoint_of(request));
 }
 
 // An interrupted run is an Error that says how the command continues it.

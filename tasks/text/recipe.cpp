@@ -117,16 +117,21 @@ std::unique_ptr<train::Loop> TextRecipe::loop(optim::Optimizer& optimizer, train
       std::move(options));
 }
 
+// Each process computes a share of the batches.
 train::Evaluation TextRecipe::evaluate() {
   const int64_t count = std::min(validation_->size(), options_.eval_examples);
-  double sum = 0, terms = 0;
+  std::vector<double> found;  // of each batch the sum of its losses, and its terms
   for (int64_t at = 0; at < count; at += options_.batch_size) {
-    std::vector<int64_t> indices;
-    for (int64_t i = at; i < std::min(count, at + options_.batch_size); ++i) indices.push_back(i);
-    const train::BatchLoss found = model_->loss(validation_->batch(indices));
-    sum += found.loss.item() * found.terms;
-    terms += found.terms;
+    found.resize(found.size() + 2);
+    if (at / options_.batch_size % world_->size() != world_->rank()) continue;
+    std::vector<int64_t> indices(static_cast<std::size_t>(std::min(options_.batch_size, count - at)));
+    std::iota(indices.begin(), indices.end(), at);
+    const train::BatchLoss loss = model_->loss(validation_->batch(indices));
+    *(found.end() - 2) = loss.loss.item() * loss.terms, found.back() = loss.terms;
   }
+  found = world_->all_reduce(tensor(found, {std::ssize(found)}), distributed::Reduce::only).to_vector<double>();
+  double sum = 0, terms = 0;
+  for (std::size_t i = 0; i < found.size(); i += 2) sum += found[i], terms += found[i + 1];
   return {.validation = sum / terms};
 }
 

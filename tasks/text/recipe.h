@@ -41,6 +41,7 @@ class TextRecipe final : public Recipe {
   double bytes(int64_t processes) override { return training_bytes(options_, processes); }
   void make() override;
   nn::AnyModel model() override { return nn::AnyModel(*model_); }
+  void prepare(const RunRequest&, const distributed::World& world) override { world_ = &world; }
   optim::Schedule schedule(int64_t steps) override { return options_.schedule_of(options_.config.hidden_size, steps); }
   int64_t batches_per_epoch() const override { return loader_->size(); }
   std::unique_ptr<train::Loop> loop(optim::Optimizer& optimizer, train::LoopOptions options) override;
@@ -65,6 +66,7 @@ class TextRecipe final : public Recipe {
   std::optional<EncodedExamples> validation_;
   std::optional<data::DataLoader<EncodedExamples>> loader_;  // of the training part
   std::unique_ptr<TextModel> model_;
+  const distributed::World* world_ = &distributed::World::alone();
 };
 
 /// The first `count` examples, or all where there are fewer.

@@ -98,5 +98,40 @@ TEST(Rounds, StepsHaveTheBitsOfOneProcess) {
   }
 }
 
+// Each bucket has tags of its own, below those of other messages.
+TEST(Rounds, TooManyBucketsAreAnError) {
+  const auto error_with = [](std::size_t parameters) {
+    const auto [errors, sent] = run_together(2, {.timeout_s = 60, .warning_s = 0}, [&](Group& group) {
+      std::vector<nn::Parameter> all;
+      NamedTensors named;
+      for (std::size_t i = 0; i < parameters; ++i)
+        named.push_back({std::to_string(i), all.emplace_back(ones({1})).tensor()});
+      optim::SGD sgd(named, {});
+      const World world(group);
+      DataParallel parallel(world, sgd, {.accumulate = 2, .bucket_bytes = 4});
+    });
+    EXPECT_EQ(errors[0], errors[1]);
+    return errors[0];
+  };
+  EXPECT_EQ(error_with(15'500), "");
+  EXPECT_EQ(error_with(15'501),
+            "[data_parallel] expected at most 15500 buckets of gradients, got 15501 of 4 bytes (set bucket_bytes to "
+            "more)");
+}
+
+TEST(Rounds, AnotherOptimiserIsNamed) {
+  const auto [errors, sent] = run_together(2, {.timeout_s = 60, .warning_s = 0}, [](Group& group) {
+    const nn::Parameter x(ones({1}));
+    optim::SGD sgd({{"x", x.tensor()}}, {});
+    optim::AdamW adam({{"x", x.tensor()}}, {});
+    const World world(group);
+    DataParallel parallel(world, group.rank() == 0 ? static_cast<optim::Optimizer&>(sgd) : adam, {.accumulate = 2});
+  });
+  for (const std::string& error : errors)
+    EXPECT_EQ(error,
+              "[data_parallel] expected the same settings on every process, got optimiser tapegrad::optim::SGD on rank "
+              "0, optimiser tapegrad::optim::AdamW on rank 1");
+}
+
 }  // namespace
 }  // namespace tapegrad::distributed

@@ -1,10 +1,12 @@
 // `mpirun -n R tapegrad train`: the model files of one process, byte for byte; errors, kills and resumption.
 #include <tapegrad/distributed/world.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train/checkpoint.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -22,6 +24,21 @@ void expect_same_run(const std::string& a, const std::string& b) {
   EXPECT_FALSE(slurp(a + "/model.safetensors").empty());
   EXPECT_TRUE(slurp(a + "/model.safetensors") == slurp(b + "/model.safetensors"));
   EXPECT_EQ(decided(a), decided(b));
+}
+
+// A program whose loop has no World trains in each process: the first one says so.
+TEST(Launched, LoopsWithoutAWorldSaySo) {
+  const auto note = [](const char* rank, const char* size) {
+    ::setenv("PMI_RANK", rank, 1);
+    ::setenv("PMI_SIZE", size, 1);
+    distributed::World::note_separate_runs();
+    distributed::World::note_separate_runs();  // once
+    std::_Exit(0);
+  };
+  const char* const said = "note: a launcher started 2 processes, and each of them trains alone .a distributed::World";
+  EXPECT_EXIT(note("0", "2"), testing::ExitedWithCode(0), said);
+  EXPECT_EXIT(note("1", "2"), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(note("0", "1"), testing::ExitedWithCode(0), "^$");
 }
 
 using TrainTogether = InAFolder;
@@ -48,6 +65,61 @@ TEST_F(TrainTogether, GPTHasTheBitsOfOneProcess) {
   const Ran four = successful(train_together(4, small_gpt_run(folder, "four", joined(more, {"--threads", "1"}))));
   expect_same_run(folder / "one", folder / "four");
   EXPECT_EQ(one.out, four.out);
+  // The checkpoint is that of one process, but for its files, and commands read it.
+  EXPECT_FALSE(is_there(folder / "one/checkpoint-shards"));
+  const auto saved = [&](const char* run) {
+    train::Checkpoint in = train::Checkpoint::load(folder / run + "/checkpoint");
+    std::ranges::sort(in.tensors, {}, &NamedTensor::name);
+    return in;
+  };
+  const train::Checkpoint alone = saved("one"), together = saved("four");
+  const std::string start = fmt::format("step-{}-rank-", alone.get<int64_t>("steps"));
+  std::size_t shards = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "four/checkpoint-shards"))
+    shards += entry.path().filename().string().starts_with(start) ? 1 : 100;
+  EXPECT_EQ(shards, 4U);
+  expect_same(alone.tensors, together.tensors);
+  EXPECT_EQ(alone.fields, together.fields);
+  EXPECT_EQ(alone.bytes, together.bytes);
+  EXPECT_EQ(successful(run_command({"graph", "gpt", "--model", folder / "four"})).out,
+            successful(run_command({"graph", "gpt", "--model", folder / "one"})).out);
+}
+
+// Evaluations are divided among the processes, too.
+TEST_F(TrainTogether, TextTasksHaveTheBitsOfOneProcess) {
+  SKIP_WITHOUT_MPIRUN();
+  for (const char* task : {"classify", "summarize", "answer"}) {
+    const auto run = [&](const char* out) {
+      return words_of(
+          fmt::format("train {} --vocab-size 400 --hidden-size 16 --num-attention-heads 2 --intermediate-size "
+                      "16 --batch-size 7 --accumulate 3 --max-steps 4 --eval-interval 2 --eval-examples 19 "
+                      "--threads 1 --no-progress --out {{folder}}/{}-{}",
+                      task, task, out),
+          folder);
+    };
+    successful(run_command(run("one")));
+    successful(train_together(3, run("three")));
+    const std::string name = folder / task;
+    expect_same_run(name + "-one", name + "-three");
+    EXPECT_NE(decided(name + "-one").find("\"validation_loss\":"), std::string::npos);
+  }
+}
+
+// On machines that do not share a folder, the first process writes the whole checkpoint.
+TEST_F(TrainTogether, WithoutASharedFolderTheFirstProcessWrites) {
+  SKIP_WITHOUT_MPIRUN();
+  std::filesystem::create_directory(folder / "other");
+  const std::string program =
+      "cd '" + folder.path().string() + "'; [ $OMPI_COMM_WORLD_RANK = 0 ] || cd other; exec \"$@\"";
+  Arguments run = small_gpt_run(folder, "run", {"--accumulate", "2", "--max-steps", "4", "--no-progress"});
+  std::replace(run.begin(), run.end(), std::string(folder / "run"), std::string("run"));
+  const Ran ran = successful(run_ranks(2, joined({"sh", "-c", program, "sh", kCommand}, run)));
+  EXPECT_NE(ran.err.find("note: run is not the same folder in every process: the first one writes the whole "
+                         "checkpoints\n"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_EQ(train::Checkpoint::open(folder / "run/checkpoint").shards, nullptr);
+  EXPECT_FALSE(is_there(folder / "run/checkpoint-shards"));
 }
 
 // The optimiser has the updates only; everything else is frozen.
@@ -76,21 +148,6 @@ TEST_F(TrainTogether, Errors) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(lines(ran.err).front(), "[--accumulate] expected a multiple of the number of processes, 2, got 3");
   EXPECT_EQ(ran.err.find("rank 1:"), std::string::npos) << ran.err;
-}
-
-// A program whose loop has no World trains in each process: the first one says so.
-TEST(Launched, LoopsWithoutAWorldSaySo) {
-  const auto note = [](const char* rank, const char* size) {
-    ::setenv("PMI_RANK", rank, 1);
-    ::setenv("PMI_SIZE", size, 1);
-    distributed::World::note_separate_runs();
-    distributed::World::note_separate_runs();  // once
-    std::_Exit(0);
-  };
-  const char* const said = "note: a launcher started 2 processes, and each of them trains alone .a distributed::World";
-  EXPECT_EXIT(note("0", "2"), testing::ExitedWithCode(0), said);
-  EXPECT_EXIT(note("1", "2"), testing::ExitedWithCode(0), "^$");
-  EXPECT_EXIT(note("0", "1"), testing::ExitedWithCode(0), "^$");
 }
 
 // A launcher also starts jobs that know nothing of each other: each prints its results.

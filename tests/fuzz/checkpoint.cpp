@@ -25,5 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     read.save(sealed);
     need(Checkpoint::load(sealed).fields == read.fields);
   });
+  reads_or_throws([&] {
+    seal(file.path(), sealed, {{"kind", "tapegrad checkpoint in shards"}});
+    Checkpoint::load(sealed);
+  });
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <tapegrad/train/checkpoint.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/files/internal/checked_file.h>
+#include <tapegrad/train/files/internal/shards.h>
 #include <utf8.h>
 
 #include <charconv>
@@ -14,7 +15,8 @@ namespace tapegrad::train {
 namespace {
 
 constexpr std::string_view kCheckpoint = "checkpoint";
-constexpr const char *kKind = "kind", *kThisKind = "tapegrad checkpoint";
+constexpr const char *kKind = "kind", *kThisKind = "tapegrad checkpoint", *kInShards = "tapegrad checkpoint in shards";
+constexpr const char* kShards = "shards";
 // The first bytes of the format before this one, which was not safetensors.
 constexpr std::string_view kOldMagic = "tapegrad checkpoint 1\n";
 
@@ -41,6 +43,7 @@ NamedTensors Checkpoint::with_prefix(std::string_view prefix) const {
   NamedTensors out;
   for (const NamedTensor& entry : tensors)
     if (entry.name.starts_with(prefix)) out.push_back({entry.name.substr(prefix.size()), entry.tensor});
+  if (shards) shards->read_whole(prefix, out);
   return out;
 }
 
@@ -90,12 +93,23 @@ template std::string Checkpoint::get(std::string_view) const;
 
 void Checkpoint::save(const Destination& to) const {
   std::map<std::string, std::string> metadata = fields;
-  if (!metadata.emplace(kKind, kThisKind).second)
-    fail(kCheckpoint, fmt::format("expected another name for a field, got \"{}\"", kKind));
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!metadata.emplace(name, text).second)
+      fail(kCheckpoint, fmt::format("expected another name for a field, got \"{}\"", name));
+  };
+  add(kKind, shards ? kInShards : kThisKind);
+  if (shards) add(kShards, shards->text());
   save_safetensors(to, tensors, metadata, {.bytes = bytes, .checksums = true});
 }
 
 Checkpoint Checkpoint::load(const std::string& path) {
+  Checkpoint out = open(path);
+  if (out.shards) out.shards->read_whole("", out.tensors);
+  out.shards = nullptr;
+  return out;
+}
+
+Checkpoint Checkpoint::open(const std::string& path) {
   if (is_old(path)) {
     fail(kCheckpoint,
          fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
@@ -104,12 +118,15 @@ Checkpoint Checkpoint::load(const std::string& path) {
   }
   const SafeTensorsFile file(path);
   const auto kind = file.metadata().find(kKind);
-  if (!file.has_checksums() || kind == file.metadata().end() || kind->second != kThisKind)
+  const bool in_shards = kind != file.metadata().end() && kind->second == kInShards;
+  if (!file.has_checksums() || kind == file.metadata().end() || (!in_shards && kind->second != kThisKind))
     fail(kCheckpoint, fmt::format("{}: not a checkpoint of tapegrad, or damaged in its header", path));
   Checkpoint out;
   out.fields = file.metadata();
   out.fields.erase(kKind);
   out.fields.erase("checksum");
+  if (in_shards) out.shards = std::make_shared<detail::Shards>(path, out.get<std::string>(kShards));
+  if (in_shards) out.fields.erase(kShards);
   for (const SafeTensorsFile::Entry& entry : file.entries()) {
     if (entry.dtype == "U8") {
       out.bytes.emplace(entry.name, file.read_bytes(entry));

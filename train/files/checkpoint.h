@@ -5,11 +5,15 @@
 #include <tapegrad/autograd/random.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 namespace tapegrad::train {
+namespace detail {
+class Shards;
+}  // namespace detail
 
 /// The state of a training program: of models, optimisers, generators, and its own fields, under names that it chooses:
 ///
@@ -28,11 +32,14 @@ namespace tapegrad::train {
 ///
 /// In the file, tensors are tensors, bytes are U8 tensors, and fields are strings of `__metadata__`; so Python's
 /// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that names its
-/// place.
+/// place. In a run of several processes, each writes the elements that it updates into a file of the folder
+/// checkpoint-shards, next to the checkpoint, which names these files and has all the rest; load() reads both.
 struct Checkpoint {
   NamedTensors tensors;                       ///< state of models and optimisers
   NamedBytes bytes;                           ///< state of generators
   std::map<std::string, std::string> fields;  ///< numbers and texts, as text
+  /// Tensors that are still in files, which several processes have written (open()). nullptr: none.
+  std::shared_ptr<const detail::Shards> shards = nullptr;
 
   /// Appends tensors, as `prefix` + name.
   void add(std::string_view prefix, const NamedTensors& named);
@@ -65,6 +72,8 @@ struct Checkpoint {
   void save(const Destination& to) const;
   /// Error if the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
   static Checkpoint load(const std::string& path);
+  /// The same, but tensors in files of several processes stay there until with_prefix() or Loop::restore reads them.
+  static Checkpoint open(const std::string& path);
 
  private:
   void set_text(std::string_view name, std::string_view value);

@@ -69,12 +69,12 @@ void AppendFile::sync() {
 
 RunFolder::RunFolder(const fs::path& folder, Use use) : path_(folder) {
   if (use == Use::reads) return;
-  create_folder(folder);
+  if (use == Use::writes) create_folder(folder);
   Descriptor taken(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (taken.get() < 0) fail_system("cannot use as a folder", folder, errno);
-  if (::flock(taken.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (use == Use::writes && ::flock(taken.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     fail("file", fmt::format("another process is training in {} (choose another folder)", folder.string()));
-  reserve(1);
+  if (use == Use::writes) reserve(1);
   file_ = taken.release();
 }
 

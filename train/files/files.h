@@ -54,10 +54,11 @@ class AppendFile {
 /// A folder, locked for the runs of this process as long as the object exists.
 class RunFolder {
  public:
-  /// Of the processes that train together, one writes; the others only read.
-  enum class Use { writes, reads };
+  /// Of the processes that train together, the first one writes; the others read, and may write their shards of
+  /// checkpoints into the folder that the first one has locked.
+  enum class Use { writes, reads, shares };
   /// Creates the folder where it is missing, and locks it. Error if it cannot be written to, or another process has
-  /// locked it. With `reads`, it does neither.
+  /// locked it. With `reads` and `shares`, it does neither.
   explicit RunFolder(const fs::path& folder, Use use = Use::writes);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;

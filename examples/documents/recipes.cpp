@@ -1,4 +1,4 @@
-// The second half of the recipes of docs/how_to.md.
+// The second half of the recipes of docs/howto.md.
 // arguments: {source}/leaves.csv
 #include <tapegrad/distributed.h>
 #include <tapegrad/nn/gradcheck.h>
@@ -263,6 +263,17 @@ void check_model() {
   // [/gradients]
 }
 
+void parameter_groups() {
+  Net net;
+  // [groups]
+  tg::NamedTensors matrices, others;
+  for (const auto& p : nn::parameters(net)) (p.tensor.dim() > 1 ? matrices : others).push_back(p);
+  tg::optim::AdamW adam({{.parameters = matrices, .weight_decay = 0.1}, {.parameters = others, .weight_decay = 0}},
+                        {.lr = 1e-3});
+  // [/groups]
+  std::cout << "groups: " << adam.parameters().size() << " parameters\n";
+}
+
 void count() {
   Net net;
   // [summary]
@@ -306,6 +317,7 @@ int main(int argc, char** argv) {
   exchange_weights();
   watch();
   check_model();
+  parameter_groups();
   count();
   processes();
 }

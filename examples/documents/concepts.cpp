@@ -1,4 +1,4 @@
-// The blocks of docs/ideas: thinking, tensors, tape, modules, memory, random, speed.
+// The blocks of docs/tape.md, tensors.md, modules.md, speed.md and reproducibility.md.
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/tapegrad.h>
 
@@ -11,7 +11,7 @@ namespace nn = tg::nn;
 
 namespace {
 
-// --- thinking.md ---
+// --- tape.md ---
 
 void scope() {
   // [scope]
@@ -198,7 +198,7 @@ void composed() {
             << str(layers[1](layers[0](tg::ones({4, 2}))).shape()) << "\n";
 }
 
-// --- memory.md ---
+// --- speed.md: memory ---
 
 // [measured]
 struct Deep {
@@ -251,7 +251,7 @@ void memory() {
   std::cerr << "MiB: " << plain << ", with recompute " << again << ", in bfloat16 " << half << "\n";
 }
 
-// --- random.md ---
+// --- reproducibility.md ---
 
 void random_numbers() {
   // [seed]

@@ -1,4 +1,4 @@
-// The recipes of docs/how_to.md.
+// The recipes of docs/howto.md.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

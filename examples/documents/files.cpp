@@ -1,4 +1,4 @@
-// The program of docs/ideas/files.md: writes a file of each format, which the page's Python lines open.
+// The program of docs/files.md: writes a file of each format, which the page's Python lines open.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

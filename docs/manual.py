@@ -17,7 +17,7 @@ import unittest
 NOTE = "<!-- made by docs/manual.py from what `tapegrad manual` prints: change the option, not this page -->"
 INDEX = ("The verbs and tasks of the command with all options and their defaults, as `tapegrad help VERB TASK` and `man tapegrad` show\n"
          "them. [The command](command.md) describes what holds for all of them, [tasks](tasks.md) and [GPT](gpt.md) the kinds of runs.")
-SHARED = "Options of several verbs. Each verb or task names those that it has, together with its default if that differs."
+SHARED = "Options of several verbs. Each verb or task names its shared options, or their group, with the defaults that differ between them."
 OF_TASKS = "Options of several tasks of this verb:"
 WIDTH = 140
 
@@ -101,6 +101,28 @@ class Shared:
                 groups.setdefault(group, []).append(entry)
         return [block for group, entries in groups.items() for block in [*([group] if group else []), *listed(entries)]]
 
+    def named(self, own):
+        """The options of one verb or task, `own`, by key: a group by its title if nearly all of its options are there."""
+        groups, phrases, single = {}, [], []
+        for key, (verb, group, _, same) in self.options.items():
+            groups.setdefault((verb, group), []).append((key, same))
+        present = {item.name for item in own.values()}
+        for (verb, group), keys in groups.items():
+            here = [(own[key], same) for key, same in keys if key in own]
+            missing = [f"`{key[0].split()[0]}`" for key, _ in keys if key not in own and key[0].split()[0] not in present]
+            names = [f"`{item.name}` ({short(item.default)})" for item, same in here if not same and item.default]
+            if group and len(here) >= 4 and len(missing) <= len(here) / 2:
+                phrases.append(f"all of {group} {'above' if verb else 'below'}" + (" but " + ", ".join(missing) if missing else "")
+                               + (", with " + ", ".join(names) if names else ""))
+            else:
+                single += [f"`{item.name}`" + (f" ({short(item.default)})" if not same and item.default else "") for item, same in here]
+        return phrases + ([", ".join(single)] if single else [])
+
+
+def short(default):
+    """A default without its explanation."""
+    return prose(re.split(r", which means|; ", default)[0])
+
 
 def listed(items):
     """Lines of Markdown: entries of a list follow one another, other blocks are separated by an empty line."""
@@ -115,23 +137,22 @@ def listed(items):
 
 def one_section(contents, shared):
     """The blocks of a verb or task, with the names of its shared options in one paragraph."""
-    blocks, names, group = [], [], None
+    blocks, own, group = [], {}, None
     for item in contents:
         if isinstance(item, tuple):
-            group = item[0]
+            group = item[0] if item[0] != "**Options**" else None
         elif isinstance(item, str):
             blocks.append(item)
         elif item.key in shared.options:
-            other = None if shared.options[item.key][3] else item.default
-            names.append(f"`{item.name}`" + (f" ({prose(other)})" if other else ""))
+            own[item.key] = item
         else:
             if group:
                 blocks.append(group)
                 group = None
             blocks.append(item.entry(item.default))
-    if names:
+    if own:
         where = next((i for i, block in enumerate(blocks) if block == "Examples:"), len(blocks))
-        blocks.insert(where, wrapped("Shared options: " + ", ".join(names) + "."))
+        blocks.insert(where, wrapped("Shared options: " + "; ".join(shared.named(own)) + "."))
     return listed(blocks)
 
 

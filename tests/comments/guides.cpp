@@ -1,5 +1,4 @@
-// The blocks of code in docs/guides/models.md, optimisers.md and nn/FROM_PYTORCH.md, compiled and run (blocks.py), and
-// one of gradients.md, here word for word.
+// Blocks of code in pages of docs/, compiled and run (blocks.py), and one of gradients.md, here word for word.
 #include <tapegrad/tests/comments/block_test.h>
 #include <tapegrad/tests/support/testing.h>
 

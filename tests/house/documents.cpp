@@ -95,7 +95,7 @@ std::vector<std::string> blocks_in(const std::string& page, const std::string& l
 }
 
 // The lines of a text without their indentation.
-std::string lines_of(const std::string& text) {
+std::string trimmed_lines(const std::string& text) {
   std::string lines = "\n", line;
   for (std::istringstream all(text); std::getline(all, line);)
     lines += line.erase(0, std::min(line.find_first_not_of(' '), line.size())) + '\n';
@@ -106,7 +106,7 @@ std::string lines_of(const std::string& text) {
 // indentation, and that none of them includes by its number: "comments/docs/models_2.inc" (tests/comments/blocks.py).
 Names lost_blocks(const Texts& pages, const std::string& language, const Texts& files) {
   std::vector<std::string> programs;
-  for (const auto& [path, text] : files) programs.push_back(lines_of(text));
+  for (const auto& [path, text] : files) programs.push_back(trimmed_lines(text));
   const auto somewhere = [&](const std::string& text) {
     return std::ranges::any_of(programs,
                                [&](const std::string& program) { return program.find(text) != program.npos; });
@@ -117,7 +117,8 @@ Names lost_blocks(const Texts& pages, const std::string& language, const Texts& 
     int number = 0;
     for (const std::string& block : blocks_in(text, language)) {
       const std::string name = path.substr(0, path.size() - 3) + "_" + std::to_string(++number);
-      if (!somewhere(lines_of(block)) && !somewhere("\"comments/" + name + ".inc\"")) lost.insert(path + ": " + block);
+      if (!somewhere(trimmed_lines(block)) && !somewhere("\"comments/" + name + ".inc\""))
+        lost.insert(path + ": " + block);
     }
   }
   return lost;

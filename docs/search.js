@@ -23,7 +23,7 @@ function titleOfPage(documents, document) {
   return (documents.find((other) => other.location === page) || document).title;
 }
 
-// The documents that have all words of the query, best first; those with some of them where none has all.
+// The documents that have all words of the query, best first; then those with some of them.
 function find(lunr, index, documents, query) {
   const words = query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((word) => word.length > 1);
   if (words.length === 0) return [];
@@ -34,8 +34,8 @@ function find(lunr, index, documents, query) {
         q.term(lunr.tokenizer(word), {wildcard: lunr.Query.wildcard.TRAILING, usePipeline: false});
     }
   });
-  let found = search(lunr.Query.presence.REQUIRED);
-  if (found.length === 0) found = search(lunr.Query.presence.OPTIONAL);
+  const found = search(lunr.Query.presence.REQUIRED), refs = new Set(found.map(({ref}) => ref));
+  for (const other of search(lunr.Query.presence.OPTIONAL)) if (!refs.has(other.ref)) found.push(other);
   return found.map(({ref}) => documents.find((document) => document.location === ref));
 }
 

@@ -74,6 +74,9 @@ def stage(top, pages):
                 target.write_text(spaced(relinked(text, path, lambda full: (top / full).is_file(), waiting)), encoding="utf-8")
             else:
                 shutil.copyfile(top / path, target)
+    if shutil.which("pygmentize"):  # of the Pygments that mkdocs uses; otherwise code has one colour
+        with open(pages / "site.css", "a", encoding="utf-8") as css:
+            subprocess.run(["pygmentize", "-S", "default", "-f", "html", "-a", ".codehilite"], stdout=css, check=True)
 
 
 class Links(html.parser.HTMLParser):

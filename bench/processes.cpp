@@ -1,4 +1,4 @@
-// Data parallel training of a GPT: time per step, and how long a process waits for the others. docs/guides/processes.md
+// Data parallel training of a GPT: time per step, and how long a process waits for the others. docs/processes.md
 // has the results.
 //   mpirun -n 2 build/release/bench_processes '{"accumulate": 2, "steps": 20, "threads": 1}'
 // Members of the argument and their defaults are in `Row`. The first process prints one line of JSON.

@@ -8,8 +8,9 @@ endif()
 # The blocks of code in comments of public headers and in pages: tests/comments includes each, so that it is compiled and run.
 set(block_headers ${public_headers} ${distributed_headers} ${train_headers})
 list(TRANSFORM block_headers REPLACE "[|].*$" "")
-list(APPEND block_headers docs/guides/models.md docs/guides/optimisers.md nn/FROM_PYTORCH.md)  # PAGES of blocks.py
 list(TRANSFORM block_headers PREPEND ${PROJECT_SOURCE_DIR}/)
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)  # PAGES of blocks.py
+list(APPEND block_headers ${pages})
 set(blocks_dir ${PROJECT_BINARY_DIR}/comment_blocks)
 set(blocks_script ${PROJECT_SOURCE_DIR}/tests/comments/blocks.py)
 add_custom_command(OUTPUT ${blocks_dir}/comments/blocks.h
@@ -25,12 +26,12 @@ add_test(NAME comments_blocks COMMAND ${PYTHON3} -B ${blocks_script} ${PROJECT_S
 add_custom_target(test_comments_blocks)  # nothing to build
 set_tests_properties(comments comments_blocks PROPERTIES TIMEOUT 120 LABELS core)
 
-# The generator of headers and signatures in the tables of nn/FROM_PYTORCH.md.
+# The generator of headers and signatures in the tables of docs/from_pytorch.md.
 add_test(NAME house_signatures COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tests/house/signatures.py)
 set_tests_properties(house_signatures PROPERTIES TIMEOUT 60 LABELS core)
 add_custom_target(test_house_signatures)  # nothing to build
 
-# The pages of docs/manual are those that docs/manual.py makes of the command's options.
+# docs/manual.md is the page that docs/manual.py makes of the command's options.
 if(TARGET tapegrad_command AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME docs_manual COMMAND ${PYTHON3} -B ${PROJECT_SOURCE_DIR}/docs/manual.py $<TARGET_FILE:tapegrad_command> --check)
   set_tests_properties(docs_manual PROPERTIES TIMEOUT 60 LABELS long)
@@ -39,7 +40,7 @@ endif()
 
 # The Python lines of pages of docs/, in the folder of the program that writes what they read. Skipped if this Python has none of
 # the modules that they import.
-foreach(page start/start_2_model ideas/files/ideas_files)
+foreach(page start/start_2_model files/files)
   cmake_path(GET page PARENT_PATH path)
   cmake_path(GET page FILENAME program)
   cmake_path(GET path FILENAME name)

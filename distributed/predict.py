@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""predict.py   prints the tables of docs/guides/processes.md: time per step and efficiency of data parallel training
+"""predict.py   prints the tables of docs/processes.md: time per step and efficiency of data parallel training
 
 T(R) = C / R + max(0, G - H) + W, with
   C     computation of a step by one machine: 6 operations per parameter and token

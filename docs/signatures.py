@@ -1,6 +1,6 @@
-"""Adds headers and signatures to the tables of nn/FROM_PYTORCH.md, from the XML that Doxygen made of the headers.
+"""Adds headers and signatures to the tables of docs/from_pytorch.md, from the XML that Doxygen made of the headers.
 
-    python3 docs/signatures.py TOP XML HTML  writes HTML/FROM_PYTORCH.html: each row of a table has two more columns, the headers to
+    python3 docs/signatures.py TOP XML HTML  writes HTML/from_pytorch.html: each row of a table has two more columns, the headers to
     include and the declarations of the names of tapegrad in that row, with links to the reference in HTML. Fails with a list of the
     names that no public header declares.
 """
@@ -205,10 +205,10 @@ def page(text, found):
 def main():
     top, xml, target = (pathlib.Path(name).resolve() for name in sys.argv[1:4])
     read_bases(xml)
-    text, missing = page((top / "nn/FROM_PYTORCH.md").read_text(encoding="utf-8"), declarations(top, xml))
-    (target / "FROM_PYTORCH.html").write_text(text, encoding="utf-8")
+    text, missing = page((top / "docs/from_pytorch.md").read_text(encoding="utf-8"), declarations(top, xml))
+    (target / "from_pytorch.html").write_text(text, encoding="utf-8")
     if missing:
-        sys.exit(f"nn/FROM_PYTORCH.md has names that no public header declares: {', '.join(missing)}")
+        sys.exit(f"docs/from_pytorch.md has names that no public header declares: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ say() { printf '\n== %s\n' "$*"; }
 
 # The packages, by the distribution's package manager: $packages to build and test, $mpi for several processes and $images
 # for images in files, which are optional, and $tools of tests, without which some are left out. Those of dnf and pacman have
-# no BLIS with its kernels (docs/building.md).
+# no BLIS with its kernels (docs/install.md).
 manager=
 for manager in apt-get dnf pacman none; do command -v $manager >/dev/null && break; done
 case $manager in

@@ -2,7 +2,7 @@
 # tests/mutants.sh [--seconds N] [--number N] [--seed S] [--to FOLDER] [FILE...]   mutation testing of gradients
 #
 # Changes single expressions of the code that computes gradients, thousands of times, and lists the changes that no
-# check finds: docs/guides/tests.md. Goes on from the results in FOLDER (build/mutants). Without --number, 60 mutants of
+# check finds: docs/contributing/tests.md. Goes on from the results in FOLDER (build/mutants). Without --number, 60 mutants of
 # each FILE; by default, of all files that compute gradients. Fails if a mutant survives that
 # tests/mutants/equivalent.txt does not list. BUILD: the folder of the build (build/release).
 #

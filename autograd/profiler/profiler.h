@@ -78,8 +78,8 @@ struct ProfileReport {
   double peak_gflops = 0;     ///< measured rate of float32 multiply-adds of all threads; 0: not measured
   double read_gb_s = 0;       ///< measured rate of reading memory; 0: not measured
   int64_t peak_bytes = 0;     ///< the most memory of tensors in use at once (blocks above 64 KiB)
-  /// The multiplications of matrices by what computed them ("BLIS", "tiles", ...: autograd/README.md, "What computes
-  /// matrix multiplications"), of all threads; entries without any are left out.
+  /// The multiplications of matrices by what computed them ("BLIS", "tiles", ...:
+  /// docs/contributing/matrix_multiplication.md), of all threads; entries without any are left out.
   std::vector<std::pair<std::string, double>> products;
   int64_t events = 0;           ///< in the trace
   int64_t events_left_out = 0;  ///< after the trace was full; the rows have them

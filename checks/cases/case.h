@@ -1,6 +1,6 @@
 // The cases of operations: how each is called, on which inputs it is checked, what random programs may do with it, and
 // its name in PyTorch. One table, which is read by `tapegrad gradcheck` and by the tests of equal bits, golden values,
-// random programs and nn/FROM_PYTORCH.md.
+// random programs and docs/from_pytorch.md.
 //
 // A file of this folder has the cases of a family; a new operation is an entry in one of them.
 #pragma once

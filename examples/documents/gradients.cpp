@@ -1,4 +1,4 @@
-// The program of docs/guides/gradients.md.
+// The program of docs/gradients.md.
 #include <tapegrad/nn/certify.h>
 #include <tapegrad/tapegrad.h>
 

@@ -1,4 +1,4 @@
-// The second half of the recipes of docs/how_to.md.
+// The second half of the recipes of docs/howto.md.
 // arguments: {source}/leaves.csv
 #include <tapegrad/distributed.h>
 #include <tapegrad/nn/gradcheck.h>
@@ -93,22 +93,6 @@ void tied() {
             << tg::str(model(tg::tensor({1, 2})).shape()) << "\n";
 }
 
-void less_precision_and_memory() {
-  Net net;
-  tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
-  const tg::Tensor x = tg::ones({4, 2}), y = tg::tensor({0, 1, 0, 1});
-  // [bfloat16]
-  tg::Tape tape;
-  tg::Tensor loss;
-  {
-    const tg::Autocast autocast(tg::kBFloat16);  // matmul in bfloat16; sums, losses and parameters stay float32
-    loss = tg::cross_entropy(net(x), y);
-  }
-  adam.step(tape.backward(loss));
-  // [/bfloat16]
-  std::cout << "bfloat16: a loss of " << tg::name(loss.dtype()) << "\n";
-}
-
 void recompute() {
   Net net;
   tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
@@ -199,38 +183,6 @@ void batches_of_my_own() {
   // [/collate]
 }
 
-void generate() {
-  tg::manual_seed(1);
-  const nn::GPTModel gpt({.vocab_size = 12, .context_length = 16, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
-  const tg::Tensor prompt = tg::tensor({{1, 2, 3}});
-  // [generate]
-  nn::GPTNext next(gpt);
-  const nn::Generated drawn =
-      nn::generate(next, prompt,
-                   {.max_new_tokens = 8,
-                    .stop = [](std::span<const int64_t> tokens) { return tokens.back() == 7; },  // called per token
-                    .temperature = 0.8,
-                    .top_k = 5});
-  // [/generate]
-  // [beams]
-  const nn::Generated best = nn::generate(next, prompt, {.max_new_tokens = 4, .beams = 4});
-  std::printf("log-probability %.2f, greedy %.2f\n", best.scores[0],
-              nn::generate(next, prompt, {.max_new_tokens = 4}).scores[0]);
-  // [/beams]
-  std::cout << "generated " << (drawn.lengths[0] <= 8 ? "at most 8" : "too many") << " tokens\n";
-}
-
-void low_rank() {
-  const std::string folder = "adapter";
-  // [lora]
-  nn::GPTModel gpt({.vocab_size = 12, .context_length = 16, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
-  nn::lora(gpt, {.rank = 2, .alpha = 4, .targets = {"W_query", "W_value"}});  // freezes everything else
-  tg::optim::AdamW adam(nn::trainable_parameters(gpt), {.lr = 2e-4});
-  nn::save_adapter(gpt, folder);  // in PEFT's format; later: nn::load_adapter(gpt, folder)
-  nn::merge_lora(gpt);            // adds the updates to the weights: a plain model again
-  // [/lora]
-}
-
 void exchange_weights() {
   const Net net;
   // [weights]
@@ -255,12 +207,15 @@ void watch() {
   // [/watch]
 }
 
-void check_model() {
-  // [gradients]
+void parameter_groups() {
   Net net;
-  const tg::GradcheckReport report = nn::gradcheck(net, {tg::randn({3, 2}, tg::kFloat64)});
-  std::cout << "gradients: " << (report.ok ? "right" : report.text) << "\n";
-  // [/gradients]
+  // [groups]
+  tg::NamedTensors matrices, others;
+  for (const auto& p : nn::parameters(net)) (p.tensor.dim() > 1 ? matrices : others).push_back(p);
+  tg::optim::AdamW adam({{.parameters = matrices, .weight_decay = 0.1}, {.parameters = others, .weight_decay = 0}},
+                        {.lr = 1e-3});
+  // [/groups]
+  std::cout << "groups: " << adam.parameters().size() << " parameters\n";
 }
 
 void count() {
@@ -271,17 +226,20 @@ void count() {
 }
 
 void processes() {
-  Net net;
-  tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
-  const tg::Tensor x = tg::ones({8, 2}), y = tg::zeros({8}, tg::kInt64);
+  tg::manual_seed(1);
+  const tg::Tensor x = tg::randn({40, 2}), y = (x(tg::all, 0) > 0).to(tg::kInt64);
+  const tg::data::DataLoader batches(tg::data::TensorDataset(x, y), {.batch_size = 5, .shuffle = true});
+  const auto loss_of = [](const Net& net, const auto& batch) {
+    return tg::train::BatchLoss{.loss = tg::cross_entropy(net(batch.first), batch.second)};
+  };
   // [processes]
-  tg::distributed::World world;  // joins the processes that mpirun started; alone without mpirun
-  tg::distributed::DataParallel parallel(world, adam,
-                                         {.accumulate = 4});  // four batches per step, however many processes
-  for (int step = 0; step < 10; ++step) {
-    const double loss = parallel.step([&](int64_t) { return tg::cross_entropy(net(x), y); });
-    if (step == 9 && world.rank() == 0) std::cout << "loss falls: " << (loss < 1 ? "yes" : "no") << "\n";
-  }
+  const tg::distributed::World world;  // joins the processes that mpirun started; alone without mpirun
+  tg::manual_seed(0);
+  Net net;
+  tg::optim::Adam adam(nn::parameters(net), {.lr = 0.01});
+  tg::train::Loop loop(net, adam, batches, [&](const auto& batch) { return loss_of(net, batch); },
+                       {.epochs = 20, .accumulate = 4, .world = &world});  // four batches per step, of all processes
+  loop.run({.folder = "several", .progress = false});                      // rank 0 prints, and writes the files
   // [/processes]
 }
 
@@ -293,7 +251,6 @@ int main(int argc, char** argv) {
   stop_early();
   change_rate();
   tied();
-  less_precision_and_memory();
   recompute();
   find_nan();
   no_gradient();
@@ -301,11 +258,9 @@ int main(int argc, char** argv) {
   rare_examples();
   batches_of_my_own();
   std::fflush(stdout);
-  generate();
-  low_rank();
   exchange_weights();
   watch();
-  check_model();
+  parameter_groups();
   count();
   processes();
 }

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   // [threads]
   for (const int threads : {1, 2}) {
     tg::set_num_threads(threads);
-    std::cout << threads << ": " << tg::bits_of({{"y", net(leaf)}}) << "\n";  // the same bits
+    std::cout << threads << ": " << tg::bits_of({{"y", net(leaf)}}) << "\n";  // the same fingerprint
   }
   // [/threads]
 }

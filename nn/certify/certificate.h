@@ -54,7 +54,7 @@ class Certificate {
   std::string summary() const;
   /// The page for a terminal of 100 columns.
   std::string text() const;
-  /// Writes `numbers` as .npz, for a check by other means; docs/guides/models.md shows five lines of NumPy. Error if it
+  /// Writes `numbers` as .npz, for a check by other means; docs/gradients.md shows five lines of NumPy. Error if it
   /// cannot be written.
   void write_numpy(const std::string& path) const;
 };

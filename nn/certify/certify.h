@@ -1,5 +1,5 @@
 // A certificate for the gradients of a model at the size at which it trains: float32, millions of parameters. An
-// example is in docs/guides/gradients.md.
+// example is in docs/gradients.md.
 //
 // nn::gradcheck compares every derivative of a small model in float64; the time of certify grows with the number of
 // parameters as that of training does, and it checks the float32 gradients that training uses, too.

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The blocks of code in the comments of the public headers and in some pages, for the tests of this folder, which compile and run them.
+"""The blocks of code in the comments of the public headers and in the pages of docs/, for the tests of this folder, which compile and
+run them.
 
     python3 tests/comments/blocks.py TOP FOLDER                 writes FOLDER/nn/module/module_1.inc and so on, and FOLDER/blocks.h
-    python3 tests/comments/blocks.py TOP --compiler COMPILER    fails if a block is not included by a test of this folder
+    python3 tests/comments/blocks.py TOP --compiler COMPILER    fails if a block of a header is in no test of this folder
 
 A block is lines of a comment that are indented by three or more blanks, but for those that continue an item of a list, and those
 between ```text and ```. In a page, it is what ```cpp begins. A test has it as `#include "comments/nn/module/module_1.inc"`, in a function or, for declarations, in a namespace; 1 is the number of the block in
@@ -17,7 +18,7 @@ import textwrap
 import unittest
 
 FLOORS = ["autograd", "nn", "optim", "distributed", "train", "train/data", "train/drawing"]
-PAGES = ["docs/guides/models.md", "docs/guides/optimisers.md", "nn/FROM_PYTORCH.md"]
+PAGES = "docs/*.md"
 PRIVATE = {"detail", "internal", "kernels"}
 FENCE = re.compile(r"^```cpp\n(.*?)^```", re.M | re.S)
 COMMENT = re.compile(r"^\s*///?(?![/<])(.*)$")
@@ -62,8 +63,8 @@ def all_blocks(top, pages=PAGES):
         for i, (number, lines) in enumerate(found, 1):
             named[f"{path.relative_to(top).with_suffix('')}_{i}"] = (path, number, lines)
 
-    for page in pages:
-        add(top / page, blocks_of_page((top / page).read_text(encoding="utf-8")))
+    for page in sorted(top.glob(pages)):
+        add(page, blocks_of_page(page.read_text(encoding="utf-8")))
     for floor in FLOORS:
         for path in sorted((top / floor).rglob("*.h")):
             if PRIVATE.isdisjoint(path.relative_to(top).parts):
@@ -76,8 +77,9 @@ def used(tests):
 
 
 def unused(named, tests):
+    """Blocks of headers that no test includes. Those of pages may be lines of programs instead (tests/house/documents.cpp)."""
     return [f"{path}:{number}: expected a test in tests/comments that includes this block, {name}.inc"
-            for name, (path, number, _) in sorted(named.items()) if name not in used(tests)]
+            for name, (path, number, _) in sorted(named.items()) if path.suffix == ".h" and name not in used(tests)]
 
 
 def write(named, folder):
@@ -112,9 +114,9 @@ class BlocksTest(unittest.TestCase):
             (top / "nn").mkdir()
             (top / "nn/a.h").write_text("/// Call it so:\n///\n///   int x = f(1);\n///\n/// or\n///\n///   int y = f(;\nint f(int x);\n")
             (top / "a.md").write_text("Call it so:\n```cpp\nint z = f(2);\n```\n```text\n3\n```\n")
-            named = all_blocks(top, ["a.md"])
+            named = all_blocks(top, "a.md")
             self.assertEqual([place.split(": ")[0] for place in unused(named, ['#include "comments/nn/a_1.inc"'])],
-                             [f"{top}/a.md:3", f"{top}/nn/a.h:7"])
+                             [f"{top}/nn/a.h:7"])
             write(named, to)
             for name, message in [("a_1", ""), ("nn/a_1", ""), ("nn/a_2", f"{top}/nn/a.h:7:")]:
                 test = f'int f(int);\nvoid test() {{\n#include "comments/{name}.inc"\n}}\n'

@@ -1,5 +1,4 @@
-// The blocks of code in docs/guides/models.md, optimisers.md and nn/FROM_PYTORCH.md, compiled and run (blocks.py), and
-// one of gradients.md, here word for word.
+// Blocks of code in pages of docs/, compiled and run (blocks.py), and one of gradients.md, here word for word.
 #include <tapegrad/tests/comments/block_test.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -20,11 +19,11 @@ struct Mlp {
 
 TEST_F(Comments, GradientChecks) {
   const Mlp model(8);
-#include "comments/docs/guides/models_1.inc"
+#include "comments/docs/gradients_6.inc"
   EXPECT_TRUE(report.ok) << report.text;
 }
 
-#include "comments/docs/guides/models_2.inc"
+#include "comments/docs/gradients_7.inc"
 
 TEST_F(Comments, DerivativesByParameters) {
   Mlp model(3);
@@ -32,7 +31,7 @@ TEST_F(Comments, DerivativesByParameters) {
   std::vector<tg::Tensor> v, values;
   for (const auto& p : nn::parameters(model))
     v.push_back(tg::randn(p.tensor.shape())), values.push_back(p.tensor * 0.5);
-#include "comments/docs/guides/models_3.inc"
+#include "comments/docs/gradients_3.inc"
   EXPECT_EQ(value.item(), again.item());
   EXPECT_EQ(grads.size(), hv.size());
   EXPECT_EQ(blocks[0][1].shape(), (tg::Shape{12, 3, 12}));
@@ -54,7 +53,7 @@ TEST_F(Comments, ForwardMode) {
 
 TEST_F(Comments, RecurrentNetworks) {
   const tg::Tensor x = tg::randn({5, 3, 10}), more = tg::randn({2, 3, 10}), lengths = tg::tensor({5, 2, 3});
-#include "comments/docs/guides/models_11.inc"
+#include "comments/docs/models_3.inc"
   EXPECT_EQ(output.shape(), (tg::Shape{5, 3, 40}));
   EXPECT_EQ(later.shape(), (tg::Shape{2, 3, 40}));
   for (const tg::Tensor& state : {hidden, cell, h, c, last, memory}) EXPECT_EQ(state.shape(), (tg::Shape{4, 3, 20}));
@@ -64,13 +63,13 @@ TEST_F(Comments, RecurrentNetworks) {
 
 TEST_F(Comments, TheFormOfAttentionOfAModel) {
   const nn::init::Skip no_draws;
-#include "comments/docs/guides/models_13.inc"
+#include "comments/docs/models_5.inc"
   EXPECT_EQ(model.config.attention.as<nn::WindowAttention>()->window, 128);
 }
 
 TEST_F(Comments, LinformerPerformerReformer) {
   const tg::Tensor x = tg::randn({2, 100, 16}), mask = nn::padding_mask(tg::ones({2, 100}, tg::kInt64));
-#include "comments/docs/guides/models_9.inc"
+#include "comments/docs/models_1.inc"
   EXPECT_EQ(y.shape(), (tg::Shape{2, 100, 32}));
   EXPECT_EQ(linformer(x, mask).shape(), y.shape());
   EXPECT_EQ(reformer(x, mask).shape(), y.shape());
@@ -78,11 +77,11 @@ TEST_F(Comments, LinformerPerformerReformer) {
 
 TEST_F(Comments, ReversibleLayers) {
   const tg::Tensor x = tg::randn({2, 100, 16});
-#include "comments/docs/guides/models_10.inc"
+#include "comments/docs/models_2.inc"
   EXPECT_EQ(mixed.shape(), x.shape());
 }
 
-#include "comments/docs/guides/models_5.inc"
+#include "comments/docs/models_8.inc"
 struct OneNet {
   nn::Linear up{4, 8}, down{8, 2};
   tg::Tensor operator()(const tg::Tensor& x) const { return down(tanh(up(x))); }
@@ -93,7 +92,7 @@ TEST_F(Comments, Ensembles) {
   OneNet a, b, c;
   const tg::Tensor x = tg::randn({5, 4}), target = tg::randn({5, 2}), before = a(x);
   Nets nets;
-#include "comments/docs/guides/models_6.inc"
+#include "comments/docs/models_9.inc"
   EXPECT_TRUE(equal(a(x), before));
   tg::Tape tape;
   const tg::Tensor y = nets(x);
@@ -114,7 +113,7 @@ TEST_F(Comments, GradientsPerExample) {
   tg::optim::SGD optimizer(nn::parameters(model), {.lr = 0.1});
   const double max_norm = 1, noise_multiplier = 0.1, batch_size = 6;
   for (int step = 0; step < 2; ++step) {
-#include "comments/docs/guides/models_4.inc"
+#include "comments/docs/gradients_4.inc"
   }
 }
 
@@ -127,7 +126,7 @@ struct Language {
 TEST_F(Comments, TiedAndFrozenParameters) {
   Language model;
   const tg::Tensor ids = tg::tensor({{1, 2}});
-#include "comments/docs/guides/models_7.inc"
+#include "comments/docs/modules_9.inc"
   EXPECT_EQ(nn::count_trainable_parameters(model), 20);
 }
 
@@ -141,19 +140,19 @@ TEST_F(Comments, Decoding) {
   const nn::GPTModel gpt(nn::gpt_preset("tiny"));
   const tg::Tensor src = tg::tensor({{3, 4, 5, 0}}), start = tg::tensor({1}).reshape({1, 1}),
                    prompt = tg::tensor({{3, 4}});
-#include "comments/docs/guides/models_15.inc"
+#include "comments/docs/models_7.inc"
   EXPECT_EQ(drawn.lengths[0], 20);
   EXPECT_LE(best.lengths[0], 20);
 }
 
 TEST_F(Comments, Gpt) {
   const tg::Tensor ids = tg::tensor({{1, 2, 3}}), prompt = ids, next = tg::tensor({4}).reshape({1, 1});
-#include "comments/docs/guides/models_16.inc"
+#include "comments/docs/gpt_1.inc"
   EXPECT_EQ(logits.shape(), (tg::Shape{1, 3, 50257}));
   EXPECT_EQ(cache.length(), 4);
   const tg::Tensor y = tg::tensor({{2, 3, 4}});
   const nn::EvalMode eval(model);
-#include "comments/docs/guides/models_17.inc"
+#include "comments/docs/gpt_2.inc"
   EXPECT_NEAR(loss.item(), tg::cross_entropy(model(ids), y).item(), 1e-5);
 }
 
@@ -170,13 +169,13 @@ TEST_F(Comments, Gpt2OfHuggingFace) {
     spill("gpt2/config.json", nn::to_hugging_face_config(small.config));
     tg::save_safetensors("gpt2/model.safetensors", nn::to_hugging_face(small));
   }
-#include "comments/docs/guides/models_18.inc"
+#include "comments/docs/gpt_3.inc"
   EXPECT_EQ(model(tg::tensor({{1, 2}})).shape(), (tg::Shape{1, 2, 6}));
 }
 
 TEST_F(Comments, LowRankAdapters) {
   nn::GPTModel model({.vocab_size = 6, .context_length = 4, .emb_dim = 4, .n_heads = 2, .n_layers = 1});
-#include "comments/docs/guides/models_8.inc"
+#include "comments/docs/lora_1.inc"
   EXPECT_FALSE(nn::has_lora(model));
   EXPECT_EQ(adam.parameters().size(), 4U);
 }
@@ -194,7 +193,7 @@ TEST_F(Comments, LlamaOfHuggingFace) {
     tg::save_safetensors("llama/model.safetensors", nn::to_hugging_face(small));
   }
   const tg::Tensor prompt = tg::tensor({{3, 4}});
-#include "comments/docs/guides/models_19.inc"
+#include "comments/docs/gpt_4.inc"
   EXPECT_EQ(answer.lengths[0], 20);
 }
 
@@ -202,31 +201,31 @@ TEST_F(Comments, MixedPrecision) {
   Mlp model(4);
   const std::vector<std::pair<tg::Tensor, tg::Tensor>> batches(3, {tg::randn({2, 4}), tg::randn({2, 4})});
   tg::optim::Adam adam(tg::nn::parameters(model), {.lr = 1e-4});
-#include "comments/docs/guides/models_14.inc"
+#include "comments/docs/models_6.inc"
 }
 
 TEST_F(Comments, ATrainingLoop) {
   Mlp model(4);
   const std::vector<std::pair<tg::Tensor, tg::Tensor>> batches(3, {tg::randn({2, 4}), tg::randn({2, 4})});
-#include "comments/docs/guides/optimisers_1.inc"
+#include "comments/docs/training_1.inc"
   EXPECT_EQ(adam.steps(), 3);
 }
 
 TEST_F(Comments, PositionsHaveOptions) {
-#include "comments/docs/guides/models_12.inc"
+#include "comments/docs/models_4.inc"
   EXPECT_EQ(options.of<nn::RopeOptions>().ntk_scale, 4);
 }
 
 namespace from_pytorch {
 
-#include "comments/nn/FROM_PYTORCH_1.inc"
+#include "comments/docs/from_pytorch_1.inc"
 
 void train(const std::vector<std::pair<Tensor, Tensor>>& batches){
-#include "comments/nn/FROM_PYTORCH_2.inc"
+#include "comments/docs/from_pytorch_2.inc"
 }
 
 nn::TwinReport checked_port() {
-#include "comments/nn/FROM_PYTORCH_3.inc"
+#include "comments/docs/from_pytorch_3.inc"
   return report;
 }
 

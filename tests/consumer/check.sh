@@ -19,9 +19,8 @@ case $("$cxx" -dumpversion) in 12*) limit=7350000 ;; *) limit=8100000 ;; esac
 # Of BLIS's shared library, only the BLAS: its own functions differ between the versions that share a soname.
 ! nm -D --undefined-only "$library" | grep -F ' bli_' || { echo "libtapegrad.so needs one version of BLIS"; exit 1; }
 
-# example PAGE NAME [NUMBER]   the program of that number in a page, 1 by default
-example() { awk -v number="${3:-1}" '/^```cpp$/ { on = ++seen == number; next } /^```$/ { on = 0 } on' "$here/../../$1" >"$work/$2.cpp"; }
-example README.md readme; example train/data/README.md data; example train/data/README.md tables 2; example train/drawing/README.md drawing
+awk '/^```cpp$/ { on = 1; next } /^```$/ { on = 0 } on' "$here/../../README.md" >"$work/readme.cpp"
+cp "$here"/../../examples/documents/{data_text,data_tables,plots}.cpp "$work"
 cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DEXAMPLES_OF_TAPEGRAD="$here/../../examples" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
@@ -45,7 +44,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
   [ $killed -gt 0 ]
 )
 (cd "$work" && build/digits digits mlp >/dev/null && ls digits/mlp/digits.svg >/dev/null)  # finds its data in share/tapegrad
-(cd "$work" && for program in readme_data readme_tables readme_drawing; do "build/$program"; done)
+(cd "$work" && for program in data_text data_tables plots; do "build/$program"; done)
 sed -n 's|^// ||p' "$work/readme.cpp" >"$work/expected"  # what README.md's program prints, on every machine
 [ -s "$work/expected" ]
 sed -n 's|^// ||p' "$here/../../README.ko.md" | diff "$work/expected" -
@@ -60,6 +59,13 @@ sed -n 's|^// ||p' "$here/../../README.ko.md" | diff "$work/expected" -
     mpirun -n 2 build/several_processes two
     cmp one/model.safetensors two/model.safetensors
   fi
+)
+(  # the project and the first program of docs/start.md
+  mkdir "$work/first" && cd "$work/first"
+  awk '/^```cmake$/ { on = 1; next } /^```$/ { on = 0 } on' "$here/../../docs/start.md" >CMakeLists.txt
+  cp "$here/../../examples/documents/start_1_gradients.cpp" first.cpp
+  cmake -S . -B build -D CMAKE_PREFIX_PATH="$prefix" -D CMAKE_CXX_COMPILER="$cxx" >"$work/log" && cmake --build build >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  build/first | diff "$here/../../examples/documents/start_1_gradients.txt" -
 )
 "$prefix/bin/tapegrad" --version
 # The examples are user programs: they include only these tapegrad headers.

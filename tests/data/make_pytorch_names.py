@@ -1,4 +1,4 @@
-"""Writes pytorch_names.txt: the public names of PyTorch that nn/FROM_PYTORCH.md must mention.
+"""Writes pytorch_names.txt: the public names of PyTorch that docs/from_pytorch.md must mention.
 
 Run with PyTorch 2.15: python tests/data/make_pytorch_names.py
 Left out: what exists for other devices, quantised, sparse and compiled code, aliases of operators for compilers, and

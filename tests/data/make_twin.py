@@ -1,4 +1,4 @@
-"""Writes twin.safetensors and twin_plain.safetensors for tests/nn/twin.cpp, and twin_net.safetensors for nn/FROM_PYTORCH.md, with
+"""Writes twin.safetensors and twin_plain.safetensors for tests/nn/twin.cpp, and twin_net.safetensors for docs/from_pytorch.md, with
 nn/module/twin/twin.py. Needs torch; made with 1.13.1.
 """
 import pathlib
@@ -28,7 +28,7 @@ class Reader(nn.Module):
         return self.head(F.gelu(self.channels(self.square(h.mean(1)))))
 
 
-class Net(nn.Module):  # of nn/FROM_PYTORCH.md
+class Net(nn.Module):  # of docs/from_pytorch.md
     def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(1, 8, 3, padding=1)

@@ -1,4 +1,4 @@
-// docs/bibliography.md has every paper that a comment cites as "Author year", and no other.
+// docs/contributing/bibliography.md has every paper that a comment cites as "Author year", and no other.
 #include <tapegrad/tests/house/sources.h>
 
 #include <cctype>
@@ -82,7 +82,7 @@ std::vector<std::string> without_paper(const std::vector<Citation>& citations, c
 }
 
 TEST(Bibliography, HasEveryCitation) {
-  const Papers papers = papers_of(slurp(std::string(kSourceDir) + "/docs/bibliography.md"));
+  const Papers papers = papers_of(slurp(std::string(kSourceDir) + "/docs/contributing/bibliography.md"));
   ASSERT_GT(papers.size(), 100U);
   Papers uncited = papers;
   std::vector<std::string> folders = kLayers;
@@ -90,7 +90,7 @@ TEST(Bibliography, HasEveryCitation) {
   for (const auto& [path, text] : texts_of(kSources, folders)) {
     std::istringstream source(text);
     for (const std::string& missing : without_paper(citations_in(comment_text(source)), papers, uncited))
-      ADD_FAILURE() << path << " cites " << missing << ", which docs/bibliography.md does not have";
+      ADD_FAILURE() << path << " cites " << missing << ", which docs/contributing/bibliography.md does not have";
   }
   for (const auto& [author, year] : uncited) ADD_FAILURE() << "no comment cites " << author << " " << year;
 }

@@ -76,25 +76,49 @@ Names lost_tests(const Texts& texts, const Names& tests) {
   return lost;
 }
 
-// Blocks of code of the language `language` in the pages of docs/ that are no lines of one of `files`, whatever the
-// indentation.
-Names lost_blocks(const Texts& pages, const std::string& language, const Texts& files) {
-  const auto lines_of = [](const std::string& text) {
-    std::string lines = "\n", line;
-    for (std::istringstream all(text); std::getline(all, line);) {
-      lines += line.erase(0, std::min(line.find_first_not_of(' '), line.size())) + '\n';
+// The blocks of code of a language in a page.
+std::vector<std::string> blocks_in(const std::string& page, const std::string& language) {
+  std::vector<std::string> blocks;
+  bool inside = false;
+  std::string line;
+  for (std::istringstream lines(page); std::getline(lines, line);) {
+    if (inside && line == "```") {
+      inside = false;
+    } else if (inside) {
+      blocks.back() += line + '\n';
+    } else if (line == "```" + language) {
+      inside = true;
+      blocks.emplace_back();
     }
-    return lines;
+  }
+  return blocks;
+}
+
+// The lines of a text without their indentation.
+std::string trimmed_lines(const std::string& text) {
+  std::string lines = "\n", line;
+  for (std::istringstream all(text); std::getline(all, line);)
+    lines += line.erase(0, std::min(line.find_first_not_of(' '), line.size())) + '\n';
+  return lines;
+}
+
+// Blocks of code of the language `language` in the pages of docs/ that are no lines of one of `files`, whatever the
+// indentation, and that none of them includes by its number: "comments/docs/models_2.inc" (tests/comments/blocks.py).
+Names lost_blocks(const Texts& pages, const std::string& language, const Texts& files) {
+  std::vector<std::string> programs;
+  for (const auto& [path, text] : files) programs.push_back(trimmed_lines(text));
+  const auto somewhere = [&](const std::string& text) {
+    return std::ranges::any_of(programs,
+                               [&](const std::string& program) { return program.find(text) != program.npos; });
   };
-  const std::regex block("```" + language + "\n([^`]*)```");
   Names lost;
   for (const auto& [path, text] : pages) {
     if (!path.starts_with("docs/")) continue;
-    for (const std::smatch& match : matches(text, block)) {
-      const std::string lines = lines_of(match[1]);
-      const bool found = std::ranges::any_of(
-          files, [&](const auto& file) { return lines_of(file.second).find(lines) != std::string::npos; });
-      if (!found) lost.insert(path + ": " + match[1].str());
+    int number = 0;
+    for (const std::string& block : blocks_in(text, language)) {
+      const std::string name = path.substr(0, path.size() - 3) + "_" + std::to_string(++number);
+      if (!somewhere(trimmed_lines(block)) && !somewhere("\"comments/" + name + ".inc\""))
+        lost.insert(path + ": " + block);
     }
   }
   return lost;
@@ -166,30 +190,49 @@ Names tables_of_options(const Texts& texts) {
   return found;
 }
 
-// Pages of docs/ideas that are too long, or have not one picture.
-Names pages_of_ideas_unlike_the_others(const Texts& pages) {
-  static const std::regex picture("!\\[[^\\]]+\\]\\([^)]+\\.svg\\)");
-  Names unlike;
-  for (const auto& [path, text] : pages) {
-    if (!path.starts_with("docs/ideas/") || path.ends_with("README.md")) continue;
-    if (std::ranges::count(text, '\n') > 150 || matches(text, picture).size() != 1) unlike.insert(path);
-  }
-  return unlike;
-}
-
-// READMEs of layers with more than 25 lines before their first section: they lead to docs/guides. Blocks of code of
-// recipes with more than 25 lines.
+// READMEs of folders with more than 15 lines: they lead to docs/. Blocks of code of recipes with more than 25 lines.
 Names too_long(const Texts& pages) {
-  static const std::regex block("```cpp\n([^`]*)```");
   Names found;
   for (const auto& [path, text] : pages) {
-    const bool of_layer = path.ends_with("/README.md") && path.find('/') == path.rfind('/');
-    if (of_layer && std::ranges::count(text.substr(0, text.find("\n## ")), '\n') > 25) found.insert(path);
-    if (path != "docs/how_to.md") continue;
-    for (const std::smatch& match : matches(text, block)) {
-      const std::string lines = match[1];
+    const bool of_folder = path.ends_with("/README.md") && !path.starts_with("docs/");
+    if (of_folder && std::ranges::count(text, '\n') > 15) found.insert(path);
+    if (path != "docs/howto.md") continue;
+    for (const std::string& lines : blocks_in(text, "cpp"))
       if (std::ranges::count(lines, '\n') > 25) found.insert(path + ": " + lines.substr(0, lines.find('\n')));
-    }
+  }
+  return found;
+}
+
+// The pages for users: docs/ without the folders in it.
+Texts user_pages(const Texts& documents) {
+  Texts pages;
+  for (const auto& [path, text] : documents)
+    if (path.starts_with("docs/") && path.find('/', 5) == std::string::npos) pages.emplace(path, text);
+  return pages;
+}
+
+// The words of the pages, code included: what has a letter or a digit, between blanks.
+std::ptrdiff_t count_words(const Texts& pages) {
+  std::ptrdiff_t count = 0;
+  for (const auto& [path, text] : pages) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;)
+      count += std::ranges::any_of(word, [](const unsigned char c) { return std::isalnum(c) || c >= 128; }) ? 1 : 0;
+  }
+  return count;
+}
+
+// What is not as in the other pages: one heading of the first level, at the top; no empty cell in the heading of a
+// table.
+Names faults_of_form(const Texts& pages) {
+  static const std::regex empty_cell("\\|\\s*\\|");
+  Names found;
+  for (const auto& [path, text] : pages) {
+    const std::string prose = prose_of(text);
+    if (!text.starts_with("# ") || prose.find("\n# ") != std::string::npos) found.insert(path + ": # headings");
+    std::string line, before;
+    for (std::istringstream lines(prose); std::getline(lines, line); before = line)
+      if (line.starts_with("|--") && std::regex_search(before, empty_cell)) found.insert(path + ": " + before);
   }
   return found;
 }
@@ -230,30 +273,38 @@ TEST(Documents, AWrongOfEachKindIsFound) {
 }
 
 // The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples, and
-// the test of the blocks in docs/guides. Two pages are read by tests/comments/blocks.py.
+// the tests of blocks. Commands in ```sh are run by tests/consumer/sh_blocks.sh.
 TEST(Documents, BlocksAreLinesOfProgramsThatRun) {
   Texts programs = texts_of({".cpp"}, {"examples/documents", "examples"});
   programs.merge(texts_of({".h"}, {"examples/ported"}));
   programs.merge(texts_of({".cpp"}, {"tests/comments"}));
+  EXPECT_EQ(lost_blocks(documents(), "cpp", programs), Names());
   Texts pages = documents();
-  for (const char* const page : {"docs/guides/models.md", "docs/guides/optimisers.md"}) pages.erase(page);
-  EXPECT_EQ(lost_blocks(pages, "cpp", programs), Names());
-  pages = documents();
-  std::erase_if(pages, [](const auto& page) { return page.first.starts_with("docs/manual/"); });  // made of the help
+  pages.erase("docs/manual.md");  // made of the help
   EXPECT_EQ(lost_blocks(pages, "text", texts_of({".txt"}, {"examples/documents"})), Names());
 }
 
 // What pages compare with, in LibTorch and Python, is run by hand.
 TEST(Documents, BlocksOfOthersAreLinesOfPeers) {
-  EXPECT_EQ(lost_blocks(documents(), "c\\+\\+", texts_of({".cpp"}, {"examples/documents/peers"})), Names());
+  EXPECT_EQ(lost_blocks(documents(), "c++", texts_of({".cpp"}, {"examples/documents/peers"})), Names());
   EXPECT_EQ(lost_blocks(documents(), "py", texts_of({".py"}, {"examples/documents/peers"})), Names());
 }
 
+// tests/consumer/check.sh builds the project of docs/start.md as the page shows it.
+TEST(Documents, ProjectsAreThoseOfConsumers) {
+  Texts pages = documents();
+  EXPECT_EQ(blocks_in(pages.at("docs/start.md"), "cmake").size(), 1u);
+  pages.erase("docs/start.md");
+  EXPECT_EQ(lost_blocks(pages, "cmake", texts_of({".txt"}, {"tests/consumer"})), Names());
+}
+
 TEST(Documents, BlocksThatNothingRunsAreFound) {
-  const Texts pages = {{"docs/a.md", "```cpp\nint x = 1;\n  f(x);\n```\n```cpp\nf(y);\n```\n"},
+  const Texts pages = {{"docs/a.md", "```cpp\nint x = 1;\n  f(x);\n```\n```cpp\nf(y);\n```\n```cpp\nh(`z`);\n```\n"},
                        {"nn/b.md", "```cpp\ng();\n```\n"}};
-  EXPECT_EQ(lost_blocks(pages, "cpp", {{"examples/documents/a.cpp", "  int x = 1;\n  f(x);\n  g(x);\n"}}),
-            Names{"docs/a.md: f(y);\n"});
+  EXPECT_EQ(
+      lost_blocks(pages, "cpp",
+                  {{"a.cpp", "  int x = 1;\n  f(x);\n  g(x);\n"}, {"b.cpp", "#include \"comments/docs/a_3.inc\"\n"}}),
+      Names{"docs/a.md: f(y);\n"});
 }
 
 TEST(Documents, MistakesHaveTheWordsOfTheirTests) {
@@ -291,22 +342,26 @@ TEST(Documents, TablesOfOptionsAreFound) {
             (Names{"a.md: | verb | what | options |", "b.md: | `--seed N` | random seed |", "b.md: | `-v` | more |"}));
 }
 
-TEST(Documents, IdeasHaveADrawingAndAreShort) {
-  EXPECT_EQ(pages_of_ideas_unlike_the_others(documents()), Names());
-  EXPECT_EQ(pages_of_ideas_unlike_the_others({{"docs/ideas/a.md", "![A](a.svg)\n"},
-                                              {"docs/ideas/b.md", "no drawing\n"},
-                                              {"docs/ideas/c.md", "![C](c.svg)" + std::string(151, '\n')}}),
-            (Names{"docs/ideas/b.md", "docs/ideas/c.md"}));
-}
-
 TEST(Documents, DoorsAndRecipesAreShort) {
   EXPECT_EQ(too_long(documents()), Names());
   const std::string lines(26, '\n');
-  EXPECT_EQ(too_long({{"a/README.md", "# A" + lines + "more\n## B\n"},
-                      {"b/README.md", "# B\n\n## C\n" + lines},
-                      {"b/c/README.md", lines},
-                      {"docs/how_to.md", "```cpp\nint x;" + lines + "```\n```cpp\nint y;\n```\n"}}),
-            (Names{"a/README.md", "docs/how_to.md: int x;"}));
+  EXPECT_EQ(too_long({{"a/README.md", "# A" + std::string(16, '\n')},
+                      {"b/c/README.md", std::string(15, '\n')},
+                      {"docs/README.md", lines},
+                      {"docs/howto.md", "```cpp\nint x;" + lines + "```\n```cpp\nint y;\n```\n"}}),
+            (Names{"a/README.md", "docs/howto.md: int x;"}));
+}
+
+TEST(Documents, PagesForUsersAreFewAndAlike) {
+  const Texts pages = user_pages(documents());
+  EXPECT_LE(pages.size(), 31u);
+  EXPECT_LE(count_words(pages), 60'000);
+  EXPECT_EQ(faults_of_form(pages), Names());
+  EXPECT_EQ(count_words({{"a", "# One two\n| 3 | `x = y`, z |\n"}}), 6);
+  EXPECT_EQ(
+      faults_of_form({{"a", "# A\n| x | y |\n|---|---|\n"}, {"b", "B\n# B\n"}, {"c", "# C\n| x | |\n|---|---|\n"}}),
+      (Names{"b: # headings", "c: | x | |"}));
+  EXPECT_EQ(user_pages({{"docs/a.md", ""}, {"docs/b/c.md", ""}, {"d.md", ""}}), (Texts{{"docs/a.md", ""}}));
 }
 
 }  // namespace

@@ -129,6 +129,39 @@ std::vector<std::string> house_words(const std::vector<std::string>& words, cons
   return found;
 }
 
+// The sentences of a page for users, with links by their texts and code as one word: of paragraphs, of items of lists,
+// and of what a cell of a table lists. With the number of words of each.
+std::vector<std::pair<std::string, int>> sentences_with_words(const std::string& page) {
+  static const std::regex code("`[^`]*`"), end("[.!?][)\\]\"*]*\\s+"), item("(- |[0-9]+[.] ).*");
+  std::vector<std::string> texts(1);
+  std::string line;
+  for (std::istringstream lines(without_targets(sentences_of(page))); std::getline(lines, line);) {
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+    line = std::regex_replace(line, code, "code");
+    const bool alone = line.starts_with("#") || line.starts_with("!") || line.starts_with("<!--") || line == ". ";
+    if (line.empty() || alone || line.starts_with("|") || std::regex_match(line, item)) texts.emplace_back();
+    if (alone) continue;
+    if (!line.starts_with("|")) {
+      texts.back() += line + ' ';
+      continue;
+    }
+    for (const std::string& cell : divided(line, '|'))
+      for (const std::string& entry : divided(cell, ';')) texts.push_back(entry);
+    texts.emplace_back();
+  }
+  std::vector<std::pair<std::string, int>> found;
+  for (const std::string& text : texts) {
+    for (std::sregex_token_iterator at(text.begin(), text.end(), end, -1), last; at != last; ++at) {
+      std::istringstream words(*at);
+      int count = 0;
+      for (std::string word; words >> word;)
+        count += std::ranges::any_of(word, [](unsigned char c) { return std::isalnum(c) || c >= 128; }) ? 1 : 0;
+      if (count > 0) found.emplace_back(*at, count);
+    }
+  }
+  return found;
+}
+
 // What is no text of the command: data, programs and pages that have documents' or tutorials' words.
 bool has_other_words(const std::string& path) {
   for (const char* const folder : {"tutorials/exercises/", "tutorials/programs/", "tutorials/pages/", "examples/",
@@ -167,6 +200,36 @@ TEST(Words, ReadmeAndWhatTheCommandPrintsAreInTheWordsOfTheField) {
     }
   }
   EXPECT_GT(literals, 2000);
+}
+
+// Pages for users are docs/*.md; that of all options is made of the help. Errors, which say "must be" otherwise, are
+// literals.
+TEST(Words, PagesForUsersAreShortSentencesInTheWordsOfTheField) {
+  constexpr int kMostWords = 35;
+  int sentences = 0;
+  for (const auto& [path, text] : documents()) {
+    if (!path.starts_with("docs/") || path.find('/', 5) != std::string::npos || path == "docs/manual.md") continue;
+    for (const std::string& fault : house_words(words_of_text(without_targets(sentences_of(text))), "private"))
+      if (fault.find("[where]") == std::string::npos) ADD_FAILURE() << path << ": " << fault;
+    for (const auto& [sentence, words] : sentences_with_words(text)) {
+      EXPECT_LE(words, kMostWords) << path << ": " << sentence;
+      ++sentences;
+    }
+  }
+  EXPECT_GT(sentences, 2000);
+}
+
+TEST(Words, SentencesAreCounted) {
+  const auto counts = [](const std::string& page) {
+    std::vector<int> found;
+    for (const auto& [sentence, words] : sentences_with_words(page)) found.push_back(words);
+    return found;
+  };
+  EXPECT_EQ(
+      counts(
+          "# A b\nOne `two x` [three\nfour](five.md). Six?\n\n- Seven = 8:\n  nine\n- Ten\n```cpp\nint x;\n```\nEnd."),
+      (std::vector<int>{4, 1, 3, 1, 1}));
+  EXPECT_EQ(counts("| a b | c; d e |\n|---|---|\n| f |"), (std::vector<int>{2, 1, 2, 1}));
 }
 
 TEST(Words, LiteralsAreFoundAndTheirPrivateWords) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutation testing of the code that computes gradients: see tests/mutants.sh, and docs/guides/tests.md.
+"""Mutation testing of the code that computes gradients: see tests/mutants.sh, and docs/contributing/tests.md.
 
   mutants.py [--build FOLDER] [--to FOLDER] [--seconds N] [--number N] [--seed S] [FILE...]
   mutants.py --check      whether each line of equivalent.txt matches a site, and the finder of sites works

@@ -1,4 +1,4 @@
-// nn/FROM_PYTORCH.md: its table is compared with the headers and PyTorch's names (its code: tests/comments/guides.cpp).
+// docs/from_pytorch.md: its table is compared with the headers and PyTorch's names (its code: tests/comments/guides.cpp).
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/testing.h>
@@ -148,7 +148,7 @@ std::vector<std::string> faults(const std::string& page) {
   return found;
 }
 
-std::string page() { return text_of("nn/FROM_PYTORCH.md"); }
+std::string page() { return text_of("docs/from_pytorch.md"); }
 
 TEST(FromPyTorch, EveryNameIsDeclaredAndEveryAbsenceHasAReason) {
   for (const std::string& fault : faults(page())) ADD_FAILURE() << fault;
@@ -189,7 +189,7 @@ TEST(FromPyTorch, EveryOperationIsInTheTable) {
   for (const std::string& header : with_operations) {
     for (const std::string& name : functions_of(header)) {
       if (name == "formed" || name == "hidden" || name == "in_form") continue;  // in namespace detail
-      EXPECT_TRUE(names.contains(name)) << name << " of " << header << " is not in nn/FROM_PYTORCH.md";
+      EXPECT_TRUE(names.contains(name)) << name << " of " << header << " is not in docs/from_pytorch.md";
       ++count;
     }
   }
@@ -213,9 +213,9 @@ TEST(FromPyTorch, EveryCaseIsInARowWithItsNameInPyTorch) {
     text.replace(text.find(old), replaces ? old.size() : 0, replaces ? fresh : fresh + "\n");
   }
   if (!missing.empty() && std::getenv("TAPEGRAD_WRITE_ROWS")) {
-    std::ofstream(std::filesystem::path(tg::tests::kSourceDir) / "nn/FROM_PYTORCH.md") << text;
+    std::ofstream(std::filesystem::path(tg::tests::kSourceDir) / "docs/from_pytorch.md") << text;
   } else {
-    for (const std::string& row : missing) ADD_FAILURE() << "no row in nn/FROM_PYTORCH.md: " << row;
+    for (const std::string& row : missing) ADD_FAILURE() << "no row in docs/from_pytorch.md: " << row;
   }
 }
 
@@ -232,7 +232,7 @@ TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
           continue;
         }
         if (name == "Visitor") continue;  // which has the word in an error text
-        EXPECT_TRUE(names.contains("nn::" + name)) << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
+        EXPECT_TRUE(names.contains("nn::" + name)) << name << " of " << header.path << " is not in docs/from_pytorch.md";
         ++modules;
       } else if (header.path.starts_with("optim/")) {
         if (base.find("Optimizer") == std::string::npos && base.find("Adam") == std::string::npos &&
@@ -240,7 +240,7 @@ TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
           continue;
         }
         EXPECT_TRUE(names.contains("optim::" + name))
-            << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
+            << name << " of " << header.path << " is not in docs/from_pytorch.md";
         ++optimisers;
       }
     }
@@ -257,7 +257,7 @@ TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
   std::istringstream names(text_of("tests/data/pytorch_names.txt"));
   int count = 0;
   for (std::string name; std::getline(names, name); ++count) {
-    EXPECT_TRUE(mentioned.contains(name.substr(name.rfind('.') + 1))) << name << " is not in nn/FROM_PYTORCH.md";
+    EXPECT_TRUE(mentioned.contains(name.substr(name.rfind('.') + 1))) << name << " is not in docs/from_pytorch.md";
   }
   EXPECT_GT(count, 700);
 }

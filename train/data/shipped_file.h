@@ -11,7 +11,7 @@
 namespace tapegrad::data {
 
 /// The path of one of these files, whatever the working directory: in the source, for programs that are built with
-/// tapegrad, or where tapegrad is installed. Error if it is not there. examples/README.md has what they contain.
+/// tapegrad, or where tapegrad is installed. Error if it is not there. docs/gallery.md describes them.
 inline std::string shipped_file(std::string_view name) {
 #ifdef TAPEGRAD_DATA_FOLDER  // by CMake, in tapegrad's own build
   const std::filesystem::path folder = TAPEGRAD_DATA_FOLDER;

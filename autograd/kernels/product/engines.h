@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-/// What computes a product; the table in autograd/README.md says when and why.
+/// What computes a product; the table in docs/contributing/matrix_multiplication.md says when and why.
 enum class Engine : uint8_t {
   blis,         // BLIS's micro-kernels
   tiles,        // our tiles

@@ -296,7 +296,7 @@ HWY_INLINE T reduce_max(Vec<T> v) {
   return hn::GetLane(hn::MaxOfLanes(d, v.raw));
 }
 
-// ---- Sums: in an order that no instruction set changes (autograd/README.md, "The order of sums") ----
+// ---- Sums: in an order that no instruction set changes (docs/reproducibility.md, "The order of sums") ----
 
 /// A sum over contiguous elements has this many partial sums; element i is added to number i % kSumLanes<T>.
 template <class T>

@@ -1,4 +1,4 @@
-"""PyTorch's side of docs/ports.md, with shapes checked; run by hand: python3 examples/documents/peers/ports.py"""
+"""PyTorch's side of docs/gallery.md, with shapes checked; run by hand: python3 examples/documents/peers/ports.py"""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

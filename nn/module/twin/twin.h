@@ -1,7 +1,7 @@
 // Compares a port of a PyTorch module with the original: outputs, losses, gradients and weights after each step.
 //
 // twin.py, installed in share/tapegrad, runs the module in PyTorch and writes a file, which nn::twin reads; an example
-// is in nn/FROM_PYTORCH.md.
+// is in docs/from_pytorch.md.
 #pragma once
 
 #include <tapegrad/nn/module.h>

@@ -62,7 +62,7 @@ std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
   return with_type(theirs.dtype(), [&](auto t) { return difference<decltype(t)>(ours, theirs, ulp); });
 }
 
-// Whose NaN a difference is, on purpose (nn/FROM_PYTORCH.md).
+// Whose NaN a difference is, on purpose (docs/from_pytorch.md).
 enum class Nan { pytorchs, ours };
 
 // PyTorch's result, with ours where only the named side has NaN.

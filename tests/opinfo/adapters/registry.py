@@ -3,7 +3,7 @@ import torch
 from protocol import CODE, Call, Skip
 
 ADAPTERS = {}  # a name of op_db, or (name, variant) -> function of PyTorch's arguments, which returns a Call
-COMPOSED = set()  # the keys of ADAPTERS that are compositions of nn/FROM_PYTORCH.md
+COMPOSED = set()  # the keys of ADAPTERS that are compositions of docs/from_pytorch.md
 RANDOM = {}  # names whose random numbers themselves are compared
 KALL = -(2 ** 63)  # a bound that is left out
 

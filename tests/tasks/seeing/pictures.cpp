@@ -73,7 +73,7 @@ TEST(Pictures, AllOfTheReadmeIsWhatTheCommandWritesNow) {
 }
 
 TEST(Pictures, TheReadmeHasTheLastLinesOfTheCommand) {
-  const std::string printed = picture("copy.txt"), manual = slurp(std::string(kSourceDir) + "/tasks/README.md");
+  const std::string printed = picture("copy.txt"), manual = slurp(std::string(kSourceDir) + "/docs/reproducibility.md");
   std::smatch fingerprint;
   ASSERT_TRUE(std::regex_search(printed, fingerprint, std::regex("\nbits ([0-9a-f ]{19})"))) << printed;
   EXPECT_NE(manual.find("`tapegrad train copy` | 5000 | `" + fingerprint[1].str() + "`"), std::string::npos);

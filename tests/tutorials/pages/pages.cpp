@@ -135,10 +135,10 @@ TEST(TutorialPages, EveryPlaceHasOneOrIsToDo) {
   for (const Page* page : pages()) EXPECT_TRUE(stems.insert(file_stem(*page)).second) << file_stem(*page);
 }
 
-// The table in docs/guides/tutorials.md has every page, in the order of the pages: `tapegrad tutorial 000 1`, `2`, `4`.
+// The table in docs/contributing/tutorials.md has every page, in the order of the pages: `tapegrad tutorial 000 1`, `2`, `4`.
 TEST(TutorialPages, AreInTheTableOfSections) {
   static const std::regex row(R"(\| [^|]*\| `tapegrad tutorial (\S+) (\S+)`((?:, `[^`]+`)*) \|.*)"), more("`([^`]+)`");
-  std::ifstream table(std::string(kSourceDir) + "/docs/guides/tutorials.md");
+  std::ifstream table(std::string(kSourceDir) + "/docs/contributing/tutorials.md");
   std::vector<std::string> order, in_table;
   for (const Page* page : pages()) order.push_back(file_stem(*page));
   std::size_t last = 0;
@@ -161,7 +161,7 @@ TEST(TutorialPages, AreInTheTableOfSections) {
   }
   for (const std::string& page : order)
     EXPECT_NE(std::ranges::find(in_table, page), in_table.end())
-        << "expected a row of docs/guides/tutorials.md for " << page;
+        << "expected a row of docs/contributing/tutorials.md for " << page;
 }
 
 TEST(TutorialPages, TextsAreInBothLanguages) {

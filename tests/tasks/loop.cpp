@@ -49,7 +49,7 @@ struct AfterOneStep {
   double weight;
 };
 
-TEST(Loop, AStepIsTheMeanOverAllTerms) {
+TEST(Loop, AccumulatedBatchesAreOneLargeBatch) {
   const auto examples = [](int64_t n) { return static_cast<double>(n); };
   const auto alike = [](int64_t) { return 1.0; };
   const AfterOneStep whole(1, 12, examples), parts(2, 10, examples), means(2, 10, alike);

@@ -1,5 +1,6 @@
 // The documents: every link between them leads to a file and a heading, every test that docs/ names exists, blocks are
-// parts of programs that run, and what the compiler says about a mistake is what its test expects.
+// parts of programs that run, what the compiler says about a mistake is what its test expects, and bibliography.md has
+// every paper that a comment cites as "Author year", and no other.
 #include <tapegrad/tests/house/sources.h>
 
 #include <cctype>
@@ -11,18 +12,6 @@ namespace fs = std::filesystem;
 
 using Names = std::set<std::string>;
 
-// `text` without blocks of code, whose brackets are no links.
-std::string prose_of(const std::string& text) {
-  std::string prose, line;
-  bool code = false;
-  for (std::istringstream lines(text); std::getline(lines, line);) {
-    const bool fence = line.find("```") != std::string::npos;
-    if (fence) code = !code;
-    if (!fence && !code) prose += line + '\n';
-  }
-  return prose;
-}
-
 std::vector<std::smatch> matches(const std::string& text, const std::regex& pattern) {
   return {std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator()};
 }
@@ -31,7 +20,7 @@ std::vector<std::smatch> matches(const std::string& text, const std::regex& patt
 Names anchors_of(const std::string& document) {
   static const std::regex heading("(?:^|\n)#+ ([^\n]*)");
   Names anchors;
-  const std::string prose = prose_of(document);
+  const std::string prose = sentences_of(document);
   for (const std::smatch& match : matches(prose, heading)) {
     std::string anchor;
     for (const unsigned char c : match[1].str()) {
@@ -48,7 +37,7 @@ Names lost_links(const Texts& texts) {
   static const std::regex link(R"(\]\(([^)#\s]*)(#[^)\s]*)?\))");
   Names lost;
   for (const auto& [path, text] : texts) {
-    const std::string prose = prose_of(text);
+    const std::string prose = sentences_of(text);
     for (const std::smatch& match : matches(prose, link)) {
       const std::string target = match[1], anchor = match[2];
       if (target.find("://") != std::string::npos) continue;
@@ -181,7 +170,7 @@ Names tables_of_options(const Texts& texts) {
   Names found;
   for (const auto& [path, text] : texts) {
     std::string line, before;
-    for (std::istringstream lines(prose_of(text)); std::getline(lines, line); before = line) {
+    for (std::istringstream lines(sentences_of(text)); std::getline(lines, line); before = line) {
       const bool below = line.starts_with("|---");
       if (below && std::regex_match(before, heading)) found.insert(path + ": " + before);
       if (std::regex_match(line, row)) found.insert(path + ": " + line);
@@ -228,7 +217,7 @@ Names faults_of_form(const Texts& pages) {
   static const std::regex empty_cell("\\|\\s*\\|");
   Names found;
   for (const auto& [path, text] : pages) {
-    const std::string prose = prose_of(text);
+    const std::string prose = sentences_of(text);
     if (!text.starts_with("# ") || prose.find("\n# ") != std::string::npos) found.insert(path + ": # headings");
     std::string line, before;
     for (std::istringstream lines(prose); std::getline(lines, line); before = line)
@@ -362,6 +351,97 @@ TEST(Documents, PagesForUsersAreFewAndAlike) {
       faults_of_form({{"a", "# A\n| x | y |\n|---|---|\n"}, {"b", "B\n# B\n"}, {"c", "# C\n| x | |\n|---|---|\n"}}),
       (Names{"b: # headings", "c: | x | |"}));
   EXPECT_EQ(user_pages({{"docs/a.md", ""}, {"docs/b/c.md", ""}, {"d.md", ""}}), (Texts{{"docs/a.md", ""}}));
+}
+
+// --- the bibliography ---
+
+struct Citation {
+  std::vector<std::string> names;
+  std::string year;
+};
+
+// The comments of a source, with one blank between two words.
+std::string comment_text(const std::string& source) {
+  std::istringstream words(comments_of(source));
+  std::string text;
+  for (std::string word; words >> word;) text += word + " ";
+  return text;
+}
+
+// "Kingma, Ba 2014", "Hu et al. 2021", "Dao and others 2022": names before a year.
+std::vector<Citation> citations_in(const std::string& text) {
+  static const std::regex year("\\b(19|20)[0-9][0-9]\\b"), name("[A-Z][A-Za-z'-]+");
+  static const std::regex names("((?:[A-Z][A-Za-z'-]+(?:, | and )?)+)(?: et al[.]| and others)?,? $");
+  std::vector<Citation> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), year), end; at != end; ++at) {
+    const auto position = static_cast<std::size_t>(at->position());
+    constexpr std::size_t kLongest = 120;
+    const std::string before = text.substr(position - std::min(position, kLongest), std::min(position, kLongest));
+    std::smatch match;
+    if (!std::regex_search(before, match, names)) continue;
+    Citation citation{{}, at->str()};
+    const std::string all = match[1];
+    for (std::sregex_iterator one(all.begin(), all.end(), name); one != end; ++one)
+      citation.names.push_back(one->str());
+    found.push_back(std::move(citation));
+  }
+  return found;
+}
+
+using Papers = std::set<std::pair<std::string, std::string>>;  // first author and year
+
+// The entries "- Author, Author year, year. Title".
+Papers papers_of(const std::string& page) {
+  static const std::regex entry("- ([A-Z][A-Za-z'-]+)[^.0-9]*(?:al[.] )?([0-9]{4}(?:, [0-9]{4})*)[.] .*"),
+      year("[0-9]{4}");
+  Papers papers;
+  std::string line;
+  for (std::istringstream lines(page); std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, entry)) {
+      EXPECT_FALSE(line.starts_with("- ")) << line;
+      continue;
+    }
+    const std::string years = match[2];
+    for (std::sregex_iterator one(years.begin(), years.end(), year), end; one != end; ++one)
+      papers.emplace(match[1], one->str());
+  }
+  return papers;
+}
+
+// Takes the papers that `citations` name from `uncited`; returns the citations that name none of `papers`.
+std::vector<std::string> without_paper(const std::vector<Citation>& citations, const Papers& papers, Papers& uncited) {
+  std::vector<std::string> missing;
+  for (const Citation& citation : citations) {
+    bool found = false;
+    for (const std::string& name : citation.names) {
+      found = found || papers.contains({name, citation.year});
+      uncited.erase({name, citation.year});
+    }
+    if (!found) missing.push_back(citation.names.front() + " " + citation.year);
+  }
+  return missing;
+}
+
+TEST(Bibliography, HasEveryCitation) {
+  const Papers papers = papers_of(slurp(std::string(kSourceDir) + "/docs/contributing/bibliography.md"));
+  ASSERT_GT(papers.size(), 100U);
+  Papers uncited = papers;
+  std::vector<std::string> folders = kLayers;
+  folders.emplace_back("bench");
+  for (const auto& [path, text] : texts_of(kSources, folders)) {
+    for (const std::string& missing : without_paper(citations_in(comment_text(text)), papers, uncited))
+      ADD_FAILURE() << path << " cites " << missing << ", which docs/contributing/bibliography.md does not have";
+  }
+  for (const auto& [author, year] : uncited) ADD_FAILURE() << "no comment cites " << author << " " << year;
+}
+
+TEST(Bibliography, MissingPapersAreFound) {
+  const std::string source = "int x;  // as in Kingma, Ba 2014\n/// Yang et\n///     al. 2016; Dao and others 2022.\n";
+  const Papers papers = papers_of("- Kingma, Ba 2014. Adam\n- Dao et al. 2021, 2022. Flash\n- Elman 1990. Time\n");
+  Papers uncited = papers;
+  EXPECT_EQ(without_paper(citations_in(comment_text(source)), papers, uncited), std::vector<std::string>{"Yang 2016"});
+  EXPECT_EQ(uncited, (Papers{{"Dao", "2021"}, {"Elman", "1990"}}));
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 // with reasons; that list may only shrink.
 #include <tapegrad/tests/house/sources.h>
 
-#include <cctype>
-
 namespace tapegrad::tests {
 namespace {
 

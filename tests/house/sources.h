@@ -32,4 +32,29 @@ inline Texts documents() {
   return found;
 }
 
+// The comments of a source, `// ...` and what follows; a sign where code separates two of them.
+inline std::string comments_of(const std::string& source) {
+  std::string comments, line;
+  for (std::istringstream lines(source); std::getline(lines, line);) {
+    std::size_t at = line.find("//");
+    while (at != std::string::npos && at > 0 && line[at - 1] != ' ') at = line.find("//", at + 2);
+    if (at == std::string::npos || line.find_first_not_of(' ') < at) comments += " . ";
+    if (at != std::string::npos) comments += line.substr(std::min(line.find_first_not_of("/<", at), line.size()));
+    comments += '\n';
+  }
+  return comments;
+}
+
+// A document without its blocks of code.
+inline std::string sentences_of(const std::string& document) {
+  std::string sentences, line;
+  bool code = false;
+  for (std::istringstream lines(document); std::getline(lines, line);) {
+    const bool fence = line.find("```") != std::string::npos;
+    if (fence) code = !code;
+    sentences += fence || code ? " . \n" : line + '\n';
+  }
+  return sentences;
+}
+
 }  // namespace tapegrad::tests

@@ -46,19 +46,6 @@ std::vector<std::string> words_of_text(const std::string& text) {
   return words;
 }
 
-// The comments of a source, `// ...` and what follows; a sign where code separates two of them.
-std::string comments_of(const std::string& source) {
-  std::string comments, line;
-  for (std::istringstream lines(source); std::getline(lines, line);) {
-    std::size_t at = line.find("//");
-    while (at != std::string::npos && at > 0 && line[at - 1] != ' ') at = line.find("//", at + 2);
-    if (at == std::string::npos || line.find_first_not_of(' ') < at) comments += " . ";
-    if (at != std::string::npos) comments += line.substr(std::min(line.find_first_not_of("/<", at), line.size()));
-    comments += '\n';
-  }
-  return comments;
-}
-
 // The literals of a source, with those that follow one another joined, except single words and style sheets.
 std::vector<std::string> literals_of(const std::string& source) {
   std::vector<std::string> literals;
@@ -91,18 +78,6 @@ std::vector<std::string> literals_of(const std::string& source) {
   }
   end();
   return literals;
-}
-
-// A document without its blocks of code.
-std::string sentences_of(const std::string& document) {
-  std::string sentences, line;
-  bool code = false;
-  for (std::istringstream lines(document); std::getline(lines, line);) {
-    const bool fence = line.find("```") != std::string::npos;
-    if (fence) code = !code;
-    sentences += fence || code ? " . \n" : line + '\n';
-  }
-  return sentences;
 }
 
 // The same without the targets of links.

@@ -17,14 +17,7 @@ struct Around {
   nn::LayerNorm norm{16};
   nn::Dropout dropout{0.2};
   Middle middle;
-  explicit Around(Middle f) : middle(std::move(f)) {}
   Tensor operator()(const Tensor& x) const { return second(dropout(middle(norm(first(x))))); }
-  void visit(auto&& field) {
-    field("first", first);
-    field("second", second);
-    field("norm", norm);
-    field("dropout", dropout);
-  }
 };
 
 Tensor squares(auto& model, Batch batch) {
@@ -122,13 +115,13 @@ TEST(Certify, FindsEachPlantedBug) {
   int count = 0;
   for (const Bug& bug : bugs()) {
     SCOPED_TRACE(bug.name);
-    Around model(bug.middle);
+    Around model{.middle = bug.middle};
     const nn::Certificate page = certified(model);
     EXPECT_FALSE(page.ok()) << page;
     ++count;
   }
   EXPECT_GE(count, 30);
-  Around right(with(slope));
+  Around right{.middle = with(slope)};
   const nn::Certificate page = certified(right);
   EXPECT_TRUE(page.ok()) << page;
   EXPECT_EQ(page.count(nn::Verdict::unknown), 0) << page;
@@ -183,10 +176,6 @@ struct Captured {
     return custom(
         kPlanted, {a(x)}, [w](const Tensor& v) { return v * w; }, [w](const Tensor& dy) -> Grads { return dy * w; });
   }
-  void visit(auto&& field) {
-    field("a", a);
-    field("scale", scale);
-  }
 };
 
 TEST(Certify, FindsBugsOfModules) {
@@ -198,17 +187,16 @@ TEST(Certify, FindsBugsOfModules) {
   EXPECT_FALSE(certified(captured).ok());
   EvalOnly eval_only;
   EXPECT_FALSE(certified(eval_only).ok());
-  Around wrong_shape(with([](const Tensor& dy, const Tensor& x) { return slope(dy, x).reshape({16, 5}); }));
+  Around wrong_shape{.middle = with([](const Tensor& dy, const Tensor& x) { return slope(dy, x).reshape({16, 5}); })};
   tests::expect_parts(tests::error_of([&] { certified(wrong_shape); }),
                       {"[planted] backward returned a gradient of shape [16, 5]"});
 }
 
 TEST(Certify, NamesTheElementAndTheOperation) {
-  Around model(with([](const Tensor& dy, const Tensor& x) { return slope(dy, x) * 1.001; }));
-  const nn::Certificate page = certified(model);
-  EXPECT_NE(page.text().find("WRONG    planted"), std::string::npos) << page;
+  Around model{.middle = with([](const Tensor& dy, const Tensor& x) { return slope(dy, x) * 1.001; })};
+  tests::expect_parts(certified(model).text(), {"WRONG    planted"});
   OneElement element;
-  EXPECT_NE(certified(element).text().find("element 17 of a.weight"), std::string::npos) << certified(element);
+  tests::expect_parts(certified(element).text(), {"element 17 of a.weight"});
 }
 
 TEST(Certify, SaysWhatIsDeadAndWhatIsNotChecked) {
@@ -262,7 +250,7 @@ TEST(Certify, ManyKinksAreUndecidable) {
 }
 
 TEST(Certify, ChangesNothingAndWritesItsNumbers) {
-  Around model(with(slope));
+  Around model{.middle = with(slope)};
   nn::eval(model);
   const NamedTensors before = nn::state_dict(model);
   manual_seed(3);

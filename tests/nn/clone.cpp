@@ -1,5 +1,4 @@
 // Clones are deep, whatever holds the modules: values, names, modes, ties and frozen parameters are kept.
-#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 #include <variant>

@@ -1,5 +1,4 @@
-// Derivatives with respect to a model's parameters, compared with closed forms, backward and each other; the model does
-// not change.
+// Derivatives with respect to the parameters of a model, against closed forms, backward and each other.
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::nn {
@@ -134,9 +133,8 @@ TEST(ModelDerivatives, LeaveTheModelAsItWas) {
   // Gradients with respect to frozen parameters are not zero; an existing optimiser still has the parameters.
   EXPECT_GT(norm(grad(model, loss_of)[2]).item(), 0);
   Tape tape;
-  const double inf = std::numeric_limits<double>::infinity();
   tape.trap_nan();
-  EXPECT_NE(error_of([&] { mse_loss(model(kX * inf), kY); }).find("up.weight"), std::string::npos) << "no name";
+  EXPECT_NE(error_of([&] { mse_loss(model(kX * tests::kInf), kY); }).find("up.weight"), std::string::npos) << "no name";
 }
 
 struct Tied {

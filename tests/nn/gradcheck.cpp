@@ -8,10 +8,10 @@ const Op kForgetful{"forgetful"};
 
 // x * scale, whose backward omits the factor for x, or is slightly wrong for scale.
 struct Scale {
-  nn::Parameter scale;
+  int64_t dim;
+  nn::Parameter scale{ones({dim})};
   bool forgets_x = false;
   double factor = 1;
-  explicit Scale(int64_t dim) : scale(ones({dim})) {}
   Tensor operator()(const Tensor& x) const {
     Tensor y;
     {
@@ -23,7 +23,6 @@ struct Scale {
       return {forgets ? dy : dy * s, x * dy * factor};
     });
   }
-  void visit(auto&& field) { field("scale", scale); }
 };
 
 struct ScaledBlock {

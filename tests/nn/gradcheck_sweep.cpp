@@ -222,10 +222,9 @@ class Maker {
   double scale_ = 1;
 };
 
-const Op kPlanted{"planted"};
-
 // The same model, where the gradients of what comes before its last layer are a thousandth too large.
 RandomModel with_wrong_gradients(RandomModel model) {
+  static const Op kPlanted{"planted"};
   model.layers.insert(model.layers.end() - 1, [](const Tensor& x) {
     return record(kPlanted, x.detach() * 1, {x}, [](const Tensor& dy) -> Grads { return dy * 1.001; });
   });

@@ -1,4 +1,6 @@
 // Module machinery on structs as users write them: names, state, clones, modes.
+#include <tapegrad/tests/nn/models/small_models.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -62,12 +64,7 @@ TEST(Module, VisitReachesEveryParameterMade) {
     EXPECT_EQ(nn::Parameter::alive() - before, 30);
   }
   EXPECT_EQ(nn::Parameter::alive(), before);
-  nn::Transformer transformer({.vocab_size = 5,
-                               .hidden_size = 4,
-                               .num_hidden_layers = 2,
-                               .num_attention_heads = 2,
-                               .intermediate_size = 6,
-                               .max_position_embeddings = 7});
+  nn::Transformer transformer(small_transformer(5, 7));
   EXPECT_EQ(nn::Parameter::alive() - before, static_cast<int64_t>(nn::named_parameters(transformer).size()));
 }
 
@@ -175,10 +172,7 @@ TEST(Module, StateRoundTrips) {
   EXPECT_EQ(state.back().name, "table");
   const nn::LoadReport report = nn::load_state_dict(to, state);
   EXPECT_TRUE(report.missing.empty() && report.unexpected.empty());
-  const NamedTensors loaded = nn::state_dict(to);
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    EXPECT_EQ(loaded[i].tensor.to_vector<float>(), state[i].tensor.to_vector<float>()) << state[i].name;
-  }
+  expect_same(nn::state_dict(to), state);
 }
 
 TEST(Module, StateErrorsNameTheEntries) {

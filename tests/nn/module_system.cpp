@@ -10,20 +10,12 @@ namespace {
 
 struct Trunk {
   nn::Sequential<nn::Linear, nn::Dropout, nn::Linear> net{nn::Linear(3, 4), nn::Dropout(0.5), nn::Linear(4, 2)};
-  nn::List<nn::AnyModule> layers;
-  Trunk() {
-    layers.emplace_back(nn::Linear(2, 4));
-    layers.emplace_back(nn::Sequential(nn::LayerNorm(4), nn::Dropout(0.5)));
-    layers.emplace_back([](const Tensor& x) { return x * 2; });
-  }
+  nn::List<nn::AnyModule> layers{nn::Linear(2, 4), nn::Sequential(nn::LayerNorm(4), nn::Dropout(0.5)),
+                                 [](const Tensor& x) { return x * 2; }};
   Tensor operator()(const Tensor& x) const {
     Tensor y = net(x);
     for (const nn::AnyModule& layer : layers) y = layer(y);
     return y;
-  }
-  void visit(auto&& field) {
-    field("net", net);
-    field("layers", layers);
   }
 };
 

@@ -1,4 +1,5 @@
 // Gradients per example of models, against batches of one; a step of differentially private training.
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::nn {
@@ -48,14 +49,7 @@ TEST(PerExampleModel, GPT) {
 
 TEST(PerExampleModel, Llama) {
   manual_seed(2);
-  LlamaConfig config;
-  config.vocab_size = 11;
-  config.hidden_size = 8;
-  config.intermediate_size = 12;
-  config.num_hidden_layers = 1;
-  config.num_attention_heads = 2;
-  config.num_key_value_heads = 1;
-  LlamaModel model(config);
+  LlamaModel model(tests::small_llama());
   to(model, kFloat64);
   const Tensor ids = tensor({{1, 2, 3, 2}, {0, 0, 7, 8}});
   expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });

@@ -42,7 +42,6 @@ TEST(WeightFormats, MatricesAndProductsAreThoseOfPlainPyTorch) {
   }
 }
 
-// Each row of a product has the same bits alone, among others, and with any number of threads.
 TEST(WeightFormats, RowsOfAProductDoNotDependOnOthers) {
   const KeepThreads keep;
   const InferenceMode inference;

@@ -1,5 +1,4 @@
-// What a visit forgets is found. Plain structs are modules without a visit: their members and names are found by the
-// compiler.
+// What a visit forgets is found; plain structs are modules without a visit.
 #include <tapegrad/tests/support/testing.h>
 
 #include <new>
@@ -127,7 +126,6 @@ struct HasBytes {
   void visit(auto&& field) { field("up", up); }
 };
 
-// Bytes that were copied from a member are none.
 TEST(WholeVisit, DoesNotTakeBytesForAMember) {
   HasBytes model;
   const nn::Mode mode = true;
@@ -245,7 +243,6 @@ TEST(PlainModule, IsRepeatedWithTheValuesOfItsFirstMembers) {
   EXPECT_EQ(nn::count_parameters(blocks), 2 * 16);
 }
 
-// Indices that a module keeps.
 TEST(Buffer, IsAnEntryOfAnIndex) {
   const nn::Buffer ids(tensor({2, 0}));
   Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, kFloat32);

@@ -1,9 +1,6 @@
 // The addition task in the command: its options, answers and files, and every wrong request.
-#include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/settings/settings.h>
-#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -147,16 +144,6 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   expect_error(run_command({"attention", "copy", "--model", model}, folder), 2, {"task addition"});
   expect_error(run_command({"train", "copy", "--out", out, "--resume"}, folder), 2,
                {"[train --resume]", "holds a run of the task addition"});
-}
-
-TEST(Run, TutorialMasksReachTheSettings) {
-  const TemporaryFolder folder;
-  successful(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), folder));
-  Seq2SeqRecipe masks(AdditionTask::kInfo);
-  load_model(masks, folder / "masks/model.safetensors");
-  EXPECT_TRUE(masks.options().of<AdditionTask>().tutorial_masks);
-  EXPECT_EQ(masks.options().schedule, "constant");
-  EXPECT_EQ(masks.options().lr, 1e-4);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Analysis of the heads: figures of attention maps against NumPy, the verb `attention` with --analyze, and a GPT's
-// maps.
+// Analysis of the heads: metrics of attention maps against NumPy, the verb `attention`, and the maps of a GPT.
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
@@ -73,7 +72,6 @@ TEST(AttentionFigures, OfSimpleMaps) {
   EXPECT_ERROR(figures_of(full({2, 2}, NAN)));
 }
 
-// Singular values of a matrix that has known ones, also where it is wide, tall, or of low rank.
 TEST(AttentionFigures, SingularValuesOfKnownMatrices) {
   expect_all_near(singular_values(tensor({{3., 0., 0.}, {0., -5., 0.}})), {5, 3}, 1e-15);
   expect_all_near(singular_values(tensor({{1., 1.}, {1., 1.}, {1., 1.}})), {std::sqrt(6.0), 0}, 1e-15);
@@ -149,8 +147,7 @@ TEST_F(AttentionCommand, ShowsAGptsMaps) {
 
   const Arguments attention{"attention", "gpt", "--model", run, "--prompt", "The cat", "--max-new-tokens", "5"};
   expect_analysis(attention, run, 4);
-  const Ran shown = run_command(attention);
-  EXPECT_NE(shown.out.find("Heatmaps of 4 heads: "), std::string::npos) << shown.out;
+  expect_parts(run_command(attention).out, {"Heatmaps of 4 heads: "});
   EXPECT_EQ(json::parse(run_command(joined(attention, {"--analyze", "--json"})).out)["tokens"].size(), 12U);
   const Ran by_ids = successful(run_command({"attention", "gpt", "--model", run + "/model.safetensors", "--prompt-ids",
                                              "1,2,3", "--quiet", "--out", folder / "else"}));
@@ -203,7 +200,6 @@ TEST_F(AttentionCommand, AWeightOfZeroIsNotMasked) {
   EXPECT_GT(nulls(), 100 * 99 / 2);
 }
 
-// A head that copies: the claims have known answers.
 TEST_F(AttentionCommand, ClaimsAreDecided) {
   HeadMap copying, equal;
   copying.name = equal.name = "a layer 0, head 0";

@@ -12,7 +12,6 @@ using namespace tests;
 
 struct Own {
   nn::Linear first{3, 5}, second{5, 2};
-  void visit(auto&& field) { field("first", first), field("second", second); }
 };
 
 TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
@@ -36,7 +35,7 @@ TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
   out.set("step", 1);
   out.set("third", 1.0 / 3);
   out.set("largest", std::numeric_limits<uint64_t>::max());
-  out.set("infinite", -std::numeric_limits<double>::infinity());
+  out.set("infinite", -kInf);
   out.set("name", "caf\xc3\xa9 \"\n");
   out.save(path);
   const double expected = step(model, adam, draws);
@@ -52,7 +51,7 @@ TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
   EXPECT_EQ(in.get<int64_t>("step"), 1);
   EXPECT_EQ(in.get<double>("third"), 1.0 / 3);
   EXPECT_EQ(in.get<uint64_t>("largest"), std::numeric_limits<uint64_t>::max());
-  EXPECT_EQ(in.get<double>("infinite"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(in.get<double>("infinite"), -kInf);
   EXPECT_EQ(in.get<std::string>("name"), "caf\xc3\xa9 \"\n");
   EXPECT_TRUE(in.has("step") && !in.has("steps"));
   EXPECT_EQ(in.fields, out.fields);
@@ -63,7 +62,6 @@ TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
   EXPECT_EQ(error_of([&] { in.bytes_named("other"); }), "[checkpoint] it has no bytes named \"other\"");
 }
 
-// The bytes of the format, as any reader of safetensors sees them.
 TEST(Checkpoint, IsASafetensorsFile) {
   const TemporaryFolder folder;
   const std::string path = folder / "checkpoint";
@@ -102,12 +100,8 @@ const std::string kOld = std::string(tests::kTestsDir) + "/data/version_0_1/";
 
 TEST(Version01, ItsModelsAreRead) {
   const TemporaryFolder folder;
-  struct Found {
-    const char* task;
-    double token_accuracy;
-  };
-  // The figures that version 0.1.0 printed for them.
-  for (const auto& [task, token_accuracy] : {Found{"copy", 0.04}, {"addition", 0.09}, {"parser", 0.012}}) {
+  for (const auto& [task, token_accuracy] :  // that version 0.1.0 printed for them
+       {std::pair{"copy", 0.04}, {"addition", 0.09}, {"parser", 0.012}}) {
     const Ran ran =
         run_command({"test", task, "--model", kOld + task + ".safetensors", "--count", "50", "--json"}, folder);
     ASSERT_EQ(ran.code, 1) << ran.err;
@@ -233,7 +227,7 @@ TEST(RunFiles, ABufferOfNaNIsNotSavedButOneOfInfinitiesIs) {
     Loop loop(model, sgd, loader, [&](const Tensor&) { return BatchLoss{sum(model.w.tensor())}; });
     return error_of([&] { loop.run({.folder = folder / "run", .progress = false}); });
   };
-  EXPECT_EQ(run_with(-std::numeric_limits<double>::infinity()), "no error");
+  EXPECT_EQ(run_with(-kInf), "no error");
   EXPECT_TEXT(run_with(std::nan("")));
 }
 

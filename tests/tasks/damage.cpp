@@ -93,7 +93,6 @@ TEST_F(Damage, WithoutSpaceNothingIsChanged) {
     EXPECT_NE(entry.path().filename().string()[0], '.') << entry.path();
 }
 
-// What an update has made infinite or NaN is saved nowhere.
 TEST_F(Damage, AModelThatIsNotFiniteIsNotSaved) {
   const Ran ran = run_command(
       tiny_run("copy", folder / "run", {"--lr", "1e39", "--schedule", "constant", "--checkpoint-every", "1"}));

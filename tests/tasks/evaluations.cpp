@@ -49,7 +49,6 @@ TEST(RunFiles, TheFirstTheLastAndEveryNthStepAreEvaluated) {
   }
 }
 
-// A run that ended at a step between two evaluations, and is continued, is one that did not end there.
 TEST(RunFiles, TheLastEvaluationChangesNothingOfAContinuedRun) {
   const TemporaryFolder folder;
   const auto trained = [&](const std::string& name, int64_t steps) {
@@ -72,7 +71,6 @@ TEST(RunFiles, TheLastEvaluationChangesNothingOfAContinuedRun) {
   EXPECT_EQ(trained("broken", 30), whole);
 }
 
-// best.safetensors is the best of all evaluations, of the last step of a run that was continued, too.
 TEST(RunFiles, AContinuedRunKeepsTheBestModel) {
   const TemporaryFolder folder;
   const auto trained = [&](int64_t steps, std::vector<double> losses) {

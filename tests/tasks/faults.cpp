@@ -46,7 +46,6 @@ TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   EXPECT_EQ(Checkpoint::load(path).tensors[0].tensor.numel(), 1000);
 }
 
-// A run on a full disk ends with one line; when there is space again, it continues to the same bytes.
 TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   const SmallDisk disk;
   // A full disk needs its own file system, and mounting one needs root: other users skip this.
@@ -63,7 +62,6 @@ TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
-// Data sets that do not fit are an error of one line, and those that are there stay whole.
 TEST(FullDisk, DataSetsAreKept) {
   const SmallDisk disk;
   // A full disk needs its own file system, and mounting one needs root: other users skip this.

@@ -102,7 +102,6 @@ TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
                {"[train --resume]", "is not the text that the run was started with"});
 }
 
-// Ids that are not those of the header are noticed by every verb that reads the whole file.
 TEST_F(GptRun, ADamagedTokenFileIsAnError) {
   const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const std::string tokens = folder / "a.tokens";
@@ -170,17 +169,6 @@ TEST_F(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
   for (const int64_t batch_size : {1, 2, 3, 4, 5}) EXPECT_NEAR(loss_with(batch_size), whole, 1e-6) << batch_size;
 }
 
-TEST_F(GptRun, ATrainerIsNotContinuedWithAnotherText) {
-  GPTOptions options = small_gpt_options(folder);
-  resolve(options);
-  GPTTrainer trainer(options);
-  for (int i = 0; i < 7; ++i) trainer.step();
-  const train::Checkpoint saved = trainer.checkpoint();
-  spill(options.text, kGPTText.substr(0, kGPTText.size() / 4));  // fewer batches than were read
-  EXPECT_THROW(GPTTrainer other(saved), BadRequest);
-}
-
-// The same command line with --resume continues the run, also with a 0 that selects a default.
 TEST_F(GptRun, TheSameOptionsResume) {
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
   successful(run_command(words));
@@ -205,7 +193,6 @@ TEST_F(GptRun, AResumedRunIsLockedBeforeItIsRead) {
                  {"[--out] another process is training in"});
 }
 
-// What may be rejected is read before the folder is touched.
 TEST_F(GptRun, ARejectedRunLeavesNoFolder) {
   for (const Arguments& words : {Arguments{"gpt", "--text", "/nowhere"}, Arguments{"gpt", "--freeze", "nothing"},
                                  Arguments{"copy", "--hidden-size", "15"}, Arguments{"classify", "--data", "/nowhere"},
@@ -226,6 +213,7 @@ TEST_F(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
   };
   EXPECT_EQ(masks(), 0);
   successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--with-masks"}));
+  successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}));
   EXPECT_EQ(masks(), 1);
 }
 
@@ -252,12 +240,11 @@ TEST_F(GptRun, AResumedRunReportsEverySample) {
   expect_parts(samples("part"), {"<th>validation loss</th>", "<tr><td>1</td><td>", "<tr><td>2</td><td>", "The"});
 }
 
-// best.safetensors is the model of the evaluation with the lowest validation loss, and a model as any other.
 TEST_F(GptRun, KeepsTheBestModel) {
   successful(run_command(
       small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
   std::string best = "none";
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInf;
   for (const nlohmann::json& json : json_lines(folder / "run/metrics.jsonl")) {
     if (!json.contains("validation_loss") || json["validation_loss"].get<double>() >= least) continue;
     least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
@@ -312,12 +299,9 @@ TEST_F(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
 TEST_F(GptRun, RunsOfAnotherTaskAreNotContinued) {
   successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})));
   successful(run_command(tests::tiny_run("copy", folder / "copy"), folder));
-  expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
-               {"[train --resume]", "holds a run of the task gpt, not of copy"});
-  expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,
-               {"[train --resume]", "holds a run of the task copy, not of addition"});
-  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "copy"}), 2,
-               {"[train --resume]", "holds a run of the task copy, not of gpt"});
+  for (const auto& [task, run] : {std::pair{"copy", "gpt"}, {"addition", "copy"}, {"gpt", "copy"}})
+    expect_error(run_command({"train", task, "--resume", "--out", folder / run}), 2,
+                 {"[train --resume]", fmt::format("holds a run of the task {}, not of {}", run, task)});
 }
 
 }  // namespace

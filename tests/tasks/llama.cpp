@@ -265,7 +265,6 @@ TEST(Chat, AnswersTheLinesOfAPipe) {
   successful(chat(folder, "one\n", {"--dtype", "int8", "--max-new-tokens", "6"}));
 }
 
-// An answer is what the model says to the whole conversation, whether it is kept or read again.
 TEST(Chat, ContinuesWithWhatWasSaid) {
   const std::string folder = folder_of("llama2_tiny");
   const Arguments form{"--template", "{message} {answer}"};

@@ -1,5 +1,4 @@
-// Options of the command that change how models are made, trained and decoded: presets, activations, norms, streams of
-// masks, the trap for NaN, profiles, samples, stops and penalties.
+// Options of the command that change how models are made, trained and decoded.
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/training.h>
 #include <tapegrad/tasks/text/options.h>
@@ -178,7 +177,6 @@ TEST_F(TaskOptions, TheTrapNamesTheOperation) {
   EXPECT_NE(ran.err.find("is not finite at position "), std::string::npos) << ran.err;
 }
 
-// A profiled run is the same run; it prints a table or JSON, and writes a trace.
 TEST_F(TaskOptions, ProfilesOfRuns) {
   const auto weights = [&](const std::string& name) {
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
@@ -222,13 +220,6 @@ TEST_F(TaskOptions, ExpressionsArePadded) {
   successful(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder));
 }
 
-TEST_F(TaskOptions, ModelsWithTheMasksOfTutorial000) {
-  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "1", "--with-masks"})));
-  const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
-  EXPECT_EQ(model["trf_blocks.0.att.mask"].shape(), (Shape{16, 16}));
-  successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}));
-}
-
 TEST_F(TaskOptions, Generation) {
   successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "4"})));
   const auto generate = [&](const Arguments& more) {
@@ -256,8 +247,7 @@ TEST_F(TaskOptions, Generation) {
   const Ran searched = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6", "--beams", "2"});
   ASSERT_EQ(lines(searched.out).size(), 2U) << searched.err;
   EXPECT_EQ(lines(searched.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6", "--beams", "2"}).out);
-  const Ran texts = generate({"--temperature", "1", "--max-new-tokens", "6", "--num-samples", "2"});
-  EXPECT_NE(texts.out.find("\n\nThe"), std::string::npos) << texts.out;
+  expect_parts(generate({"--temperature", "1", "--max-new-tokens", "6", "--num-samples", "2"}).out, {"\n\nThe"});
 
   // A stop: the text of the first two new tokens ends the generation after them, with one beam and with several.
   for (const char* beams : {"1", "2"}) {
@@ -293,7 +283,6 @@ TEST_F(TaskOptions, Generation) {
             nlohmann::json::parse(tested({}).out)["tokens"]);
 }
 
-// Every rule trains another model; without the option, it is AdamW.
 TEST_F(TaskOptions, EveryUpdateRuleTrains) {
   std::map<std::string, std::string> rule_of_bits;
   const auto bits_with = [&](const std::string& rule) {

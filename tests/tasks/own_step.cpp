@@ -107,8 +107,7 @@ TEST(OwnStep, ARunHasACurveForEachFigure) {
   ASSERT_EQ(metrics.steps[3].figures.size(), 2u);
   EXPECT_EQ(metrics.steps[3].figures[0].name, "critic loss");
   EXPECT_EQ(metrics.steps[3].figures[1].value, 0.01 / 4);
-  const std::string report = slurp(folder / "run/report.html");
-  expect_parts(report, {"critic loss", "step size"});
+  expect_parts(slurp(folder / "run/report.html"), {"critic loss", "step size"});
 }
 
 // The parts of a loop whose step does not look at them.
@@ -126,8 +125,7 @@ TEST(OwnStep, AFigureOfLaterStepsHasACurve) {
   });
   const TemporaryFolder folder;
   loop.run({.folder = folder / "run", .progress = false, .messages = stderr});
-  const std::string report = slurp(folder / "run/report.html");
-  expect_parts(report, {"of the critic", "of the generator"});
+  expect_parts(slurp(folder / "run/report.html"), {"of the critic", "of the generator"});
 }
 
 TEST(OwnStep, StepsWithoutData) {

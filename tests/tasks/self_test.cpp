@@ -45,7 +45,6 @@ TEST(SelfTest, CoversEveryOperationAndHasNoNameTwice) {
   EXPECT_EQ(published, names);
 }
 
-// Values, gradients, and both types: each is a part of what is hashed.
 TEST(SelfTest, HashesValuesAndGradientsInBothTypes) {
   std::size_t in_float32 = 0, all = 0, with_gradient = 0;
   for (const Computation& each : tasks::operation_computations()) {

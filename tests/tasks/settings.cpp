@@ -83,7 +83,6 @@ TEST(Settings, GivenOnesOverrideAndMustBeEqualOnResume) {
   EXPECT_EQ(run.count, 5);
 }
 
-// Every training option exists for every task.
 TEST(Settings, AllRunsHaveTheCommonOnes) {
   TrainingSettings common;
   GPTOptions gpt;
@@ -118,22 +117,6 @@ TEST(Settings, AttentionIsAChoiceOfTheModel) {
   EXPECT_ERROR(resolve(options));
   options.attention.kind = "wide";
   EXPECT_TRUE(error_of([&] { resolve(options); }).starts_with("[--attention] expected one of full, window"));
-}
-
-// The settings in a model file of version 0.1, which had neither --clip-grad nor --positions for this task.
-TEST(Settings, OldModelFilesAreRead) {
-  const char* const json =
-      R"({"task":"copy","vocab_size":6,"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,)"
-      R"("intermediate_size":16,"max_position_embeddings":4,"dropout":0.1,"num_epochs":2,"steps_per_epoch":10,)"
-      R"("batch_size":4,"seq_length":4,"seed":0,"lr":0.0001,"schedule":"constant","warmup":4000,"factor":1.0})";
-  Seq2SeqRecipe recipe(CopyTask::kInfo);
-  recipe.read_json("here", json);
-  recipe.resolve();
-  const RunOptions& options = recipe.options();
-  EXPECT_EQ(options.positions, "learned");
-  EXPECT_EQ(options.clip_grad, 0);
-  EXPECT_EQ(options.of<CopyTask>().seq_length, 4);
-  EXPECT_EQ(options.total_steps(), 20);
 }
 
 TEST(TrainingSettings, ClippingIsTransformsOfALoop) {

@@ -15,9 +15,7 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
   const std::string file = "deep/pictures/" + (name.empty() ? topic : name);
   SCOPED_TRACE(topic + (more.empty() ? "" : " " + more.back()));
   const TemporaryFolder folder;
-  Arguments arguments{"show", topic, "--out", folder / "deep/pictures"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const Ran ran = successful(run_command(arguments));
+  const Ran ran = successful(run_command(joined({"show", topic, "--out", folder / "deep/pictures"}, more)));
   EXPECT_EQ(ran.err, "");
   expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / (file + ".svg"))), Faults());

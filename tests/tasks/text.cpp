@@ -55,23 +55,6 @@ TEST(TextLoader, BatchesComeInPyTorchsOrder) {
   }
 }
 
-TEST(TextLoader, AnIterationContinuesFromAnyPosition) {
-  const Json& one = text_golden()[3];
-  const data::TextLoader loader = loader_of(one);
-  for (int64_t stop = 0; stop <= loader.size(); ++stop) {
-    Generator generator(one["seed"].get<uint64_t>());
-    data::TextLoader::Iteration before = loader.begin(generator);
-    data::TextBatch batch;
-    std::vector<Ids> found;
-    for (int64_t i = 0; i < stop && before.next(batch); ++i) found.push_back(firsts(batch));
-    Generator later = generator;
-    data::TextLoader::Iteration after = loader.resume(before.position(), later);
-    while (after.next(batch)) found.push_back(firsts(batch));
-    EXPECT_EQ(found, one["iterations"][0].get<std::vector<Ids>>());
-  }
-  EXPECT_ERROR(loader.resume({.batch = 99, .order_seed = {}}));
-}
-
 TEST(TextLoader, InvalidWindows) {
   EXPECT_ERROR(data::Windows(counting(5), 256, 256));
   EXPECT_ERROR(data::Windows(counting(256), 256, 256));
@@ -100,7 +83,7 @@ using TokenFile = InAFolder;
 
 TEST_F(TokenFile, HasTheTextsTokensAndIsMapped) {
   const auto tokenizer = data::load_tokenizer(kCut);
-  // Lines that end in white space of all kinds, and in none; pieces of many lengths.
+  // Lines that end in white space of all kinds, and in none.
   std::string text;
   const std::string lines[] = {"The text  \n", "가나다\u3000\n \n", "\n",       "the end.\n",
                                "\t x\r\n",     "한국어\n",          "a\u00a0\n"};
@@ -109,11 +92,9 @@ TEST_F(TokenFile, HasTheTextsTokensAndIsMapped) {
   }
   spill(folder / "text.txt", text);
   const Ids ids = tokenizer->encode(text);
-  for (const std::size_t piece : {1, 2, 7, 30, 1000, 1000000}) {
-    EXPECT_EQ(data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece}),
-              static_cast<int64_t>(ids.size()));
-    EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids) << piece;
-  }
+  EXPECT_EQ(data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens"),
+            static_cast<int64_t>(ids.size()));
+  EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids);
   EXPECT_TRUE(data::is_safetensors_file(folder / "a.tokens"));
   EXPECT_FALSE(data::is_safetensors_file(folder / "text.txt"));
   const data::Tokens tokens = data::Tokens::open(folder / "a.tokens");
@@ -123,19 +104,6 @@ TEST_F(TokenFile, HasTheTextsTokensAndIsMapped) {
   EXPECT_EQ(back, ids);
   EXPECT_EQ(tokens.slice(5, 9)[1], ids[6]);
   EXPECT_EQ(fs::file_size(folder / "a.tokens"), 256 + 2 * ids.size());
-}
-
-// Tokens that reach over the end of a line stay whole, wherever pieces end.
-TEST_F(TokenFile, SpecialTokensWithEndsOfLines) {
-  const auto tokenizer = cut_with({"x\ny", "<a\nb\nc>", "\nend\n."});
-  std::string text;
-  for (int i = 0; i < 40; ++i) text += "the x\nyes <a\nb\nc> and\nend\n. <a\nb\nd> x\nx\n";
-  spill(folder / "text.txt", text);
-  const Ids ids = tokenizer->encode(text);
-  for (const std::size_t piece : {1, 2, 3, 5, 7, 11, 30, 1000}) {
-    data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece});
-    EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids) << piece;
-  }
 }
 
 TEST_F(TokenFile, LargeVocabulariesTakeFourBytes) {

@@ -13,7 +13,6 @@ Tensor words() {
   return tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
 }
 
-// The contextual vectors in one call: query, key and value are the words themselves, unscaled.
 TEST(Tutorial003_8_2_2, ContextualVectorsInOneCall) {
   const Tensor x = words(), contextual = matmul(softmax(matmul(x, x.t())), x);
   const Tensor fused = scaled_dot_product_attention(x, x, x, {.scale = 1.0});

@@ -35,7 +35,6 @@ TEST(Tutorial003_8_5_3, ExplainsWithTheTutorialsFigures) {
              "[True, True]; accuracy 1.0", "[0,1,0,0,0], [1,0,0,0,0], [0,0,0,1,0], [0,0,1,0,0]"});
 }
 
-// The first three batches of the run with seed 0.
 TEST(Tutorial003_8_5_3, FirstBatches) {
   RunOptions options = ParserTask::defaults();
   resolve(options);

@@ -1,6 +1,4 @@
-// Sizes of tutorial 003's table of models; GPT from scratch in addition to gpt_from_scratch.cpp: chapter 4's dummy
-// model, layer norm and sizes, chapter 5's probabilities, perplexity and top-k, appendix A's loss, loaders and
-// training.
+// Sizes of tutorial 003's table of models; numbers of GPT from scratch besides those in gpt_from_scratch.cpp.
 #include <tapegrad/tests/support/printed.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/data/data_loader.h>

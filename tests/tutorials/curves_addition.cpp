@@ -36,7 +36,6 @@ TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
   follow(options, "losses_nodropout");
 }
 
-// The means of all ten epochs.
 TEST(Tutorial003_8_5_2, WholeRun) {
   // A fifth of the time that all tests together may take, so only with TAPEGRAD_LONG=1; the first hundred steps are
   // always compared, above.

@@ -1,5 +1,4 @@
-// GPT from scratch, by chapter: the tokens of The Verdict, sizes of GPT-2, gradients with and without shortcuts,
-// samples of the next token, and the output of chapter 5's training run.
+// GPT from scratch by chapter: tokens, sizes, gradients, samples, and the output of the training run.
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>

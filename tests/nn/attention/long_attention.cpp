@@ -1,29 +1,30 @@
-// Attention for long inputs, all kinds of it: equal bits for any number of threads, memory, and short inputs. Linformer
-// and Performer: where they equal full attention, how far they are from it otherwise, masks, caches, errors.
+// Attention for long inputs of all kinds; Linformer and Performer against full attention, with masks and caches.
 #include <tapegrad/tests/support/long_inputs.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
 
+// f(module) for each kind of module.
+void for_each_kind(int64_t d_in, int64_t d_out, int64_t heads, int64_t length, const auto& f) {
+  f(nn::LinformerSelfAttention(
+      {.d_in = d_in, .d_out = d_out, .num_heads = heads, .context_length = length, .projected = 32}));
+  f(nn::PerformerSelfAttention({.d_in = d_in, .d_out = d_out, .num_heads = heads}));
+  nn::ReformerSelfAttention reformer({.d_in = d_in, .d_out = d_out, .num_heads = heads});
+  nn::eval(reformer);
+  f(reformer);
+}
+
 TEST(LongAttention, GivesTheSameBitsForAnyNumberOfThreads) {
   manual_seed(16);
-  const nn::LinformerSelfAttention linformer(
-      {.d_in = 24, .d_out = 32, .num_heads = 4, .context_length = 300, .projected = 40});
-  const nn::PerformerSelfAttention performer({.d_in = 24, .d_out = 32, .num_heads = 4});
-  nn::ReformerSelfAttention reformer({.d_in = 24, .d_out = 32, .num_heads = 4, .chunk_length = 16});
-  nn::eval(reformer);
   const Tensor x = leaf({3, 300, 24}, kFloat32), mask = padding(300);
-  const auto same = [&](auto& module) {
+  for_each_kind(24, 32, 4, 300, [&](const auto& module) {
     expect_same_with_any_threads([&] {
       Tape tape;
       const Tensor y = module(x, mask);
       return std::vector<Tensor>{y.detach(), tape.backward(sum(sin(y)))[x]};
     });
-  };
-  same(linformer);
-  same(performer);
-  same(reformer);
+  });
 }
 
 TEST(LongAttention, GivesTheSameBitsForOneLongHead) {
@@ -41,17 +42,9 @@ TEST(LongAttention, GivesTheSameBitsForOneLongHead) {
 
 TEST(LongAttention, HasNoPairsInMemory) {
   manual_seed(17);
-  const int64_t length = 16384;  // all pairs of one head would be a gigabyte
-  const nn::LinformerSelfAttention linformer(
-      {.d_in = 16, .d_out = 16, .num_heads = 1, .context_length = length, .projected = 32});
-  const nn::PerformerSelfAttention performer({.d_in = 16, .d_out = 16, .num_heads = 1});
-  const nn::ReformerSelfAttention reformer({.d_in = 16, .d_out = 16, .num_heads = 1});
+  const int64_t length = 16384, before = pool::stats().reserved;  // all pairs of one head would be a gigabyte
   const Tensor x = leaf({1, length, 16}, kFloat32);
-  const int64_t before = pool::stats().reserved;
-  const auto train = [&](auto& module) { Tape().backward(sum(module(x))); };
-  train(linformer);
-  train(performer);
-  train(reformer);
+  for_each_kind(16, 16, 1, length, [&](const auto& module) { Tape().backward(sum(module(x))); });
   EXPECT_LE(pool::stats().reserved - before, 64 << 20);
 }
 
@@ -115,20 +108,14 @@ TEST(LongAttention, HiddenNanHasNoInfluence) {
 }
 
 TEST(LongAttention, TakesEmptyAndShortInputs) {
-  const nn::LinformerSelfAttention linformer({.d_in = 4, .d_out = 4, .num_heads = 2});
-  const nn::PerformerSelfAttention performer({.d_in = 4, .d_out = 4, .num_heads = 2});
-  const nn::ReformerSelfAttention reformer({.d_in = 4, .d_out = 4, .num_heads = 2});
   for (const Shape& shape : {Shape{2, 0, 4}, Shape{0, 3, 4}, Shape{1, 1, 4}}) {
     const Tensor x = leaf(shape, kFloat32);
-    const auto check = [&](auto& module) {
+    for_each_kind(4, 4, 2, 256, [&](const auto& module) {
       Tape tape;
       const Tensor y = module(x);
       EXPECT_EQ(y.shape(), shape);
       EXPECT_EQ(tape.backward(sum(y))[x].shape(), shape);
-    };
-    check(linformer);
-    check(performer);
-    check(reformer);
+    });
   }
 }
 
@@ -165,13 +152,10 @@ TEST(Linformer, MaskedKeysHaveNoInfluence) {
 
 TEST(Linformer, SharesProjectionsAsConfigured) {
   const auto names = [](bool share_kv, bool share_heads) {
-    nn::LinformerSelfAttention attention({.d_in = 3,
-                                          .d_out = 4,
-                                          .num_heads = 2,
-                                          .context_length = 8,
-                                          .projected = 3,
-                                          .share_kv = share_kv,
-                                          .share_heads = share_heads});
+    nn::LinformerConfig config{.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 8, .projected = 3};
+    config.share_kv = share_kv;
+    config.share_heads = share_heads;
+    nn::LinformerSelfAttention attention(config);
     std::string text;
     for (const auto& [name, parameter] : nn::named_parameters(attention)) {
       if (name.size() == 1) text += name + str(parameter->shape()) + " ";

@@ -1,5 +1,4 @@
-// Reformer: where it equals full attention, how far it is from it otherwise, masks, caches, errors. Reversible layers:
-// gradients of plain layers, draws, and memory that does not grow with the depth.
+// Reformer against full attention, with masks and caches; reversible layers: gradients and memory.
 #include <tapegrad/tests/support/long_inputs.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -168,14 +167,10 @@ TEST(Reformer, Errors) {
 // A norm, then another module: what a Transformer's layer has in each residual branch.
 template <class Module>
 struct Normed {
-  explicit Normed(int64_t width, Module module) : norm(width), module(std::move(module)) {}
-  Tensor operator()(const Tensor& x) const { return module(norm(x)); }
-  void visit(auto&& field) {
-    field("norm", norm);
-    field("module", module);
-  }
-  nn::LayerNorm norm;
+  int64_t width;
   Module module;
+  nn::LayerNorm norm{width};
+  Tensor operator()(const Tensor& x) const { return module(norm(x)); }
 };
 using Attention = Normed<nn::ReformerSelfAttention>;
 using FeedForward = Normed<nn::FeedForward>;
@@ -185,8 +180,8 @@ Stack reformer(int64_t width, int64_t depth) {
   Stack stack;
   for (int64_t i = 0; i < depth; ++i) {
     stack.layers.emplace_back(
-        Attention(width, nn::ReformerSelfAttention({.d_in = width, .d_out = width, .num_heads = 2, .chunk_length = 8})),
-        FeedForward(width, nn::FeedForward(width, 2 * width, 0.2, nn::Activation::gelu)));
+        Attention{width, nn::ReformerSelfAttention({.d_in = width, .d_out = width, .num_heads = 2, .chunk_length = 8})},
+        FeedForward{width, nn::FeedForward(width, 2 * width, 0.2, nn::Activation::gelu)});
   }
   return stack;
 }

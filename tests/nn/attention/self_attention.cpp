@@ -1,5 +1,4 @@
-// Self-attention from one width to another: its formula, its masks, its errors. Additive attention: PyTorch's values
-// and gradients, masks, projected keys, and errors.
+// Self-attention with masks, caches and grouped queries; additive attention against PyTorch.
 // ctest: families products
 #include <tapegrad/tests/support/long_inputs.h>
 #include <tapegrad/tests/support/testing.h>
@@ -42,15 +41,6 @@ TEST(SelfAttention, NamesAndShapes) {
   EXPECT_TEXT(names);
 }
 
-TEST(SelfAttention, DropoutIsSwitchedOffInEvaluation) {
-  manual_seed(7);
-  nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.5});
-  const Tensor x = randn({1, 5, 3});
-  EXPECT_NE(attention(x).to_vector<float>(), attention(x).to_vector<float>());
-  nn::eval(attention);
-  EXPECT_EQ(attention(x).to_vector<float>(), attention(x).to_vector<float>());
-}
-
 TEST(SelfAttention, Errors) {
   const auto with = [](auto change) {
     nn::SelfAttentionConfig config{.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5};
@@ -73,13 +63,7 @@ TEST(SelfAttention, Errors) {
 // --- grouped queries ---
 
 // [B, heads, S, D] from fewer heads, each repeated once per query head that shares it.
-Tensor repeated(const Tensor& x, int64_t times) {
-  std::vector<Tensor> heads;
-  for (int64_t h = 0; h < x.size(1); ++h) {
-    for (int64_t i = 0; i < times; ++i) heads.push_back(narrow(x, 1, h, 1));
-  }
-  return cat(heads, 1);
-}
+Tensor repeated(const Tensor& x, int64_t times) { return repeat_interleave(x, times, 1); }
 
 TEST(GroupedQueries, EqualAttentionWithRepeatedHeads) {
   manual_seed(3);
@@ -160,19 +144,16 @@ TEST(GroupedQueries, Errors) {
   EXPECT_TEXT(with({1, 4, 1, 2}, {1, 2, 3, 2}, zeros({2, 3})));
   EXPECT_ERROR(nn::MultiHeadSelfAttention({.d_in = 4, .d_out = 4, .num_heads = 4, .num_kv_heads = 3}));
   EXPECT_ERROR(nn::MultiHeadAttention(4, 2, 0, nn::Positions::none, {}, -1));
+  EXPECT_ERROR(nn::to_hugging_face(nn::GPTModel({.emb_dim = 16, .n_heads = 4, .n_kv_heads = 1})));
 }
 
 // A module with all heads whose keys and values repeat those of `grouped`.
 void repeat_rows(const nn::Linear& from, nn::Linear& to, int64_t head_dim, int64_t times) {
   const auto rows = [&](const Tensor& x) {
-    std::vector<Tensor> heads;
-    for (int64_t h = 0; h < x.size(0) / head_dim; ++h) {
-      for (int64_t i = 0; i < times; ++i) heads.push_back(narrow(x, 0, h * head_dim, head_dim));
-    }
-    return cat(heads, 0);
+    return repeat_interleave(x.reshape({x.size(0) / head_dim, -1}), times, 0).reshape({x.size(0) * times, -1});
   };
   to.weight.set(rows(from.weight));
-  if (from.bias.defined()) to.bias.set(rows(from.bias));
+  if (from.bias.defined()) to.bias.set(rows(from.bias).flatten());
 }
 
 TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
@@ -217,29 +198,6 @@ TEST(GroupedQueries, ACacheKeepsTheirHeadsOnly) {
   expect_same_from_a_cache(attention, x, {}, attention(x), {2, 2, 1}, cache);
   const Tensor step = randn({2, 2, 1, 2}).to(kFloat64);
   EXPECT_EQ(cache.append(0, {step, step}).keys.shape(), (Shape{2, 2, 6, 2}));
-}
-
-TEST(GroupedQueries, AGptReadsItsCacheWithEveryKindOfPositions) {
-  std::vector<nn::Positions> kinds{nn::Positions::learned};
-  for (const std::string_view name : nn::relative_position_names()) kinds.push_back(nn::positions_named(name));
-  for (const nn::Positions positions : kinds) {
-    SCOPED_TRACE(nn::name(positions));
-    manual_seed(14);
-    nn::GPTConfig config{.vocab_size = 7, .context_length = 8, .emb_dim = 16, .n_heads = 4, .n_layers = 2};
-    config.qkv_bias = true;
-    config.positions = positions;
-    config.n_kv_heads = 1;
-    nn::GPTModel model(config);
-    EXPECT_EQ(nn::count_parameters(model), model.config.parameter_count());
-    nn::eval(model);
-    const Tensor ids = tensor({{1, 5, 2, 0, 6, 3}});
-    const Tensor whole = model(ids);
-    nn::KVCache cache;
-    expect_near(model(narrow(ids, 1, 0, 4), &cache), narrow(whole, 1, 0, 4));
-    expect_near(model(narrow(ids, 1, 4, 1), &cache), narrow(whole, 1, 4, 1));
-    expect_near(model(narrow(ids, 1, 5, 1), &cache), narrow(whole, 1, 5, 1));
-    EXPECT_ERROR(nn::to_hugging_face(model));
-  }
 }
 
 void expect_pytorch(const nlohmann::json& entry, DType dtype, Room room) {

@@ -199,9 +199,7 @@ TEST(Generate, OneBeamIsGreedyAndWiderOnesNeverScoreLess) {
         const auto length = static_cast<int64_t>(given.size());
         const Tensor y = model(narrow(src, 0, i, 1), tensor(given, {1, length}), {}, nn::causal_mask(length));
         double sum = 0;
-        for (std::size_t t = 0; t < tokens.size(); ++t) {
-          sum += y[0][static_cast<int64_t>(t)][tokens[t]].item();
-        }
+        for (std::size_t t = 0; t < tokens.size(); ++t) sum += y[0][static_cast<int64_t>(t)][tokens[t]].item();
         return sum / std::pow((5 + static_cast<double>(tokens.size())) / 6, penalty);
       };
       nn::TransformerNext next(model, src, mask);
@@ -227,18 +225,11 @@ TEST(Generate, OneBeamIsGreedyAndWiderOnesNeverScoreLess) {
 
 // --- the cache ---
 
-// The other encodings, which read the embeddings, have tests of their own (positions/added_positions.cpp).
-std::vector<Positions> tables_and_relative_ones() {
-  std::vector<Positions> kinds{Positions::none, Positions::index, Positions::learned, Positions::sinusoidal};
-  for (const std::string_view name : nn::relative_position_names()) kinds.push_back(nn::positions_named(name));
-  return kinds;
-}
-
 TEST(Generate, CachedEqualsUncachedForEveryKindOfPositions) {
-  for (const Positions positions : tables_and_relative_ones()) {
-    SCOPED_TRACE(nn::name(positions));
+  for (const std::string_view kind : nn::position_names()) {
+    SCOPED_TRACE(kind);
     for (const DType dtype : {kFloat32, kFloat64}) {
-      nn::Transformer model = some_model(8, positions);
+      nn::Transformer model = some_model(8, nn::positions_named(kind));
       nn::to(model, dtype);
       const Tensor src = tensor({{3, 1, 4, 1, 5}, {2, 6, 0, 0, 0}, {5, 3, 5, 0, 0}});
       const Tensor prompt = tensor({{0, 1}, {0, 2}, {0, 3}});  // two tokens at once, then one by one
@@ -256,7 +247,6 @@ TEST(Generate, CachedEqualsUncachedForEveryKindOfPositions) {
   }
 }
 
-// Every kind of positions with a cache: positions/added_positions.cpp.
 TEST(Generate, AGptReadsTheLastTokensOfItsContext) {
   manual_seed(11);
   const nn::GPTModel model = exact(nn::GPTModel(small_decoder(7, 6)));

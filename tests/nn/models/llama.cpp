@@ -1,6 +1,5 @@
-// Llama: values, gradients and greedy tokens against transformers, the cache, scaled RoPE, and Hugging Face's files.
-// Their config.json: scaled RoPE against transformers, the keys of published models, and keys that would change the
-// model.
+// Llama against transformers: values, gradients, greedy tokens and scaled RoPE; Hugging Face's configurations.
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -17,27 +16,14 @@ nn::LlamaModel loaded(const std::string& name) {
   const std::string folder = folder_of(name), file = folder + "/config.json";
   const nn::init::Skip skip;
   nn::LlamaModel model(nn::llama_config_of_hugging_face(slurp(file), file));
-  NamedTensors state;
-  for (const NamedTensor& entry :
-       load_safetensors(folder + (name == "llama2_tiny" ? "/model.safetensors" : "")).tensors)
-    state.push_back(entry);
-  nn::load_state_dict(model, nn::from_hugging_face(state, model.config));
+  const std::string weights = folder + (name == "llama2_tiny" ? "/model.safetensors" : "");
+  nn::load_state_dict(model, nn::from_hugging_face(load_safetensors(weights).tensors, model.config));
   nn::eval(model);
   return model;
 }
 
 double difference(const Tensor& a, const Tensor& b) {
   return amax(abs(a.detach().to(kFloat64) - b.detach().to(kFloat64))).item();
-}
-
-nn::LlamaConfig small_llama() {
-  return {.vocab_size = 11,
-          .hidden_size = 8,
-          .intermediate_size = 12,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 4,
-          .num_key_value_heads = 2,
-          .max_position_embeddings = 16};
 }
 
 TEST(Llama, LogitsLossAndEveryGradientEqualTransformers) {
@@ -81,15 +67,6 @@ TEST(Llama, GreedyTokensEqualTransformers) {
   }
 }
 
-std::vector<Tensor> loss_and_gradients(const nn::LlamaModel& model, const Tensor& in) {
-  Tape tape;
-  const Tensor loss = cross_entropy(model(in), in);
-  const Gradients grads = tape.backward(loss);
-  std::vector<Tensor> found{loss.detach()};
-  for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
-  return found;
-}
-
 TEST(Llama, ParametersAndTheirCount) {
   nn::LlamaConfig config = small_llama();
   for (const bool tied : {false, true}) {
@@ -110,30 +87,14 @@ TEST(Llama, RecomputedBlocksGiveTheSameGradients) {
   nn::LlamaModel model(small_llama());
   const auto results = [&](bool recompute) {
     model.recompute_blocks = recompute;
-    return loss_and_gradients(model, tensor({{3, 1, 4, 1, 5}}));
+    Tape tape;
+    const Tensor in = tensor({{3, 1, 4, 1, 5}}), loss = cross_entropy(model(in), in);
+    const Gradients grads = tape.backward(loss);
+    std::vector<Tensor> found{loss.detach()};
+    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
+    return found;
   };
   expect_same_results(results, {false, true});
-}
-
-TEST(Llama, WeightsInFewerBytes) {
-  const nn::LlamaModel wide = loaded("llama2_tiny");
-  const Tensor in = ids(stored("llama2_tiny/expected.json")["ids"]), logits = wide(in);
-  nn::LlamaModel half = loaded("llama2_tiny"), quarter = loaded("llama2_tiny");
-  nn::store(half, "bfloat16");
-  nn::store(quarter, "int8");
-  EXPECT_EQ(half.layers[1].mlp.down_proj.weight->dtype(), kBFloat16);
-  EXPECT_LT(difference(half(in), logits), 0.5);
-  EXPECT_LT(difference(quarter(in), logits), 0.5);
-  EXPECT_GT(difference(quarter(in), logits), 0);
-  nn::LlamaModel again = [&] {
-    const nn::init::Skip skip;
-    nn::LlamaModel model(wide.config);
-    nn::store(model, "int8");
-    return model;
-  }();
-  nn::load_state_dict(again, nn::stored_state(nn::state_dict(wide), again));
-  EXPECT_TRUE(same_bits(again(in), quarter(in)));
-  EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
 }
 
 TEST(Llama, AnyDecoderIsAModule) {
@@ -150,7 +111,6 @@ TEST(Llama, AnyDecoderIsAModule) {
   EXPECT_FALSE(same_bits((*copy)(in), (*any)(in)));
 }
 
-// The figures of transformers' formula, in turns.
 TEST(Llama, ScaledRope) {
   nn::LlamaConfig config = small_llama();
   config.head_dim = 8;
@@ -177,8 +137,6 @@ TEST(Llama, RejectsWhatItDoesNotSupport) {
   EXPECT_ERROR(model(full({1, 17}, 0, kInt64)));
   EXPECT_ERROR(model(zeros({1, 2})));
 }
-
-using nlohmann::json;
 
 nn::LlamaConfig read_llama(const json& config) { return nn::llama_config_of_hugging_face(config.dump(), "c.json"); }
 
@@ -234,7 +192,6 @@ TEST(HuggingFace, RopesThatAreNotSupported) {
   EXPECT_EQ(with("partial_rotary_factor", 0.5), "[c.json] expected a partial_rotary_factor of 1, got 0.5");
 }
 
-// The keys of published folders.
 TEST(HuggingFace, PublishedConfigurationsAreRead) {
   const json files = stored("hugging_face_configs.json"), llama = files["llama"];
   const auto with = [&](const json& members) {

@@ -1,5 +1,4 @@
-// Trainer equals sampler: the logits of tokens that are generated one by one, with a cache, in batches of any size, are
-// bit by bit those of the forward pass of training.
+// Trainer equals sampler: tokens that are generated one by one have the logits of the forward pass, bit by bit.
 // ctest: products families
 #include <tapegrad/tests/support/testing.h>
 
@@ -111,8 +110,6 @@ TEST(Sampler, LlamaHasTheBitsOfTraining) {
     expect_training_bits(longer, fmt::format("{} keys", lengths.length), lengths);
 }
 
-// A token has the same bits in a sequence of any length: of so few tokens that attention takes head by head, and of
-// more.
 TEST(Sampler, LaterTokensChangeNoBit) {
   nn::GPTModel model = sampled_gpt(32, 2, 2, 600);
   for (const DType dtype : {kFloat32, kBFloat16}) {

@@ -1,7 +1,8 @@
-// Small models with two layers of two heads and a width of 8, for tests of their properties.
+// Small models with two layers and a width of 8, for tests of their properties.
 #pragma once
 
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/llama.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <cstdint>
@@ -31,6 +32,16 @@ inline nn::GPTConfig small_decoder(int64_t vocab_size, int64_t context_length,
           .n_layers = 2,
           .positions = positions,
           .position_options = options};
+}
+
+inline nn::LlamaConfig small_llama() {
+  return {.vocab_size = 11,
+          .hidden_size = 8,
+          .intermediate_size = 12,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 4,
+          .num_key_value_heads = 2,
+          .max_position_embeddings = 16};
 }
 
 // In float64 and in eval mode.

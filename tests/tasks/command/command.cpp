@@ -115,8 +115,7 @@ TEST(CommandHelp, CompletionScriptsKnowTasksOptionsAndChoices) {
   };
   expect_said("tasks/errors/texts.txt", "what bash offers", offered);
   for (const char* const shell : {"zsh", "fish"}) {
-    const std::string script = successful(run_command({"completion", shell})).out;
-    expect_parts(script, {"train copy", "max-new-tokens", "bfloat16"});
+    expect_parts(successful(run_command({"completion", shell})).out, {"train copy", "max-new-tokens", "bfloat16"});
   }
 }
 

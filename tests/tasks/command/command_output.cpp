@@ -13,7 +13,6 @@ using namespace tests;
 
 using CommandOutput = InAFolder;
 
-// A full disk, and a closed standard output: nothing that was printed is lost with the exit code 0.
 TEST_F(CommandOutput, ThatCannotBeWrittenIsAnError) {
   spill(folder / "text.txt", std::string(200'000, 'a'));
   successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
@@ -102,7 +101,6 @@ TEST_F(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
   EXPECT_EQ(run_command({"tran"}, {.output = "no reader", .errors = "no reader"}).code, 2);
 }
 
-// A training run whose output nobody reads any more ends as usual, with all of its files.
 TEST_F(CommandOutput, ATrainingRunOutlivesItsReader) {
   const auto whole = [&](const std::string& run) {
     for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl", "report.html"})

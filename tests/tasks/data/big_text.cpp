@@ -167,7 +167,7 @@ TEST_F(TokenFile, SameBytesForAnyThreadsAndPieces) {
   std::string first;
   for (const int threads : {1, 2, 3, 7}) {
     set_num_threads(threads);
-    for (const std::size_t piece : {100, 1000, 1 << 18}) {
+    for (const std::size_t piece : {1, 7, 100, 1000, 1 << 18}) {
       ASSERT_EQ(write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece}),
                 static_cast<int64_t>(ids.size()));
       const std::string bytes = slurp(folder / "a.tokens");
@@ -224,7 +224,6 @@ TEST_F(TokenFile, ErrorsNameThePlaceInTheWholeText) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2) << "a temporary file stayed";
 }
 
-// A disk that is full, and a process that is killed, leave the old file; the next run removes what was left.
 TEST_F(TokenFile, FullDisksAndKillsLoseNothing) {
   std::mt19937 random(3);
   std::string text = random_text(random, 20'000);

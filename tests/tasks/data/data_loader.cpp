@@ -247,7 +247,7 @@ TEST(DataLoaders, DrawsOfADatasetDoNotDependOnTiming) {
 }
 
 TEST(DataLoaders, PrefetchHasALimit) {
-  EXPECT_EQ(error_of([] { DataLoader loader(Counting{4}, {.prefetch = std::numeric_limits<int64_t>::max()}); }),
+  EXPECT_EQ(error_of([] { DataLoader loader(Counting{4}, {.prefetch = kMax}); }),
             "[data_loader] expected prefetch in [0, 1048576], got 9.223372036854776e+18");
   const DataLoader loader(Counting{4}, {.batch_size = 2, .prefetch = 1 << 20});
   Generator generator;

@@ -173,7 +173,6 @@ TEST(Windows, OfSeveralTextsReachIntoNoOther) {
   EXPECT_ERROR(Windows(std::vector<Tokens>{}, 4, 2));
 }
 
-// A mixture's epoch continues from any position, with and without prefetch, without a list.
 TEST(TextLoader, MixturesAreResumed) {
   const Windows windows({counting(0, 100), counting(1000, 50)}, 4, 1);
   const auto loader = [&](int64_t prefetch) {

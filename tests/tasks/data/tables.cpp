@@ -1,5 +1,4 @@
-// Csv and JsonLines: values of all kinds of columns, quotes, missing values, datasets and training, and the error of
-// every kind of damage.
+// Csv and JsonLines: columns of all kinds, missing values, datasets, and the error of every kind of damage.
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
 
@@ -67,7 +66,7 @@ TEST_F(TableFiles, NumbersAreRoundedOnce) {
             (Doubles{1.00000005960464477540, 0.1, 0, 1e-50, 1e-42, inf, 9007199254740992.}));
   EXPECT_EQ(csv("x\n9223372036854775807\n-9223372036854775808\n", {numbers("x", {.dtype = kInt64})})["x"]
                 .to_vector<int64_t>(),
-            (Ids{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}));
+            (Ids{kMax, kMin}));
 }
 
 TEST_F(TableFiles, MissingValues) {
@@ -80,8 +79,7 @@ TEST_F(TableFiles, MissingValues) {
   EXPECT_EQ(table["n"].to_vector<int64_t>(), (Ids{7, 3}));
   EXPECT_EQ(table.names("c"), (Names{"a", "b"}));
   EXPECT_EQ(table.texts("t"), (Names{"none", "none"}));
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(csv("x,y\n,1\n", {numbers("x", {.missing = nan})})["x"].item()));
+  EXPECT_TRUE(std::isnan(csv("x,y\n,1\n", {numbers("x", {.missing = kNan})})["x"].item()));
   const std::string said = "the value is missing, and the column has no replacement for it";
   for (const Column& column : {numbers("x"), classes("x"), texts("x")})
     EXPECT_EQ(csv_error("y,x\n1,2\n2,\n", {column}), ", line 3, column 2 (\"x\"): " + said);

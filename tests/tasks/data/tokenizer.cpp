@@ -289,12 +289,8 @@ TEST_F(BrokenFiles, TokenizerJson) {
 
 // ---- The command ----
 
-Ran run(const std::vector<std::string>& more, const std::string& input = "") {
-  std::vector<std::string> arguments{"tokenize"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  RunSetting setting;
-  setting.input = input;
-  return run_command(arguments, setting);
+Ran run(const Arguments& more, const std::string& input = "") {
+  return run_command(joined({"tokenize"}, more), {.input = input});
 }
 
 TEST(TokenizeCommand, RoundTrips) {

@@ -120,7 +120,6 @@ TEST(LlamaFolders, NormalizedTokens) {
   EXPECT_EQ(tokenizer->encode("<x><s>"), (TokenIds{377, 1}));
 }
 
-// Parts of a tokenizer.json that change ids or texts: a decoder and a template.
 TEST(LlamaFolders, PartsOfATokenizerJson) {
   const json good = json::parse(slurp(data_folder("llama2_tiny/tokenizer.json")));
   const auto with = [&](const char* pointer, const json& value) {
@@ -264,7 +263,6 @@ TEST_F(ForeignFolders, ChatTakesTheTemplateNamedDefault) {
   }
 }
 
-// What was read of a folder is written into the next.
 TEST_F(ForeignFolders, SavedFoldersKeepTheScalingOfRope) {
   const std::string model = copied_model(folder, "llama3_tiny");
   json config = json::parse(slurp(model + "/config.json"));

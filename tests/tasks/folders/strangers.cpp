@@ -147,7 +147,6 @@ TEST(FilesInAFolder, OnlyMetricsAreCut) {
     EXPECT_EQ(cut(text), "no error") << text;
 }
 
-// What a page may load and run.
 TEST(Pages, RunNoScriptsButTheirOwn) {
   constexpr std::string_view kPolicy = "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:",
                              kScripts = "script-src 'unsafe-inline'";

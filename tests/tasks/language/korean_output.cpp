@@ -1,5 +1,4 @@
-// What `show`, `explain` and `attention` print in Korean, and the pages of a run: no English sentence is left, and the
-// numbers are those of the English text.
+// What verbs print in Korean, and the pages of a run: no English is left, and the numbers are the same.
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>

@@ -1,5 +1,4 @@
-// The pictures of docs/pictures: README.md shows what the command draws and prints, and each is small, correct and
-// shown.
+// The pictures of docs/pictures: README.md shows what the command draws and prints.
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
@@ -57,10 +56,9 @@ TEST(Pictures, TheCurveOfTheReadmeIsThatOfTheCommand) {
 TEST(Pictures, AllOfTheReadmeIsWhatTheCommandWritesNow) {
   if (!long_tests_are_wanted()) GTEST_SKIP() << "set TAPEGRAD_LONG=1 to train all 5,000 steps";
   const TemporaryFolder folder;
-  const auto run = [&](const std::string& name, std::vector<std::string> more) {
-    std::vector<std::string> train{"train", "copy", "--seed", "0", "--no-progress", "--out", folder / name};
-    train.insert(train.end(), more.begin(), more.end());
-    successful(run_command(train));
+  const auto run = [&](const std::string& name, const Arguments& more) {
+    const Arguments train{"train", "copy", "--seed", "0", "--no-progress", "--out", folder / name};
+    successful(run_command(joined(train, more)));
     successful(run_command({"attention", "copy", "--model", folder / name, "--quiet"}));
   };
   run("begin", {"--num-epochs", "0"});

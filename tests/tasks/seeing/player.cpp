@@ -1,5 +1,4 @@
-// The attention player: its numbers are those of the model that reads no more than the tokens written so far, and its
-// script shows them.
+// The attention player: its numbers are those of the model, and its script shows them.
 #include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>

@@ -30,13 +30,12 @@ NamedRun run_of(const std::string& name, const std::vector<double>& losses) {
 using Plot = InAFolder;
 
 TEST_F(Plot, SmoothingIsAMeanOfWhatCameBefore) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> y{4, 2, kInfinity, 0};
+  const std::vector<double> y{4, 2, kInf, 0};
   EXPECT_EQ(smoothed(y, 0), y);
   const std::vector<double> half = smoothed(y, 0.5);
   EXPECT_EQ(half[0], 4);                           // not drawn towards zero
   EXPECT_DOUBLE_EQ(half[1], (4 * 0.5 + 2) / 1.5);  // weights 1/2, 1
-  EXPECT_EQ(half[2], kInfinity);
+  EXPECT_EQ(half[2], kInf);
   EXPECT_DOUBLE_EQ(half[3], (4 * 0.25 + 2 * 0.5) / 1.75);
   EXPECT_TRUE(smoothed({}, 0.5).empty());
   EXPECT_DOUBLE_EQ(smoothed(std::vector<double>(1000, 3.0), 0.99).back(), 3.0);

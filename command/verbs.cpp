@@ -191,6 +191,9 @@ std::span<const Verb> verbs() { return kVerbs; }
 
 void resolve_verb(std::vector<std::string>& words) {
   if (words.size() > 1 && words[0] == "show" && tutorial::names_page(words[1])) words[0] = "tutorial";
+  if (words.empty() || words[0] != "new") return;
+  for (std::size_t i = 1; i < words.size(); ++i)
+    if (verb_named(words[i])) words[i].insert(0, "./");  // the name of a project, not of another verb
 }
 
 const Verb* verb_named(std::string_view name) {

@@ -72,8 +72,10 @@ inline Trained train(const std::string& folder, bool resume = false) {
        .schedule = tg::optim::WarmupCosine{.lr = 0.01, .warmup = 20, .total = kEpochs * batches.size()},
        .evaluate = [&] { return tg::train::Evaluation{loss_of(*validation.begin().next()).loss.item()}; },
        .evaluate_every = batches.size()});
-  loop.run({.folder = folder, .resume = resume, .report = {.unit = "rows"}, .save_model = [&](const std::string& path) {
-              tg::save_safetensors(path, tg::nn::state_dict(model.net), model.features.metadata());
-            }});
+  tg::train::RunFiles files{.folder = folder, .resume = resume, .report = {.unit = "rows"}};
+  files.save_model = [&](const std::string& path) {
+    tg::save_safetensors(path, tg::nn::state_dict(model.net), model.features.metadata());
+  };
+  loop.run(files);
   return out;
 }

@@ -88,9 +88,8 @@ inline Trained train(const std::string& folder, bool resume = false) {
                         .schedule = tg::optim::WarmupCosine{.lr = 0.01, .warmup = 5, .total = kEpochs * batches.size()},
                         .evaluate = [&] { return tg::train::Evaluation{loss_of(unseen).loss.item()}; },
                         .evaluate_every = batches.size()});
-  loop.run(
-      {.folder = folder, .resume = resume, .report = {.unit = "images"}, .save_model = [&](const std::string& path) {
-         save(model, path);
-       }});
+  tg::train::RunFiles files{.folder = folder, .resume = resume, .report = {.unit = "images"}};
+  files.save_model = [&](const std::string& path) { save(model, path); };
+  loop.run(files);
   return out;
 }

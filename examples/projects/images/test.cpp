@@ -1,11 +1,12 @@
-// Trains, saves and reloads the model in the folder of the argument: is it right about images that it has not seen?
+// Trains, saves and reloads the model in the folder that the argument names: is it right about images that it has not
+// seen?
 #include "check.h"
 #include "model.h"
 
 constexpr double kLeast = 0.8;  // share of the unseen images
 
 int main(int, char** argv) {
-  const std::string folder = argv[1];
+  const std::string folder = fresh_folder(argv[1]);
   const Trained trained = train(folder);
   const std::vector<int64_t> answers = predict(trained.model, trained.images);
   const std::vector<int64_t> labels = trained.labels.to_vector<int64_t>();

@@ -1,9 +1,9 @@
-// Checks the gradients of the layer, then trains, saves and reloads the model in the folder of the argument.
+// Checks the gradients of the layer, then trains, saves and reloads the model in the folder that the argument names.
 #include "check.h"
 #include "model.h"
 
 int main(int, char** argv) {
-  const std::string folder = argv[1];
+  const std::string folder = fresh_folder(argv[1]);
   const FourierFeatures layer(3, 4, 1.0);
   const tg::GradcheckReport report = nn::gradcheck(layer, {tg::randn({2, 3})}, {.gradcheck = {.order = 2}});
   if (!report.ok) std::printf("%s\n", report.text.c_str());

@@ -1,11 +1,11 @@
-// Trains, saves and reloads the model in the folder of the argument: does it predict the end of the text?
+// Trains, saves and reloads the model in the folder that the argument names: does it predict the end of the text?
 #include "check.h"
 #include "model.h"
 
 #include <cmath>
 
 int main(int, char** argv) {
-  const std::string folder = argv[1];
+  const std::string folder = fresh_folder(argv[1]);
   Trained trained = train(folder);
   const double guessing = std::log(static_cast<double>(trained.model.tokenizer->size()));
   std::printf("loss %.2f per character of the end of the text; guessing has %.2f\n", trained.loss, guessing);

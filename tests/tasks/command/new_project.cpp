@@ -53,6 +53,13 @@ TEST(NewProject, IsACsvProjectByDefault) {
   EXPECT_TRUE(fs::exists(folder / "plants/table.csv"));
 }
 
+TEST(NewProject, MayHaveTheNameOfAVerb) {
+  const TemporaryFolder folder;
+  successful(run_command({"new", "plot", "--from", "layer"}, folder));
+  successful(run_command({"new", "--from=text", "train"}, folder));
+  EXPECT_TRUE(fs::exists(folder / "plot/main.cpp") && fs::exists(folder / "train/text.txt"));
+}
+
 TEST(NewProject, KeepsWhatExists) {
   const TemporaryFolder folder;
   successful(run_command({"new", "plants"}, folder));
@@ -75,7 +82,7 @@ TEST(NewProject, NamesAreTargetsOfCMake) {
   for (const std::string name : {"", "2nd", "-x", "a b", "a;b", "a$b", "꽃", ".", "..", "x/..", "a.b"})
     expect_error(run_command({"new", "--", name}, folder), 2,
                  {"expected a name of letters, digits, - and _ that begins with a letter, got"});
-  for (const std::string name : {"test", "all", "out/tapegrad"})
+  for (const std::string name : {"test", "./test", "all", "out/tapegrad"})
     expect_error(run_command({"new", name}, folder), 2, {"[new] expected a name that CMake does not use itself, got"});
   expect_error(run_command({"new", "x", "--from", "video"}, folder), 2,
                {"--from", "expected one of csv, images, layer, text, got \"video\""});

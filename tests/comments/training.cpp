@@ -64,7 +64,7 @@ TEST_F(Comments, Features) {
 #include "comments/train/data/tables/features_1.inc"
 #include "comments/train/data/tables/features_2.inc"
   EXPECT_EQ(loader.begin().next()->first.shape(), (Shape{4, 3}));
-  EXPECT_EQ(rows.narrow(1, 1, 2).to_vector<float>(), (std::vector<float>{0, 1, 1, 0}));
+  EXPECT_EQ(rows.slice(1, 1, 3).to_vector<float>(), (std::vector<float>{0, 1, 1, 0}));
 }
 
 TEST_F(Comments, ImageFolder) {

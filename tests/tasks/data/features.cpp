@@ -33,10 +33,10 @@ TEST_F(TableFeatures, NumbersAreScaledAndClassesAreOneHot) {
   EXPECT_EQ(features.classes(), (Names{"fern", "moss"}));
   const Tensor inputs = features(table_);
   EXPECT_EQ(inputs.dtype(), kFloat32);
-  EXPECT_EQ(inputs.narrow(1, 0, 2).to_vector<float>(), (Floats{1, 0, 0, 1, 1, 0}));
-  expect_near(inputs.narrow(1, 2, 1).to(kFloat64) * std::sqrt(8.0 / 3), {-2, 0, 2});
+  EXPECT_EQ(inputs.slice(1, 0, 2).to_vector<float>(), (Floats{1, 0, 0, 1, 1, 0}));
+  expect_near(inputs.slice(1, 2, 3).to(kFloat64) * std::sqrt(8.0 / 3), {-2, 0, 2});
   EXPECT_EQ(inputs.select(1, 3).to_vector<float>(), (Floats{0, 0, 0}));  // all equal
-  expect_near(inputs.narrow(1, 4, 1).to(kFloat64) * std::sqrt(1400.0 / 3), {-20, -10, 30});
+  expect_near(inputs.slice(1, 4, 5).to(kFloat64) * std::sqrt(1400.0 / 3), {-20, -10, 30});
   const TensorDataset rows = table_.dataset(features);
   EXPECT_TRUE(same_bits(rows.inputs(), inputs));
   EXPECT_EQ(rows.targets().to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 0}));

@@ -148,7 +148,7 @@ constexpr Verb kVerbs[] = {
      "generate gpt --prompt Once --temperature 0.8 --seed 7"},
     {"chat", "chat with a trained model at the terminal", add_computing<ChatRequest, chat>, kUse, "chat out/book",
      "chat out/book --temperature 0 --max-new-tokens 40", kNoStatus},
-    {"new", "write a project of your own, which trains, saves and tests a model", add_alone<NewRequest, new_project>,
+    {"new", "write a project that trains, saves and tests a model on your data", add_alone<NewRequest, new_project>,
      kUse, "new plants --from csv", "new poems --from text", kNoStatus},
     {"data", "make text datasets", add_data, kUse, "data sample --out records", "data sample --out records --json",
      kPlain, "source"},

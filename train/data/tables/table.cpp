@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/dataset.h>
-#include <tapegrad/train/data/features.h>
 #include <tapegrad/train/data/table.h>
 #include <tapegrad/train/data/tokenizer.h>
 
@@ -90,8 +89,6 @@ Tensor Table::matrix(const std::vector<std::string>& columns) const {
 TensorDataset Table::dataset(const std::vector<std::string>& inputs, std::string_view target) const {
   return {matrix(inputs), (*this)[target]};
 }
-
-TensorDataset Table::dataset(const Features& features) const { return {features(*this), features.target_of(*this)}; }
 
 EncodedTexts Table::encoded(std::string_view text, std::string_view target, const Tokenizer& tokenizer) const {
   static_cast<void>(texts(text));

@@ -18,7 +18,6 @@
 
 namespace tapegrad::data {
 
-class Features;
 class Tokenizer;
 
 /// A dataset of encoded texts: example i is the token ids of text i and its target. Texts are encoded when they are
@@ -72,8 +71,9 @@ class Table {
   Tensor matrix(const std::vector<std::string>& columns) const;
   /// A dataset of pairs: the values of `inputs` in row i, [inputs], and that of `target`.
   TensorDataset dataset(const std::vector<std::string>& inputs, std::string_view target) const;
-  /// A dataset of pairs: the scaled numbers and one-hot classes of row i, [features.size()], and its target.
-  TensorDataset dataset(const Features& features) const;
+  /// A dataset of pairs: the scaled numbers and one-hot classes of row i, [features.size()], and its target. `features`
+  /// are a Features, or another type with these two functions of a table.
+  TensorDataset dataset(const auto& features) const { return {features(*this), features.target_of(*this)}; }
   /// A dataset of pairs: the token ids of the text in row i, and the value of `target`, which must be classes or int64.
   /// The tokenizer must outlive the dataset.
   EncodedTexts encoded(std::string_view text, std::string_view target, const Tokenizer& tokenizer) const;

@@ -27,6 +27,13 @@ if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   set_tests_properties(consumer PROPERTIES TIMEOUT 300 LABELS long)
 endif()
 
+# The projects that an installed `tapegrad new` writes: compiled, trained and tested.
+if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_custom_target(test_consumer_projects DEPENDS tapegrad tapegrad_train tapegrad_command)
+  add_test(NAME consumer_projects COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/projects.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(consumer_projects PROPERTIES TIMEOUT 900 LABELS long)
+endif()
+
 # Every `sh` block of the documents is run in an installed tapegrad, or says why not; TAPEGRAD_LONG=1 runs the long ones, too.
 if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_custom_target(test_consumer_sh_blocks DEPENDS tapegrad tapegrad_train tapegrad_command)

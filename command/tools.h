@@ -1,4 +1,4 @@
-// The verbs of the group Tools (info, completion, manual), and `tokenize`. BadRequest and Error as in
+// The verbs of the group Tools (info, completion, manual), `tokenize` and `new`. BadRequest and Error as in
 // verbs.h.
 #pragma once
 
@@ -43,6 +43,16 @@ struct TokenizeRequest {
 };
 // Text to token ids and back, new tokenizers, and token files. Returns 0.
 int tokenize(const TokenizeRequest& request);
+
+struct NewRequest {
+  std::string name;          // the folder of the project
+  std::string kind = "csv";  // a folder of examples/projects
+
+  void list(Fields& fields);
+};
+// Writes a project of a kind into a new folder, and prints how it is built. Returns 0. BadRequest for a name that is no
+// target of CMake, and for a folder that exists; where writing fails, the folder is removed.
+int new_project(const NewRequest& request);
 
 /// The shells that completion_script knows: bash, zsh, fish.
 const std::vector<std::string_view>& completion_shells();

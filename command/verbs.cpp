@@ -89,6 +89,8 @@ constexpr Verb kVerbs[] = {
      "generate gpt --prompt Once --temperature 0.8 --seed 7"},
     {"chat", "chat with a trained model at the terminal", add_computing<ChatRequest, chat>, kUse, "chat out/book",
      "chat out/book --temperature 0 --max-new-tokens 40", kNoStatus},
+    {"new", "write a project that trains, saves and tests a model on your data", add_alone<NewRequest, new_project>,
+     kUse, "new plants --from csv", "new poems --from text", kNoStatus},
     {"data", "make text datasets", add_data, kUse, "data sample --out records", "data sample --out records --json",
      kPlain, "source"},
     {"tokenize", "tokenize text, or train a new tokenizer", add_computing<TokenizeRequest, tokenize>, kUse,
@@ -128,6 +130,9 @@ std::span<const Verb> verbs() { return kVerbs; }
 
 void resolve_verb(std::vector<std::string>& words) {
   if (words.size() > 1 && words[0] == "show" && names_page_of_tutorial(words[1])) words[0] = "tutorial";
+  if (words.empty() || words[0] != "new") return;
+  for (std::size_t i = 1; i < words.size(); ++i)
+    if (verb_named(words[i])) words[i].insert(0, "./");  // the name of a project, not of another verb
 }
 
 const Verb* verb_named(std::string_view name) {

@@ -194,6 +194,25 @@ TEST_F(Comments, Csv) {
   EXPECT_EQ(loader.begin().next()->first.shape(), (Shape{2, 1}));
 }
 
+TEST_F(Comments, Features) {
+  std::ofstream("leaves.csv") << "length,soil,kind\n1,clay,fern\n2,sand,moss\n3,clay,fern\n4,sand,moss\n5,clay,moss\n";
+  std::ofstream("new.csv") << "soil,length\nsand,3\nclay,4\n";
+  const nn::Linear net(3, 2);
+#include "comments/train/data/tables/features_1.inc"
+#include "comments/train/data/tables/features_2.inc"
+  EXPECT_EQ(loader.begin().next()->first.shape(), (Shape{4, 3}));
+  EXPECT_EQ(rows.slice(1, 1, 3).to_vector<float>(), (std::vector<float>{0, 1, 1, 0}));
+}
+
+TEST_F(Comments, ImageFolder) {
+  // libpng is optional: without it there is no PNG to write.
+  if (data::image_formats().size() < 2) GTEST_SKIP() << "built without libpng or libjpeg";
+  std::filesystem::create_directories("flowers/rose");
+  data::save_image("flowers/rose/1.png", ones({3, 8, 8}));
+#include "comments/train/data/images/image_folder_1.inc"
+  EXPECT_EQ(loader.begin().next()->first.shape(), (Shape{1, 1, 32, 32}));
+}
+
 TEST_F(Comments, JsonLines) {
   std::ofstream("reviews.jsonl") << R"({"text": "good", "label": "yes"})"
                                  << "\n"

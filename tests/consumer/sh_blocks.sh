@@ -17,8 +17,8 @@ if [ -z "${PREFIX:-}" ]; then
   cmake --install "$build" --prefix "$prefix" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 fi
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tapegrad.pc)")  # as a reader has them after an installation in /usr
-LD_LIBRARY_PATH=${PKG_CONFIG_PATH%/pkgconfig}
-export PKG_CONFIG_PATH LD_LIBRARY_PATH
+LD_LIBRARY_PATH=${PKG_CONFIG_PATH%/pkgconfig} CMAKE_PREFIX_PATH=$prefix
+export PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH
 if [ $# = 0 ]; then
   mapfile -t pages < <(cd "$top" && find . -name '*.md' -not -path './build/*' -not -path './out/*' -not -path './.git/*' | sed 's|^\./||' | sort)
 else

@@ -74,7 +74,7 @@ int walk_help(const Arguments& words) {
 TEST(CommandHelp, EveryVerbTaskAndTopic) {
   // verbs; topics of show; what compare compares; explain step; shells; attention and explain (below);
   // train and graph
-  int texts = 1 + 20 + 18 + 1 + 2 + 1 + 3;
+  int texts = 1 + 21 + 18 + 1 + 2 + 1 + 3;
   texts += static_cast<int>(all_tasks().size() + 1 + essays().size());  // attention, also of gpt; explain
   for (const Kind& kind : kinds()) texts += 2 + static_cast<int>(kind.verbs.size());
   EXPECT_EQ(walk_help({}), texts);

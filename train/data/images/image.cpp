@@ -52,14 +52,17 @@ const ImageFormat& format_of_file(const std::string& path, std::string_view file
   refuse_image(path, fmt::format("expected a {} file{}{}", either(names), kind.empty() ? "" : ", got ", kind));
 }
 
-const ImageFormat& format_named(const std::string& path) {
+const ImageFormat* find_format(const std::string& path) {
   const std::string ending = ending_of(path);
-  std::vector<std::string_view> endings;
-  for (const ImageFormat* format : kFormats) {
-    if (std::ranges::find(format->endings, ending) != format->endings.end()) return *format;
-    endings.insert(endings.end(), format->endings.begin(), format->endings.end());
-  }
-  refuse_image(path, fmt::format("expected a name that ends with {}", either(endings)));
+  const auto* const found = std::ranges::find_if(kFormats, [&](const ImageFormat* format) {
+    return std::ranges::find(format->endings, ending) != format->endings.end();
+  });
+  return found == std::end(kFormats) ? nullptr : *found;
+}
+
+const ImageFormat& format_named(const std::string& path) {
+  if (const ImageFormat* const format = find_format(path)) return *format;
+  refuse_image(path, fmt::format("expected a name that ends with {}", either(detail::endings_of_images())));
 }
 
 const detail::ImageCodec& codec_of(const std::string& path, const ImageFormat& format) {
@@ -117,6 +120,15 @@ Pixels pixels_of(const std::string& path, const Tensor& given) {
 }
 
 }  // namespace
+
+bool detail::is_named_as_image(const std::string& path) { return find_format(path) != nullptr; }
+
+std::vector<std::string_view> detail::endings_of_images() {
+  std::vector<std::string_view> endings;
+  for (const ImageFormat* format : kFormats)
+    endings.insert(endings.end(), format->endings.begin(), format->endings.end());
+  return endings;
+}
 
 Tensor load_image(const std::string& path, const LoadImageOptions& options) {
   if (!is_floating(options.dtype) && !is_integer(options.dtype)) {

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/train/data/dataset.h>
 #include <tapegrad/train/data/table.h>
 #include <tapegrad/train/data/tokenizer.h>
+
+#include <cmath>
 
 namespace tapegrad::data {
 
@@ -10,7 +13,7 @@ std::pair<std::vector<int64_t>, int64_t> EncodedTexts::operator[](int64_t i) con
   return {tokenizer_->encode((*texts_)[static_cast<std::size_t>(i)]), targets_[i].item<int64_t>()};
 }
 
-const Table::Read& Table::column(std::string_view name) const {
+const Table::Read& Table::read(std::string_view name) const {
   std::string known;
   for (const Read& each : columns_) {
     if (each.name == name) return each;
@@ -20,21 +23,53 @@ const Table::Read& Table::column(std::string_view name) const {
 }
 
 const Tensor& Table::operator[](std::string_view name) const {
-  const Read& read = column(name);
-  if (read.texts) fail("table", fmt::format("expected a column of numbers or classes, got \"{}\", of texts", name));
-  return read.values;
+  const Read& found = read(name);
+  if (found.texts) fail("table", fmt::format("expected a column of numbers or classes, got \"{}\", of texts", name));
+  return found.values;
 }
 
 const std::vector<std::string>& Table::names(std::string_view name) const {
-  const Read& read = column(name);
-  if (!read.names) fail("table", fmt::format("expected a column of classes, got \"{}\"", name));
-  return *read.names;
+  const Read& found = read(name);
+  if (!found.names) fail("table", fmt::format("expected a column of classes, got \"{}\"", name));
+  return *found.names;
 }
 
 const std::vector<std::string>& Table::texts(std::string_view name) const {
-  const Read& read = column(name);
-  if (!read.texts) fail("table", fmt::format("expected a column of texts, got \"{}\"", name));
-  return *read.texts;
+  const Read& found = read(name);
+  if (!found.texts) fail("table", fmt::format("expected a column of texts, got \"{}\"", name));
+  return *found.texts;
+}
+
+Column Table::column(std::string_view name) const {
+  const Read& found = read(name);
+  Column column{found.name, found.options};
+  if (auto* const classes = std::get_if<ClassOptions>(&column.values)) classes->names = *found.names;
+  return column;
+}
+
+Table Table::rows(std::span<const int64_t> rows) const {
+  detail::check_indices(rows, size_);
+  Table part;
+  part.size_ = static_cast<int64_t>(rows.size());
+  const Tensor index = tensor(std::vector<int64_t>(rows.begin(), rows.end()), {part.size_});
+  for (Read read : columns_) {
+    if (read.texts) {
+      std::vector<std::string> texts;
+      for (const int64_t row : rows) texts.push_back((*read.texts)[static_cast<std::size_t>(row)]);
+      read.texts = std::make_shared<const std::vector<std::string>>(std::move(texts));
+    } else {
+      read.values = index_select(read.values, 0, index);
+    }
+    part.columns_.push_back(std::move(read));
+  }
+  return part;
+}
+
+std::pair<Table, Table> Table::split(double share, Generator& generator) const {
+  if (!(share >= 0 && share <= 1)) fail("table", fmt::format("expected a share from 0 to 1, got {}", share));
+  const auto first = static_cast<int64_t>(std::floor(share * static_cast<double>(size_) + 0.5));
+  const auto parts = detail::random_parts(std::vector{first, size_ - first}, size_, generator);
+  return {rows(parts[0]), rows(parts[1])};
 }
 
 Tensor Table::matrix(const std::vector<std::string>& columns) const {
@@ -61,7 +96,7 @@ EncodedTexts Table::encoded(std::string_view text, std::string_view target, cons
   if (targets.dtype() != kInt64)
     fail("table",
          fmt::format("expected a target of classes or int64, got \"{}\" of {}", target, name(targets.dtype())));
-  return {column(text).texts, targets, tokenizer};
+  return {read(text).texts, targets, tokenizer};
 }
 
 }  // namespace tapegrad::data

@@ -1,13 +1,16 @@
 // Tables: columns of numbers, classes and texts that were read from a file, and datasets of their rows.
 #pragma once
 
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tensor.h>
+#include <tapegrad/train/data/columns.h>
 #include <tapegrad/train/data/tensor_dataset.h>
 
 #include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +46,7 @@ class Table {
     Tensor values;                                          ///< of numbers and classes, [size()]
     std::optional<std::vector<std::string>> names;          ///< of classes
     std::shared_ptr<const std::vector<std::string>> texts;  ///< of texts
+    decltype(Column::values) options;                       ///< with which it was read
   };
 
   /// The number of rows.
@@ -53,11 +57,23 @@ class Table {
   /// The names of the classes of a column: its class i has the name number i.
   const std::vector<std::string>& names(std::string_view column) const;
   const std::vector<std::string>& texts(std::string_view column) const;
+  /// A column as a second file is read with it: its options, and the names of its classes.
+  Column column(std::string_view name) const;
+
+  /// A table of these rows, in this order, with the same columns and the same classes. Error for a row outside
+  /// [0, size()).
+  Table rows(std::span<const int64_t> rows) const;
+  /// Two tables of random rows without overlap, such as a training and a validation split: the first has `share` of the
+  /// rows, rounded. They are sampled as by random_split. Error unless share is in [0, 1].
+  std::pair<Table, Table> split(double share, Generator& generator = default_generator()) const;
 
   /// Columns of one dtype, side by side: [size(), columns]. Error for different dtypes.
   Tensor matrix(const std::vector<std::string>& columns) const;
   /// A dataset of pairs: the values of `inputs` in row i, [inputs], and that of `target`.
   TensorDataset dataset(const std::vector<std::string>& inputs, std::string_view target) const;
+  /// A dataset of pairs: the scaled numbers and one-hot classes of row i, [features.size()], and its target. `features`
+  /// are a Features, or another type with these two functions of a table.
+  TensorDataset dataset(const auto& features) const { return {features(*this), features.target_of(*this)}; }
   /// A dataset of pairs: the token ids of the text in row i, and the value of `target`, which must be classes or int64.
   /// The tokenizer must outlive the dataset.
   EncodedTexts encoded(std::string_view text, std::string_view target, const Tokenizer& tokenizer) const;
@@ -68,7 +84,7 @@ class Table {
   int64_t size_ = 0;
 
  private:
-  const Read& column(std::string_view name) const;
+  const Read& read(std::string_view name) const;
 };
 
 }  // namespace tapegrad::data

@@ -36,4 +36,8 @@ struct ImageFormat {
   ImageCodec codec;                           // without functions if this build does not have the library
 };
 
+// Whether a file is an image by its name, in any of the formats, and the endings of such names: ".png", ".jpg" ...
+bool is_named_as_image(const std::string& path);
+std::vector<std::string_view> endings_of_images();
+
 }  // namespace tapegrad::data::detail

@@ -189,7 +189,7 @@ std::string ColumnBuilder::add_missing() {
 }
 
 Table::Read ColumnBuilder::finish() {
-  Table::Read read{column_.name, {}, {}, {}};
+  Table::Read read{column_.name, {}, {}, {}, column_.values};
   if (std::holds_alternative<TextOptions>(column_.values)) {
     read.texts = std::make_shared<const std::vector<std::string>>(std::move(texts_));
     return read;

@@ -7,11 +7,8 @@
 
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
-#include <fmt/format.h>
-
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 namespace tapegrad {
 namespace {
@@ -35,7 +32,7 @@ constexpr std::string_view kLeast = "an ARMv8-A processor with NEON and AES";
 
 KernelFamily choose() {
   const std::vector<KernelFamily> available = available_kernel_families();
-  if (available.empty()) fail("kernels", fmt::format("expected {}", kLeast));
+  if (available.empty()) fail("kernels", "expected {}", kLeast);
   KernelFamily chosen = available.back();
   if (const char* wanted = std::getenv("TAPEGRAD_KERNELS"); wanted != nullptr && *wanted != '\0') {
     bool found = false;
@@ -44,7 +41,7 @@ KernelFamily choose() {
       if (name(family) == wanted) chosen = family, found = true;
       names += (names.empty() ? "" : ", ") + std::string(name(family));
     }
-    if (!found) fail("kernels", fmt::format("expected TAPEGRAD_KERNELS to be one of {}, got \"{}\"", names, wanted));
+    if (!found) fail("kernels", "expected TAPEGRAD_KERNELS to be one of {}, got \"{}\"", names, wanted);
   }
   return chosen;
 }
@@ -86,14 +83,13 @@ Products products() {
     const char* wanted = std::getenv("TAPEGRAD_PRODUCTS");
     if (wanted == nullptr || *wanted == '\0') return Products::automatic;
 #ifndef TAPEGRAD_BLIS
-    if (wanted == name(Products::blis)) {
-      fail("products", "expected TAPEGRAD_PRODUCTS to be auto or own, got \"blis\" (this build has no BLIS)");
-    }
+    require(wanted != name(Products::blis), "products",
+            "expected TAPEGRAD_PRODUCTS to be auto or own, got \"blis\" (this build has no BLIS)");
 #endif
     for (const Products one : {Products::automatic, Products::blis, Products::own}) {
       if (name(one) == wanted) return one;
     }
-    fail("products", fmt::format("expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"{}\"", wanted));
+    fail("products", "expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"{}\"", wanted);
   }();
   return chosen;
 }

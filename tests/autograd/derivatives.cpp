@@ -10,13 +10,6 @@ Tensor drawn_values(const Shape& shape, uint64_t seed = 3) {
   return uniform(shape, -1.5, 1.5, kFloat64, &generator);
 }
 
-void expect_within(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
-  ASSERT_EQ(str(a.shape()), str(b.shape()));
-  ASSERT_EQ(a.dtype(), b.dtype());
-  const std::vector<double> x = a.to(kFloat64).to_vector<double>(), y = b.to(kFloat64).to_vector<double>();
-  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance * (1 + std::abs(y[i]))) << i;
-}
-
 const auto cubes = [](const Tensor& x) { return sum(x * x * x); };
 
 TEST(Derivatives, OfOneTensor) {

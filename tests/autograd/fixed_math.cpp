@@ -39,8 +39,7 @@ constexpr int kManyDraws = 200'000;
 struct Exactly {
   double (*f)(double);
   Real (*exact)(Real);
-  template <class Draw>
-  double worst(const Draw& draw) const {
+  double worst(const auto& draw) const {
     double most = 0;
     for (int i = 0; i < kManyDraws; ++i) {
       const double x = draw();

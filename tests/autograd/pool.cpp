@@ -11,8 +11,7 @@ namespace {
 constexpr int64_t kMegabyte = int64_t{1} << 20;
 
 // Exit code of f in a child process, which has `seconds` of time; -1 if a signal ended it.
-template <class F>
-int in_child(unsigned seconds, F f) {
+int in_child(unsigned seconds, auto f) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(seconds);

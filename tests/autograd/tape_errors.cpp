@@ -76,10 +76,6 @@ TEST(TapeRejects, GradientsOfUnusedLeaves) {
   EXPECT_TRUE(grads.contains(x));
 }
 
-TEST(TapeRejects, LeavesOfIntegers) {
-  EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] expected float32 or float64, got int64");
-}
-
 TEST(TapeRejects, TensorsOfAnotherThread) {
   const Tensor x = ones({2}).as_leaf();
   Tape tape;
@@ -191,33 +187,31 @@ TEST(NanTrap, NamesOperationPositionAndShapesOfAGradient) {
 
 // The -inf of a mask is put there on purpose; what is passed on of it is, too.
 TEST(NanTrap, IsSilentAboutMasks) {
-  const double hidden = -std::numeric_limits<double>::infinity();
   const Tensor x = tensor({{0.5, 1.0}, {2.0, -1.0}}).as_leaf(), shown = tensor({{true, false}, {true, true}});
-  const Tensor added = where(shown, zeros({2, 2}), hidden);  // a constant
+  const Tensor added = where(shown, zeros({2, 2}), -kInf);  // a constant
   const auto gradient = [&](auto masked) {
     Tape tape;
     tape.trap_nan();
     const Gradients grads = tape.backward(sum(square(softmax(masked(x * 2)).t())));
     return grads[x].to_vector<float>();
   };
-  const auto filled = gradient([&](const Tensor& y) { return masked_fill(y, !shown, hidden); });
+  const auto filled = gradient([&](const Tensor& y) { return masked_fill(y, !shown, -kInf); });
   EXPECT_EQ(filled[0], 0);
   EXPECT_NE(filled[2], 0);
-  EXPECT_EQ(gradient([&](const Tensor& y) { return where(shown, y, hidden); }), filled);
+  EXPECT_EQ(gradient([&](const Tensor& y) { return where(shown, y, -kInf); }), filled);
   EXPECT_EQ(gradient([&](const Tensor& y) { return (y + added).reshape({1, 2, 2})[0]; }), filled);
 }
 
 TEST(NanTrap, NamesWhatMasksMakeNan) {
-  const double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = tensor({0.0, 1.0}).as_leaf(), shown = tensor({true, false});
   Tape tape;
   tape.trap_nan();
-  const Tensor masked = where(shown, x, -infinity);
+  const Tensor masked = where(shown, x, -kInf);
   const auto begin = [&](const auto& f) { return error_of(f).substr(0, 32); };
   EXPECT_EQ(begin([&] { masked - masked; }), "[sub] the value is not finite at");
   EXPECT_EQ(begin([&] { masked* zeros({2}); }), "[mul] the value is not finite at");
   EXPECT_EQ(begin([&] { -masked; }), "[neg] the value is not finite at");
-  EXPECT_EQ(begin([&] { where(shown, x, infinity); }), "[where] the value is not finite ");
+  EXPECT_EQ(begin([&] { where(shown, x, kInf); }), "[where] the value is not finite ");
   EXPECT_EQ(begin([&] { masked_fill(x, shown, NAN); }), "[masked_fill] the value is not f");
 }
 

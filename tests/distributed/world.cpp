@@ -106,6 +106,13 @@ struct Net {
   }
 };
 
+// Copies of all parameters.
+NamedTensors copied(const Net& net) {
+  NamedTensors copies;
+  for (const NamedTensor& p : nn::parameters(net)) copies.push_back({p.name, p.tensor.clone()});
+  return copies;
+}
+
 // Three steps of six batches; the layer `extra` is used by the last batch only. Returns the parameters and the state.
 template <class Optimizer, class Options>
 std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options& options,
@@ -128,8 +135,7 @@ std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options&
   manual_seed(5);
   const Net again;
   EXPECT_EQ(drawn, randn({1}).item());
-  NamedTensors parameters;
-  for (const NamedTensor& p : nn::parameters(net)) parameters.push_back({p.name, p.tensor.clone()});
+  NamedTensors parameters = copied(net);
   NamedTensors state = steps.state();
   if (world.rank() == 0) {  // the state goes back in, whole
     Optimizer other(nn::parameters(net), options);
@@ -266,18 +272,14 @@ TEST(Ranks, ClipsTheGradientsOfTheOptimisersParameters) {
     const nn::Linear other(40, 3);
     optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
     sgd.ignore(nn::parameters(other));
-    NamedTensors changed;
-    for (const NamedTensor& p : nn::parameters(net)) changed.push_back({p.name, p.tensor.clone()});
+    NamedTensors changed = copied(net);
     DataParallel parallel(world, sgd, {.accumulate = 6, .clip_grad_norm = 1e-2});
     parallel.step([&](int64_t) {
       const Tensor x = ones({1, 40});
       return mean(net(x, true) + 100 * other(x));
     });
-    std::size_t i = 0;
-    for (const NamedTensor& p : nn::parameters(net)) {
-      changed[i].tensor = changed[i].tensor - p.tensor;
-      ++i;
-    }
+    const NamedTensors now = nn::parameters(net);
+    for (std::size_t i = 0; i < now.size(); ++i) changed[i].tensor = changed[i].tensor - now[i].tensor;
     return changed;
   };
   const NamedTensors alone = changes(World::alone());
@@ -307,9 +309,7 @@ std::pair<NamedTensors, double> after_one_step(const World& world, const std::ve
     return MeanLoss(mse_loss(end - first == 1 ? out : net(x.slice(0, first, end), false), y.slice(0, first, end)),
                     static_cast<double>(end - first));
   });
-  NamedTensors parameters;
-  for (const NamedTensor& p : nn::parameters(net)) parameters.push_back({p.name, p.tensor.clone()});
-  return {parameters, loss};
+  return {copied(net), loss};
 }
 
 TEST(Ranks, AStepOfUnequalBatchesIsThatOfOneBatch) {
@@ -322,9 +322,8 @@ TEST(Ranks, AStepOfUnequalBatchesIsThatOfOneBatch) {
     const auto [one, loss] = after_one_step(World::alone(), rows, kFloat32);
     const auto [whole, whole_loss] = after_one_step(World::alone(), together, kFloat32);
     EXPECT_NEAR(loss, whole_loss, 1e-6);
-    for (std::size_t i = 0; i < one.size(); ++i) {
+    for (std::size_t i = 0; i < one.size(); ++i)
       EXPECT_LT(amax(abs(one[i].tensor - whole[i].tensor)).item(), 1e-6) << one[i].name;
-    }
     const auto [many, same_loss] = after_one_step(world(), rows, kFloat32);
     expect_same(one, many);
     EXPECT_EQ(loss, same_loss);

@@ -51,10 +51,8 @@ TEST(LBFGS, LossesThatAreNowhereFiniteAreErrors) {
       calls = 0;
       return error_of([&] {
         lbfgs.step([&] {
-          Gradients grads;
           const bool good = calls++ < finite_calls;
-          grads.set(p, full({1}, good ? 1 : slope));
-          return optim::Evaluation{good ? 1 : loss, std::move(grads)};
+          return optim::Evaluation{good ? 1 : loss, tests::gradients_given({{p, full({1}, good ? 1 : slope)}})};
         });
       });
     };
@@ -69,9 +67,7 @@ TEST(LBFGS, LossesThatAreNowhereFiniteAreErrors) {
                 calls = 0;
                 lbfgs.step([&] {
                   if (calls++ > 0) fail("mine", "not positive definite");
-                  Gradients grads;
-                  grads.set(p, ones({1}));
-                  return optim::Evaluation{1, std::move(grads)};
+                  return optim::Evaluation{1, tests::gradients_given({{p, ones({1})}})};
                 });
               }),
               "[mine] not positive definite");

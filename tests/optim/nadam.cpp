@@ -44,9 +44,7 @@ TEST(NAdam, MultipliesAllFactors) {
   const auto mu = [](int t) { return 0.9 * (1 - 0.5 * std::pow(0.96, t * 4e-3)); };
   for (int t = 1; t <= 8000; ++t) {
     const double g = std::sin(t);
-    Gradients grads;
-    grads.set(p, tensor({g}, kFloat64));
-    nadam.step(grads);
+    nadam.step(tests::gradients_given({{p, tensor({g}, kFloat64)}}));
     product *= mu(t);
     m = std::fma(g, 1 - 0.9, m * 0.9);
     v = v * 0.999 + (1 - 0.999) * g * g;

@@ -29,8 +29,7 @@ class SafeTensorsTest : public testing::Test {
     write(bytes);
     return message([&] { load_safetensors(path_); });
   }
-  template <class F>
-  std::string message(const F& f) const {
+  std::string message(const auto& f) const {
     try {
       f();
     } catch (const Error& error) {
@@ -43,8 +42,7 @@ class SafeTensorsTest : public testing::Test {
   }
 
   // Whether load() reads the open file with the byte `bad` at one position; an Error is one line.
-  template <class F>
-  static bool reads_with(int file, std::size_t at, const std::string& good, char bad, const F& load) {
+  static bool reads_with(int file, std::size_t at, const std::string& good, char bad, const auto& load) {
     EXPECT_EQ(::pwrite(file, &bad, 1, static_cast<off_t>(at)), 1);
     const std::string error = error_of(load);
     EXPECT_EQ(error.find('\n'), std::string::npos);

@@ -57,8 +57,7 @@ TEST(BFloat16, LinearReadsItAsAWeight) {
 }
 
 TEST(BFloat16, HasNanAndInfinity) {
-  const double inf = std::numeric_limits<double>::infinity();
-  const Tensor x = tensor({1.0, std::numeric_limits<double>::quiet_NaN(), inf, -inf}).to(kBFloat16);
+  const Tensor x = tensor({1.0, kNan, kInf, -kInf}).to(kBFloat16);
   expect_near(isnan(x), tensor({false, true, false, false}));
   expect_near(isfinite(x), tensor({true, false, false, false}));
   expect_near(isfinite(x.expand({2, 4}).t()[0]), tensor({true, true}));
@@ -69,14 +68,14 @@ TEST(BFloat16, HasNanAndInfinity) {
 }
 
 TEST(BFloat16, IsWrittenToFilesUnchanged) {
-  const std::string path = (std::filesystem::temp_directory_path() / "tapegrad_bfloat16.safetensors").string();
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.safetensors";
   const Tensor x = tensor({0.1, -7.25, 1e30}).to(kBFloat16);
   save_safetensors(path, {{"x", x}, {"y", ones({3})}});
   const SafeTensorsFile file(path);
   EXPECT_EQ(file.find("x")->dtype, "BF16");
   EXPECT_EQ(file.find("x")->bytes, 6U);
   EXPECT_EQ(file.read(*file.find("x")).to_vector<float>(), x.to(kFloat32).to_vector<float>());
-  std::remove(path.c_str());
 }
 
 TEST(BFloat16, AModelStoredInItGeneratesNearlyTheSame) {

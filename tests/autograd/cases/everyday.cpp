@@ -65,8 +65,7 @@ Tensor distances_by_operations(const Tensor& a, const Tensor& b, double p) {
 }
 
 // The value of f(a, b), and the gradients; with create_graph, these are operations, too.
-template <class F>
-std::vector<Tensor> with_gradients(F f, const Tensor& a, const Tensor& b, bool create_graph = false) {
+std::vector<Tensor> with_gradients(auto f, const Tensor& a, const Tensor& b, bool create_graph = false) {
   const auto weights = [](const Tensor& y) { return sin(arange(y.numel()).to(y.dtype())).reshape(y.shape()); };
   return value_and_gradients([&](auto& x) { return f(x[0], x[1]); }, {a, b}, weights, create_graph);
 }
@@ -84,23 +83,20 @@ void expect_distances_of_operations(const Tensor& a, const Tensor& b) {
 // On both sides of the longest row of the kernels, 2111 elements, of their panels, 16 rows, of blocks of 128 rows, and
 // of the 2^21 differences whose gradients of b are added together.
 TEST(Everyday, DistancesHaveTheBitsOfOperations) {
-  struct Sizes {
-    Shape a, b;
-  };
-  for (const auto& [of_a, of_b] : std::vector<Sizes>{{{2, 1}, {3, 1}},
-                                                     {{1, 2}, {1, 2}},
-                                                     {{17, 3}, {15, 3}},
-                                                     {{16, 16}, {33, 16}},
-                                                     {{3, 13}, {19, 13}},
-                                                     {{4, 193}, {33, 193}},
-                                                     {{127, 37}, {129, 37}},
-                                                     {{257, 5}, {128, 5}},
-                                                     {{700, 33}, {130, 33}},
-                                                     {{5, 63}, {4, 63}},
-                                                     {{5, 65}, {4, 65}},
-                                                     {{3, 2111}, {18, 2111}},
-                                                     {{3, 2112}, {18, 2112}},
-                                                     {{2, 1, 9, 7}, {3, 20, 7}}}) {
+  for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{{{2, 1}, {3, 1}},
+                                                                       {{1, 2}, {1, 2}},
+                                                                       {{17, 3}, {15, 3}},
+                                                                       {{16, 16}, {33, 16}},
+                                                                       {{3, 13}, {19, 13}},
+                                                                       {{4, 193}, {33, 193}},
+                                                                       {{127, 37}, {129, 37}},
+                                                                       {{257, 5}, {128, 5}},
+                                                                       {{700, 33}, {130, 33}},
+                                                                       {{5, 63}, {4, 63}},
+                                                                       {{5, 65}, {4, 65}},
+                                                                       {{3, 2111}, {18, 2111}},
+                                                                       {{3, 2112}, {18, 2112}},
+                                                                       {{2, 1, 9, 7}, {3, 20, 7}}}) {
     const Tensor a = sin(arange(of_a.numel()).to(kFloat32) * 0.7).reshape(of_a);
     Tensor b = cos(arange(of_b.numel()).to(kFloat32) * 1.3).reshape(of_b);
     if (of_a.rank() == 2) b = cat({a.slice(0, 0, 1), b.slice(0, 1)});  // a distance of 0

@@ -7,9 +7,6 @@
 namespace tapegrad::tests {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
-
 // Small ones, and those that overflow when they are added, multiplied or negated. None is a size that a machine could
 // just hold.
 const std::vector<int64_t> kIntegers = {

@@ -23,8 +23,7 @@ struct Outcome {
   int64_t nodes;     // so many are
 };
 
-template <class Sample>
-Outcome run(const std::string& op, const Sample& sample) {
+Outcome run(const std::string& op, const auto& sample) {
   Tape tape;
   std::vector<Tensor> leaves;
   for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
@@ -81,8 +80,7 @@ const std::set<std::string> kDivided = {"sum",       "cumsum",      "linear",   
                                         "embedding", "conv_weight", "lstm_layer"};
 
 // One line per computation: the operation, the number of its sample, and a hash of values and gradients.
-template <class Sample>
-void print_bits(int number, const std::string& op, const Sample& sample) {
+void print_bits(int number, const std::string& op, const auto& sample) {
   const auto family = static_cast<std::size_t>(kernel_family());
   const bool all = kDivided.contains(op);
   for (std::size_t turn = 0; turn < (all ? std::size(kThreads) : 1); ++turn) {

@@ -76,7 +76,7 @@ TEST(Float16, ConvertsFromAndToEveryType) {
   EXPECT_EQ(half.to(kFloat32).to_vector<float>(),
             (std::vector<float>{1, -2.5F, 0.0999755859375F, 65504, std::numeric_limits<float>::infinity(), 0}));
   EXPECT_EQ(tensor({1, 2049, 2051, 65536}).to(kFloat16).to(kFloat64).to_vector<double>(),
-            (std::vector<double>{1, 2048, 2052, std::numeric_limits<double>::infinity()}));
+            (std::vector<double>{1, 2048, 2052, kInf}));
   EXPECT_EQ(tensor({300.5, -1., 65504.}).to(kFloat16).to(kUInt8).to_vector<uint8_t>(), (Bytes{44, 255, 224}));
   const Tensor odd = tensor({INFINITY, NAN, -1.}).to(kFloat16);
   EXPECT_EQ(odd.to(kInt32).to_vector<int32_t>(), (Words{INT32_MIN, INT32_MIN, -1}));
@@ -107,12 +107,11 @@ TEST(Halves, AreStorage) {
     for (const auto& said : {error_of([&] { half / half; }), error_of([&] { half / 2; }), error_of([&] { 2 / half; }),
                              error_of([&] { half / arange(4); }), error_of([&] { scalar(2) / half; })})
       EXPECT_NE(said.find("cannot compute with"), std::string::npos) << said;
-    EXPECT_NE(error_of([&] { half.as_leaf(); }).find("expected float32 or float64, got " + type), std::string::npos);
+    expect_parts(error_of([&] { half.as_leaf(); }), {"expected float32 or float64, got " + type});
     const Tensor ones_of = ones({2, 2}).to(dtype), leaf = ones({1, 2}).as_leaf();
     const Tape tape;
-    EXPECT_NE(
-        error_of([&] { linear(leaf, ones_of); }).find("a " + type + " weight cannot be used while a tape records"),
-        std::string::npos);
+    expect_parts(error_of([&] { linear(leaf, ones_of); }),
+                 {"a " + type + " weight cannot be used while a tape records"});
     expect_near(linear(ones({1, 2}), ones_of), {2, 2});
     const Tensor rows = embedding(half, tensor({1, 0, 1}));
     EXPECT_EQ(rows.dtype(), kFloat32);
@@ -306,7 +305,7 @@ TEST(SmallIntegers, Errors) {
   EXPECT_ERROR(tensor({1, 1e30}, kInt64));
   EXPECT_ERROR(tensor({0x1p63}, kInt64));
   EXPECT_ERROR(tensor({std::nan("")}, kInt64));
-  EXPECT_ERROR(tensor({-std::numeric_limits<double>::infinity()}, kInt32));
+  EXPECT_ERROR(tensor({-kInf}, kInt32));
   EXPECT_ERROR(u.data<int64_t>());
   EXPECT_ERROR(u.as_leaf());
 }

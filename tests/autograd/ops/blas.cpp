@@ -29,15 +29,8 @@ struct Strides {
 
 // Ways to store a matrix; all but the first five repeat or skip elements.
 Strides strides_of(int layout, int64_t rows, int64_t cols) {
-  switch (layout) {
-    case 0: return {cols, 1};
-    case 1: return {1, rows};
-    case 2: return {cols + 5, 1};
-    case 3: return {2 * cols + 3, 2};
-    case 4: return {-cols - 1, 1};
-    case 5: return {0, 1};
-    default: return {1, 0};
-  }
+  const Strides all[] = {{cols, 1}, {1, rows}, {cols + 5, 1}, {2 * cols + 3, 2}, {-cols - 1, 1}, {0, 1}, {1, 0}};
+  return all[layout];
 }
 
 struct Case {
@@ -75,9 +68,8 @@ void check_gemm(const Case& s) {
     std::vector<char> reported(s.m * s.n);
     gemm<T>(s.m, s.n, s.k, static_cast<T>(s.alpha), {ap, a.row, a.col}, {bp, b.row, b.col}, static_cast<T>(s.beta),
             {cv.data() + half, c.row, c.col}, [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
-              for (int64_t i = row; i < row_end; ++i) {
+              for (int64_t i = row; i < row_end; ++i)
                 for (int64_t j = col; j < col_end; ++j) ++reported[i * s.n + j];
-              }
             });
     EXPECT_EQ(std::count(reported.begin(), reported.end(), 1), s.m * s.n);
     if (first.empty()) first = cv;
@@ -102,21 +94,23 @@ void check_gemm(const Case& s) {
   EXPECT_EQ(std::memcmp(first.data(), before.data(), first.size() * sizeof(T)), 0) << "something else was written";
 }
 
+void check_both(const Case& s) {
+  check_gemm<float>(s);
+  check_gemm<double>(s);
+}
+
 TEST(Blas, ProductsOfOddSizesInEveryLayout) {
   const tests::KeepThreads restore;
   const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 17, 31, 33, 64, 65};
   std::mt19937 draw(5);
-  for (int a = 0; a < 7; ++a) {
-    for (int b = 0; b < 7; ++b) {
+  for (int a = 0; a < 7; ++a)
+    for (int b = 0; b < 7; ++b)
       for (int c = 0; c < 5; ++c) {
         Case s{sizes[draw() % 16], sizes[draw() % 16], sizes[draw() % 16], a, b, c, 1, 0};
         s.alpha = draw() % 2 == 0 ? 1 : -0.5;
         s.beta = std::vector<double>{0, 1, 0.75}[draw() % 3];
-        check_gemm<float>(s);
-        check_gemm<double>(s);
+        check_both(s);
       }
-    }
-  }
 }
 
 const std::vector<Case> kTiled = {
@@ -132,22 +126,13 @@ const std::vector<Case> kTiled = {
     {41, 701, 512, 0, 1, 2, 1, 0},   // turned, rows of B' on the same lines of the cache
 };
 
-TEST(Blas, ProductsCutIntoTiles) {
+TEST(Blas, ProductsCutIntoTilesAndThinOnes) {
   const tests::KeepThreads restore;
-  for (const Case& s : kTiled) {
-    check_gemm<float>(s);
-    check_gemm<double>(s);
-  }
-}
-
-TEST(Blas, ThinProducts) {
-  const tests::KeepThreads restore;
+  for (const Case& s : kTiled) check_both(s);
   for (const Case& s :
        {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
-        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}}) {
-    check_gemm<float>(s);
-    check_gemm<double>(s);
-  }
+        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}})
+    check_both(s);
 }
 
 TEST(Blas, LargeProductsOnBlis) {
@@ -170,13 +155,12 @@ TEST(Blas, EdgesOnBlis) {
         for (int64_t i = 0; i < k * n; ++i) b[i] = static_cast<float>(i * 5 % 13 - 6);
         for (int64_t i = 0; i < m * n; ++i) c[i] = static_cast<float>(i % 9);
         for (const float beta : {0.0f, 1.0f}) {
-          for (int64_t i = 0; i < m; ++i) {
+          for (int64_t i = 0; i < m; ++i)
             for (int64_t j = 0; j < n; ++j) {
               float sum = 0;
               for (int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[j * k + p];
               expected[i * n + j] = 2 * sum + beta * c[i * n + j];
             }
-          }
           std::vector<float> y = c;
           blas::multiply_on_blis<float>({m, n, k, 2, a.data(), k, 1, b.data(), 1, k, beta, y.data(), n});
           ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;

@@ -122,13 +122,7 @@ TEST(Scalars, HaveOneAxis) {
 
 // [2, 3, 4]
 Tensor numbered() {
-  std::vector<float> values;
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      for (int k = 0; k < 4; ++k) values.push_back(static_cast<float>(100 * i + 10 * j + k));
-    }
-  }
-  return tensor(values, {2, 3, 4});
+  return arange(0, 200, 100, kFloat32).reshape({2, 1, 1}) + arange(0, 30, 10).reshape({3, 1}) + arange(4);
 }
 
 void expect_read(const Tensor& x, const Shape& shape, const std::vector<double>& values) {
@@ -369,12 +363,9 @@ TEST(Shape, RepeatedRows) {
       for (const int64_t times : {1, 2, 255, 1000}) {
         const Tensor x = remainder(arange(5 * row), 200).reshape({5, 1, row});
         const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous();
-        const std::vector<double> numbers = y.to(kFloat32).to(kFloat64).to_vector<double>();
-        int64_t wrong = 0;
-        for (int64_t i = 0; i < 5 * times * row; ++i) {
-          wrong += numbers[static_cast<std::size_t>(i)] != (i / times / row * row + i % row) % 200;
-        }
-        EXPECT_EQ(wrong, 0) << row << " " << times << " " << name(dtype);
+        const Tensor at = arange(5 * times * row);
+        const Tensor expected = remainder(floor_divide(at, times * row) * row + remainder(at, row), 200);
+        EXPECT_TRUE(equal(y.to(kInt64).flatten(), expected)) << row << " " << times << " " << name(dtype);
       }
     }
   }
@@ -385,23 +376,22 @@ TEST(Shape, RepeatedRows) {
 // The last value wins, however many threads there are, and only it has a gradient.
 TEST(Index, LastOfRepeatedPlacesRemains) {
   const Tensor ids = tensor({1, 1}), source = tensor({{10., 11., 12.}, {20., 21., 22.}});
-  expect_near(index_copy(kCounted, 0, ids, source), {0, 1, 2, 20, 21, 22});
-  expect_near(index_put(kCounted, {ids}, source), {0, 1, 2, 20, 21, 22});
-  expect_near(scatter(kCounted, 0, ids.reshape({2, 1}).expand({2, 3}), source), {0, 1, 2, 20, 21, 22});
-  const auto of_source = [&](auto f) { expect_near(gradient(f, source), {0, 0, 0, 4, 5, 6}); };
-  of_source([&](const Tensor& s) { return index_copy(kCounted, 0, ids, s); });
-  of_source([&](const Tensor& s) { return index_put(kCounted, {ids}, s); });
-  of_source([&](const Tensor& s) { return scatter(kCounted, 0, ids.reshape({2, 1}).expand({2, 3}), s); });
-
   const int64_t n = 100'003;
   const Tensor many = zeros({n}, kInt64), values = arange(0, n, 1, kFloat64);
   const KeepThreads keep;
-  for (int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    EXPECT_EQ(index_copy(zeros({1}, kFloat64), 0, many, values).item(), n - 1);
-    EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, values).item(), n - 1);
-    EXPECT_EQ(scatter(zeros({1}, kFloat64), 0, many, values).item(), n - 1);
-    EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, ones({n}, kFloat64), true).item(), n);
+  using Write = Tensor (*)(const Tensor& x, const Tensor& ids, const Tensor& source);
+  for (const Write write : {Write([](auto&x, auto&at, auto&from) { return index_copy(x, 0, at, from); }),
+                            Write([](auto&x, auto&at, auto&from) { return index_put(x, {at}, from); }),
+                            Write([](auto&x, auto&at, auto&from) {
+                              return scatter(x, 0, from.dim() == 1 ? at : at.reshape({2, 1}).expand({2, 3}), from);
+                            })}) {
+    expect_near(write(kCounted, ids, source), {0, 1, 2, 20, 21, 22});
+    expect_near(gradient([&](const Tensor& s) { return write(kCounted, ids, s); }, source), {0, 0, 0, 4, 5, 6});
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      EXPECT_EQ(write(zeros({1}, kFloat64), many, values).item(), n - 1);
+      EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, ones({n}, kFloat64), true).item(), n);
+    }
   }
 }
 

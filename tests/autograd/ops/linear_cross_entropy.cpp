@@ -196,7 +196,7 @@ TEST(LinearCrossEntropy, WithoutRowsAndWithInfiniteLogits) {
   ignored.target = full({2}, -100, kInt64);
   expect_same_results(results(ignored, true), results(ignored, false));
   HeadCase lowest = head_case({2}, 7, 3);
-  lowest.bias = full({7}, -std::numeric_limits<double>::infinity());
+  lowest.bias = full({7}, -kInf);
   lowest.options.reduction = Reduction::sum;
   expect_same_results(results(lowest, true), results(lowest, false));
 }

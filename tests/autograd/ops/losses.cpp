@@ -9,10 +9,6 @@ namespace {
 
 constexpr Reduction kReductions[] = {Reduction::none, Reduction::sum, Reduction::mean};
 
-struct Pair {
-  Tensor a, b;
-};
-
 using LossFunction = std::function<Tensor(std::span<const Tensor>)>;
 void expect_gradients(const LossFunction& f, const std::vector<Tensor>& inputs) {
   EXPECT_TRUE(gradients_match(f, inputs));
@@ -66,22 +62,22 @@ TEST(Losses, OfMarginsAndCountsHaveSecondDerivatives) {
   const Tensor signs = tensor({{1., -1., 1., 1.}, {-1., -1., 1., -1.}, {1., 1., -1., 1.}}, kFloat64);
   const Tensor counts = tensor({0, 1, 2, 5});
   for (const Reduction reduction : kReductions) {
-    for (const Pair& pair : {Pair{without_ties({3, 4}), without_ties({3, 4}, 0.9)},
-                             Pair{without_ties({4, 3}).t(), without_ties({4}, 0.9)}}) {
-      expect_gradients([=](auto x) { return soft_margin_loss(x[0], x[1], reduction); }, {pair.a, pair.b});
+    for (const auto& [a, b] : {std::pair{without_ties({3, 4}), without_ties({3, 4}, 0.9)},
+                               {without_ties({4, 3}).t(), without_ties({4}, 0.9)}}) {
+      expect_gradients([=](auto x) { return soft_margin_loss(x[0], x[1], reduction); }, {a, b});
       expect_gradients(
           [=](auto x) { return margin_ranking_loss(x[0], x[1], signs, {.reduction = reduction, .margin = 0.43}); },
-          {pair.a, pair.b});
-      expect_gradients([=](auto x) { return hinge_embedding_loss(x[0], signs, {.reduction = reduction}); }, {pair.a});
+          {a, b});
+      expect_gradients([=](auto x) { return hinge_embedding_loss(x[0], signs, {.reduction = reduction}); }, {a});
       for (const bool full : {false, true}) {
         expect_gradients([=](auto x) { return poisson_nll_loss(x[0], x[1], {.reduction = reduction, .full = full}); },
-                         {pair.a, abs(pair.b) * 3 + 1.2});
+                         {a, abs(b) * 3 + 1.2});
         expect_gradients(
             [=](auto x) {
               return poisson_nll_loss(x[0], counts,
                                       {.reduction = reduction, .log_input = false, .full = full, .eps = 0.1});
             },
-            {abs(pair.a) + 0.1});
+            {abs(a) + 0.1});
       }
     }
     if (reduction == Reduction::mean) continue;
@@ -123,36 +119,32 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
         return w.to(type);
       };
       for (const Reduction reduction : kReductions) {
-        const auto entropy = [&](const Tensor& w) {
-          return [=](const Tensor& x) { return cross_entropy(x, targets, {.reduction = reduction, .weight = w}); };
-        };
-        const auto in_place = [&](const Tensor& w) {  // nothing else holds the logits
-          return [=](auto& x) { return cross_entropy(x * 1.5, targets, {.reduction = reduction, .weight = w}); };
-        };
-        const auto likelihood = [&](const Tensor& w) {
-          return [=](auto& x) { return nll_loss(x.slice(0, 0, 4), target, {.reduction = reduction, .weight = w}); };
-        };
-        const auto margin = [&](const Tensor& w) {
-          return [=](const Tensor& x) {
-            return multi_margin_loss(x.slice(0, 0, 2), tensor({1, 2}), {.reduction = reduction, .weight = w});
-          };
-        };
-        const auto same = [&](const char* name, auto loss) {
+        const auto same = [&](const char* name, const auto& loss) {
           for (const double unused : {kInf, -kInf, kNan}) {
             for (const int threads : {1, 2, 3}) {
               set_num_threads(threads);
               for (const bool again : {false, true}) {
-                const Tensor got = slope(loss(weights(unused)), logits, again);
+                const auto with = [&](double number) {
+                  return slope([&, w = weights(number)](const Tensor& x) { return loss(x, w); }, logits, again);
+                };
+                const Tensor got = with(unused);
                 EXPECT_TRUE(all_finite(got)) << name << " " << unused;
-                EXPECT_TRUE(equal(got, slope(loss(weights(1)), logits, again))) << name << " " << unused;
+                EXPECT_TRUE(equal(got, with(1))) << name << " " << unused;
               }
             }
           }
         };
+        const auto entropy = [&](const Tensor& x, const Tensor& w) {
+          return cross_entropy(x, targets, {.reduction = reduction, .weight = w});
+        };
         same("cross_entropy", entropy);
-        same("cross_entropy in place", in_place);
-        same("nll_loss", likelihood);
-        same("multi_margin_loss", margin);
+        same("cross_entropy in place", [&](auto& x, auto& w) { return entropy(x * 1.5, w); });  // nothing else holds it
+        same("nll_loss", [&](auto& x, auto& w) {
+          return nll_loss(x.slice(0, 0, 4), target, {.reduction = reduction, .weight = w});
+        });
+        same("multi_margin_loss", [&](auto& x, auto& w) {
+          return multi_margin_loss(x.slice(0, 0, 2), tensor({1, 2}), {.reduction = reduction, .weight = w});
+        });
       }
     }
   }
@@ -263,8 +255,7 @@ TEST(Errors, OfElementLossesThatWouldPairAllElements) {
 
 // Log-probabilities.
 Tensor ctc_steps(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  Generator generator(seed);
-  return log_softmax(randn(shape, dtype, &generator));
+  return log_softmax(normal_of(shape, seed, dtype));
 }
 
 // What is read from the classes of all steps.
@@ -344,13 +335,8 @@ TEST(CtcLoss, OfNanHasGradientsOfNanInItsSequenceAlone) {
 }
 
 TEST(CtcLoss, OfImpossibleClassesHasAFiniteGradient) {
-  Tensor p = ctc_steps({4, 1, 4}, 3);
-  p = masked_fill(p,
-                  tensor({{{false, false, false, true}},
-                          {{true, false, false, false}},
-                          {{false, false, true, false}},
-                          {{false, false, false, false}}}),
-                  -kInf);
+  const Tensor impossible = one_hot(tensor({3, 0, 2, 4}), 5).slice(1, 0, 4).unsqueeze(1).to(kBool);  // none in the last
+  const Tensor p = masked_fill(ctc_steps({4, 1, 4}, 3), impossible, -kInf);
   for (const bool again : {false, true}) {
     const Tensor g = slope([&](auto& x) { return ctc_loss(x, tensor({{1, 2}}), tensor({4}), tensor({2})); }, p, again);
     EXPECT_TRUE(all(isfinite(g)));
@@ -381,9 +367,8 @@ TEST(CtcLoss, TakesLabelsAndLengthsOfEveryInteger) {
   const Tensor p = ctc_steps({5, 2, 4}, 6), targets = tensor({{1, 2}, {3, 0}}), steps = tensor({5, 4}),
                counts = tensor({2, 1});
   const double loss = ctc_loss(p, targets, steps, counts).item();
-  for (const DType dtype : {kInt32, kUInt8}) {
+  for (const DType dtype : {kInt32, kUInt8})
     EXPECT_EQ(ctc_loss(p, targets.to(dtype), steps.to(dtype), counts.to(dtype)).item(), loss) << name(dtype);
-  }
 }
 
 }  // namespace

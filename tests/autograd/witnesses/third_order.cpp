@@ -158,8 +158,7 @@ TEST(ThirdOrder, FindsWhatIsWrongInTheThirdOnly) {
     };
     const auto cube = [square](std::span<const Tensor> x) {
       const Tensor y = (x[0] * x[0] * x[0]).detach();
-      return record(*find_op("pow"), y, {x[0]},
-                    [x = x[0], square](const Tensor& dy) -> Grads { return dy * square(x); });
+      return record(*find_op("pow"), y, {x[0]}, [x = x[0], square](auto& dy) -> Grads { return dy * square(x); });
     };
     const OpSample sample{"planted", {tensor({0.3, -1.2, 0.7}, kFloat64)}, cube};
     EXPECT_TRUE(gradcheck(sample.f, sample.inputs));

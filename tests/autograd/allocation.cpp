@@ -227,12 +227,11 @@ class Steps : public testing::Test {
     if (std::thread::hardware_concurrency() < 2) return;
     std::atomic<bool> arrived{false};
     const std::thread::id own = std::this_thread::get_id();
-    for (int round = 0; round < 10'000 && !arrived; ++round) {
+    for (int round = 0; round < 10'000 && !arrived; ++round)
       parallel_for(64, 1, [&](int64_t, int64_t) {
         if (std::this_thread::get_id() != own) arrived = true;
         std::this_thread::sleep_for(std::chrono::microseconds(2));
       });
-    }
     ASSERT_TRUE(arrived) << "no worker has started";
   }
 };
@@ -285,9 +284,8 @@ TEST_F(Steps, OfDifferentShapesUseBoundedMemory) {
   const auto step = [&](int64_t rows) { Tape().backward(sum(gelu(matmul(randn({rows, 64}), weight)))); };
   for (int64_t rows = 1; rows <= 200; ++rows) step(rows);
   const int64_t reserved = pool::stats().reserved;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 5; ++round)
     for (int64_t rows = 1; rows <= 200; ++rows) step(201 - rows);
-  }
   EXPECT_EQ(pool::stats().reserved, reserved);
 }
 

@@ -92,7 +92,7 @@ void check_form(const rounded_product::Form& form, int64_t m, int64_t n, int64_t
   const int64_t step = std::max<int64_t>(1, m * n * k / 100000);
   std::vector<bool> inside(got.size());
   int wrong = 0;
-  for (int64_t i = 0; i < m; ++i) {
+  for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       const auto at = static_cast<std::size_t>(i * c.layout.row + j * c.layout.column);
       inside[at] = true;
@@ -102,7 +102,6 @@ void check_form(const rounded_product::Form& form, int64_t m, int64_t n, int64_t
         ADD_FAILURE() << i << ", " << j << ": " << got[at] << ", expected " << expected;
       }
     }
-  }
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (inside[i]) continue;
     ASSERT_EQ(got[i], c.wide[i]);
@@ -115,12 +114,10 @@ TEST(RoundedProduct, EveryFormSumsByTheRule) {
                                                      {1, 20, 12}, {20, 1, 13}, {30, 50, 65}};
   for (const rounded_product::Form* form : rounded_product::forms()) {
     int turn = 0;
-    for (const auto& [m, n, k] : sizes) {
-      for (int layouts = 0; layouts < 27; ++layouts, ++turn) {
+    for (const auto& [m, n, k] : sizes)
+      for (int layouts = 0; layouts < 27; ++layouts, ++turn)
         check_form(*form, m, n, k, layouts % 3, layouts / 3 % 3, layouts / 9, turn % 2 ? Kind::extreme : Kind::ordinary,
                    turn / 2 % 2, turn / 4 % 2);
-      }
-    }
     check_form(*form, 130, 200, 900, 0, 1, 0, Kind::ordinary, false, true);   // cut along the columns
     check_form(*form, 300, 100, 390, 1, 0, 0, Kind::extreme, true, false);    // along the rows
     check_form(*form, 290, 110, 200, 0, 1, 1, Kind::ordinary, false, false);  // columns of C

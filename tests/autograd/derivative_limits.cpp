@@ -166,19 +166,17 @@ TEST(DerivativeLimits, AreExactToThirdOrder) {
   const std::vector<double> points = table["points"];
   EXPECT_EQ(table.size(), all.size() + 1);
   for (const auto& [name_of, ways] : all) {
-    for (std::size_t way = 0; way < ways.size(); ++way) {
+    for (std::size_t way = 0; way < ways.size(); ++way)
       for (const DType dtype : {kFloat32, kFloat64}) {
         const auto orders = orders_of(ways[way], points, dtype);
         for (std::size_t i = 0; i < points.size(); ++i) {
           const nlohmann::json& exact = table.at(name_of)[i];
-          for (std::size_t order = 0; !exact.is_null() && order < orders.size(); ++order) {
+          for (std::size_t order = 0; !exact.is_null() && order < orders.size(); ++order)
             EXPECT_TRUE(is_right(orders[order][i], exact[order], dtype))
                 << name_of << (way == 1 ? " in a fuse, " : ", ") << name(dtype) << ", order " << order << " at "
                 << points[i] << ": " << orders[order][i] << ", expected " << exact[order];
-          }
         }
       }
-    }
   }
 }
 
@@ -243,10 +241,9 @@ TEST(DerivativeLimits, OfGeluFarBelowZero) {
   };
   for (const auto& row : kRows) {
     const auto orders = orders_of([](const Tensor& x) { return gelu(x); }, {row[0]}, kFloat64);
-    for (std::size_t order = 0; order < orders.size(); ++order) {
+    for (std::size_t order = 0; order < orders.size(); ++order)
       EXPECT_NEAR(orders[order][0] / row[order + 1], 1, order == 0 ? 2e-15 : 2e-13)
           << "order " << order << " at " << row[0];
-    }
     const Tensor x = scalar(row[0], kFloat64).as_leaf();
     EXPECT_NEAR(Tape().backward(gelu(x))[x].item() / row[2], 1, 2e-13) << "at " << row[0];
   }

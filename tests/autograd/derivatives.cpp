@@ -164,7 +164,7 @@ TEST(BackwardOptions, RetainGraphRunsAgain) {
 
 // No operation overwrites or moves away what it captured.
 TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
-  for (const tasks::OpSamples& of : tasks::op_samples()) {
+  for (const tasks::OpSamples& of : tasks::op_samples())
     for (const tasks::OpSample& sample : of.samples) {
       std::vector<Tensor> inputs, leaves;
       for (const Tensor& x : sample.inputs) {
@@ -187,7 +187,6 @@ TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
         EXPECT_EQ(found, first) << of.op << ", " << sample.label << ", pass " << pass;
       }
     }
-  }
 }
 
 TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {

@@ -307,7 +307,7 @@ TEST(Gradcheck, SmoothFunctionsOfEverySize) {
           [=](auto& dy) -> Grads { return vjp(f, x.detach(), dy.detach()).product * factor; });
     };
   };
-  for (const double size : {1e-6, 1e-3, 1e3, 1e6}) {
+  for (const double size : {1e-6, 1e-3, 1e3, 1e6})
     for (const double out : {1e-6, 1e6}) {
       const auto expect = [&](const char* name, auto f) {
         EXPECT_TRUE(gradients_match(f, {abs(kX) * size})) << name << " at " << size << " times " << out;
@@ -318,7 +318,6 @@ TEST(Gradcheck, SmoothFunctionsOfEverySize) {
       expect("sin", [=](auto& x) { return sin(x / size) * out; });
       expect("logsumexp", [=](auto& x) { return logsumexp(x / size, -1) * out; });
     }
-  }
   EXPECT_TRUE(gradcheck([](auto& x) { return tanh(x); }, {kX * 1e6}).ok) << "saturated";
 }
 

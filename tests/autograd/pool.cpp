@@ -91,9 +91,8 @@ TEST(Pool, ReleasesBlocksWhenTheSystemHasNoMemory) {
                      [] {
                        const rlimit limit{1LL << 30, 1LL << 30};
                        setrlimit(RLIMIT_AS, &limit);
-                       for (double megabytes = 1; megabytes < 256; megabytes *= 1.05) {
+                       for (double megabytes = 1; megabytes < 256; megabytes *= 1.05)
                          Tensor::empty({static_cast<int64_t>(megabytes * (1 << 18))});
-                       }
                        return 0;
                      }),
             0);
@@ -136,7 +135,7 @@ TEST(Pool, IsUsableInAChildProcess) {
     }
   });
   int failed = 0;
-  for (int i = 0; i < 300 && failed == 0; ++i) {
+  for (int i = 0; i < 300 && failed == 0; ++i)
     failed += in_child(20, [] {
                 Tape tape;
                 const Tensor x = ones({300, 300}).as_leaf();
@@ -144,7 +143,6 @@ TEST(Pool, IsUsableInAChildProcess) {
                 set_num_threads(2);
                 return tape.backward(sum(x * x))[x].to_vector<float>()[0] == 2 ? 0 : 1;
               }) != 0;
-  }
   stop = true;
   other.join();
   EXPECT_EQ(failed, 0);

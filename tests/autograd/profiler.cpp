@@ -82,9 +82,7 @@ struct Profiled {
     optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
     const Tensor ids = tensor({1, 2, 3, 4, 5, 6});
     const Profiler profiler(options);
-    for (int i = 0; i < steps; ++i) {
-      sgd.step(Tape().backward(mean(square(model(ids)))));
-    }
+    for (int i = 0; i < steps; ++i) sgd.step(Tape().backward(mean(square(model(ids)))));
     {
       const ProfileScope scope(ProfilePhase::evaluation);
       model(ids);

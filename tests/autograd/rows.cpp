@@ -27,9 +27,8 @@ void expect_jacobians(const RowFunction& f, const std::vector<Tensor>& x) {
   ASSERT_EQ(found.size(), x.size());
   for (int64_t row = 0; row < x[0].size(0); ++row) {
     const std::vector<Tensor> single = jacobian(f, one_row(x, row));  // [1, out..., 1, in...]
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < x.size(); ++i)
       expect_within(found[i].select(0, row), single[i].select(0, 0).select(found[i].dim() - x[i].dim(), 0));
-    }
   }
 }
 

@@ -62,13 +62,12 @@ TEST(Special, ValuesAreNearlyRounded) {
 }
 
 void expect_edges(Tensor (*f)(const Tensor&), const std::vector<std::pair<double, double>>& edges) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const auto& [x, y] : edges) {
       const double ours = f(full({}, x, dtype)).to(kFloat64).item<double>();
       EXPECT_TRUE(std::isnan(y) ? std::isnan(ours) : ours == y && std::signbit(ours) == std::signbit(y))
           << "of " << x << ": " << ours;
     }
-  }
 }
 
 TEST(Special, Edges) {

@@ -31,13 +31,12 @@ TEST(Group, GathersFromAnyNumber) {
 TEST(Group, BroadcastsFromAnyone) {
   for (const int size : {1, 2, 3, 5, 8, 11}) {
     const auto [errors, sent] = run_together(size, kPatient, [size](Group& group) {
-      for (int root = 0; root < size; ++root) {
+      for (int root = 0; root < size; ++root)
         for (const std::size_t bytes : {std::size_t{0}, std::size_t{3}, (std::size_t{5} << 19) + 1}) {
           std::vector<char> data(bytes, static_cast<char>(group.rank() == root ? root + 1 : 99));
           group.broadcast(data.data(), static_cast<int64_t>(bytes), root);
           if (std::ranges::any_of(data, [&](char c) { return c != root + 1; })) fail("broadcast", "another number");
         }
-      }
     });
     expect_no_errors(errors);
     EXPECT_EQ(sent, size * (size - 1) * (1 + 3)) << size;  // pieces of 1 MiB

@@ -79,7 +79,7 @@ TEST(Rounds, StepsHaveTheBitsOfOneProcess) {
     nn::load_state_dict(*net, nn::state_dict(first));
     return net;
   };
-  for (const int size : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16}) {
+  for (const int size : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16})
     for (const int64_t each : {1, 3}) {
       std::vector<std::unique_ptr<RoundsNet>> nets;
       for (int r = 0; r <= size; ++r) nets.push_back(clone());
@@ -95,7 +95,6 @@ TEST(Rounds, StepsHaveTheBitsOfOneProcess) {
       const double ring = 3 * 8.0 * (size - 1) * static_cast<double>(nn::count_parameters(first));
       EXPECT_NEAR(static_cast<double>(bytes), ring, 0.01 * ring) << size;
     }
-  }
 }
 
 }  // namespace

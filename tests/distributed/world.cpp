@@ -123,13 +123,12 @@ std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options&
   parallel.accumulate = 6;
   DataParallel steps(world, optimizer, parallel);
   double last = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; ++i)
     last = steps.step([&](int64_t batch) {
       Generator data(static_cast<uint64_t>(batch));
       const Tensor x = randn({4, 40}, kFloat32, &data);
       return mse_loss(net(x, batch % 6 == 5), ones({4, 3}));
     });
-  }
   EXPECT_TRUE(std::isfinite(last));
   const double drawn = randn({1}).item();  // batches have their own draws
   manual_seed(5);

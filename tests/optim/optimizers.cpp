@@ -25,10 +25,9 @@ Tensor start(DType dtype, int64_t n = kElements) {
 
 Tensor gradient(int step, DType dtype, int64_t n = kElements) {
   std::vector<double> values;
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i)
     values.push_back(static_cast<double>((7 * i + 13 * step) % 31 - 15) / 16 *
                      std::pow(2.0, static_cast<double>(i % 5 - 2)));
-  }
   return tensor(values, {n}).to(dtype);
 }
 

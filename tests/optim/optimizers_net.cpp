@@ -17,9 +17,8 @@ const json& net_golden() {
 
 Tensor formula(int64_t a, int64_t b, int64_t c, const Shape& shape) {
   std::vector<double> values;
-  for (int64_t i = 0; i < shape.numel(); ++i) {
+  for (int64_t i = 0; i < shape.numel(); ++i)
     values.push_back(static_cast<double>((a * i * i + b * i + c) % 31 - 15) / 16);
-  }
   return tensor(values, shape);
 }
 
@@ -30,9 +29,8 @@ struct Net {
   explicit Net(DType dtype = kFloat64) {
     const std::pair<const char*, Shape> sizes[] = {{"w1", {8, 6}}, {"b1", {8}}, {"w2", {4, 8}}, {"b2", {4}}};
     int64_t k = 0;
-    for (const auto& [name, shape] : sizes) {
+    for (const auto& [name, shape] : sizes)
       parameters.push_back({name, (formula(2, 7, k++, shape) / 2).to(dtype).as_leaf()});
-    }
     x = x.to(dtype);
     y = y.to(dtype);
   }
@@ -57,9 +55,8 @@ struct Net {
     double worst = 0;
     for (const NamedTensor& p : parameters) {
       const std::vector<double> ours = p.tensor.to(kFloat64).to_vector<double>();
-      for (std::size_t i = 0; i < ours.size(); ++i) {
+      for (std::size_t i = 0; i < ours.size(); ++i)
         worst = std::max(worst, std::abs(ours[i] - end[p.name][i].get<double>()));
-      }
     }
     EXPECT_LE(worst, tolerance);
   }
@@ -67,9 +64,8 @@ struct Net {
 
 std::vector<ParameterGroup> groups_of(const Net& net, const json& run) {
   const NamedTensors& p = net.parameters;
-  if (run["groups"]) {
+  if (run["groups"])
     return {{.parameters = {p[0], p[1]}}, {.parameters = {p[2], p[3]}, .lr = 3e-3, .weight_decay = 0.2}};
-  }
   if (run["kind"] == "muon") return {{.parameters = {p[0], p[2]}}};
   return {{.parameters = p}};
 }

@@ -105,11 +105,9 @@ bool trains_as_at_the_end(const Reader& reader, int64_t n) {
 
 // Parameters wait for each other until they have 131,072 elements: sizes below, at and above that, for w and for both.
 TEST(UpdateInBackward, WaitsForFunctionsThatReadParameters) {
-  for (const auto& [name, reader] : readers()) {
-    for (const int64_t n : {7, 65'535, 65'536, 131'071, 131'072, 131'073, 300'000}) {
+  for (const auto& [name, reader] : readers())
+    for (const int64_t n : {7, 65'535, 65'536, 131'071, 131'072, 131'073, 300'000})
       EXPECT_TRUE(trains_as_at_the_end(reader, n)) << name << ", " << n << " elements";
-    }
-  }
 }
 
 // What a backward sees of w, and of the optimiser, when it runs after the gradient of w is complete.

@@ -38,7 +38,7 @@ TEST(BFloat16, ConvertsFromAndToEveryType) {
 
 TEST(BFloat16, LinearReadsItAsAWeight) {
   Generator generator(1);
-  for (const int64_t rows : {0, 1, 2, 3, 4, 9}) {
+  for (const int64_t rows : {0, 1, 2, 3, 4, 9})
     for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 64}, {2500, 77}, {33, 800}}) {
       const Tensor x = randn({rows, in}, kFloat32, &generator), weight = randn({out, in}, kFloat32, &generator);
       const Tensor bias = randn({out}, kFloat32, &generator), narrow = weight.to(kBFloat16);
@@ -50,7 +50,6 @@ TEST(BFloat16, LinearReadsItAsAWeight) {
       EXPECT_LT(amax(abs(y.to(kFloat64) - expected)).item(), 1e-6 + 3e-7 * static_cast<double>(in))
           << rows << " " << out << " " << in;
     }
-  }
   const Tensor x = randn({2, 3, 4}, kFloat32, &generator),
                weight = randn({4, 6}, kFloat32, &generator).to(kBFloat16).t();
   expect_near(linear(x, weight), linear(x, weight.to(kFloat32)));  // a view

@@ -106,13 +106,12 @@ TEST(Everyday, DistancesHaveTheBitsOfOperations) {
 
 // Kernels are compiled for each number of whole tiles of 16 elements up to eight, and for more.
 TEST(Everyday, DistancesOfAnyNumberOfTilesHaveTheBitsOfOperations) {
-  for (int64_t tiles = 1; tiles <= 13; ++tiles) {
+  for (int64_t tiles = 1; tiles <= 13; ++tiles)
     for (const int64_t width : {16 * tiles - 1, 16 * tiles, 16 * tiles + 1}) {
       const Tensor a = sin(arange(5 * width).to(kFloat32) * 0.7).reshape({5, width});
       const Tensor b = cos(arange(18 * width).to(kFloat32) * 1.3).reshape({18, width});
       expect_distances_of_operations(a, b);
     }
-  }
 }
 
 TEST(Everyday, DistancesOfExtremeNumbers) {
@@ -133,7 +132,7 @@ Tensor cross_by_operations(const Tensor& given_a, const Tensor& given_b) {
 
 // One pass over memory for the value, and for each gradient.
 TEST(Everyday, CrossHasTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{
              {{3}, {3}}, {{2, 1, 3}, {5, 3}}, {{5000, 3}, {5000, 3}}, {{0, 3}, {1, 3}}, {{4100, 3}, {3}}}) {
       const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
@@ -145,12 +144,11 @@ TEST(Everyday, CrossHasTheBitsOfOperations) {
       Tape tape;
       EXPECT_TRUE(equal(cross(a.as_leaf(), b).detach(), of[0]));
     }
-  }
 }
 
 // Without gradients one pass, with gradients a product that is broadcast.
 TEST(Everyday, KronHasTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{{{}, {}},
                                                                          {{5}, {}},
                                                                          {{512}, {33}},
@@ -165,19 +163,18 @@ TEST(Everyday, KronHasTheBitsOfOperations) {
       if (a.dim() != 2) continue;
       EXPECT_TRUE(equal(kron(a.t(), b), kron(a.as_leaf().t(), b).detach())) << str(of_a) << str(of_b);
     }
-  }
 }
 
 // Without gradients, and with at most 256 terms, the product is added in place.
 TEST(Everyday, AddedProductsHaveTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
              {1, 1, 1}, {32, 64, 32}, {17, 255, 65}, {300, 256, 513}, {1, 256, 200}, {33, 257, 40}, {4, 0, 5}}) {
       const auto filled = [&](const Shape& shape, double step) {
         return sin(arange(shape.numel()).to(dtype) * step).reshape(shape);
       };
       const Tensor a = filled({3, m, k}, 0.7), b = filled({3, n, k}, 1.3).transpose(1, 2);
-      for (const Tensor& x : {filled({3, m, n}, 0.3), filled({n}, 0.9), filled({3, n, m}, 0.4).transpose(1, 2)}) {
+      for (const Tensor& x : {filled({3, m, n}, 0.3), filled({n}, 0.9), filled({3, n, m}, 0.4).transpose(1, 2)})
         for (const auto& [beta, alpha] :
              std::vector<std::pair<double, double>>{{1, 1}, {1, 0.3}, {0.7, -1.1}, {0, 2}}) {
           const AddProductOptions options{.beta = beta, .alpha = alpha};
@@ -186,14 +183,12 @@ TEST(Everyday, AddedProductsHaveTheBitsOfOperations) {
           const Tensor row = x.dim() == 3 ? x[1] : x;
           EXPECT_TRUE(equal(addmm(row, a[1], b[1], options), beta == 0 ? product[1] : row * beta + product[1]));
         }
-      }
     }
-  }
 }
 
 // Without gradients these are one pass over memory, with gradients several operations.
 TEST(Everyday, OnePassHasTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 30'000}}) {
       const Tensor of_a = sin(arange(shape.numel()).to(dtype) * 0.7).reshape(shape), a = of_a * 9;
       const Tensor b = cos(arange(shape.numel()).to(dtype) * 1.3).reshape(shape) * 3;
@@ -208,7 +203,6 @@ TEST(Everyday, OnePassHasTheBitsOfOperations) {
       EXPECT_TRUE(equal(logaddexp(a, b), maximum(a, b) + log1p(exp(-abs(a - b)))));
       EXPECT_TRUE(equal(logaddexp2(a, b), maximum(a, b) + log1p(exp2(-abs(a - b))) / std::numbers::ln2));
     }
-  }
   const Tensor infinite = tensor({INFINITY, -INFINITY, INFINITY}), other = tensor({INFINITY, -INFINITY, -INFINITY});
   EXPECT_TRUE(equal(logaddexp(infinite, other), infinite));
   EXPECT_TRUE(equal(logaddexp2(infinite, other), infinite));

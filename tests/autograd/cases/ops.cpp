@@ -152,9 +152,8 @@ TEST(Goldens, ListCases) {
 
 TEST(Goldens, CoverEveryOperation) {
   std::set<std::string> covered;
-  for (const std::string& file : golden_files()) {
+  for (const std::string& file : golden_files())
     for (const GoldenCase& golden : cases_of(file)) covered.insert(golden.op);
-  }
   std::size_t declared = 0;
   for (const std::string& header : operation_headers()) {
     const std::vector<std::string> operations = operations_in(header);

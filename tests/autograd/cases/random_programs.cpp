@@ -38,9 +38,8 @@ nlohmann::json answers(const Program& program) {
   nlohmann::json found{{"number", program.number}, {"python", program.python()}, {"cpp", program.cpp()}};
   found["y"] = y.detach().to_vector<double>();
   found["grads"] = nlohmann::json::array();
-  for (const Tensor& leaf : leaves) {
+  for (const Tensor& leaf : leaves)
     found["grads"].push_back(leaf.numel() > 0 ? grads[leaf].to_vector<double>() : std::vector<double>());
-  }
   return found;
 }
 

@@ -93,9 +93,8 @@ void print_bits(int number, const std::string& op, const auto& sample) {
 TEST_F(Threads, DISABLED_PrintBits) {
   int number = 0;
   for (const tasks::LargeSample& sample : tasks::large_cases().larges) print_bits(++number, sample.op, sample);
-  for (const tasks::OpSamples& op : tasks::op_cases().ops) {
+  for (const tasks::OpSamples& op : tasks::op_cases().ops)
     for (const tasks::OpSample& sample : op.samples) print_bits(++number, op.op, sample);
-  }
 }
 
 // The lines of `sum` and `mean`, as if a family had another order of sums in `sum`, from the last element to the first.
@@ -158,9 +157,8 @@ TEST_F(KernelFamilies, GiveTheSameBitsForEveryOperation) {
   EXPECT_GT(bits_of_the_widest().size(), Op::all().size());
   std::vector<KernelFamily> others = available_kernel_families();
   others.pop_back();
-  for (const KernelFamily family : others) {
+  for (const KernelFamily family : others)
     EXPECT_EQ(differing(printed_bits(family, "PrintBits"), bits_of_the_widest()), Lines()) << name(family);
-  }
 }
 
 // The comparison finds one order of sums that is another, and nothing else.

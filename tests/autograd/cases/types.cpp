@@ -129,14 +129,13 @@ TEST(Float16, HasNanAndInfinity) {
 
 TEST(Float16, LinearReadsItAsAWeight) {
   Generator generator(1);
-  for (const int64_t rows : {0, 1, 3, 9, 40}) {
+  for (const int64_t rows : {0, 1, 3, 9, 40})
     for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 64}, {700, 77}}) {
       const Tensor x = randn({rows, in}, kFloat32, &generator), weight = randn({out, in}, kFloat32, &generator);
       const Tensor bias = randn({out}, kFloat32, &generator), half = weight.to(kFloat16);
       expect_near(linear(x, half, bias), linear(x, half.to(kFloat32), bias));
       expect_near(linear(x, half), linear(x, half.to(kFloat32)));
     }
-  }
 }
 
 TEST(Float16, ModelsStoreIt) {
@@ -321,7 +320,7 @@ TEST(SmallIntegers, LiteralsAtTheEndsOfInt64) {
 TEST(StoredTypes, AreNeverMistakenForAnotherType) {
   for (const DType dtype : {kUInt8, kInt32, kFloat16, kBFloat16}) {
     int refused = 0, right = 0;
-    for (const tasks::OpSamples& of : tasks::op_samples()) {
+    for (const tasks::OpSamples& of : tasks::op_samples())
       for (const tasks::OpSample& sample : of.samples) {
         std::vector<Tensor> narrow, wide;
         for (const Tensor& x : sample.inputs) {
@@ -342,7 +341,6 @@ TEST(StoredTypes, AreNeverMistakenForAnotherType) {
         ASSERT_TRUE(expected.defined()) << wrong;
         expect_near(y, y.dtype() == dtype ? expected.to(dtype) : expected);
       }
-    }
     EXPECT_GT(refused, 500);
     EXPECT_GT(right, 100);
   }
@@ -397,9 +395,8 @@ TEST(Integers, WrapAround) {
 TEST(Integers, WhatInt64CannotHoldBecomesItsSmallest) {
   const std::vector<double> numbers = {kNan, kInf, -kInf, 1e300, 0x1p63, -0x1p63, -1.9, 0x1p62};
   const std::vector<int64_t> expected = {kMin, kMin, kMin, kMin, kMin, kMin, -1, kMax / 2 + 1};
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     EXPECT_EQ(tensor(numbers, {8}).to(dtype).to(kInt64).to_vector<int64_t>(), expected);
-  }
 }
 }  // namespace
 }  // namespace tapegrad::tests

@@ -175,9 +175,8 @@ TEST_F(Shards, InvalidIndexes) {
   EXPECT_EQ(refusal("{}"), "has no \"weight_map\" from tensors to files");
   EXPECT_EQ(refusal("[]"), "has no \"weight_map\" from tensors to files");
   EXPECT_EQ(refusal(R"({"weight_map":{}})"), "has no \"weight_map\" from tensors to files");
-  for (const char* name : {"3", "\"\"", "\"../x.safetensors\"", "\"..\""}) {
+  for (const char* name : {"3", "\"\"", "\"../x.safetensors\"", "\"..\""})
     EXPECT_EQ(refusal(index(name)), "the weight_map of tensor \"b\" is not the name of a file in its folder");
-  }
   EXPECT_TEXT(refusal(index("\"model-00003.safetensors\"")));
   EXPECT_TEXT(refusal(index("\"model-00001-of-00002.safetensors\"")));
   write(index(kSecond));
@@ -260,12 +259,11 @@ TEST_F(SafeTensorsTest, WithChecksumsEveryChangedByteIsFound) {
   const std::string good = read();
   const int file = ::open(path_.c_str(), O_RDWR);
   ASSERT_GE(file, 0);
-  for (std::size_t i = 0; i < good.size(); ++i) {
+  for (std::size_t i = 0; i < good.size(); ++i)
     reads_with(file, i, good, static_cast<char>(good[i] ^ (i % 2 == 0 ? 1 : 0x20)), [&] {
       load_safetensors(path_);
       EXPECT_FALSE(SafeTensorsFile(path_).has_checksums()) << "byte " << i;
     });
-  }
   ::close(file);
   std::string bad = good;
   bad[bad.size() - 1] ^= 1;
@@ -348,14 +346,13 @@ TEST_F(SafeTensorsTest, EveryAlteredByteGivesAnErrorOrAValidFile) {
   const int file = ::open(path_.c_str(), O_RDWR);
   ASSERT_GE(file, 0);
   int refused = 0, read = 0;
-  for (std::size_t i = 0; i < good.size(); ++i) {
+  for (std::size_t i = 0; i < good.size(); ++i)
     for (const int change : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
       const bool whole = reads_with(file, i, good, static_cast<char>(good[i] ^ change), [&] {
         for (const NamedTensor& t : load_safetensors(path_).tensors) t.tensor.to(kFloat64).to_vector<double>();
       });
       ++(whole ? read : refused);
     }
-  }
   EXPECT_NO_THROW(load_safetensors(path_));
   for (std::size_t size = good.size(); size-- > 0;) {
     ASSERT_EQ(::ftruncate(file, static_cast<off_t>(size)), 0);

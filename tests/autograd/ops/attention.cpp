@@ -18,9 +18,8 @@ Tensor later_keys(int64_t t, int64_t s) { return triu(ones({t, s}, kBool), 1 + s
 
 Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   Tensor scores = matmul(q, k.t()) * options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  if (options.mask.defined()) {
+  if (options.mask.defined())
     scores = options.mask.dtype() == kBool ? masked_fill(scores, !options.mask, -kInf) : scores + options.mask;
-  }
   if (options.causal) scores = masked_fill(scores, later_keys(q.size(-2), k.size(-2)), -kInf);
   return matmul(softmax(scores, -1), v);
 }
@@ -91,7 +90,7 @@ TEST(Attention, WeightsAreThoseBeforeDropoutWhichDrawsOneNumberPerWeight) {
 }
 
 void expect_dropout_by_definition(int64_t t, int64_t s) {
-  for (const double p : {0.3, 1.0}) {
+  for (const double p : {0.3, 1.0})
     for (const bool causal : {false, true}) {
       Generator generator(5), same(5);
       std::vector<uint8_t> keep(static_cast<std::size_t>(2 * t * s), 0);
@@ -109,7 +108,6 @@ void expect_dropout_by_definition(int64_t t, int64_t s) {
           {normal_of({2, t, 4}, 0), normal_of({2, s, 4}, 1), normal_of({2, s, 3}, 2)});
       EXPECT_EQ(generator.random32(), same.random32());
     }
-  }
 }
 
 // No multiples of 8: rows begin amid the bytes of the mask.
@@ -291,9 +289,8 @@ TEST(AttentionInLanes, HasTheBitsOfHeadByHead) {
     for (int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
       const std::vector<Tensor> got = attend(c, [](const Tensor& x) { return x; });
-      for (std::size_t i = 0; i < got.size(); ++i) {
+      for (std::size_t i = 0; i < got.size(); ++i)
         EXPECT_TRUE(equal(got[i], expected[i])) << "result " << i << ", " << threads << " threads";
-      }
     }
   }
 }
@@ -358,7 +355,7 @@ void expect_hidden(const Shape& lead, int64_t t, int64_t s, const AttentionOptio
   };
   const Tensor zero_k = masked_fill(k, last, 0), zero_v = masked_fill(v, last, 0);
   const Tensor bad_k = where(last, broken.to(dtype), k), bad_v = where(last, kNan, v);
-  for (const bool again : {false, true}) {
+  for (const bool again : {false, true})
     for (const bool weights : {false, true}) {
       const std::vector<Tensor> expected = run(zero_k, zero_v, again, weights);
       for (const auto& [keys, values] : {std::pair{bad_k, zero_v}, {zero_k, bad_v}, {bad_k, bad_v}}) {
@@ -367,7 +364,6 @@ void expect_hidden(const Shape& lead, int64_t t, int64_t s, const AttentionOptio
           EXPECT_LE(largest_difference(found[i], expected[i]), 1e-5) << i << again << weights;
       }
     }
-  }
   EXPECT_TRUE(all(isnan(scaled_dot_product_attention(q, bad_k, v).select(-2, 0))));
 }
 

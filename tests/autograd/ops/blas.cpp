@@ -75,7 +75,7 @@ void check_gemm(const Case& s) {
     if (first.empty()) first = cv;
     ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0) << threads << " threads";
   }
-  for (int64_t i = 0; i < s.m; ++i) {
+  for (int64_t i = 0; i < s.m; ++i)
     for (int64_t j = 0; j < s.n; ++j) {
       long double sum = 0, size_of_sum = 0;
       for (int64_t p = 0; p < s.k; ++p) {
@@ -90,7 +90,6 @@ void check_gemm(const Case& s) {
       ASSERT_LE(std::fabs(first[at] - expected), tolerance) << "at " << i << ", " << j;
       first[at] = before[at];
     }
-  }
   EXPECT_EQ(std::memcmp(first.data(), before.data(), first.size() * sizeof(T)), 0) << "something else was written";
 }
 
@@ -148,7 +147,7 @@ TEST(Blas, LargeProductsOnBlis) {
 TEST(Blas, EdgesOnBlis) {
   if (!blas::has_blis_kernel<float>()) GTEST_SKIP() << blis_description();
   for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {
-    for (int64_t n : {1, 7, 8, 9, 16, 33, 70, 500}) {
+    for (int64_t n : {1, 7, 8, 9, 16, 33, 70, 500})
       for (int64_t k : {0, 1, 3, 40, 300, 400}) {
         std::vector<float> a(m * k), b(k * n), c(m * n), expected(m * n);
         for (int64_t i = 0; i < m * k; ++i) a[i] = static_cast<float>(i * 7 % 11 - 5);
@@ -166,7 +165,6 @@ TEST(Blas, EdgesOnBlis) {
           ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;
         }
       }
-    }
   }
 }
 
@@ -186,7 +184,7 @@ void compare_products(const Case& s) {
   const std::vector<T> av = drawn(s.m, s.k), bv = drawn(s.k, s.n), before = drawn(s.m, s.n);
   const auto start = [](const auto& values) { return values.data() + values.size() / 2; };
   std::vector<T> first;
-  for (const Products products : {Products::own, Products::blis, Products::automatic}) {
+  for (const Products products : {Products::own, Products::blis, Products::automatic})
     for (const int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
       std::vector<T> cv = before;
@@ -196,7 +194,6 @@ void compare_products(const Case& s) {
       ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0)
           << name(products) << ", " << threads << " threads";
     }
-  }
 }
 
 TEST(Blas, TheSameBitsWhoeverComputes) {
@@ -290,15 +287,13 @@ TEST(Blas, BatchesWithRepeatedOperands) {
                                return BatchOffset{i / 3 * 3 * m * k + i % 3 * k, i % 3 * k * n, i * m * n};
                              });
         for (int64_t i = 0; i < 6; ++i) {
-          for (int64_t row = 0; row < m; row += 3) {
+          for (int64_t row = 0; row < m; row += 3)
             for (int64_t col = 0; col < n; ++col) {
               double sum = 2;
-              for (int64_t p = 0; p < k; ++p) {
+              for (int64_t p = 0; p < k; ++p)
                 sum += a[i / 3 * 3 * m * k + row * 3 * k + i % 3 * k + p] * b[i % 3 * k * n + p * n + col];
-              }
               ASSERT_EQ(c[i * m * n + (by_columns ? col * m + row : row * n + col)], sum);
             }
-          }
         }
       }
     }

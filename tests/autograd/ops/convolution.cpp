@@ -218,7 +218,7 @@ TEST(Convolution, NaNReachesOnlyTheWindowsThatContainIt) {
 // Along an axis of the result's size, as many zeros before x as half of the window rounded down.
 TEST(Convolution, SameIsAPaddingByHand) {
   for (const Shape& kernel : {Shape{1, 1}, Shape{2, 3}, Shape{4, 2}, Shape{5, 6}}) {
-    for (const int64_t groups : {1, 2, 6}) {
+    for (const int64_t groups : {1, 2, 6})
       for (const int64_t dilation : {1, 3}) {
         const Tensor x = numbers({2, 6, 9, 40}, kFloat64, 1), bias = numbers({12}, kFloat64, 3);
         const Tensor weight = numbers({12, 6 / groups, kernel[0], kernel[1]}, kFloat64, 2);
@@ -229,7 +229,6 @@ TEST(Convolution, SameIsAPaddingByHand) {
         EXPECT_LE(largest_difference(same, conv2d(by_hand, weight, bias, {.dilation = dilation, .groups = groups})),
                   1e-12);
       }
-    }
   }
 }
 
@@ -326,7 +325,7 @@ TEST(ConvolutionVolumes, HaveTheBitsOfImages) {
       {{2, 3, 19, 8, 40}, {6, 1, 2, 3, 5}, {.stride = {4, 2, 2}, .padding = {1, 1, 2}, .groups = 3}},
       {{2, 3, 9, 8, 40}, {6, 1, 3, 1, 1}, {.padding = {7, 0, 0}, .dilation = {4, 1, 1}, .groups = 3}},
       {{2, 3, 1, 8, 9}, {3, 1, 1, 3, 3}, {.padding = {1, 1, 1}, .groups = 3}}};
-  for (const ConvolutionCase& one : cases) {
+  for (const ConvolutionCase& one : cases)
     for (const DType dtype : {kFloat32, kFloat64}) {
       Generator generator(1);
       const Tensor x = randn(one.x, dtype, &generator), w = randn(one.weight, dtype, &generator);
@@ -340,7 +339,6 @@ TEST(ConvolutionVolumes, HaveTheBitsOfImages) {
       for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(ours[i], images[i])) << label << ", " << i;
       EXPECT_LT(largest_difference(ours[3], images[3]), dtype == kFloat32 ? 1e-3 : 1e-11) << label;
     }
-  }
 }
 
 TEST(ConvolutionVolumes, HaveTheSameBitsForAnyNumberOfThreads) {
@@ -367,7 +365,7 @@ TEST(ConvolutionVolumes, HaveTheBitsOfExplicitZeros) {
       {{1, 4, 1, 6, 6}, {1, 3, 3}, {1, 1, 1}, {2, 4, 5}, {1, 1, 1}},  // rows and columns without any element
       {{1, 2, 1, 30, 3}, {3, 9, 1}, {1, 1, 2}, {1, 4, 1}, {1, 1, 1}},
   };
-  for (const Padded& one : cases) {
+  for (const Padded& one : cases)
     for (const int64_t o : {1, 6, 13, 24, 36, 40, 56, 80, 97}) {
       ConvOptions options{.stride = one.stride, .dilation = one.dilation}, padded = options;
       padded.padding = one.padding;
@@ -383,7 +381,6 @@ TEST(ConvolutionVolumes, HaveTheBitsOfExplicitZeros) {
           inputs, dy);
       EXPECT_TRUE(same_bits(now[0], then[0]) && same_bits(now[1], then[1])) << str(one.x) << ", " << o;
     }
-  }
 }
 
 // Zeros around a volume are multiplied, so that a weight of NaN reaches all elements.

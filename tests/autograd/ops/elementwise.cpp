@@ -213,9 +213,8 @@ TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
   const std::vector<Tensor> whole = results(x);
   for (const int64_t first : {int64_t{0}, rows / 2, rows - 20}) {
     const std::vector<Tensor> part = results(x.slice(0, first, first + 20));
-    for (std::size_t i = 0; i < part.size(); ++i) {
+    for (std::size_t i = 0; i < part.size(); ++i)
       EXPECT_TRUE(all(whole[i].slice(0, first, first + 20) == part[i])) << i << " " << first;
-    }
   }
 }
 
@@ -352,7 +351,7 @@ TEST(Functions, Closeness) {
 bool equal_streams(const Generator& a, const Generator& b) { return a.state() == b.state(); }
 
 TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const int64_t n : {1, 7, 8, 36, 1000, 70001}) {
       Generator g(3), same(3);
       const Tensor x = randn({n}, dtype, &g);
@@ -363,7 +362,6 @@ TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
       EXPECT_TRUE(equal_streams(g, same));
       EXPECT_TRUE(same_bits(y, x * (tensor(keep, {n}).to(dtype) / full({}, 0.9, dtype)))) << n;
     }
-  }
 }
 
 TEST(Dropout, FigureOfTutorial004Seed123) {

@@ -51,9 +51,8 @@ TEST(FlexAttention, OfPackedDocumentsIsThatOfEachAlone) {
   const auto x = flex_qkv(1, 2, 300);
   Tensor document = zeros({300}, kInt64);
   int64_t first = 0;
-  for (std::size_t i = 0; i < lengths.size(); first += lengths[i++]) {
+  for (std::size_t i = 0; i < lengths.size(); first += lengths[i++])
     std::fill_n(document.mutable_data<int64_t>() + first, lengths[i], static_cast<int64_t>(i));
-  }
   const BlockMask mask = block_mask(
       [of = flex::Table<int64_t>(document)](auto, auto, auto q, auto k) { return of(q) == of(k) && q >= k; }, 300, 300);
   EXPECT_NEAR(mask.sparsity(), 7 / 15., 1e-12);  // 5 x 3 blocks of 64 x 128
@@ -160,9 +159,8 @@ TEST(FlexAttention, MasksPerSequenceAndHead) {
   const auto x = flex_qkv(2, 3, 70);
   const auto rule = [](auto b, auto h, auto q, auto k) { return k <= q + 10 * b && (q + k) % (h + 1) == 0; };
   Tensor dense = zeros({2, 3, 70, 70}, kBool);
-  for (int64_t i = 0; i < dense.numel(); ++i) {
+  for (int64_t i = 0; i < dense.numel(); ++i)
     dense.mutable_data<bool>()[i] = rule(i / 14700, i / 4900 % 3, i / 70 % 70, i % 70);
-  }
   const auto expected = flex_results(
       [&](auto& q, auto& k, auto& v) { return scaled_dot_product_attention(q, k, v, {.mask = dense}); }, x);
   const BlockMask mask = block_mask(rule, 70, 70, {.batch = 2, .heads = 3});

@@ -13,9 +13,8 @@ constexpr auto kMany = [](auto x, auto y) {
 
 std::vector<uint64_t> fused_bits(const Tensor& x) {
   std::vector<uint64_t> bits;
-  for (const double v : x.to(kFloat64).contiguous().to_vector<double>()) {
+  for (const double v : x.to(kFloat64).contiguous().to_vector<double>())
     bits.push_back(std::isnan(v) ? 0 : std::bit_cast<uint64_t>(v));
-  }
   return bits;
 }
 

@@ -101,13 +101,12 @@ TEST(Scalars, HaveOneAxis) {
       EXPECT_EQ(top.values.item(), 3);
       EXPECT_EQ(top.indices.item<int64_t>(), 0);
     }
-    for (const bool keepdim : {false, true}) {
+    for (const bool keepdim : {false, true})
       for (const Tensor& one : {yes, !yes}) {
         EXPECT_EQ(all(one, axis, keepdim).shape(), Shape());
         EXPECT_EQ(all(one, axis, keepdim).item<bool>(), one.item<bool>());
         EXPECT_EQ(any(one, axis, keepdim).item<bool>(), one.item<bool>());
       }
-    }
     EXPECT_EQ(sort(x, axis).values.item(), 3);
     EXPECT_EQ(unfold(x, axis, 1, 3).shape(), (Shape{1}));
     EXPECT_EQ(unfold(x, axis, 1, 3).item(), 3);
@@ -245,7 +244,7 @@ TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
       },
       [](const Tensor& x) { return unfold(x.select(0, 1), 0, 3, 1); },
   };
-  for (const DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64}) {
+  for (const DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64})
     for (const Layout layout : kLayouts) {
       Tensor x = layout(remainder(arange(24), 5).reshape({4, 6}).to(dtype)), y = x.clone();
       const Tensor other = y;  // writes to y are writes to a copy
@@ -260,7 +259,6 @@ TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
       write(y);
       EXPECT_TRUE(same_bits(x, y)) << name(dtype) << " " << str(x) << str(y);
     }
-  }
 }
 
 TEST(Indexed, UpdatesOfAName) {
@@ -347,9 +345,8 @@ TEST(Shape, ViewsShareMemory) {
   const Tensor x = zeros({4, 5, 6});
   for (const Tensor& y : {diagonal(x, 1, 0, 2), unfold(x, 1, 3, 1), unflatten(x, -1, {2, -1}), movedim(x, 0, 2),
                           slice(x, {1, {}, {0, 4, 2}}), broadcast_to(x, {3, 4, 5, 6}), pad(x, {-1, -1}), pad(x, {0, 0}),
-                          repeat(x, {1, 1, 1}), x.unsqueeze(0).squeeze(0), meshgrid({x[0][0]})[0]}) {
+                          repeat(x, {1, 1, 1}), x.unsqueeze(0).squeeze(0), meshgrid({x[0][0]})[0]})
     EXPECT_TRUE(shares_memory(x, y)) << str(y.shape());
-  }
   EXPECT_EQ(unfold(x, 1, 3, 1).shape(), (Shape{4, 3, 6, 3}));
   EXPECT_EQ(unflatten(x, -1, {2, -1}).shape(), (Shape{4, 5, 2, 3}));
   EXPECT_EQ(zeros({1, 4, 1, 2}).squeeze({0, 2}).shape(), (Shape{4, 2}));
@@ -359,7 +356,7 @@ TEST(Shape, ViewsShareMemory) {
 // Rows that are read several times are copied after themselves, up to the end of a piece.
 TEST(Shape, RepeatedRows) {
   for (const DType dtype : {kUInt8, kBFloat16, kFloat32, kInt64}) {
-    for (const int64_t row : {1, 2, 3, 31, 600}) {
+    for (const int64_t row : {1, 2, 3, 31, 600})
       for (const int64_t times : {1, 2, 255, 1000}) {
         const Tensor x = remainder(arange(5 * row), 200).reshape({5, 1, row});
         const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous();
@@ -367,7 +364,6 @@ TEST(Shape, RepeatedRows) {
         const Tensor expected = remainder(floor_divide(at, times * row) * row + remainder(at, row), 200);
         EXPECT_TRUE(equal(y.to(kInt64).flatten(), expected)) << row << " " << times << " " << name(dtype);
       }
-    }
   }
 }
 

@@ -122,14 +122,13 @@ bool fourteen_rows_are_exact() {
   T a[14 * kDeep], b[kDeep * 2 * kLanes<T>], c[14 * kWidth], expected[14 * kWidth];
   for (int64_t i = 0; i < 14 * kDeep; ++i) a[i] = static_cast<T>(i * 7 % 11 - 5);
   for (int64_t i = 0; i < kDeep * 2 * kLanes<T>; ++i) b[i] = static_cast<T>(i * 5 % 13 - 6);
-  for (int64_t i = 0; i < 14; ++i) {
+  for (int64_t i = 0; i < 14; ++i)
     for (int64_t j = 0; j < kWidth; ++j) {
       T sum = 0;
       for (int64_t p = 0; p < kDeep; ++p) sum += a[i * kDeep + p] * b[p * 2 * kLanes<T> + j];
       c[i * kWidth + j] = static_cast<T>(i - j);
       expected[i * kWidth + j] = 2 * sum + 3 * c[i * kWidth + j];
     }
-  }
   micro<T, 14, 2>(kDeep, 2, a, kDeep, 1, b, 2 * kLanes<T>, 3, c, kWidth, kWidth, {b, kLanes<T>, 2, 5});
   return std::memcmp(c, expected, sizeof c) == 0;
 }
@@ -239,9 +238,8 @@ void check_of_two(const F& run) {
   using Limits = std::numeric_limits<T>;
   std::vector<T> some;
   for (T s : {T(0), T(1), T(2), T(3), T(0.1), T(0.5), T(1e-3), T(7.5), T(1e10), Limits::denorm_min(), Limits::min(),
-              Limits::max(), Limits::epsilon(), Limits::infinity(), Limits::quiet_NaN()}) {
+              Limits::max(), Limits::epsilon(), Limits::infinity(), Limits::quiet_NaN()})
     some.insert(some.end(), {s, -s});
-  }
   std::vector<T> a, b;
   for (T x : some)
     for (T y : some) a.push_back(x), b.push_back(y);
@@ -303,9 +301,8 @@ TEST(Simd, PowersOfFloatsAreThoseOfScalars) {
   const auto bits = [](float x) { return x == x ? std::bit_cast<uint32_t>(x) : 0x7fc00000u; };
   for (const KernelFamily family : available_kernel_families()) {
     kernel_of(HWY_DISPATCH_TABLE(float_powers), family)(static_cast<int64_t>(a.size()), a.data(), b.data(), y.data());
-    for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_EQ(bits(y[i]), bits(expected[i])) << a[i] << ", " << b[i] << ": " << y[i] << " in " << name(family);
-    }
   }
 }
 
@@ -319,9 +316,8 @@ TEST(Simd, LogarithmsOfFloatsAreThoseOfScalars) {
   const auto bits = [](float v) { return v == v ? std::bit_cast<uint32_t>(v) : 0x7fc00000u; };
   for (const KernelFamily family : available_kernel_families()) {
     kernel_of(HWY_DISPATCH_TABLE(float_logarithms), family)(static_cast<int64_t>(x.size()), x.data(), y.data());
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < x.size(); ++i)
       ASSERT_EQ(bits(y[i]), bits(expected[i])) << x[i] << ": " << y[i] << " in " << name(family);
-    }
   }
 }
 

@@ -72,7 +72,7 @@ void expect_close_results(const Results& a, const Results& b, double room) {
 
 TEST(LinearCrossEntropy, OfOneChunkHasTheBitsOfTheComposition) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const Shape& rows : {Shape{}, Shape{7}, Shape{3, 5}}) {
+    for (const Shape& rows : {Shape{}, Shape{7}, Shape{3, 5}})
       for (const Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
         HeadCase c = head_case(rows, 37, 6, dtype);
         c.options.reduction = reduction;
@@ -86,7 +86,6 @@ TEST(LinearCrossEntropy, OfOneChunkHasTheBitsOfTheComposition) {
         c.weight = c.weight.t().contiguous().t();
         expect_same_results(results(c, true), results(c, false));
       }
-    }
   }
 }
 

@@ -43,13 +43,12 @@ TEST(Losses, OfClassesAlongAnyAxis) {
     expect_near(by_axis, nll_loss(log_p.transpose(1, 2), target, {.reduction = reduction, .weight = weight}));
     expect_gradients([=](auto x) { return cross_entropy(x[0], target, first); }, {logits});
     expect_gradients([=](auto x) { return nll_loss(x[0], target, {.reduction = reduction, .axis = 1}); }, {logits});
-    for (const int p : {1, 2}) {
+    for (const int p : {1, 2})
       expect_gradients(
           [=](auto x) {
             return multi_margin_loss(x[0], tensor({1, 3, 0}), {.reduction = reduction, .p = p, .weight = weight});
           },
           {without_ties({3, 5})});
-    }
   }
   // One-hot probabilities are classes.
   const Tensor rows = without_ties({3, 5}), ids = tensor({4, 0, 2});
@@ -110,7 +109,7 @@ TEST(Losses, OfSaturatedProbabilitiesHaveFiniteSecondDerivatives) {
 // 1 / count gives infinite weights for classes that the targets lack. 9000 classes are read in several chunks.
 TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
   const KeepThreads keep;
-  for (const int64_t classes : {3, 9000}) {
+  for (const int64_t classes : {3, 9000})
     for (const DType type : {kFloat32, kFloat64}) {
       const Tensor rows = without_ties({4, classes}).to(type), target = tensor({1, 2, -100, 1});
       const Tensor logits = cat({rows, full({1, classes}, -kInf, type)}), targets = cat({target, tensor({2})});
@@ -120,7 +119,7 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
       };
       for (const Reduction reduction : kReductions) {
         const auto same = [&](const char* name, const auto& loss) {
-          for (const double unused : {kInf, -kInf, kNan}) {
+          for (const double unused : {kInf, -kInf, kNan})
             for (const int threads : {1, 2, 3}) {
               set_num_threads(threads);
               for (const bool again : {false, true}) {
@@ -132,7 +131,6 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
                 EXPECT_TRUE(equal(got, with(1))) << name << " " << unused;
               }
             }
-          }
         };
         const auto entropy = [&](const Tensor& x, const Tensor& w) {
           return cross_entropy(x, targets, {.reduction = reduction, .weight = w});
@@ -147,7 +145,6 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
         });
       }
     }
-  }
   // A class that is a target, or that smoothing makes one, has its weight.
   const Tensor x = tensor({{1., 2., 3.}, {1., 2., 3.}}), w = tensor({kInf, 1., 1.});
   const CrossEntropyOptions each{.reduction = Reduction::none, .weight = w};
@@ -162,16 +159,14 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
 }
 
 TEST(Losses, OfProbabilitiesHaveAGradientOfTheWeights) {
-  for (const Reduction reduction : kReductions) {
-    for (const double smoothing : {0., 0.2}) {
+  for (const Reduction reduction : kReductions)
+    for (const double smoothing : {0., 0.2})
       expect_gradients(
           [=](auto x) {
             return cross_entropy(x[0], x[1],
                                  {.reduction = reduction, .label_smoothing = smoothing, .weight = x[2], .axis = 1});
           },
           {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9), abs(without_ties({4}, 1.3))});
-    }
-  }
   // By PyTorch.
   const Tensor x = tensor({{1., 2., 3.}, {3., 1., 0.}}, kFloat64), p = softmax(x);
   expect_near(slope([&](auto& w) { return cross_entropy(x, p, {.weight = w}); }, tensor({1., 2., 3.}, kFloat64)),
@@ -247,9 +242,8 @@ TEST(Errors, OfElementLossesThatWouldPairAllElements) {
     const std::string end =
         ", which would give [4, 4] (squeeze or unsqueeze an axis, or expand one operand if all pairs are meant)";
     EXPECT_TRUE(text.ends_with(end)) << text;
-    for (const auto& [x, t] : {std::pair(table, row), std::pair(table, scalar(0.25)), std::pair(column, column)}) {
+    for (const auto& [x, t] : {std::pair(table, row), std::pair(table, scalar(0.25)), std::pair(column, column)})
       EXPECT_EQ(error_of([&, &f = loss, &a = x, &b = t] { f(a, b); }), "no error") << name;
-    }
   }
 }
 
@@ -319,7 +313,7 @@ TEST(CtcLoss, OfNanHasGradientsOfNanInItsSequenceAlone) {
   const Tensor p = ctc_steps({4, 2, 4}, 3).detach();
   Tensor bad = p.clone();
   bad(1, 0, 1) = std::nan("");  // of a class that is a label
-  for (const bool zero : {false, true}) {
+  for (const bool zero : {false, true})
     for (const bool again : {false, true}) {
       const Tensor g = slope(
           [&](const Tensor& x) {
@@ -331,7 +325,6 @@ TEST(CtcLoss, OfNanHasGradientsOfNanInItsSequenceAlone) {
       EXPECT_EQ(amax(abs(g(3, 0))).item(), 0) << "after its last step";
       EXPECT_TRUE(all(isfinite(g.select(1, 1))));
     }
-  }
 }
 
 TEST(CtcLoss, OfImpossibleClassesHasAFiniteGradient) {

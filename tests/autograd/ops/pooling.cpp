@@ -35,11 +35,11 @@ TEST(MaxPool, OfUnequalWindowsFindsTheFirstOfEqualElements) {
     for (int64_t i = 0; i < height * width; ++i)
       plane.push_back(kinds[static_cast<std::size_t>(i * i * 7919 / 64 + i) % used]);
     const Tensor x = tensor(plane, {1, height, width});
-    for (const int64_t rows : {1, 5, 19}) {
+    for (const int64_t rows : {1, 5, 19})
       for (const int64_t columns : {1, 5, 8, 36}) {
         const MaxPooled y = adaptive_max_pool2d_with_indices(x, {rows, columns});
         const Tensor alone = adaptive_max_pool2d(x, {rows, columns});
-        for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t i = 0; i < rows; ++i)
           for (int64_t j = 0; j < columns; ++j) {
             const int64_t at = largest_of(plane, width, i * height / rows, ((i + 1) * height + rows - 1) / rows,
                                           j * width / columns, ((j + 1) * width + columns - 1) / columns);
@@ -48,9 +48,7 @@ TEST(MaxPool, OfUnequalWindowsFindsTheFirstOfEqualElements) {
             EXPECT_EQ(std::bit_cast<uint32_t>(y.values[0][i][j].item<float>()), bits);
             EXPECT_EQ(std::bit_cast<uint32_t>(alone[0][i][j].item<float>()), bits);
           }
-        }
       }
-    }
   }
 }
 
@@ -98,13 +96,12 @@ void expect_windows(const Tensor& x, int64_t kernel, int64_t stride, int64_t pad
 TEST(Pooling, OfRowsOfEveryWidthIsThatOfEachWindow) {
   for (int64_t width = 3; width <= 70; ++width) {
     const Tensor x = image({1, 5, width}), equal_ones = floor(x);
-    for (const int64_t kernel : {1, 2, 3}) {
+    for (const int64_t kernel : {1, 2, 3})
       for (const int64_t stride : {1, 2, 3}) {
         expect_windows<float>(x, kernel, stride, 0);
         expect_windows<float>(equal_ones, kernel, stride, kernel / 2);
         expect_windows<double>(x.to(kFloat64), kernel, stride, kernel / 2);
       }
-    }
     EXPECT_TRUE(equal(interpolate(x.unsqueeze(0), {.scale_factor = 2.}),
                       repeat_interleave(repeat_interleave(x.unsqueeze(0), 2, 2), 2, 3)))
         << width;
@@ -143,22 +140,20 @@ TEST(AvgPool, OfOnesIsExactlyOne) {
 }
 
 TEST(AvgPool, GradientOfAnEmptyResultIsZero) {
-  for (const bool again : {false, true}) {
+  for (const bool again : {false, true})
     for (const int64_t rows : {0, 2}) {
       const PerAxis<int64_t> size{rows, 2 - rows};
       const auto pooled = [&](const Tensor& v) { return adaptive_avg_pool2d(v, size); };
       expect_near(gradient(pooled, image({1, 1, 2, 2}), again), {0, 0, 0, 0});
     }
-  }
 }
 
 TEST(Pooling, OfAViewLeavesTheRestAlone) {  // infinity next to the view must not be read into it
   const Tensor whole = full({1, 1, 8, 24}, kInf);
   const Tensor x = where(arange(24) < 8, 1, whole).slice(3, 0, 8);
   for (const Tensor& y : {max_pool2d(x, 2), avg_pool2d(x, 2), interpolate(x, {.size = {5, 9}}),
-                          interpolate(x, {.size = {5, 9}, .mode = Interpolation::bilinear})}) {
+                          interpolate(x, {.size = {5, 9}, .mode = Interpolation::bilinear})})
     EXPECT_TRUE(all(y == 1));
-  }
 }
 
 // f(x, weight, bias), and the gradients of all three.
@@ -175,7 +170,7 @@ TEST(ChannelNorms, FusedAndRecordedGradientsAgree) {
       [](auto& x, auto& w, auto& b) { return batch_norm_training(x, w, b).y; },
       [](auto& x, auto& w, auto& b) { return batch_norm(x, zeros({x.size(1)}), ones({x.size(1)}), w, b); },
       [](const Tensor& x, const Tensor& w, const Tensor& b) { return group_norm(x, 2, w, b); }};
-  for (const Shape& shape : {Shape{5, 4, 37}, Shape{200, 70}, Shape{3, 2, 3000}, Shape{40, 2, 900}, Shape{300, 4}}) {
+  for (const Shape& shape : {Shape{5, 4, 37}, Shape{200, 70}, Shape{3, 2, 3000}, Shape{40, 2, 900}, Shape{300, 4}})
     for (const Norm& norm : norms) {
       const auto fused = norm_results(norm, image(shape), false), composed = norm_results(norm, image(shape), true);
       for (std::size_t i = 0; i < fused.size(); ++i) {
@@ -183,7 +178,6 @@ TEST(ChannelNorms, FusedAndRecordedGradientsAgree) {
         expect_near(fused[i] / scale, composed[i] / scale);
       }
     }
-  }
 }
 
 TEST(ChannelNorms, GradientOfABiasAloneNeedsNoX) {
@@ -264,7 +258,7 @@ TEST(GridSample, FusedAndRecordedGradientsAgree) {
 // Channels are added one by one, or in vectors: of a few of them, and for a few points of a large image, one by one.
 TEST(GridSample, AddsToManyChannelsAsToOne) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const int64_t channels : {3, 4, 16, 21, 37}) {
+    for (const int64_t channels : {3, 4, 16, 21, 37})
       for (const Shape& points : {Shape{2, 2}, Shape{10, 31}}) {
         const Shape shape{2, channels, points[0], points[1]};
         const Tensor dy = where(arange(static_cast<double>(shape.numel())).reshape(shape) == 5, kNan, ripples(shape));
@@ -277,7 +271,6 @@ TEST(GridSample, AddsToManyChannelsAsToOne) {
         for (int64_t c = 0; c < channels; ++c) one_by_one.push_back(added(dy.slice(1, c, c + 1)));
         EXPECT_TRUE(same_bits(added(dy), cat(one_by_one, 1))) << channels << " " << str(points) << " " << name(dtype);
       }
-    }
   }
 }
 
@@ -292,7 +285,7 @@ TEST(GridSample, ReadsNothingNextToAView) {
 
 TEST(GridSample, APositionOfNanReadsNothing) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const GridMode mode : {GridMode::bilinear, GridMode::nearest, GridMode::bicubic}) {
+    for (const GridMode mode : {GridMode::bilinear, GridMode::nearest, GridMode::bicubic})
       for (const GridPadding padding : {GridPadding::zeros, GridPadding::border, GridPadding::reflection}) {
         SCOPED_TRACE(testing::Message() << static_cast<int>(mode) << " " << static_cast<int>(padding));
         const bool reflects = padding == GridPadding::reflection;
@@ -313,7 +306,6 @@ TEST(GridSample, APositionOfNanReadsNothing) {
         }
         expect_near(of_grid[0][0][4], grads[grid].detach()[0][0][4]);
       }
-    }
     const Tensor volume = arange(1, 9, 1, dtype).reshape({1, 1, 2, 2, 2});
     expect_near(grid_sample(volume, tensor({{{{{0., kNan, 0.}, {kInf, 0., 0.}}}}}).to(dtype)), {kNan, 0});
   }

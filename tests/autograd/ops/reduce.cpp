@@ -65,9 +65,8 @@ TEST(Sum, ToShape) {
   EXPECT_EQ(sum_to(x, {}).item(), 24);
   const Tensor flags = tensor({{true, true, false}, {true, false, false}});
   for (const auto& [shape, counts] : std::vector<std::pair<Shape, std::vector<int64_t>>>{
-           {{}, {3}}, {{3}, {2, 1, 0}}, {{2, 1}, {2, 1}}, {{2, 3}, {1, 1, 0, 1, 0, 0}}}) {
+           {{}, {3}}, {{3}, {2, 1, 0}}, {{2, 1}, {2, 1}}, {{2, 3}, {1, 1, 0, 1, 0, 0}}})
     EXPECT_EQ(sum_to(flags, shape).to_vector<int64_t>(), counts) << "as sum";
-  }
   EXPECT_EQ(sum_to(x, {4, 1, 3}).shape(), (Shape{4, 1, 3}));
 }
 
@@ -212,9 +211,8 @@ TEST(Prod, IsCorrectWithZeros) {
   const Tensor x = tensor({{1., 0., 3., 2.}, {0., 0., 4., 5.}, {1., 2., 3., 4.}});
   const auto rows = [](const Tensor& v) { return prod(v, 1); };
   expect_near(rows(x), {0, 0, 24});
-  for (bool again : {false, true}) {
+  for (bool again : {false, true})
     expect_near(weighted_slope(rows, x, ones({3}), again), {0, 6, 0, 0, 0, 0, 0, 0, 24, 12, 8, 6});
-  }
   // d/dx_i sum_j prod of the others of j: 0 3 2 -> pairs {0 3} {0 2} {3 2}
   expect_near(second([](const Tensor& v) { return prod(v); }, tensor({0., 3., 2.})), {5, 2, 3});
   EXPECT_EQ(prod(zeros({0})).item(), 1);
@@ -235,7 +233,7 @@ TEST(Prod, OverAnyAxisOfATensorOfMaximumRank) {
 }
 
 TEST(Extremes, PropagateNanAndRejectNoElements) {
-  for (int n : {3, 9, 40}) {
+  for (int n : {3, 9, 40})
     for (int at = 0; at < n; ++at) {
       std::vector<float> row(static_cast<std::size_t>(n), 1);
       row[static_cast<std::size_t>(at)] = std::numeric_limits<float>::quiet_NaN();
@@ -245,7 +243,6 @@ TEST(Extremes, PropagateNanAndRejectNoElements) {
       EXPECT_EQ(argmax(x).item<int>(), at);
       EXPECT_EQ(argmin(x).item<int>(), at);
     }
-  }
   expect_near(amax(tensor({-kInf, -kInf})), {-kInf});
   EXPECT_EQ(amax(tensor({true, false})).dtype(), kBool);
   EXPECT_EQ(amax(zeros({0, 3}), 1).shape(), (Shape{0}));

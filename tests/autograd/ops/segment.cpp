@@ -237,7 +237,7 @@ TEST(SelectiveScan, IsTheRecurrenceOfEveryChannel) {
   const Tensor u = randn({2, 5, 3}, kFloat64), delta = rand({2, 5, 3}, kFloat64), a = -rand({3, 2}, kFloat64);
   const Tensor b = randn({2, 5, 2}, kFloat64), c = randn({2, 5, 2}, kFloat64), d = randn({3}, kFloat64);
   const Tensor y = selective_scan(u, delta, a, b, c, d), without = selective_scan(u, delta, a, b, c);
-  for (int64_t i = 0; i < 2; ++i) {
+  for (int64_t i = 0; i < 2; ++i)
     for (int64_t e = 0; e < 3; ++e) {
       Tensor h = zeros({2}, kFloat64);
       for (int64_t t = 0; t < 5; ++t) {
@@ -248,7 +248,6 @@ TEST(SelectiveScan, IsTheRecurrenceOfEveryChannel) {
         EXPECT_NEAR(y[i][t][e].item(), out + (d[e] * x).item(), 1e-12);
       }
     }
-  }
   EXPECT_EQ(selective_scan(u.slice(1, 0, 0), delta.slice(1, 0, 0), a, b.slice(1, 0, 0), c.slice(1, 0, 0)).shape(),
             (Shape{2, 0, 3}));
 }

@@ -67,9 +67,7 @@ TEST(LayerNorm, FusedAndRecordedGradientsAgree) {
 
 TEST(LayerNorm, ConstantRowsGiveNoNan) {
   const auto norm = [](const Tensor& v) { return layer_norm_std(v, ones({4}), zeros({4})); };
-  for (bool again : {false, true}) {
-    EXPECT_TRUE(all_finite(wave_slope(norm, ones({2, 4}), again)));
-  }
+  for (bool again : {false, true}) EXPECT_TRUE(all_finite(wave_slope(norm, ones({2, 4}), again)));
 }
 
 // Every norm of rows of n equal elements is 0, and the gradients are those of PyTorch: the mean has no rounding error.
@@ -82,7 +80,7 @@ void expect_zeros(auto norm, const Tensor& x, const std::string& name) {
 
 TEST(Norms, OfEqualElementsAreZero) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const int64_t n : {7, 64, 300, 768, 4100}) {
+    for (const int64_t n : {7, 64, 300, 768, 4100})
       for (const double c : {1.1, -100.7, 12345.678, 1e-3}) {
         const Tensor row = full({2, n}, c, dtype), channel = row.reshape({1, 2, n}), column = row.t();
         expect_zeros([](const Tensor& x) { return layer_norm(x, {}, {}); }, row, "layer_norm");
@@ -96,7 +94,6 @@ TEST(Norms, OfEqualElementsAreZero) {
         EXPECT_EQ(amax(of.var).item(), 0);
         EXPECT_TRUE(all(of.mean == full({3}, c, dtype)));
       }
-    }
   }
 }
 
@@ -122,7 +119,7 @@ TEST(CrossEntropy, EqualsItsDefinition) {
   for (int64_t classes : {3, 13, 2048, 2049, 20'011}) {  // within one chunk of a row, and over many
     const Tensor logits = wave({3, classes}, 0.013) * 4;
     const Tensor target = tensor(std::vector<int64_t>{0, classes - 1, classes / 2}, {3});
-    for (double smoothing : {0., 0.1}) {
+    for (double smoothing : {0., 0.1})
       for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
         const auto fused = [&](const Tensor& v) {
           return cross_entropy(v, target, {.reduction = reduction, .ignore_index = -100, .label_smoothing = smoothing});
@@ -135,7 +132,6 @@ TEST(CrossEntropy, EqualsItsDefinition) {
         expect_near(wave_slope(fused, logits), wave_slope(plain, logits));
         expect_same_slopes(fused, logits);
       }
-    }
   }
 }
 
@@ -160,19 +156,18 @@ TEST(CrossEntropy, LargeLogitsKeepTheDigitsOfASmallLoss) {
     const Tensor weight = arange(classes).to(kFloat32) / 512 + 1, target = tensor({classes - 1});
     Tensor logits = floor(wave({1, classes}, 0.3) * 8) / 8;
     logits = slice_update(logits, {0, classes - 1}, 12);  // nearly all of the probability
-    for (const double smoothing : {0., 1e-6}) {
+    for (const double smoothing : {0., 1e-6})
       for (const Tensor& w : {Tensor(), weight}) {
         const CrossEntropyOptions options{.reduction = Reduction::sum, .label_smoothing = smoothing, .weight = w};
         const double small = cross_entropy(logits, target, options).item();
         EXPECT_NEAR(cross_entropy(logits + 4096, target, options).item(), small, 1e-6 * small) << classes;
       }
-    }
   }
 }
 
 // Logarithms of several rows are computed at once.
 TEST(CrossEntropy, ARowHasTheBitsThatItHasAlone) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const int64_t rows : {1, 2, 7, 8, 9, 16, 17, 35}) {
       const Tensor x = (sin(arange(rows * 13).to(dtype)) * 5).reshape({rows, 13});
       const Tensor target = remainder(arange(rows), 13), weight = cos(arange(13).to(dtype)) + 2;
@@ -188,11 +183,9 @@ TEST(CrossEntropy, ARowHasTheBitsThatItHasAlone) {
         }
       }
       const Tensor y = log_softmax(x);
-      for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t i = 0; i < rows; ++i)
         EXPECT_TRUE(equal(y.slice(0, i, i + 1), log_softmax(x.slice(0, i, i + 1)))) << i << " of " << rows;
-      }
     }
-  }
 }
 
 TEST(CrossEntropy, NothingButIgnoredTargetsGivesNan) {
@@ -218,9 +211,8 @@ TEST(CrossEntropy, FusedAndRecordedGradientsAgreeInIgnoredRows) {
       };
       // Finite weights of the losses: with nothing to divide by, a mean is NaN, but its gradient is zero.
       for (const Tensor& target : {tensor({-100, -100, -100, -100}), tensor({-100, 1, -100, -100}),
-                                   tensor({0, 1, 2, 0}), tensor({2, -100, -100, -100})}) {
+                                   tensor({0, 1, 2, 0}), tensor({2, -100, -100, -100})})
         expect_same_slopes(loss(target), logits);
-      }
       for (bool again : {false, true}) {
         const Tensor ignored = wave_slope(loss(tensor({-100, -100, -100, -100})), logits, again);
         expect_near(ignored, zeros({4, 3}));
@@ -265,9 +257,8 @@ TEST(CrossEntropy, WritesOverLogitsOnlyIfNobodyElseHoldsThem) {
   {
     Tape tape;
     const Tensor loss = loss_of(x * 2);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2; ++i)
       expect_near(tape.backward(loss, {.retain_graph = true, .grad_output = {}, .keep = {}})[x], expected);
-    }
   }
   if (pool::stats().reserved > 0) {  // not under the address sanitizer, which turns the pool off
     EXPECT_GE(held - not_held, 4 * x.numel());
@@ -291,7 +282,7 @@ TEST(Losses, OfPairsThatBroadcast) {
   };
   const std::pair<Shape, Shape> shapes[] = {{{3, 2}, {2}}, {{2}, {3, 2}}, {{3, 1}, {3, 2}}, {{}, {3}}, {{0, 2}, {2}}};
   for (int i : {0, 1, 2}) {
-    for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
+    for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean})
       for (const auto& [a, b] : shapes) {
         const auto f = loss_of(i, reduction);
         const Shape whole = broadcast("test", a, b);
@@ -306,7 +297,6 @@ TEST(Losses, OfPairsThatBroadcast) {
           for (std::size_t k = 0; k < 3; ++k) expect_near(found[k], expected[k]);
         }
       }
-    }
   }
 }
 

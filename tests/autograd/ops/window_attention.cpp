@@ -84,14 +84,13 @@ std::vector<WindowCase> cases() {
 }
 
 TEST(WindowAttention, EqualsFullAttentionBehindAMask) {
-  for (const WindowCase& c : cases()) {
+  for (const WindowCase& c : cases())
     for (const Shape& lead : {Shape{}, Shape{2, 3}}) {
       const Tensor q = normal_of(with_axes(lead, {c.queries, 8}), 1), k = normal_of(with_axes(lead, {c.keys, 8}), 2);
       const Tensor v = normal_of(with_axes(lead, {c.keys, 5}), 3);
       expect_full_attention(q, k, v, c.options, 1e-10, c.name);
       expect_full_attention(q.to(kFloat32), k.to(kFloat32), v.to(kFloat32), c.options, 1e-4, c.name + ", float32");
     }
-  }
 }
 
 TEST(WindowAttention, TakesMasksAndBroadcasts) {
@@ -182,7 +181,7 @@ TEST(WindowAttention, DropsAsDocumented) {
   const int64_t slots = 2 * window + 1, draws = slots + 1;
   const Tensor kept = dropout(ones({t * draws + t}, kFloat64), 0.4, true, &theirs);
   const auto factor = [&](int64_t i) { return kept.to_vector<double>()[static_cast<std::size_t>(i)]; };
-  for (int64_t q = 0; q < t; ++q) {
+  for (int64_t q = 0; q < t; ++q)
     for (int64_t s = 0; s < t; ++s) {
       double expected = 0;
       if (q == 4) {
@@ -194,7 +193,6 @@ TEST(WindowAttention, DropsAsDocumented) {
       }
       EXPECT_NEAR(dropped[q][s].item(), w[q][s].item() * expected, 1e-12) << q << ", " << s;
     }
-  }
   EXPECT_EQ(ours.random64(), theirs.random64());
   dropping.training = false;
   EXPECT_TRUE(equal(sliding_window_attention(x, x, identity, dropping), w));

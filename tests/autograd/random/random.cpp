@@ -28,9 +28,8 @@ std::string state_hash(const Generator& g) {
 
 template <class T>
 void expect_equal(const json& call, const std::vector<T>& x) {
-  for (size_t i = 0; i < call["head"].size(); ++i) {
+  for (size_t i = 0; i < call["head"].size(); ++i)
     EXPECT_EQ(call["head"][i].get<T>(), x[i]) << call << " element " << i;
-  }
   EXPECT_EQ(call["hash"], fnv(x.data(), x.size() * sizeof(T))) << call;
 }
 
@@ -419,7 +418,7 @@ TEST(Random, EveryAlteredByteOfAStateIsReadOrRejected) {
   double normal;
   g.normal(&normal, 1);
   const auto good = g.state();
-  for (size_t i = 0; i < good.size(); ++i) {
+  for (size_t i = 0; i < good.size(); ++i)
     for (const int flip : {0x01, 0x80, 0xff}) {
       auto bad = good;
       bad[i] ^= static_cast<std::byte>(flip);
@@ -427,7 +426,6 @@ TEST(Random, EveryAlteredByteOfAStateIsReadOrRejected) {
       error_of([&] { h.set_state(bad); });
       for (int k = 0; k < 4; ++k) h.random64();
     }
-  }
 }
 
 }  // namespace

@@ -285,9 +285,8 @@ std::vector<Row> function_rows() {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows = function_rows();
-  for (const auto& more : {arithmetic_rows(), gate_rows(), loss_rows(), composed_rows()}) {
+  for (const auto& more : {arithmetic_rows(), gate_rows(), loss_rows(), composed_rows()})
     rows.insert(rows.end(), more.begin(), more.end());
-  }
   return rows;
 }
 

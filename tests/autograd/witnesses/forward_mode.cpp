@@ -65,10 +65,9 @@ double size_of(const Tensor& x) { return x.numel() == 0 ? 0 : amax(abs(x.to(kFlo
 // What is wrong with jvp of a sample; nothing if it is right.
 std::string wrong_tangent(const FloatingFunction& f, bool twice, double tolerance) {
   const auto [y, tangent] = jvp(f, f.x, f.v);
-  if (!(tangent.shape() == y.shape()) || tangent.dtype() != y.dtype()) {
+  if (!(tangent.shape() == y.shape()) || tangent.dtype() != y.dtype())
     return fmt::format("tangent {} {} of {} {}", name(tangent.dtype()), str(tangent.shape()), name(y.dtype()),
                        str(y.shape()));
-  }
   if (y.tape_index().tape != 0 || tangent.tape_index().tape != 0) return "the results belong to a pass that has ended";
   if (!tests::same_bits(y, f(f.x))) return "another value";
   const Tensor u = without_pattern(y, 99);

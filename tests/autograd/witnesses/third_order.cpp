@@ -97,9 +97,8 @@ std::string wrong(const OpSample& sample) {
     const double found = line.at(0, true).third;
     const Difference other = difference(line);
     const double size = 1 + std::abs(other.value);
-    if (!(std::abs(found - other.value) <= 1e-7 * size + 4 * other.error) || !(other.error <= 1e-5 * size)) {
+    if (!(std::abs(found - other.value) <= 1e-7 * size + 4 * other.error) || !(other.error <= 1e-5 * size))
       text = fmt::format("third derivative {}, by differences {}, which change by {}", found, other.value, other.error);
-    }
   });
   return error == "no error" ? text : error;
 }

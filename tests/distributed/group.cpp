@@ -2,8 +2,6 @@
 #include <tapegrad/tests/support/mail.h>
 #include <tapegrad/tests/support/testing.h>
 
-#include <bit>
-
 namespace tapegrad::distributed::detail {
 namespace {
 

@@ -328,18 +328,12 @@ TEST(UpdateInBackward, MissingUnknownAndFrozenParameters) {
     return sum(a) + 0 * sum(a) + sum(ones({1}));
   };
   EXPECT_TEXT(step(unrelated));
-  EXPECT_EQ(step([&] { return sum(a) + sum(b) + sum(c); }),
-            "[optimizer] 1 of the gradients belong to no parameter of this optimiser: [4] (does a visit leave out a "
-            "member? ignore(nn::parameters(other)) is for the parameters of another model)");
-  EXPECT_EQ(step([&] { return ones({}); }),
-            "[backward] the loss was not recorded on this tape: nothing was recorded since the tape began (begin it "
-            "before the forward pass, whose parameters are leaves)");
+  EXPECT_TEXT(step([&] { return sum(a) + sum(b) + sum(c); }));
+  EXPECT_TEXT(step([&] { return ones({}); }));
   {
     Tape outer;
     const Tensor y = sum(b * b);
-    EXPECT_EQ(
-        step([&] { return sum(a * a) + sum(b); }),
-        "[optimizer] \"b\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
+    EXPECT_TEXT(step([&] { return sum(a * a) + sum(b); }));
   }
   EXPECT_EQ(values(), before);
   EXPECT_EQ(sgd.steps(), 1);

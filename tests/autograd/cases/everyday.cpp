@@ -83,20 +83,12 @@ void expect_distances_of_operations(const Tensor& a, const Tensor& b) {
 // On both sides of the longest row of the kernels, 2111 elements, of their panels, 16 rows, of blocks of 128 rows, and
 // of the 2^21 differences whose gradients of b are added together.
 TEST(Everyday, DistancesHaveTheBitsOfOperations) {
-  for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{{{2, 1}, {3, 1}},
-                                                                       {{1, 2}, {1, 2}},
-                                                                       {{17, 3}, {15, 3}},
-                                                                       {{16, 16}, {33, 16}},
-                                                                       {{3, 13}, {19, 13}},
-                                                                       {{4, 193}, {33, 193}},
-                                                                       {{127, 37}, {129, 37}},
-                                                                       {{257, 5}, {128, 5}},
-                                                                       {{700, 33}, {130, 33}},
-                                                                       {{5, 63}, {4, 63}},
-                                                                       {{5, 65}, {4, 65}},
-                                                                       {{3, 2111}, {18, 2111}},
-                                                                       {{3, 2112}, {18, 2112}},
-                                                                       {{2, 1, 9, 7}, {3, 20, 7}}}) {
+  const std::pair<Shape, Shape> sizes[] = {{{2, 1}, {3, 1}},        {{1, 2}, {1, 2}},          {{17, 3}, {15, 3}},
+                                           {{16, 16}, {33, 16}},    {{3, 13}, {19, 13}},       {{4, 193}, {33, 193}},
+                                           {{127, 37}, {129, 37}},  {{257, 5}, {128, 5}},      {{700, 33}, {130, 33}},
+                                           {{5, 63}, {4, 63}},      {{5, 65}, {4, 65}},        {{3, 2111}, {18, 2111}},
+                                           {{3, 2112}, {18, 2112}}, {{2, 1, 9, 7}, {3, 20, 7}}};
+  for (const auto& [of_a, of_b] : sizes) {
     const Tensor a = sin(arange(of_a.numel()).to(kFloat32) * 0.7).reshape(of_a);
     Tensor b = cos(arange(of_b.numel()).to(kFloat32) * 1.3).reshape(of_b);
     if (of_a.rank() == 2) b = cat({a.slice(0, 0, 1), b.slice(0, 1)});  // a distance of 0
@@ -148,14 +140,10 @@ TEST(Everyday, CrossHasTheBitsOfOperations) {
 
 // Without gradients one pass, with gradients a product that is broadcast.
 TEST(Everyday, KronHasTheBitsOfOperations) {
+  const std::pair<Shape, Shape> sizes[] = {
+      {{}, {}}, {{5}, {}}, {{512}, {33}}, {{3, 1, 2}, {17}}, {{7}, {2, 3, 4, 5}}, {{31, 6}, {4, 65}}, {{2, 0}, {3, 3}}};
   for (const DType dtype : {kFloat32, kFloat64})
-    for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{{{}, {}},
-                                                                         {{5}, {}},
-                                                                         {{512}, {33}},
-                                                                         {{3, 1, 2}, {17}},
-                                                                         {{7}, {2, 3, 4, 5}},
-                                                                         {{31, 6}, {4, 65}},
-                                                                         {{2, 0}, {3, 3}}}) {
+    for (const auto& [of_a, of_b] : sizes) {
       const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
       const Tensor b = cos(arange(of_b.numel()).to(dtype) * 1.3).reshape(of_b);
       Tape tape;

@@ -253,11 +253,7 @@ struct FewKeys {
 // y, dq, dk, dv of query, key and value as `given` lays them out.
 std::vector<Tensor> attend(const FewKeys& c, const auto& given) {
   Generator generator(5);
-  AttentionOptions options{.dropout = c.dropout};
-  options.training = true;
-  options.causal = c.causal;
-  options.scale = c.scale;
-  options.generator = &generator;
+  AttentionOptions options{.causal = c.causal, .dropout = c.dropout, .scale = c.scale, .generator = &generator};
   if (!c.mask.empty()) {
     options.mask = normal_of(c.mask, 4, kFloat32);
     if (c.bool_mask) options.mask = options.mask > 0.2;  // with queries that see no key

@@ -207,8 +207,7 @@ TEST(Autocast, RoundsTheOperandsOfBothDirections) {
 }
 
 TEST(Autocast, LeavesFloat64Alone) {
-  const Tensor x = randn({4, 4}, kFloat64);
-  const Tensor plain = matmul(x, x);
+  const Tensor x = randn({4, 4}, kFloat64), plain = matmul(x, x);
   const Autocast autocast(kBFloat16);
   EXPECT_EQ(matmul(x, x).to_vector<double>(), plain.to_vector<double>());
 }

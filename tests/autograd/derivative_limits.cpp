@@ -137,8 +137,7 @@ void add_functions_of_squares(Functions& all) {
 
 // f and its derivatives at the points. x times 0 makes what is constant a function of x.
 std::vector<std::vector<double>> orders_of(const OfElements& f, const std::vector<double>& points, DType dtype) {
-  const Tensor x = tensor(points, {static_cast<int64_t>(points.size())}).to(dtype).as_leaf();
-  const Tensor nothing = zeros_like(x);
+  const Tensor x = tensor(points, {static_cast<int64_t>(points.size())}).to(dtype).as_leaf(), nothing = zeros_like(x);
   Tape tape;
   std::vector<std::vector<double>> orders;
   Tensor y = f(x);

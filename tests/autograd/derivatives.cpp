@@ -32,8 +32,7 @@ TEST(Derivatives, OfSeveralTensorsAndOfSpans) {
   ASSERT_EQ(grads.size(), 3u);
   expect_within(grads[1], -a / (b * b));
   expect_within(grads[2], zeros({3}, kFloat64));
-  const std::vector<Tensor> list{a, b};
-  const std::vector<Tensor> both = grad([](std::span<const Tensor> x) { return sum(x[0] * x[1]); })(list);
+  const std::vector<Tensor> list{a, b}, both = grad([](std::span<const Tensor> x) { return sum(x[0] * x[1]); })(list);
   ASSERT_EQ(both.size(), 2u);
   expect_within(both[0], b);
   expect_within(both[1], a);
@@ -84,8 +83,7 @@ TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
 }
 
 TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
-  const Tensor x = drawn_values({2, 3});
-  const Tensor j = jacobian([](const Tensor& y) { return y.t() * 2; }, x);
+  const Tensor x = drawn_values({2, 3}), j = jacobian([](const Tensor&y) { return y.t() * 2; }, x);
   ASSERT_EQ(str(j.shape()), "[3, 2, 2, 3]");
   EXPECT_EQ(sum(j).item(), 12);
   EXPECT_EQ(str(jacobian([](const Tensor& y) { return y.slice(0, 0, 0); }, x).shape()), "[0, 3, 2, 3]");
@@ -127,8 +125,7 @@ TEST(Derivatives, FlowIntoTheirPoint) {
 }
 
 TEST(Derivatives, LeaveNothingBehind) {
-  const Tensor x = drawn_values({3});
-  const Tensor g = grad(cubes)(x);
+  const Tensor x = drawn_values({3}), g = grad(cubes)(x);
   EXPECT_EQ(Tape::current(), nullptr);
   EXPECT_EQ(g.tape_index().tape, 0u);
   const Tensor leaf = x.as_leaf();
@@ -153,8 +150,7 @@ TEST(Derivatives, Errors) {
 TEST(BackwardOptions, RetainGraphRunsAgain) {
   const Tensor x = drawn_values({3}).as_leaf();
   Tape tape;
-  const Tensor y = sum(exp(x) * x);
-  const Tensor first = tape.backward(y, {.retain_graph = true})[x];
+  const Tensor y = sum(exp(x) * x), first = tape.backward(y, {.retain_graph = true})[x];
   const int64_t size = tape.size();
   expect_within(tape.backward(y, {.retain_graph = true})[x], first);
   EXPECT_EQ(tape.size(), size);  // backward itself was not recorded

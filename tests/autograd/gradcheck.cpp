@@ -348,8 +348,7 @@ TEST(Gradcheck, RejectsWhatItCannotCheck) {
 
 TEST(Gradcheck, DoesNotChangeALiveTape) {
   Tape tape;
-  const Tensor x = kX.as_leaf();
-  const Tensor y = x * x;
+  const Tensor x = kX.as_leaf(), y = x * x;
   const int64_t size = tape.size();
   EXPECT_TRUE(gradcheck([](auto& v) { return v * v; }, {y}));
   EXPECT_EQ(tape.size(), size);

@@ -13,8 +13,7 @@ Tensor number_of(double value) { return scalar(value, kFloat64); }
 // --- gradients ---
 
 TEST(Tape, RecordsOnlyOperationsThatDependOnALeaf) {
-  const Tensor x = number_of(3).as_leaf();
-  const Tensor before = x * x;
+  const Tensor x = number_of(3).as_leaf(), before = x * x;
   Tape tape;
   const Tensor constant = number_of(2) * number_of(5);
   EXPECT_EQ(tape.size(), 0);
@@ -34,8 +33,7 @@ TEST(Tape, RecordsOnlyOperationsThatDependOnALeaf) {
 TEST(Tape, TakesASeedAndKeepsGradientsOfResults) {
   const Tensor x = tensor({1.0, 2.0, 3.0}, kFloat64).as_leaf();
   Tape tape;
-  const Tensor y = x * x;
-  const Tensor z = y * 5;
+  const Tensor y = x * x, z = y * 5;
   const Gradients grads = tape.backward(z, {.grad_output = tensor({1.0, 0.0, 2.0}, kFloat64), .keep = {y, z}});
   EXPECT_EQ(grads[x].to_vector<double>(), (std::vector<double>{10, 0, 60}));
   EXPECT_EQ(grads[y].to_vector<double>(), (std::vector<double>{5, 0, 10}));

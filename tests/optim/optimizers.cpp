@@ -259,8 +259,7 @@ TEST(Clip, NormEqualsPyTorch) {
 }
 
 TEST(Clip, DoesNotChangeSharedTensors) {
-  const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf();
-  const Tensor shared = tensor({3., 4.});
+  const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf(), shared = tensor({3., 4.});
   Gradients grads = gradients_given({{a, shared}, {b, shared}});
   EXPECT_NEAR(optim::clip_grad_norm(grads, 1), std::sqrt(50.0), 1e-6);
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{3, 4}));

@@ -26,8 +26,7 @@ TEST(BFloat16, RoundsToNearestEven) {
 }
 
 TEST(BFloat16, ConvertsFromAndToEveryType) {
-  const Tensor x = tensor({1.0, -2.5, 3.140625, 0.0, 256.0});
-  const Tensor narrow = x.to(kBFloat16);
+  const Tensor x = tensor({1.0, -2.5, 3.140625, 0.0, 256.0}), narrow = x.to(kBFloat16);
   EXPECT_EQ(narrow.dtype(), kBFloat16);
   EXPECT_EQ(narrow.to(kFloat32).to_vector<float>(), x.to_vector<float>());
   EXPECT_EQ(x.to(kFloat64).to(kBFloat16).to(kFloat64).to_vector<double>(), x.to(kFloat64).to_vector<double>());
@@ -80,8 +79,7 @@ TEST(BFloat16, AModelStoredInItGeneratesNearlyTheSame) {
                         .drop_rate = 0,
                         .tied_head = tied});
     nn::eval(model);
-    const Tensor ids = tensor({5, 17, 99, 0, 3}).reshape({1, 5});
-    const Tensor before = model(ids);
+    const Tensor ids = tensor({5, 17, 99, 0, 3}).reshape({1, 5}), before = model(ids);
     const int64_t count = nn::count_parameters(model);
     nn::store(model, "bfloat16");
     EXPECT_EQ(nn::count_parameters(model), count);

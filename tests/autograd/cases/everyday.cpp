@@ -8,8 +8,7 @@ namespace {
 // The first and second derivatives of f along x, one element at a time.
 std::vector<std::vector<double>> both_derivatives(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) {
   Tape tape;
-  const Tensor x = at.as_leaf();
-  const Tensor dx = tape.backward(sum(f(x)), {.create_graph = true})[x];
+  const Tensor x = at.as_leaf(), dx = tape.backward(sum(f(x)), {.create_graph = true})[x];
   const Tensor second = tape.backward(sum(dx))[x];
   return {dx.detach().to_vector<double>(), second.to_vector<double>()};
 }
@@ -179,8 +178,7 @@ TEST(Everyday, OnePassHasTheBitsOfOperations) {
   for (const DType dtype : {kFloat32, kFloat64})
     for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 30'000}}) {
       const Tensor of_a = sin(arange(shape.numel()).to(dtype) * 0.7).reshape(shape), a = of_a * 9;
-      const Tensor b = cos(arange(shape.numel()).to(dtype) * 1.3).reshape(shape) * 3;
-      const Tensor c = full({1}, 0.3, dtype);
+      const Tensor b = cos(arange(shape.numel()).to(dtype) * 1.3).reshape(shape) * 3, c = full({1}, 0.3, dtype);
       Tape tape;
       const Tensor leaf = c.as_leaf();
       for (const double value : {1., 0.7, 0.}) {
@@ -202,8 +200,7 @@ TEST(Everyday, OnePassHasTheBitsOfOperations) {
 
 TEST(Everyday, BetaZeroLeavesTheTensorOut) {
   Tape tape;
-  const Tensor x = full({2, 2}, NAN).as_leaf(), a = ones({2, 3}).as_leaf();
-  const Tensor y = addmm(x, a, a.t(), {.beta = 0});
+  const Tensor x = full({2, 2}, NAN).as_leaf(), a = ones({2, 3}).as_leaf(), y = addmm(x, a, a.t(), {.beta = 0});
   EXPECT_TRUE(equal(y, full({2, 2}, 3)));
   EXPECT_EQ(tape.backward(sum(y)).find(x), nullptr);
 }

@@ -32,8 +32,7 @@ nlohmann::json answers(const Program& program) {
   Tape tape;
   std::vector<Tensor> leaves;
   for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
-  const Tensor y = program(leaves);
-  const Tensor loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
+  const Tensor y = program(leaves), loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
   const Gradients grads = tape.backward(loss);
   nlohmann::json found{{"number", program.number}, {"python", program.python()}, {"cpp", program.cpp()}};
   found["y"] = y.detach().to_vector<double>();
@@ -91,8 +90,7 @@ TEST(RandomPrograms, AreMadeOfEveryRule) {
     Tape tape;
     std::vector<Tensor> leaves;
     for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
-    const Tensor y = program(leaves);
-    const Tensor loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
+    const Tensor y = program(leaves), loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
     if (needs_grad(loss)) tape.backward(loss, {.create_graph = true});
     for (int64_t k = 0; k < tape.size(); ++k) recorded.insert(tape.op_name(k));
   }

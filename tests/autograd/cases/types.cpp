@@ -71,8 +71,7 @@ TEST(Float16, RoundsToNearestEven) {
 }
 
 TEST(Float16, ConvertsFromAndToEveryType) {
-  const Tensor x = tensor({1.0, -2.5, 0.1, 65504.0, 65520.0, 1e-8});
-  const Tensor half = x.to(kFloat16);
+  const Tensor x = tensor({1.0, -2.5, 0.1, 65504.0, 65520.0, 1e-8}), half = x.to(kFloat16);
   EXPECT_EQ(half.to(kFloat32).to_vector<float>(),
             (std::vector<float>{1, -2.5F, 0.0999755859375F, 65504, std::numeric_limits<float>::infinity(), 0}));
   EXPECT_EQ(tensor({1, 2049, 2051, 65536}).to(kFloat16).to(kFloat64).to_vector<double>(),

@@ -58,8 +58,7 @@ TEST(Attention, EqualsItsDefinitionWithGradients) {
 }
 
 TEST(Attention, BackwardOfAHeadViewCopiesNothing) {
-  const Tensor x = normal_of({2, 5, 12}, 0, kFloat32);
-  const Tensor heads = x.reshape({2, 5, 3, 4}).transpose(1, 2);
+  const Tensor x = normal_of({2, 5, 12}, 0, kFloat32), heads = x.reshape({2, 5, 3, 4}).transpose(1, 2);
   const Tensor y = scaled_dot_product_attention(heads, heads, heads);
   EXPECT_EQ(str(y.shape()), "[2, 3, 5, 4]");
   EXPECT_TRUE(y.transpose(1, 2).is_contiguous());
@@ -77,8 +76,7 @@ TEST(Attention, LaterKeysHaveNoInfluence) {
 }
 
 TEST(Attention, WeightsAreThoseBeforeDropoutWhichDrawsOneNumberPerWeight) {
-  const Tensor q = normal_of({2, 4, 4}, 0, kFloat32), k = normal_of({2, 4, 4}, 1, kFloat32);
-  const Tensor identity = eye(4);
+  const Tensor q = normal_of({2, 4, 4}, 0, kFloat32), k = normal_of({2, 4, 4}, 1, kFloat32), identity = eye(4);
   Generator generator(5), same(5);
   const auto [y, weights] =
       attention_with_weights(q, k, identity.expand({2, 4, 4}), {.dropout = 0.5, .generator = &generator});

@@ -230,8 +230,7 @@ TEST(Blas, TellsWhatComputes) {
   const tests::KeepThreads restore;
   set_num_threads(2);
   const Engine small = blas::engine_of_linear(20, 20, 20);
-  const bool has = blas::has_blis_kernel<float>();
-  const bool always = products() == Products::blis && has;
+  const bool has = blas::has_blis_kernel<float>(), always = products() == Products::blis && has;
   EXPECT_EQ(small, always ? Engine::blis : Engine::small);
   EXPECT_EQ(blas::engine_of_linear(120, 120, 120), always ? Engine::blis : Engine::tiles);
   const Engine large = products() == Products::own || !has ? Engine::tiles : Engine::blis;

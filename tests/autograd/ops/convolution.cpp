@@ -184,8 +184,7 @@ TEST(Convolution, StridesFarBeyondTheKernel) {
 TEST(Convolution, TransposeIsTheAdjoint) {
   for (int64_t size : {15, 16, 17, 18}) {
     const Tensor x = numbers({2, 4, size, size}, kFloat64, 1), weight = numbers({6, 4, 3, 3}, kFloat64, 2);
-    const Tensor y = conv2d(x, weight, {}, {.stride = 4, .padding = 1});
-    const Tensor dy = numbers(y.shape(), kFloat64, 3);
+    const Tensor y = conv2d(x, weight, {}, {.stride = 4, .padding = 1}), dy = numbers(y.shape(), kFloat64, 3);
     const Tensor back =
         conv_transpose2d(dy, weight, {}, {.stride = 4, .padding = 1, .output_padding = (size + 2 - 3) % 4});
     ASSERT_EQ(back.shape(), x.shape());
@@ -209,8 +208,7 @@ TEST(Convolution, DifferentiatesThreeTimes) {
 TEST(Convolution, NaNReachesOnlyTheWindowsThatContainIt) {
   Tensor x = zeros({1, 20, 9, 9});
   x.mutable_data<float>()[4 * 9 + 4] = std::numeric_limits<float>::infinity();
-  const Tensor y = conv2d(x, ones({18, 20, 3, 3}), {}, {.padding = 1});
-  const Tensor hit = logical_not(isfinite(y));
+  const Tensor y = conv2d(x, ones({18, 20, 3, 3}), {}, {.padding = 1}), hit = logical_not(isfinite(y));
   EXPECT_EQ(sum(hit).item<int64_t>(), 18 * 9);
   EXPECT_TRUE(all(hit.slice(2, 3, 6).slice(3, 3, 6)));
 }
@@ -239,8 +237,7 @@ TEST(Convolution, OfEqualPlanesIsThatOfAPlane) {
   const Tensor y = conv2d(image, weight, {}, {.stride = 2, .groups = 2});
   expect_near(conv3d(volume, deep, {}, {.stride = {1, 2, 2}, .groups = 2}),
               (y * 3).unsqueeze(2).expand({2, 6, 3, y.size(2), y.size(3)}));
-  const Tensor depthwise = numbers({4, 1, 3, 2}, kFloat64, 3);
-  const Tensor z = conv2d(image, depthwise, {}, {.groups = 4});
+  const Tensor depthwise = numbers({4, 1, 3, 2}, kFloat64, 3), z = conv2d(image, depthwise, {}, {.groups = 4});
   expect_near(conv3d(volume, depthwise.unsqueeze(2), {}, {.groups = 4}),
               z.unsqueeze(2).expand({2, 4, 5, z.size(2), z.size(3)}));
 }
@@ -271,8 +268,7 @@ TEST(Convolution, OfGroupsWithoutChannels) {
     const Tensor y = conv_transpose2d(none, zeros({0, 1, 2, 3}), bias, {.groups = groups});
     EXPECT_TRUE(same_bits(y, bias.reshape({1, groups, 1, 1}).expand(y.shape())));
     Tape tape;
-    const Tensor x = ones({2, groups, 4, 5}).as_leaf();
-    const Tensor empty = conv2d(x, zeros({0, 1, 2, 3}), {}, {.groups = groups});
+    const Tensor x = ones({2, groups, 4, 5}).as_leaf(), empty = conv2d(x, zeros({0, 1, 2, 3}), {}, {.groups = groups});
     EXPECT_EQ(empty.shape(), (Shape{2, 0, 3, 3}));
     EXPECT_TRUE(same_bits(tape.backward(empty, {.grad_output = empty.detach()})[x], zeros_like(x)));
   }

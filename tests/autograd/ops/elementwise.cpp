@@ -69,10 +69,8 @@ TEST(Elementwise, BroadcastsAndSumsBack) {
 // Every layout of operands against elements taken one by one, at sizes around vectors, pieces and threads.
 TEST(Elementwise, StridesAndSizes) {
   for (const int64_t n : {1, 7, 8, 9, 63, 700, 40000}) {
-    const Tensor x = linspace(-3, 3, 2 * n).reshape({n, 2});
-    const Tensor row = tensor({0.5, -2.});
-    const Tensor column = linspace(1, 2, n).reshape({n, 1});
-    const Tensor wide = linspace(1, 5, 2 * n).reshape({2, n}).t();
+    const Tensor x = linspace(-3, 3, 2 * n).reshape({n, 2}), row = tensor({0.5, -2.});
+    const Tensor column = linspace(1, 2, n).reshape({n, 1}), wide = linspace(1, 5, 2 * n).reshape({2, n}).t();
     const Tensor y = x * wide + row - column / scalar(2) + x.slice(0, kAll, kAll, -1);
     ASSERT_EQ(y.shape(), x.shape());
     const std::vector<float> xs = x.to_vector<float>(), ws = wide.to_vector<float>(), cs = column.to_vector<float>();
@@ -103,8 +101,7 @@ TEST(Elementwise, TypesPromote) {
   expect_values(abs(whole), {3, 4});
   expect_values(clamp(whole, -1., 2.), {2, -1});
 
-  const Tensor leaf = real.as_leaf();
-  const Tensor g = Tape().backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
+  const Tensor leaf = real.as_leaf(), g = Tape().backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
   EXPECT_EQ(g.dtype(), kFloat32);
   expect_values(g, {0.5, 2});
 }
@@ -312,8 +309,7 @@ TEST(Functions, DivisorsOfRemaindersHaveTheQuotientOfTheValue) {
     EXPECT_EQ((-slope([&](auto& v) { return remainder(a, v); }, b, again)).to_vector<double>(), floored);
   }
   // In float32, too, a - quotient b is the value.
-  const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1);
-  const Tensor exact = x.to(kFloat64), step = y.to(kFloat64);
+  const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1), exact = x.to(kFloat64), step = y.to(kFloat64);
   const Tensor quotient = slope([&](const Tensor& v) { return remainder(x, v); }, y).to(kFloat64);
   EXPECT_LE(max(abs(exact + quotient * step - remainder(exact, step))).item(), 1e-12);
 }

@@ -144,8 +144,7 @@ TEST(Indexed, ReadsAsPyTorchDoes) {
 }
 
 TEST(Indexed, ReadsByTensorsAsPyTorchDoes) {
-  const Tensor x = numbered();
-  const Tensor ids = tensor({2, 0, -1});
+  const Tensor x = numbered(), ids = tensor({2, 0, -1});
   expect_read(x(0, ids, 1), {3}, {21, 1, 21});
   expect_read(x(all, ids, range(0, 1)), {2, 3, 1}, {20, 0, 20, 120, 100, 120});
   expect_read(x(tensor({0, 1}), tensor({2, 1})), {2, 4}, {20, 21, 22, 23, 110, 111, 112, 113});
@@ -359,8 +358,7 @@ TEST(Shape, RepeatedRows) {
     for (const int64_t row : {1, 2, 3, 31, 600})
       for (const int64_t times : {1, 2, 255, 1000}) {
         const Tensor x = remainder(arange(5 * row), 200).reshape({5, 1, row});
-        const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous();
-        const Tensor at = arange(5 * times * row);
+        const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous(), at = arange(5 * times * row);
         const Tensor expected = remainder(floor_divide(at, times * row) * row + remainder(at, row), 200);
         EXPECT_TRUE(equal(y.to(kInt64).flatten(), expected)) << row << " " << times << " " << name(dtype);
       }

@@ -149,8 +149,7 @@ TEST(LinearCrossEntropy, KeepsItsArgumentsForASecondBackward) {
   const HeadCase c = head_case({4}, 11, 3);
   const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf();
   Tape tape;
-  const Tensor loss = c.fused(x, weight, {});
-  const Tensor first = tape.backward(loss, {.retain_graph = true})[weight].detach();
+  const Tensor loss = c.fused(x, weight, {}), first = tape.backward(loss, {.retain_graph = true})[weight].detach();
   EXPECT_TRUE(same_bits(first, tape.backward(loss)[weight]));
 }
 

@@ -149,8 +149,7 @@ TEST(AvgPool, GradientOfAnEmptyResultIsZero) {
 }
 
 TEST(Pooling, OfAViewLeavesTheRestAlone) {  // infinity next to the view must not be read into it
-  const Tensor whole = full({1, 1, 8, 24}, kInf);
-  const Tensor x = where(arange(24) < 8, 1, whole).slice(3, 0, 8);
+  const Tensor whole = full({1, 1, 8, 24}, kInf), x = where(arange(24) < 8, 1, whole).slice(3, 0, 8);
   for (const Tensor& y : {max_pool2d(x, 2), avg_pool2d(x, 2), interpolate(x, {.size = {5, 9}}),
                           interpolate(x, {.size = {5, 9}, .mode = Interpolation::bilinear})})
     EXPECT_TRUE(all(y == 1));
@@ -200,13 +199,11 @@ TEST(BatchNorm, ReturnsTheBatchsMeanAndSampleVariance) {
 }
 
 TEST(BatchNorm, IsAccurateFarFromZeroAndAcrossSteps) {
-  const Tensor x = cat({zeros({1, 2, 5000}), image({3, 2, 5000}) * 0.01 + 1000});
-  const Tensor exact = x.to(kFloat64);
+  const Tensor x = cat({zeros({1, 2, 5000}), image({3, 2, 5000}) * 0.01 + 1000}), exact = x.to(kFloat64);
   const BatchNormed all = batch_norm_training(x);
   const Tensor wanted = var(exact, {0, 2});
   EXPECT_TRUE(tapegrad::all(abs(all.var.to(kFloat64) - wanted) < 1e-6 * wanted));
-  const Tensor shifted = image({64, 1, 500}) * 0.5 + 300;
-  const Tensor variance = var(shifted.to(kFloat64), {0, 2});
+  const Tensor shifted = image({64, 1, 500}) * 0.5 + 300, variance = var(shifted.to(kFloat64), {0, 2});
   EXPECT_TRUE(tapegrad::all(abs(batch_norm_training(shifted).var.to(kFloat64) - variance) < 1e-6 * variance));
 }
 

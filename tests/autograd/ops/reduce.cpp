@@ -221,8 +221,7 @@ TEST(Prod, IsCorrectWithZeros) {
 }
 
 TEST(Prod, OverAnyAxisOfATensorOfMaximumRank) {
-  const Tensor x = sin(arange(1, 25, 1, kFloat64)).reshape({1, 2, 1, 2, 1, 2, 1, 3});
-  const Tensor flat = x.reshape({4, 6});
+  const Tensor x = sin(arange(1, 25, 1, kFloat64)).reshape({1, 2, 1, 2, 1, 2, 1, 3}), flat = x.reshape({4, 6});
   const auto over = [](const Axes& axes) { return [axes](const Tensor& v) { return prod(v, axes); }; };
   const Tensor one = scalar(1, kFloat64);
   for (bool again : {false, true}) {

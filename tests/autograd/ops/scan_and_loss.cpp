@@ -80,8 +80,7 @@ TEST(Scans, PassNoGradientToMinusInfinity) {
 }
 
 TEST(Scans, OfWideRows) {  // more columns than one thread takes at a time
-  const Tensor x = without_ties({3, 700});
-  const Tensor y = cumprod(x, 0), z = logcumsumexp(x, 0), best = cummax(x, 0).values;
+  const Tensor x = without_ties({3, 700}), y = cumprod(x, 0), z = logcumsumexp(x, 0), best = cummax(x, 0).values;
   for (int64_t j : {0, 255, 256, 699}) {
     const double a = x[0][j].item(), b = x[1][j].item(), c = x[2][j].item();
     EXPECT_NEAR(y[2][j].item(), a * b * c, 1e-12);

@@ -86,8 +86,7 @@ TEST(SparseMatrices, KeepForBackwardWhatGradientsNeed) {
   const Tensor offsets = tensor({0, 1, 2}), columns = tensor({1, 0}), values = tensor({2., 3.});
   const Tensor leaf = tensor({{1., 2.}, {3., 4.}}).as_leaf();
   Tape tape;
-  const Tensor dense = leaf * 1, left = leaf * 1;
-  const Tensor y = sparse_matmul(offsets, columns, values, dense);
+  const Tensor dense = leaf * 1, left = leaf * 1, y = sparse_matmul(offsets, columns, values, dense);
   const Tensor z = sampled_matmul(offsets, columns, left, ones({2, 2}));
   EXPECT_TRUE(dense.unique());
   EXPECT_TRUE(left.unique());

@@ -52,9 +52,7 @@ TEST(Softmax, FusedAndRecordedGradientsAgree) {
 
 TEST(LayerNorm, FusedAndRecordedGradientsAgree) {
   for (const Shape& shape : {Shape{7, 5}, Shape{3, 4, 37}, Shape{200, 64}}) {
-    const Tensor x = wave(shape, 0.9);
-    const Tensor weight = wave({shape.back()}, 0.4) + 0.5;
-    const Tensor bias = wave({shape.back()}, 0.3);
+    const Tensor x = wave(shape, 0.9), weight = wave({shape.back()}, 0.4) + 0.5, bias = wave({shape.back()}, 0.3);
     expect_same_slopes([&](const Tensor& v) { return layer_norm(v, weight, bias); }, x);
     expect_same_slopes([&](const Tensor& v) { return layer_norm(x, v, bias); }, weight);
     expect_same_slopes([&](const Tensor& v) { return layer_norm(x, weight, v); }, bias);
@@ -110,8 +108,7 @@ TEST(Norms, OfRowsFarFromZeroAreAccurate) {
 
 // Logits, targets and options by their definition: made of log_softmax.
 Tensor entropy_by_definition(const Tensor& logits, const Tensor& target, double smoothing) {
-  const Tensor p = log_softmax(logits);
-  const Tensor picked = gather(p, -1, target.unsqueeze(-1)).squeeze(-1);
+  const Tensor p = log_softmax(logits), picked = gather(p, -1, target.unsqueeze(-1)).squeeze(-1);
   return -(picked * (1 - smoothing) + mean(p, -1) * smoothing);
 }
 

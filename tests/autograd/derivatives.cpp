@@ -83,7 +83,8 @@ TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
 }
 
 TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
-  const Tensor x = drawn_values({2, 3}), j = jacobian([](const Tensor&y) { return y.t() * 2; }, x);
+  const Tensor x = drawn_values({2, 3});
+  const Tensor j = jacobian([](const Tensor& y) { return y.t() * 2; }, x);
   ASSERT_EQ(str(j.shape()), "[3, 2, 2, 3]");
   EXPECT_EQ(sum(j).item(), 12);
   EXPECT_EQ(str(jacobian([](const Tensor& y) { return y.slice(0, 0, 0); }, x).shape()), "[0, 3, 2, 3]");

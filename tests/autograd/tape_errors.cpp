@@ -116,8 +116,7 @@ TEST(TapeRejects, ChangesOfAParameterThatItRecorded) {
   {
     Tape tape;
     const Tensor y = sum(weight * weight);
-    const std::string error = error_of([&] { weight.set(zeros({2})); });
-    EXPECT_NE(error.find("recorded"), std::string::npos) << error;
+    expect_parts(error_of([&] { weight.set(zeros({2})); }), {"recorded"});
     tape.backward(y);
     weight.set(zeros({2}));  // after backward, a tape holds nothing
   }
@@ -136,9 +135,9 @@ TEST(TapeRejects, MoreTapesOfOneLeafThanItCanCount) {
   for (int i = 0; i < 2; ++i) record_on_another();
   EXPECT_TEXT(error_of(record_on_another));
   weight.freeze();
-  EXPECT_NE(error_of(record_on_another).find("at most 32767"), std::string::npos) << "frozen leaves are counted, too";
+  expect_parts(error_of(record_on_another), {"at most 32767"});  // frozen leaves are counted, too
   weight.freeze(false);
-  EXPECT_NE(error_of([&] { weight.set(zeros({2})); }).find("recorded"), std::string::npos);
+  expect_parts(error_of([&] { weight.set(zeros({2})); }), {"recorded"});
   while (!tapes.empty()) tapes.pop_back();  // the last one first
   for (int i = 0; i < others; ++i) weight.tensor().end_recording();
   weight.set(zeros({2}));

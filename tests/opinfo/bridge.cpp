@@ -7,14 +7,12 @@
 //   stage: 0 forward, 1 backward, 2 backward with create_graph, 3 second backward); X a property that does not hold;
 //   Z the end of a case. Texts have their length in place of the dtype.
 #include "case.h"
-#include "wire.h"
 
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -36,10 +34,6 @@ void add_operations() {
 }
 
 namespace {
-
-std::ofstream out;
-
-void put(int64_t id, char kind, int64_t index, const auto& x) { ::put(out, id, kind, index, x); }
 
 bool same_bits(const Tensor& a0, const Tensor& b0) {
   if (!(a0.shape() == b0.shape()) || a0.dtype() != b0.dtype()) return false;

@@ -12,11 +12,9 @@
 // threads, with retain_graph, and through value_and_grad, hvp (G, P) and jvp. X if bits differ between the second and
 // the next two.
 #include "case.h"
-#include "wire.h"
 
 #include <unistd.h>
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <istream>
 #include <sstream>
@@ -35,10 +33,6 @@ struct Program {
   std::vector<Step> steps;
   std::vector<int> loss;
 };
-std::ofstream out;
-
-void put(int64_t id, char kind, int64_t index, const auto& x) { ::put(out, id, kind, index, x); }
-
 struct How {
   bool hold, create_graph, write, retain;
 };

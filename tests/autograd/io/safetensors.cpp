@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
-#include <tapegrad/tests/support/safetensors_test.h>
+#include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/testing.h>
 #include <unistd.h>
 
@@ -15,6 +15,47 @@ namespace tapegrad::tests {
 namespace {
 
 namespace fs = std::filesystem;
+
+class SafeTensorsTest : public testing::Test {
+ protected:
+  void write(const std::string& bytes) const { spill(path_, bytes); }
+  std::string read() const { return slurp(path_); }
+  // A file in the order of the format: length, header, data.
+  static std::string compose(const std::string& header, const std::string& data = "") {
+    const uint64_t length = header.size();
+    std::string file(8, '\0');
+    std::memcpy(file.data(), &length, 8);
+    return file + header + data;
+  }
+  // The error of load_safetensors for these bytes, without "[safetensors] path: ".
+  std::string refusal(const std::string& bytes) const {
+    write(bytes);
+    return message([&] { load_safetensors(path_); });
+  }
+  std::string message(const auto& f) const {
+    const std::string text = error_of(f), start = "[safetensors] " + path_ + ": ";
+    if (text == "no error") return text;
+    EXPECT_EQ(text.substr(0, start.size()), start);
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    return text.substr(start.size());
+  }
+
+  // Whether load() reads the open file with the byte `bad` at one position; an Error is one line.
+  static bool reads_with(int file, std::size_t at, const std::string& good, char bad, const auto& load) {
+    EXPECT_EQ(::pwrite(file, &bad, 1, static_cast<off_t>(at)), 1);
+    const std::string error = error_of(load);
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+    EXPECT_EQ(::pwrite(file, &good[at], 1, static_cast<off_t>(at)), 1);
+    return error == "no error";
+  }
+
+  const TemporaryFolder folder_;
+  std::string path_ = folder_ / "model.safetensors";
+};
+
+// The header of one float32 tensor [2] with the values 1 and -2, and its data.
+const std::string kOne = R"("x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+const std::string kOneData("\0\0\x80\x3f\0\0\0\xc0", 8);
 
 TEST_F(SafeTensorsTest, RoundTrips) {
   Generator g(1);
@@ -385,8 +426,7 @@ TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(said, "[file] cannot write " + path_ + ": File too large");
   EXPECT_EQ(before, read());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
-      << "a temporary file stayed";
+  EXPECT_EQ(files_in(folder_.path()), 1U) << "a temporary file stayed";
 }
 
 TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
@@ -397,8 +437,7 @@ TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
   EXPECT_EQ(
       error_of([&] { save_safetensors(folder, {}); }),
       "[file] cannot write " + folder + ": expected a regular file or none there, got a folder (name a file in it)");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
-      << "a temporary file stayed";
+  EXPECT_EQ(files_in(folder_.path()), 1U) << "a temporary file stayed";
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ TEST(Convolution, BrokenWeightsReachOnlyWhatTheyContributeTo) {
                      int64_t at, int64_t in, int64_t tap) { to[in] += from[at] * w[static_cast<std::size_t>(tap)]; });
     const Tensor dx = tape.backward(y, {.grad_output = dy})[x];
     EXPECT_TRUE(allclose(dx, right.to(dtype), 1e-4, 1e-4, true)) << i << " " << str(dx);
-    untouched += sum(isfinite(right)).item<int64_t>(), infinite += sum(isinf(right)).item<int64_t>();
+    untouched += sum(isfinite(right)).item<int64_t>();
+    infinite += sum(isinf(right)).item<int64_t>();
   });
   EXPECT_GT(untouched, 1000);
   EXPECT_GT(infinite, 1000);

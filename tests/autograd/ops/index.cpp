@@ -374,11 +374,14 @@ TEST(Index, LastOfRepeatedPlacesRemains) {
   const Tensor many = zeros({n}, kInt64), values = arange(0, n, 1, kFloat64);
   const KeepThreads keep;
   using Write = Tensor (*)(const Tensor& x, const Tensor& ids, const Tensor& source);
-  for (const Write write : {Write([](auto&x, auto&at, auto&from) { return index_copy(x, 0, at, from); }),
-                            Write([](auto&x, auto&at, auto&from) { return index_put(x, {at}, from); }),
-                            Write([](auto&x, auto&at, auto&from) {
-                              return scatter(x, 0, from.dim() == 1 ? at : at.reshape({2, 1}).expand({2, 3}), from);
-                            })}) {
+  const Write writes[] = {
+      [](auto& x, auto& at, auto& from) { return index_copy(x, 0, at, from); },
+      [](auto& x, auto& at, auto& from) { return index_put(x, {at}, from); },
+      [](auto& x, auto& at, auto& from) {
+        return scatter(x, 0, from.dim() == 1 ? at : at.reshape({2, 1}).expand({2, 3}), from);
+      },
+  };
+  for (const Write write : writes) {
     expect_near(write(kCounted, ids, source), {0, 1, 2, 20, 21, 22});
     expect_near(gradient([&](const Tensor& s) { return write(kCounted, ids, s); }, source), {0, 0, 0, 4, 5, 6});
     for (int threads : {1, 2, 3, 7}) {

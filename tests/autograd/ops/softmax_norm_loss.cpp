@@ -224,8 +224,9 @@ TEST(CrossEntropy, FusedAndRecordedGradientsAgreeInIgnoredRows) {
 TEST(CrossEntropy, WritesOverLogitsOnlyIfNobodyElseHoldsThem) {
   const Tensor x = wave({32, 9000}, 0.3).as_leaf(), target = arange(32);
   const auto loss_of = [&](const Tensor& logits) { return cross_entropy(logits, target); };
-  const Tensor expected = slope([&](auto& v) { return loss_of(v * 2); }, x, true);  // recorded: it writes over nothing
-  int64_t held = 0, not_held = 0;                                                   // the most bytes in use
+  // Of the recorded gradient, which writes over nothing.
+  const Tensor expected = slope([&](auto& v) { return loss_of(v * 2); }, x, true);
+  int64_t held = 0, not_held = 0;  // the most bytes in use
   {
     Tape tape;
     const Tensor logits = x * 2;
